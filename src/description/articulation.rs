@@ -1,0 +1,122 @@
+//! Links and joints: a robot, or an object with joints of its own.
+
+use nalgebra::{Isometry3, Matrix3, Vector3};
+
+use super::scene::Collision;
+
+/// Links joined to a tree by joints, as a URDF describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Articulation {
+    /// The links. Exactly one, the root, is no joint's child.
+    pub links: Vec<Link>,
+    /// The joints in the order of the file; this is the order of their coordinates in q.
+    pub joints: Vec<Joint>,
+}
+
+/// A rigid body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Unique within the articulation.
+    pub name: String,
+    /// Mass distribution; none for a massless link.
+    pub inertia: Option<Inertia>,
+    /// Collision shapes, in the link's frame.
+    pub collisions: Vec<Collision>,
+}
+
+/// Mass distribution of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inertia {
+    /// Mass in kg, positive.
+    pub mass: f64,
+    /// Centre of mass in the link's frame, m.
+    pub com: Vector3<f64>,
+    /// Inertia about the centre of mass along the link's axes, kg·m²; symmetric, positive semidefinite.
+    pub matrix: Matrix3<f64>,
+}
+
+/// How a joint's child moves against its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JointKind {
+    /// Not at all.
+    Fixed,
+    /// Rotation about the axis, within limits where given; q in rad.
+    Revolute,
+    /// Rotation about the axis without limits; q in rad.
+    Continuous,
+    /// Translation along the axis; q in m.
+    Prismatic,
+    /// Translation in the plane through the origin normal to the axis, then rotation about the axis: q = (x, y, yaw).
+    Planar,
+    /// Translation in space: q = (x, y, z).
+    Translation,
+    /// Any motion: q = (x, y, z, qw, qx, qy, qz).
+    Floating,
+}
+
+impl JointKind {
+    /// Coordinates in q.
+    pub fn nq(self) -> usize {
+        match self {
+            Self::Fixed => 0,
+            Self::Revolute | Self::Continuous | Self::Prismatic => 1,
+            Self::Planar | Self::Translation => 3,
+            Self::Floating => 7,
+        }
+    }
+
+    /// Degrees of freedom.
+    pub fn nv(self) -> usize {
+        match self {
+            Self::Floating => 6,
+            other => other.nq(),
+        }
+    }
+}
+
+/// A joint between two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// Unique within the articulation.
+    pub name: String,
+    /// The motion it allows.
+    pub kind: JointKind,
+    /// Index of the parent link.
+    pub parent: usize,
+    /// Index of the child link.
+    pub child: usize,
+    /// The joint's frame in the parent link's frame; the child's frame at q = 0.
+    pub origin: Isometry3<f64>,
+    /// Axis in the joint's frame, unit length; the plane's normal for a planar joint.
+    pub axis: Vector3<f64>,
+    /// Range of q in rad or m; none where the joint may move without end.
+    pub limits: Option<Limits>,
+    /// Largest force or torque, N or N·m; infinite where the file says nothing.
+    pub effort: f64,
+    /// Viscous damping, N·m·s/rad or N·s/m.
+    pub damping: f64,
+    /// Dry friction, N·m or N.
+    pub friction: f64,
+    /// Set if this joint follows another one and has no coordinate of its own (revolute, continuous, prismatic only).
+    pub mimic: Option<Mimic>,
+}
+
+/// Range of a joint's coordinate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Smallest value.
+    pub lower: f64,
+    /// Largest value, at least `lower`.
+    pub upper: f64,
+}
+
+/// q = multiplier · q_joint + offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mimic {
+    /// Index of the joint that is followed; it has a coordinate of its own (chains are resolved on reading).
+    pub joint: usize,
+    /// Factor.
+    pub multiplier: f64,
+    /// Offset, rad or m.
+    pub offset: f64,
+}

@@ -1,0 +1,1 @@
+//! Reading URDF through urdf-rs.

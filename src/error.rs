@@ -1,0 +1,60 @@
+//! What can be wrong with a description, and where.
+
+use std::path::{Path, PathBuf};
+
+/// Bad input, with the place where it stands and what was expected there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file that cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that is not in its format at all (XML, TOML or JSON syntax, a missing or unknown key).
+    #[error("{}: {message}", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// What the parser said, with line and column where it knows them.
+        message: String,
+    },
+    /// An element of a description with an impossible content.
+    #[error("{place}: {message}")]
+    Invalid {
+        /// The file, if there is one, and the element: `hand.urdf: joint "index2"`.
+        place: String,
+        /// What is wrong and what was expected.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Invalid { place: place.into(), message: message.into() }
+    }
+
+    /// The same error, its place set within `outer`: a file or an enclosing element.
+    pub(crate) fn within(self, outer: impl std::fmt::Display) -> Self {
+        match self {
+            Self::Invalid { place, message } => Self::Invalid { place: format!("{outer}: {place}"), message },
+            other => other,
+        }
+    }
+
+    pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
+        Self::File { path: path.to_owned(), source }
+    }
+}
+
+impl From<Error> for candle_core::Error {
+    fn from(error: Error) -> Self {
+        candle_core::Error::wrap(error)
+    }
+}
+
+/// The result of reading or checking a description.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,9 @@
+//! Differentiable contact simulation for robot hands.
+
+pub mod contact;
+pub mod description;
+mod error;
+pub mod kinematics;
+pub mod math;
+
+pub use error::{Error, Result};

@@ -1,0 +1,4 @@
+//! Floor 0: numbers, SIMD lanes and their run-time dispatch, small vectors and rotations.
+
+pub mod lane;
+pub mod vector;

@@ -1,0 +1,84 @@
+//! Vectors in space, rotation matrices and spatial (6-D) motions over any [`Real`].
+
+use super::lane::Real;
+
+/// A vector in space.
+pub type Vec3<R> = [R; 3];
+/// A 3 × 3 matrix, row by row.
+pub type Mat3<R> = [[R; 3]; 3];
+
+/// The zero vector.
+#[inline(always)]
+pub fn zero<R: Real>() -> Vec3<R> {
+    [R::zero(); 3]
+}
+
+/// a + b.
+#[inline(always)]
+pub fn add<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+/// a − b.
+#[inline(always)]
+pub fn sub<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// s a.
+#[inline(always)]
+pub fn scale<R: Real>(s: R, a: Vec3<R>) -> Vec3<R> {
+    [s * a[0], s * a[1], s * a[2]]
+}
+
+/// s a + b.
+#[inline(always)]
+pub fn axpy<R: Real>(s: R, a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
+    [s.mul_add(a[0], b[0]), s.mul_add(a[1], b[1]), s.mul_add(a[2], b[2])]
+}
+
+/// a · b.
+#[inline(always)]
+pub fn dot<R: Real>(a: Vec3<R>, b: Vec3<R>) -> R {
+    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
+}
+
+/// a × b.
+#[inline(always)]
+pub fn cross<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
+    [
+        a[1].mul_add(b[2], -(a[2] * b[1])),
+        a[2].mul_add(b[0], -(a[0] * b[2])),
+        a[0].mul_add(b[1], -(a[1] * b[0])),
+    ]
+}
+
+/// m a.
+#[inline(always)]
+pub fn rotate<R: Real>(m: &Mat3<R>, a: Vec3<R>) -> Vec3<R> {
+    [dot(m[0], a), dot(m[1], a), dot(m[2], a)]
+}
+
+/// mᵀ a.
+#[inline(always)]
+pub fn rotate_back<R: Real>(m: &Mat3<R>, a: Vec3<R>) -> Vec3<R> {
+    axpy(a[0], m[0], axpy(a[1], m[1], scale(a[2], m[2])))
+}
+
+/// a b.
+#[inline(always)]
+pub fn product<R: Real>(a: &Mat3<R>, b: &Mat3<R>) -> Mat3<R> {
+    [rotate_back(b, a[0]), rotate_back(b, a[1]), rotate_back(b, a[2])]
+}
+
+/// A constant vector in every world.
+#[inline(always)]
+pub fn splat<R: Real>(a: [f64; 3]) -> Vec3<R> {
+    [R::splat(a[0]), R::splat(a[1]), R::splat(a[2])]
+}
+
+/// A constant matrix in every world.
+#[inline(always)]
+pub fn splat_matrix<R: Real>(m: [[f64; 3]; 3]) -> Mat3<R> {
+    [splat(m[0]), splat(m[1]), splat(m[2])]
+}
