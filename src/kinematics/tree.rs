@@ -225,7 +225,8 @@ impl Tree {
             let index = self.coordinates.len();
             self.add_coordinate(format!("{name}/{}", joint.name), body, joint.limits, home, stiffness);
             let coordinate = &mut self.coordinates[index];
-            (coordinate.damping, coordinate.friction, coordinate.effort) = (joint.damping, joint.friction, joint.effort);
+            (coordinate.damping, coordinate.friction, coordinate.effort) =
+                (joint.damping, joint.friction, joint.effort);
         }
         for (j, joint) in joints.iter().enumerate() {
             if let (Some(body), Some(mimic)) = (body_of_joint[j], joint.mimic)

@@ -20,7 +20,10 @@ pub const WIDTH: usize = 8;
 /// A number, or one number per world of a lane.
 ///
 /// Comparisons give masks; a mask chooses with [`Real::select`], so that worlds of a lane may take different branches.
-pub trait Real:
+///
+/// # Safety
+/// A value must be nothing but `WIDTH` numbers in memory, so that working memory can be read as lanes of any width.
+pub unsafe trait Real:
     Copy
     + Send
     + Sync
@@ -210,7 +213,8 @@ fn larger(x: f64, y: f64) -> f64 {
     if x > y { x } else { y }
 }
 
-impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
+// SAFETY: an array of numbers.
+unsafe impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
     type Mask = WideMask<W>;
     const WIDTH: usize = W;
 
@@ -280,7 +284,8 @@ impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
     }
 }
 
-impl<const FMA: bool> Real for Single<FMA> {
+// SAFETY: one number.
+unsafe impl<const FMA: bool> Real for Single<FMA> {
     type Mask = bool;
     const WIDTH: usize = 1;
 
@@ -458,7 +463,8 @@ mod trigonometry {
         let quarter = rounded.scale(0.25);
         let floor = (quarter - R::splat(0.375) + R::splat(ROUND)) - R::splat(ROUND);
         let quadrant = (quarter - floor).scale(4.0);
-        let odd = (quadrant - R::splat(2.0)).abs().gt(R::splat(0.5)).and((quadrant - R::splat(2.0)).abs().lt(R::splat(1.5)));
+        let odd =
+            (quadrant - R::splat(2.0)).abs().gt(R::splat(0.5)).and((quadrant - R::splat(2.0)).abs().lt(R::splat(1.5)));
         let sin_negative = quadrant.gt(R::splat(1.5));
         let cos_negative = (quadrant - R::splat(1.5)).abs().lt(R::one());
         let s = R::select(odd, cos, sin);

@@ -46,11 +46,7 @@ pub fn dot<R: Real>(a: Vec3<R>, b: Vec3<R>) -> R {
 /// a × b.
 #[inline(always)]
 pub fn cross<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
-    [
-        a[1].mul_add(b[2], -(a[2] * b[1])),
-        a[2].mul_add(b[0], -(a[0] * b[2])),
-        a[0].mul_add(b[1], -(a[1] * b[0])),
-    ]
+    [a[1].mul_add(b[2], -(a[2] * b[1])), a[2].mul_add(b[0], -(a[0] * b[2])), a[0].mul_add(b[1], -(a[1] * b[0]))]
 }
 
 /// m a.
