@@ -5,5 +5,6 @@ pub mod description;
 mod error;
 pub mod kinematics;
 pub mod math;
+pub mod solve;
 
 pub use error::{Error, Result};

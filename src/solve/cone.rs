@@ -1,0 +1,125 @@
+//! One contact's friction cone, scaled to the Lorentz cone, in world axes.
+//!
+//! With M = n nᵀ + μ (1 − n nᵀ), the slack ζ = M d + φ n (d the displacement of B against A) must lie in the Lorentz
+//! cone ζ_n > ‖ζ_t‖, and the force on B is M η with η in the same cone. No tangent basis is needed and μ = 0 is no
+//! special case. R = 2 n nᵀ − 1 reflects the tangential part, ρ(x) = xᵀ R x = x_n² − ‖x_t‖², and the barrier is
+//! −(1/κ) log ρ(ζ):
+//!
+//! ```text
+//! η  = 2 R ζ / (κ ρ(ζ))        ζ = 2 R η / (κ ρ(η))        ζ · η = 2/κ
+//! W  = −∂η/∂ζ = κ (η ηᵀ − ½ ρ(η) R)     positive definite inside the cone
+//! ```
+
+use crate::math::lane::Real;
+use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+
+/// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
+pub const CONTACT: usize = 12;
+
+/// One contact of a problem.
+#[derive(Clone, Copy)]
+pub(super) struct Cone<R> {
+    pub(super) n: Vec3<R>,
+    pub(super) point_a: Vec3<R>,
+    pub(super) point_b: Vec3<R>,
+    pub(super) phi: R,
+    pub(super) mu: R,
+    pub(super) weight: R,
+}
+
+impl<R: Real> Cone<R> {
+    #[inline(always)]
+    pub(super) fn read(contacts: &[R], i: usize) -> Self {
+        let c = &contacts[CONTACT * i..CONTACT * (i + 1)];
+        Self {
+            n: [c[0], c[1], c[2]],
+            point_a: [c[3], c[4], c[5]],
+            point_b: [c[6], c[7], c[8]],
+            phi: c[9],
+            mu: c[10],
+            weight: c[11],
+        }
+    }
+
+    /// M x.
+    #[inline(always)]
+    pub(super) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
+        let along = dot(self.n, x);
+        axpy(along * (R::one() - self.mu), self.n, scale(self.mu, x))
+    }
+
+    /// κ of this contact's barrier term: κ over its weight; 0 for a contact of no weight, which has no force.
+    #[inline(always)]
+    pub(super) fn kappa(&self, kappa: R) -> R {
+        let there = self.weight.gt(R::zero());
+        R::select(there, kappa / R::select(there, self.weight, R::one()), R::zero())
+    }
+
+    /// Normal part and tangential vector.
+    #[inline(always)]
+    pub(super) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
+        let along = dot(self.n, x);
+        (along, axpy(-along, self.n, x))
+    }
+
+    /// R x.
+    #[inline(always)]
+    pub(super) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
+        sub(scale(dot(self.n, x).scale(2.0), self.n), x)
+    }
+
+    /// ρ(x) = (x_n − ‖x_t‖)(x_n + ‖x_t‖).
+    #[inline(always)]
+    pub(super) fn rho(&self, x: Vec3<R>) -> R {
+        let (along, across) = self.split(x);
+        along.mul_add(along, -dot(across, across))
+    }
+
+    /// W x at η, for this contact's own κ and ρ(η).
+    #[inline(always)]
+    pub(super) fn weigh(&self, kappa: R, eta: Vec3<R>, rho: R, x: Vec3<R>) -> Vec3<R> {
+        let along = scale(dot(eta, x), eta);
+        scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
+    }
+
+    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ.
+    #[inline(always)]
+    pub(super) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>) -> Pull<R> {
+        let n = self.n;
+        let keep = R::one() - self.mu;
+        let rho = self.rho(eta);
+        let (d_n, d_t) = self.split(d);
+        let (eta_n, eta_t) = self.split(eta);
+        // f = μ η + (1 − μ) n (n · η)
+        let mut grad_mu = dot(e, eta_t);
+        let mut grad_n = add(scale(keep * eta_n, e), scale(keep * dot(n, e), eta));
+        // η = 2 R ζ / (κ ρ(ζ)); at the solution ζ = 2 R η / (κ ρ(η)), and 2/(κ ρ(ζ)) = κ ρ(η)/2.
+        let grad_eta = self.scaled(e);
+        let pulled = dot(grad_eta, eta);
+        let half = kappa * rho.scale(0.5);
+        let there = kappa.gt(R::zero());
+        let inverse = R::select(there, R::one() / R::select(there, kappa, R::one()), R::zero());
+        let zeta = add(self.scaled(d), scale(self.phi, n));
+        let zeta_n = dot(n, zeta);
+        let across = add(scale(zeta_n, grad_eta), scale(dot(n, grad_eta), zeta));
+        grad_n = add(grad_n, scale(half.scale(2.0), across));
+        grad_n = axpy(-(half * kappa * pulled * zeta_n).scale(2.0), zeta, grad_n);
+        let grad_kappa = -(pulled * inverse);
+        // ζ = μ d + (1 − μ) n (n · d) + φ n
+        let grad_zeta = scale(-R::one(), self.weigh(kappa, eta, rho, grad_eta));
+        let grad_phi = dot(n, grad_zeta);
+        grad_mu += dot(grad_zeta, d_t);
+        grad_n = add(grad_n, scale(self.phi + keep * d_n, grad_zeta));
+        grad_n = axpy(keep * grad_phi, d, grad_n);
+        Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
+    }
+}
+
+/// See [`Cone::pull`].
+pub(super) struct Pull<R> {
+    pub(super) d: Vec3<R>,
+    pub(super) n: Vec3<R>,
+    pub(super) phi: R,
+    pub(super) mu: R,
+    pub(super) kappa: R,
+}

@@ -1,0 +1,101 @@
+//! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
+
+mod barrier;
+mod cone;
+mod factor;
+mod op;
+mod structure;
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+
+pub use barrier::Status;
+pub use cone::CONTACT;
+pub use structure::{ContactPaths, Structure};
+
+/// A batch of contact problems of one structure, as differentiable tensors.
+///
+/// Minimise over δ
+///
+/// ```text
+/// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
+/// ```
+///
+/// with ν = J δ + φ n the displacement of B against A within the step, taken at each body's own witness point.
+#[derive(Clone, Debug)]
+pub struct ContactProblem {
+    /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].
+    pub screws: Tensor,
+    /// Contacts (B, 12 nc): for each the unit normal from A to B, the witness points on A and B (world, m), φ (m),
+    /// μ, and the weight w of its barrier (1; less where it fades; 0 leaves it out).
+    pub contacts: Tensor,
+    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, g, κ, the gaps to the limits.
+    pub problem: Tensor,
+}
+
+/// What a solve gives, as tensors.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// δ (B, nv). Differentiable.
+    pub delta: Tensor,
+    /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
+    pub force: Tensor,
+    /// Force of each joint limit (B, nl), N or N·m, ≥ 0, away from the limit. Differentiable.
+    pub limit_force: Tensor,
+    /// The forces as the solver has them (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
+    pub warm: Tensor,
+    /// (B, 3): status code, iterations, residual. No gradient; see [`Solution::report`].
+    info: Tensor,
+}
+
+/// How one world's solve went.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// How it ended.
+    pub status: Status,
+    /// Newton iterations.
+    pub iterations: usize,
+    /// Relative residual of the optimality conditions.
+    pub residual: f64,
+}
+
+/// Solves every world's problem. Gradients of `delta`, `force` and `limit_force` reach every number of the problem, by
+/// the implicit function theorem.
+///
+/// # Errors
+/// If a tensor has another shape than the structure wants. Numerical trouble is no error: see [`Solution::report`].
+pub fn barrier(
+    structure: &Arc<Structure>,
+    problem: &ContactProblem,
+    max_iterations: usize,
+    warm: Option<&Tensor>,
+) -> Result<Solution> {
+    let op = op::BarrierOp { structure: structure.clone(), max_iterations, warm: warm.map(Tensor::detach) };
+    let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, op)?;
+    let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
+    let n = 3 * nc + nl;
+    let b = packed.dim(0)?;
+    let detached = packed.detach();
+    Ok(Solution {
+        delta: packed.narrow(1, 0, nv)?,
+        force: packed.narrow(1, nv, 3 * nc)?.reshape((b, nc, 3))?,
+        limit_force: packed.narrow(1, nv + 3 * nc, nl)?,
+        warm: detached.narrow(1, structure.n_results(), n)?,
+        info: detached.narrow(1, structure.n_results() + n, op::INFO)?,
+    })
+}
+
+impl Solution {
+    /// Each world's report.
+    ///
+    /// # Errors
+    /// If the numbers cannot be fetched from the device.
+    pub fn report(&self) -> Result<Vec<Report>> {
+        let rows = self.info.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let report =
+            |row: Vec<f64>| Report { status: Status::from_code(row[0]), iterations: row[1] as usize, residual: row[2] };
+        Ok(rows.into_iter().map(report).collect())
+    }
+}

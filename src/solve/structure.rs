@@ -1,0 +1,221 @@
+//! Which numbers of a contact problem can be nonzero, worked out once per model.
+//!
+//! P is block-diagonal and J follows the kinematic tree, so H = P + Σ Jᵀ S J is sparse. Degrees of freedom are
+//! eliminated in an order that keeps it so (minimum degree: leaves of the tree first, where the factor has no fill-in,
+//! Featherstone ch. 6; contacts between branches cost what they must).
+
+/// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// Degrees of freedom.
+    pub nv: usize,
+    /// Screws.
+    pub ns: usize,
+    /// Place of each degree of freedom in the order of elimination.
+    pub(super) place: Vec<usize>,
+    /// P's entries as triangle indices.
+    pub(super) entries: Vec<Entry>,
+    pub(super) contacts: Vec<ContactColumns>,
+    /// Place and sign of the degree of freedom that each limit bounds.
+    pub(super) limits: Vec<(usize, f64)>,
+    /// Factor of P alone, and of H.
+    pub(super) factor_p: Pattern,
+    pub(super) factor_h: Pattern,
+    /// Sum of the contacts' slots.
+    pub(super) n_slots: usize,
+}
+
+/// An entry P_ij = P_ji.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) row: usize,
+    pub(super) column: usize,
+    pub(super) index: usize,
+}
+
+/// How a contact sees the degrees of freedom.
+#[derive(Clone, Debug)]
+pub(super) struct ContactColumns {
+    /// First slot in the list of all contacts' slots.
+    pub(super) first: usize,
+    /// Places of the degrees of freedom that move the contact, ascending: one slot each.
+    pub(super) dofs: Vec<usize>,
+    /// (screw, slot, on B?): a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
+    pub(super) columns: Vec<(usize, usize, bool)>,
+}
+
+/// What moves the two sides of a contact: (screw, degree of freedom) from the root down.
+#[derive(Clone, Debug, Default)]
+pub struct ContactPaths {
+    /// Side A.
+    pub a: Vec<(usize, usize)>,
+    /// Side B.
+    pub b: Vec<(usize, usize)>,
+}
+
+/// Nonzeros of a triangular factor: the rows below the diagonal in each column, ascending.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern(pub(super) Vec<Vec<usize>>);
+
+/// Index of entry (row, column), column ≤ row, in a triangle stored row by row.
+#[inline(always)]
+pub(super) fn triangle(row: usize, column: usize) -> usize {
+    row * (row + 1) / 2 + column
+}
+
+impl Structure {
+    /// The structure of problems with `nv` degrees of freedom moved by `ns` screws, with these entries (row, column) of P
+    /// (each off-diagonal pair once; the whole diagonal must be there), contacts and limits (degree of freedom, sign of
+    /// the gap's slope).
+    pub fn new(
+        nv: usize,
+        ns: usize,
+        entries: &[(usize, usize)],
+        contacts: &[ContactPaths],
+        limits: &[(usize, f64)],
+    ) -> Self {
+        let mut graph = Graph::new(nv);
+        entries.iter().for_each(|&(i, j)| graph.join(i, j));
+        let graph_p = graph.clone();
+        for paths in contacts {
+            let dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| dof).collect();
+            for (k, &i) in dofs.iter().enumerate() {
+                dofs[..k].iter().for_each(|&j| graph.join(i, j));
+            }
+        }
+        let order = graph.minimum_degree();
+        let mut place = vec![0; nv];
+        order.iter().enumerate().for_each(|(k, &dof)| place[dof] = k);
+        let entries = entries
+            .iter()
+            .map(|&(i, j)| {
+                let (row, column) = (place[i].max(place[j]), place[i].min(place[j]));
+                Entry { row, column, index: triangle(row, column) }
+            })
+            .collect();
+        let mut n_slots = 0;
+        let contacts = contacts
+            .iter()
+            .map(|paths| {
+                let contact = ContactColumns::new(paths, &place, n_slots);
+                n_slots += contact.dofs.len();
+                contact
+            })
+            .collect();
+        let limits = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
+        let (factor_p, factor_h) = (graph_p.eliminate(&order), graph.eliminate(&order));
+        Self { nv, ns, place, entries, contacts, limits, factor_p, factor_h, n_slots }
+    }
+
+    /// Contacts.
+    pub fn nc(&self) -> usize {
+        self.contacts.len()
+    }
+
+    /// Joint limits, lower and upper ones counted singly.
+    pub fn nl(&self) -> usize {
+        self.limits.len()
+    }
+
+    /// Entries of P.
+    pub fn np(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Numbers in a triangle of `nv` rows.
+    pub(super) fn n_triangle(&self) -> usize {
+        self.nv * (self.nv + 1) / 2
+    }
+}
+
+impl ContactColumns {
+    fn new(paths: &ContactPaths, place: &[usize], first: usize) -> Self {
+        let mut dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| place[dof]).collect();
+        dofs.sort_unstable();
+        dofs.dedup();
+        let slot = |dof: usize| dofs.partition_point(|&other| other < place[dof]);
+        let side = |path: &[(usize, usize)], b: bool| -> Vec<_> {
+            path.iter().map(|&(screw, dof)| (screw, slot(dof), b)).collect()
+        };
+        let mut columns = side(&paths.a, false);
+        columns.extend(side(&paths.b, true));
+        Self { first, dofs, columns }
+    }
+}
+
+#[derive(Clone)]
+struct Graph {
+    neighbours: Vec<std::collections::BTreeSet<usize>>,
+}
+
+impl Graph {
+    fn new(n: usize) -> Self {
+        Self { neighbours: vec![std::collections::BTreeSet::new(); n] }
+    }
+
+    fn join(&mut self, i: usize, j: usize) {
+        if i != j {
+            self.neighbours[i].insert(j);
+            self.neighbours[j].insert(i);
+        }
+    }
+
+    /// Takes a vertex away and joins its neighbours; returns them.
+    fn remove(&mut self, vertex: usize) -> Vec<usize> {
+        let around: Vec<usize> = std::mem::take(&mut self.neighbours[vertex]).into_iter().collect();
+        for (k, &i) in around.iter().enumerate() {
+            self.neighbours[i].remove(&vertex);
+            around[..k].iter().for_each(|&j| self.join(i, j));
+        }
+        around
+    }
+
+    /// An order of elimination: always the vertex with the fewest neighbours, among equals the last one.
+    fn minimum_degree(&self) -> Vec<usize> {
+        let mut graph = self.clone();
+        let mut left: Vec<usize> = (0..self.neighbours.len()).rev().collect();
+        let mut order = Vec::with_capacity(left.len());
+        while let Some(k) = (0..left.len()).min_by_key(|&k| graph.neighbours[left[k]].len()) {
+            let vertex = left.remove(k);
+            graph.remove(vertex);
+            order.push(vertex);
+        }
+        order
+    }
+
+    fn eliminate(mut self, order: &[usize]) -> Pattern {
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(k, &dof)| place[dof] = k);
+        Pattern(
+            order
+                .iter()
+                .map(|&vertex| {
+                    let mut rows: Vec<usize> = self.remove(vertex).into_iter().map(|i| place[i]).collect();
+                    rows.sort_unstable();
+                    rows
+                })
+                .collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hand_has_no_fill_in() {
+        // Dofs 0..3 object, 3 base, then five fingers of four: each contact sees the object, the base and one finger.
+        let path = |finger: usize| {
+            let a = std::iter::once(3).chain(4 + 4 * finger..8 + 4 * finger).map(|k| (k, k)).collect();
+            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect() }
+        };
+        let contacts: Vec<_> = (0..5).map(path).collect();
+        let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
+        let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
+        let nonzeros: usize = structure.factor_h.0.iter().map(Vec::len).sum();
+        // Five blocks of 4 (6 below the diagonal each), coupled to a root block of 4 (16 each), which is dense (6).
+        assert_eq!(nonzeros, 5 * (6 + 16) + 6);
+        assert_eq!(structure.factor_p.0.iter().map(Vec::len).sum::<usize>(), 0);
+    }
+}
