@@ -1,8 +1,8 @@
 //! Links and joints: a robot, or an object with joints of its own.
 
-use nalgebra::{Isometry3, Matrix3, Vector3};
+use nalgebra::{Isometry3, Vector3};
 
-use super::scene::Collision;
+use super::{Collision, Inertia, Shape};
 
 /// Links joined to a tree by joints, as a URDF describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,15 @@ pub struct Articulation {
     pub links: Vec<Link>,
     /// The joints in the order of the file; this is the order of their coordinates in q.
     pub joints: Vec<Joint>,
+    /// What the file says and this does not hold (meshes, transmissions), and what is odd about it, one line each.
+    pub notes: Vec<String>,
+}
+
+impl Articulation {
+    /// The link that is no joint's child.
+    pub fn root(&self) -> Option<usize> {
+        (0..self.links.len()).find(|&link| self.joints.iter().all(|joint| joint.child != link))
+    }
 }
 
 /// A rigid body.
@@ -22,17 +31,19 @@ pub struct Link {
     pub inertia: Option<Inertia>,
     /// Collision shapes, in the link's frame.
     pub collisions: Vec<Collision>,
+    /// Shapes to look at, in the link's frame.
+    pub visuals: Vec<Visual>,
 }
 
-/// Mass distribution of a link.
+/// What a link looks like, in the link's frame. It takes no part in the simulation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Inertia {
-    /// Mass in kg, positive.
-    pub mass: f64,
-    /// Centre of mass in the link's frame, m.
-    pub com: Vector3<f64>,
-    /// Inertia about the centre of mass along the link's axes, kg·m²; symmetric, positive semidefinite.
-    pub matrix: Matrix3<f64>,
+pub struct Visual {
+    /// The shape.
+    pub shape: Shape,
+    /// The shape's frame in the link's frame.
+    pub pose: Isometry3<f64>,
+    /// Red, green, blue and opacity from 0 to 1, if the file says.
+    pub rgba: Option<[f64; 4]>,
 }
 
 /// How a joint's child moves against its parent.
@@ -63,6 +74,11 @@ impl JointKind {
             Self::Planar | Self::Translation => 3,
             Self::Floating => 7,
         }
+    }
+
+    /// Has the joint one coordinate, as a commanded joint must?
+    pub fn is_single(self) -> bool {
+        self.nq() == 1
     }
 
     /// Degrees of freedom.
@@ -99,6 +115,18 @@ pub struct Joint {
     pub friction: f64,
     /// Set if this joint follows another one and has no coordinate of its own (revolute, continuous, prismatic only).
     pub mimic: Option<Mimic>,
+}
+
+impl Joint {
+    /// Can this joint be commanded in a robot: has it one coordinate, and one of its own?
+    pub fn is_commandable(&self) -> bool {
+        self.kind.is_single() && self.mimic.is_none()
+    }
+
+    /// Where a joint of one coordinate starts: at `given`, else at the value next to 0 within its limits.
+    pub fn home(&self, given: Option<f64>) -> f64 {
+        given.unwrap_or_else(|| self.limits.map_or(0.0, |Limits { lower, upper }| 0.0_f64.max(lower).min(upper)))
+    }
 }
 
 /// Range of a joint's coordinate.

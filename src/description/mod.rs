@@ -4,11 +4,18 @@
 //! [`Articulation`]s, usually read from URDF. Everything is checked by [`Scene::validate`], which `Model::new` calls.
 
 mod articulation;
+mod builder;
+mod check;
+mod inertia;
 mod scene;
 mod scene_file;
+mod script;
 mod shape;
 mod urdf;
+mod validate;
 
-pub use articulation::{Articulation, Inertia, Joint, JointKind, Limits, Link, Mimic};
+pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
+pub use inertia::Inertia;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
+pub use script::Keyframe;
 pub use shape::Shape;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Inertia, Shape};
+use super::{Articulation, Inertia, Keyframe, Shape};
 
 /// Everything that a step needs to know, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Scene {
     pub objects: Vec<Object>,
     /// Rules for pairs, later ones win. Without any, everything that can touch may touch, with friction `params.mu`.
     pub pairs: Vec<PairRule>,
+    /// What a rollout commands, in order of time; without any, every joint stays at home.
+    pub script: Vec<Keyframe>,
 }
 
 /// Numbers of the step.
@@ -108,7 +110,8 @@ pub enum ObjectBody {
 }
 
 /// How an object may move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Freedom {
     /// Six degrees of freedom: q = (x, y, z, qw, qx, qy, qz).
     Free,
@@ -130,7 +133,8 @@ pub struct Collision {
 }
 
 /// What holds for the pairs between two things.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairRule {
     /// A robot, an object, or one link of one, `"hand/palm"`.
     pub a: String,
@@ -139,5 +143,10 @@ pub struct PairRule {
     /// Friction coefficient; none leaves it as it is.
     pub mu: Option<f64>,
     /// May these touch? `false` excludes the pairs.
+    #[serde(default = "enabled")]
     pub enabled: bool,
+}
+
+fn enabled() -> bool {
+    true
 }

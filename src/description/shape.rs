@@ -1,5 +1,8 @@
 //! Collision shapes.
 
+use super::check;
+use crate::error::{Error, Result};
+
 /// A collision shape in its own frame, centred at the frame's origin. Lengths in metres, all positive.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -35,6 +38,62 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// A ball, m.
+    pub fn sphere(radius: f64) -> Self {
+        Self::Sphere { radius }
+    }
+
+    /// All points within `radius` of a segment of twice `half_length` along z, m.
+    pub fn capsule(radius: f64, half_length: f64) -> Self {
+        Self::Capsule { radius, half_length }
+    }
+
+    /// A box with sharp edges from its half extents, m.
+    pub fn cuboid(half_extents: [f64; 3]) -> Self {
+        Self::rounded_cuboid(half_extents, 0.0)
+    }
+
+    /// A box from its half extents, rounding included, and the radius of its edges and corners, m.
+    pub fn rounded_cuboid(half_extents: [f64; 3], rounding: f64) -> Self {
+        Self::Box { half_extents, rounding }
+    }
+
+    /// A solid cylinder along z, m.
+    pub fn cylinder(radius: f64, half_length: f64) -> Self {
+        Self::Cylinder { radius, half_length }
+    }
+
+    /// Are the sizes those of a body?
+    ///
+    /// # Errors
+    /// A size that is not positive and finite, or a rounding that is not from 0 to less than every half extent.
+    pub fn validate(&self) -> Result<()> {
+        match *self {
+            Self::Sphere { radius } => check::positive("sphere radius", radius),
+            Self::Capsule { radius, half_length } => {
+                check::positive("capsule radius", radius)?;
+                check::positive("capsule half length", half_length)
+            }
+            Self::Cylinder { radius, half_length } => {
+                check::positive("cylinder radius", radius)?;
+                check::positive("cylinder half length", half_length)
+            }
+            Self::Box { half_extents, rounding } => {
+                half_extents.iter().try_for_each(|&half| check::positive("box half extent", half))?;
+                let least = half_extents.into_iter().fold(f64::INFINITY, f64::min);
+                check::not_negative("box rounding", rounding)?;
+                if rounding < least {
+                    return Ok(());
+                }
+                Err(Error::invalid(
+                    "box rounding",
+                    format!("expected less than the smallest half extent {least}, got {rounding}"),
+                ))
+            }
+            Self::HalfSpace => Ok(()),
+        }
+    }
+
     /// Numbers that describe a shape's size, [`Shape::sizes`] has this many.
     pub const SIZES: usize = 4;
 

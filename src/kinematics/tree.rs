@@ -185,7 +185,7 @@ impl Tree {
         articulation: &Articulation,
         actuation: impl Fn(&str) -> Actuation,
     ) {
-        let Articulation { links, joints } = articulation;
+        let Articulation { links, joints, .. } = articulation;
         let is_child = |link: usize| joints.iter().any(|joint| joint.child == link);
         let root_link = (0..links.len()).find(|&link| !is_child(link)).unwrap_or(0);
         self.bodies[root].name = format!("{name}/{}", links[root_link].name);
@@ -213,10 +213,7 @@ impl Tree {
             }
             let Actuation { stiffness, home } = actuation(&joint.name);
             let home = match joint.kind.nq() {
-                1 => {
-                    let nearest = joint.limits.map_or(0.0, |l| 0.0_f64.clamp(l.lower, l.upper));
-                    vec![home.unwrap_or(nearest)]
-                }
+                1 => vec![joint.home(home)],
                 7 => vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
                 n => vec![0.0; n],
             };

@@ -1,0 +1,261 @@
+//! Building a scene in code.
+//!
+//! ```
+//! use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
+//!
+//! # fn main() -> fingertip::Result<()> {
+//! let scene = Scene::new()
+//!     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation).at([0.12, 0.0, -0.16]))
+//!     .object(Object::ground("table", -0.2))
+//!     .robot(Robot::from_urdf("hand", "assets/robots/hand21.urdf")?.with_stiffness("slider_z", 100.0))
+//!     .pair(PairRule::exclude("hand", "table"));
+//! scene.validate()?;
+//! assert_eq!(scene.commanded().count(), 21);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
+
+use super::{
+    Articulation, Collision, Freedom, Inertia, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
+    check,
+};
+use crate::error::{Error, Result};
+
+/// Stiffness of joints for which nothing is said, N·m/rad or N/m.
+const STIFFNESS: f64 = 1.0;
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            gravity: [0.0, 0.0, -9.81],
+            params: Params::default(),
+            robots: Vec::new(),
+            objects: Vec::new(),
+            pairs: Vec::new(),
+            script: Vec::new(),
+        }
+    }
+}
+
+impl Scene {
+    /// An empty scene with gravity 9.81 m/s² along −z.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With these numbers of the step.
+    pub fn with_params(mut self, params: Params) -> Self {
+        self.params = params;
+        self
+    }
+
+    /// With this gravity in world axes, m/s².
+    pub fn with_gravity(mut self, gravity: [f64; 3]) -> Self {
+        self.gravity = gravity;
+        self
+    }
+
+    /// With another robot.
+    pub fn robot(mut self, robot: Robot) -> Self {
+        self.robots.push(robot);
+        self
+    }
+
+    /// With another object.
+    pub fn object(mut self, object: Object) -> Self {
+        self.objects.push(object);
+        self
+    }
+
+    /// With another rule for pairs, which wins over those before.
+    pub fn pair(mut self, rule: PairRule) -> Self {
+        self.pairs.push(rule);
+        self
+    }
+
+    /// With another keyframe of the script: commands by `"robot/joint"` at `time`, s.
+    pub fn keyframe<'a>(mut self, time: f64, u: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
+        let u = u.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.script.push(Keyframe { time, u });
+        self
+    }
+}
+
+impl Robot {
+    /// A robot with its root link's frame in the world's, stiffness 1, and joints at 0 or the limit next to it.
+    pub fn new(name: impl Into<String>, articulation: Articulation) -> Self {
+        Self {
+            name: name.into(),
+            articulation,
+            base: Isometry3::identity(),
+            default_stiffness: STIFFNESS,
+            stiffness: BTreeMap::new(),
+            home: BTreeMap::new(),
+        }
+    }
+
+    /// The same from a URDF file.
+    ///
+    /// # Errors
+    /// See [`Articulation::from_urdf`].
+    pub fn from_urdf(name: impl Into<String>, path: impl AsRef<Path>) -> Result<Self> {
+        Ok(Self::new(name, Articulation::from_urdf(path)?))
+    }
+
+    /// With its root link here in the world.
+    pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// With this stiffness of all joints that have none of their own, N·m/rad or N/m.
+    pub fn with_default_stiffness(mut self, stiffness: f64) -> Self {
+        self.default_stiffness = stiffness;
+        self
+    }
+
+    /// With this stiffness of one joint, N·m/rad or N/m.
+    pub fn with_stiffness(mut self, joint: impl Into<String>, stiffness: f64) -> Self {
+        self.stiffness.insert(joint.into(), stiffness);
+        self
+    }
+
+    /// With this starting value of one joint, rad or m.
+    pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
+        self.home.insert(joint.into(), value);
+        self
+    }
+
+    /// With these collision shapes, by link, and none else.
+    ///
+    /// # Errors
+    /// A name that is not a link's.
+    pub fn with_collisions<'a>(mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<Self> {
+        self.articulation.replace_collisions(collisions)?;
+        Ok(self)
+    }
+}
+
+impl Articulation {
+    /// Puts these collision shapes, by link, in the place of all others.
+    ///
+    /// # Errors
+    /// A name that is not a link's.
+    pub fn replace_collisions<'a>(&mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<()> {
+        self.links.iter_mut().for_each(|link| link.collisions.clear());
+        for (i, (name, collision)) in collisions.into_iter().enumerate() {
+            match self.links.iter_mut().find(|link| link.name == name) {
+                Some(link) => link.collisions.push(collision),
+                None => {
+                    let message = check::unknown("link", name, self.links.iter().map(|link| &*link.name));
+                    return Err(Error::invalid(format!("collision {}", i + 1), message));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Object {
+    /// A free solid of uniform density in the world's origin, mass in kg.
+    pub fn rigid(name: impl Into<String>, shape: Shape, mass: f64) -> Self {
+        Self::compound(name, vec![Collision::centred(shape)], mass)
+    }
+
+    /// The same of several shapes, mass in kg in all.
+    pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
+        let inertia = Inertia::solid_compound(&collisions, mass);
+        let body = ObjectBody::Rigid { inertia, collisions };
+        Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity() }
+    }
+
+    /// A shape that stays where it is.
+    pub fn fixed(name: impl Into<String>, shape: Shape) -> Self {
+        let body = ObjectBody::Rigid { inertia: None, collisions: vec![Collision::centred(shape)] };
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+    }
+
+    /// Everything below z = `height`, m.
+    pub fn ground(name: impl Into<String>, height: f64) -> Self {
+        Self::fixed(name, Shape::HalfSpace).at([0.0, 0.0, height])
+    }
+
+    /// Links and passive joints, the root link fixed in the world's origin.
+    pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
+        let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
+        Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
+    }
+
+    /// With this freedom of the body or the root link.
+    pub fn with_freedom(mut self, freedom: Freedom) -> Self {
+        self.freedom = freedom;
+        self
+    }
+
+    /// With its frame at this position, its orientation as it was.
+    pub fn at(mut self, position: [f64; 3]) -> Self {
+        self.pose.translation = position.into();
+        self
+    }
+
+    /// With this pose of its frame.
+    pub fn with_pose(mut self, pose: Isometry3<f64>) -> Self {
+        self.pose = pose;
+        self
+    }
+
+    /// With this mass distribution, if it is one rigid body.
+    pub fn with_inertia(mut self, new: Inertia) -> Self {
+        if let ObjectBody::Rigid { inertia, .. } = &mut self.body {
+            *inertia = Some(new);
+        }
+        self
+    }
+
+    /// With this starting value of one joint, if it has joints, rad or m.
+    pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
+        if let ObjectBody::Articulated { home, .. } = &mut self.body {
+            home.insert(joint.into(), value);
+        }
+        self
+    }
+}
+
+impl Collision {
+    /// A shape with its frame in the body's.
+    pub fn centred(shape: Shape) -> Self {
+        Self { shape, pose: Isometry3::identity() }
+    }
+
+    /// A shape at this position in the body's frame, along its axes.
+    pub fn at(shape: Shape, position: [f64; 3]) -> Self {
+        Self { shape, pose: Translation3::from(position).into() }
+    }
+
+    /// All points with normal · x ≤ offset · ‖normal‖, m; none for a zero normal.
+    pub fn half_space(normal: [f64; 3], offset: f64) -> Option<Self> {
+        let normal = Unit::try_new(Vector3::from(normal), 0.0)?;
+        let turn = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &normal);
+        // Half a turn about any axis across z where the normal points down.
+        let turn = turn.unwrap_or_else(|| UnitQuaternion::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI));
+        let pose = Isometry3::from_parts((normal.into_inner() * offset).into(), turn);
+        Some(Self { shape: Shape::HalfSpace, pose })
+    }
+}
+
+impl PairRule {
+    /// This friction coefficient between two things.
+    pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
+        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: true }
+    }
+
+    /// No contact between two things.
+    pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: b.into(), mu: None, enabled: false }
+    }
+}

@@ -1,0 +1,221 @@
+//! Mass distributions, and those of solid bodies.
+//!
+//! Spheres, capsules, boxes and rounded boxes are all the same body: a box core with half extents (a, b, c) grown by a
+//! radius r. Its pieces are the core, six slabs, twelve quarter cylinders and eight octants of a ball. With unit
+//! density the volume is
+//!
+//! V = 8abc + 8r (ab + bc + ca) + 2πr² (a + b + c) + 4πr³/3,
+//!
+//! and the second moment along x, from the same pieces (the others by permutation),
+//!
+//! ∫x² = a²/3 (8abc + 8ra(b + c) + 2πr²a) + 8bc ((a + r)³ − a³)/3
+//!     + 2 (b + c) (πr²a² + 8ar³/3 + πr⁴/4) + 4πr³a²/3 + πr⁴a + 4πr⁵/15.
+
+use std::f64::consts::PI;
+
+use nalgebra::{Isometry3, Matrix3, Vector3};
+
+use super::{Collision, Shape, check};
+use crate::error::{Error, Result};
+
+/// Mass distribution of a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inertia {
+    /// Mass in kg, positive.
+    pub mass: f64,
+    /// Centre of mass in the body's frame, m.
+    pub com: Vector3<f64>,
+    /// Inertia about the centre of mass along the body's axes, kg·m²; symmetric, positive semidefinite.
+    pub matrix: Matrix3<f64>,
+}
+
+/// An eigenvalue of an inertia may be this much below zero, relative to the largest: what rounding in files leaves.
+const NEGATIVE_ALLOWED: f64 = 1e-6;
+
+impl Inertia {
+    /// A point mass in the body's origin, kg.
+    pub fn point(mass: f64) -> Self {
+        Self { mass, com: Vector3::zeros(), matrix: Matrix3::zeros() }
+    }
+
+    /// A solid body of uniform density, kg; none for a half-space, which has no end.
+    pub fn solid(shape: &Shape, mass: f64) -> Option<Self> {
+        let (_, [x, y, z]) = moments(shape)?;
+        Some(Self {
+            mass,
+            com: Vector3::zeros(),
+            matrix: Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass,
+        })
+    }
+
+    /// Several solid bodies of the same uniform density, kg in all; overlaps count twice. None without any shape, or
+    /// with a half-space among them.
+    pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
+        let parts = collisions
+            .iter()
+            .map(|part| {
+                let (volume, _) = moments(&part.shape)?;
+                Some(Self::solid(&part.shape, volume)?.moved(&part.pose))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let Self { mass: volume, com, matrix } = Self::sum(&parts)?;
+        Some(Self { mass, com, matrix: matrix * (mass / volume) })
+    }
+
+    /// The same body seen from another frame, in which this body's frame has `pose`.
+    pub fn moved(&self, pose: &Isometry3<f64>) -> Self {
+        let r = pose.rotation.to_rotation_matrix();
+        Self {
+            mass: self.mass,
+            com: pose * nalgebra::Point3::from(self.com) - nalgebra::Point3::origin(),
+            matrix: r * self.matrix * r.inverse(),
+        }
+    }
+
+    /// The inertia about a point instead of the centre of mass (parallel axes), kg·m².
+    pub fn about(&self, point: &Vector3<f64>) -> Matrix3<f64> {
+        let c = self.com - point;
+        self.matrix + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * self.mass
+    }
+
+    /// Bodies in one frame joined to one; none where there is no mass.
+    pub fn sum(parts: &[Self]) -> Option<Self> {
+        let mass: f64 = parts.iter().map(|part| part.mass).sum();
+        if mass <= 0.0 {
+            return None;
+        }
+        let com = parts.iter().map(|part| part.com * part.mass).sum::<Vector3<f64>>() / mass;
+        Some(Self { mass, com, matrix: parts.iter().map(|part| part.about(&com)).sum() })
+    }
+
+    /// Is this a mass distribution at all?
+    ///
+    /// # Errors
+    /// A mass that is not positive, a number that is not finite, a matrix that is not symmetric or has a negative
+    /// eigenvalue. Principal moments that break the triangle inequality pass: real files have them.
+    pub fn validate(&self) -> Result<()> {
+        check::positive("mass", self.mass)?;
+        check::finite_vector("centre of mass", &self.com)?;
+        if !self.matrix.iter().all(|x| x.is_finite()) {
+            return Err(Error::invalid("inertia", "expected six finite numbers"));
+        }
+        let largest = self.matrix.amax();
+        if (self.matrix - self.matrix.transpose()).amax() > NEGATIVE_ALLOWED * largest {
+            return Err(Error::invalid("inertia", "expected a symmetric matrix"));
+        }
+        let least = self.principal_moments()[0];
+        if least < -NEGATIVE_ALLOWED * largest {
+            return Err(Error::invalid(
+                "inertia",
+                format!("expected a positive semidefinite matrix, but one principal moment is {least:.3e} kg m^2"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The principal moments, the smallest first, kg·m². A solid body's largest is at most the sum of the others.
+    pub fn principal_moments(&self) -> [f64; 3] {
+        let mut moments: [f64; 3] = self.matrix.symmetric_eigenvalues().into();
+        moments.sort_by(f64::total_cmp);
+        moments
+    }
+}
+
+/// Volume, and the mean of (x², y², z²) over a solid; none for a half-space.
+fn moments(shape: &Shape) -> Option<(f64, [f64; 3])> {
+    match *shape {
+        Shape::Sphere { radius } => Some(grown_box([0.0; 3], radius)),
+        Shape::Capsule { radius, half_length } => Some(grown_box([0.0, 0.0, half_length], radius)),
+        Shape::Box { half_extents, rounding } => Some(grown_box(half_extents.map(|x| x - rounding), rounding)),
+        Shape::Cylinder { radius, half_length } => {
+            let across = radius * radius / 4.0;
+            let volume = 2.0 * PI * radius * radius * half_length;
+            Some((volume, [across, across, half_length * half_length / 3.0]))
+        }
+        Shape::HalfSpace => None,
+    }
+}
+
+/// See the module's documentation: volume and mean squares of a box core grown by r.
+fn grown_box(core: [f64; 3], r: f64) -> (f64, [f64; 3]) {
+    let [a, b, c] = core;
+    let volume = 8.0 * a * b * c
+        + 8.0 * r * (a * b + b * c + c * a)
+        + 2.0 * PI * r * r * (a + b + c)
+        + 4.0 / 3.0 * PI * r.powi(3);
+    let along = |a: f64, b: f64, c: f64| {
+        let inner = 8.0 * a * b * c + 8.0 * r * a * (b + c) + 2.0 * PI * r * r * a;
+        let slabs = 8.0 * b * c * ((a + r).powi(3) - a.powi(3)) / 3.0;
+        let edges = 2.0 * (b + c) * (PI * r * r * a * a + 8.0 * a * r.powi(3) / 3.0 + PI * r.powi(4) / 4.0);
+        let corners = 4.0 / 3.0 * PI * r.powi(3) * a * a + PI * r.powi(4) * a + 4.0 / 15.0 * PI * r.powi(5);
+        (a * a / 3.0 * inner + slabs + edges + corners) / volume
+    };
+    (volume, [along(a, b, c), along(b, c, a), along(c, a, b)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Closed forms are exact but for rounding.
+    const EXACT: f64 = 1e-14;
+    /// The midpoint rule on a grid of 120³ cells cuts cells at the surface.
+    const GRID: f64 = 2e-3;
+
+    fn diagonal(shape: &Shape) -> [f64; 3] {
+        Inertia::solid(shape, 1.0).unwrap().matrix.diagonal().into()
+    }
+
+    #[test]
+    fn textbook_bodies() {
+        let (m, r, l) = (1.0_f64, 0.3_f64, 0.5_f64);
+        let ball = 0.4 * m * r * r;
+        // A capsule as a cylinder of height 2l and two half balls, their centres of mass 3r/8 from their bases.
+        let (cylinder, cap) = (2.0 * l * PI * r * r, 4.0 / 3.0 * PI * r.powi(3));
+        let (cylinder, cap) = (cylinder / (cylinder + cap), cap / (cylinder + cap));
+        let spin = cylinder * r * r / 2.0 + cap * 0.4 * r * r;
+        let swing = cylinder * (r * r / 4.0 + l * l / 3.0) + cap * (0.4 * r * r + l * l + 0.75 * l * r);
+        let cases = [
+            (Shape::sphere(r), [ball; 3]),
+            (Shape::cuboid([0.1, 0.2, 0.3]), [0.13 / 3.0, 0.1 / 3.0, 0.05 / 3.0]),
+            (Shape::capsule(r, l), [swing, swing, spin]),
+            (Shape::cylinder(r, l), [r * r / 4.0 + l * l / 3.0, r * r / 4.0 + l * l / 3.0, r * r / 2.0]),
+        ];
+        for (shape, expected) in cases {
+            for (got, want) in diagonal(&shape).iter().zip(expected) {
+                assert!((got - want).abs() < EXACT, "{shape:?}: {got} is not {want}");
+            }
+        }
+        assert_eq!(Inertia::solid(&Shape::HalfSpace, 1.0), None);
+    }
+
+    #[test]
+    fn rounded_box_against_a_grid() {
+        let (half, rounding, n) = ([0.5_f64, 0.4, 0.3], 0.2, 120);
+        let mut parts = [0.0; 4];
+        let at = |i: usize, h: f64| h * ((2 * i + 1) as f64 / n as f64 - 1.0);
+        for (i, j, k) in (0..n * n * n).map(|m| (m / n / n, m / n % n, m % n)) {
+            let p = [at(i, half[0]), at(j, half[1]), at(k, half[2])];
+            let outside: f64 = (0..3).map(|d| (p[d].abs() - half[d] + rounding).max(0.0).powi(2)).sum();
+            if outside <= rounding * rounding {
+                parts[0] += 1.0;
+                (0..3).for_each(|d| parts[d + 1] += p[d] * p[d]);
+            }
+        }
+        let [count, x, y, z] = parts;
+        let expected = [(y + z) / count, (z + x) / count, (x + y) / count];
+        for (got, want) in diagonal(&Shape::rounded_cuboid(half, rounding)).iter().zip(expected) {
+            assert!((got - want).abs() < GRID * want, "{got} is not {want}");
+        }
+    }
+
+    #[test]
+    fn two_half_boxes_make_one() {
+        let half = Shape::cuboid([0.1, 0.2, 0.15]);
+        let parts = [-0.15, 0.15].map(|z| Collision { shape: half.clone(), pose: Isometry3::translation(1.0, 0.0, z) });
+        let joined = Inertia::solid_compound(&parts, 2.0).unwrap();
+        let whole = Inertia::solid(&Shape::cuboid([0.1, 0.2, 0.3]), 2.0).unwrap();
+        assert!((joined.matrix - whole.matrix).amax() < EXACT);
+        assert!((joined.com - Vector3::x()).amax() < EXACT);
+    }
+}

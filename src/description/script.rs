@@ -1,0 +1,74 @@
+//! Scripted controls: what a rollout commands over time.
+
+use std::collections::BTreeMap;
+
+use super::{Joint, Robot, Scene, check};
+use crate::error::{Error, Result};
+
+/// Commands at one time. Between two keyframes u goes linearly.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keyframe {
+    /// Time since the start, s; from 0 up and growing from keyframe to keyframe.
+    pub time: f64,
+    /// Commanded positions by `"robot/joint"`, rad or m. Joints without an entry keep the command of the keyframe before.
+    pub u: BTreeMap<String, f64>,
+}
+
+impl Scene {
+    /// The commanded joints in the order of u: robots in file order, each one's joints with a single coordinate of
+    /// their own in the order of its URDF.
+    pub fn commanded(&self) -> impl Iterator<Item = (&Robot, &Joint)> {
+        self.robots.iter().flat_map(|robot| {
+            robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).map(move |joint| (robot, joint))
+        })
+    }
+
+    /// The scripted command at a time, s: home at first, linear between keyframes, held after the last. A number for
+    /// each of the [`commanded`](Self::commanded) joints; without a script all stay at home.
+    pub fn control(&self, time: f64) -> Vec<f64> {
+        self.commanded().map(|(robot, joint)| self.control_of(robot, joint, time)).collect()
+    }
+
+    fn control_of(&self, robot: &Robot, joint: &Joint, time: f64) -> f64 {
+        let name = command_name(robot, joint);
+        let (mut before, mut value) = (0.0, joint.home(robot.home.get(&joint.name).copied()));
+        for keyframe in &self.script {
+            let next = keyframe.u.get(&name).copied().unwrap_or(value);
+            if time < keyframe.time {
+                let part = ((time - before) / (keyframe.time - before)).max(0.0);
+                return value + part * (next - value);
+            }
+            (before, value) = (keyframe.time, next);
+        }
+        value
+    }
+
+    pub(super) fn validate_script(&self) -> Result<()> {
+        let names: Vec<String> = self.commanded().map(|(robot, joint)| command_name(robot, joint)).collect();
+        let mut before = None;
+        for (i, Keyframe { time, u }) in self.script.iter().enumerate() {
+            let place = |error: Error| error.within(format!("script keyframe {}", i + 1));
+            check::not_negative("time", *time).map_err(place)?;
+            if let Some(before) = before
+                && *time <= before
+            {
+                let message = format!("expected more than the {before} s of the keyframe before, got {time}");
+                return Err(place(Error::invalid("time", message)));
+            }
+            before = Some(*time);
+            for (name, &value) in u {
+                if !names.contains(name) {
+                    let message = check::unknown("commanded joint", name, names.iter().map(String::as_str));
+                    return Err(place(Error::invalid("u", message)));
+                }
+                check::finite(&format!("u of \"{name}\""), value).map_err(place)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn command_name(robot: &Robot, joint: &Joint) -> String {
+    format!("{}/{}", robot.name, joint.name)
+}

@@ -1,1 +1,0 @@
-//! Reading URDF through urdf-rs.

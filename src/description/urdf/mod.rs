@@ -1,0 +1,260 @@
+//! Reading URDF through urdf-rs.
+//!
+//! Read: links with their inertia, joints of every standard kind with limits, dynamics and mimic, and spheres, boxes,
+//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). Other things, and what is
+//! odd but common, become [`Articulation::notes`].
+//!
+//! Three habits of the field are followed: an absent `<inertial>` is no mass, an absent or zero `effort` says nothing,
+//! and infinite limits are none.
+
+mod outline;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
+
+use self::outline::{Element, outline};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check};
+use crate::error::{Error, Result};
+
+impl Articulation {
+    /// Reads a URDF file and checks it.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is not URDF, or describes what cannot be; the place names the file and the element.
+    pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        Self::from_urdf_str(&text, &path.display().to_string())
+    }
+
+    /// The same from a URDF's text; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`from_urdf`](Self::from_urdf).
+    pub fn from_urdf_str(text: &str, name: &str) -> Result<Self> {
+        read(text).map_err(|error| error.within(name))
+    }
+}
+
+fn read(text: &str) -> Result<Articulation> {
+    let (root, elements) = outline(text);
+    if root != Some("robot") {
+        let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
+        return Err(Error::invalid("root element", format!("expected <robot>, got {found}")));
+    }
+    if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
+        return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
+    }
+    let robot = urdf_rs::read_from_string(text).map_err(|error| locate(&error, &elements))?;
+    let mut notes = notes(&robot, &elements);
+    let links = links(&robot, &mut notes)?;
+    let joints = joints(&robot, &elements, &mut notes)?;
+    let articulation = Articulation { links, joints, notes };
+    articulation.validate()?;
+    Ok(articulation)
+}
+
+/// The element that urdf-rs cannot read even alone, and why.
+fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
+    let alone = |element: &Element| {
+        let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
+        let place = format!("line {}: {} \"{}\"", element.line, element.tag, element.name);
+        Some(Error::invalid(place, sentence(&error)))
+    };
+    let known = |element: &&Element| ["link", "joint", "material"].contains(&element.tag);
+    elements.iter().filter(known).find_map(alone).unwrap_or_else(|| Error::invalid("XML", sentence(error)))
+}
+
+/// What urdf-rs says, on one line.
+fn sentence(error: &urdf_rs::UrdfError) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One line for each kind of thing that is not read.
+fn notes(robot: &urdf_rs::Robot, elements: &[Element]) -> Vec<String> {
+    let mut skipped = BTreeMap::<&str, usize>::new();
+    for element in elements.iter().filter(|element| !["link", "joint", "material"].contains(&element.tag)) {
+        *skipped.entry(element.tag).or_default() += 1;
+    }
+    let mut notes: Vec<String> = skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect();
+    let is_mesh = |visual: &&urdf_rs::Visual| matches!(visual.geometry, urdf_rs::Geometry::Mesh { .. });
+    let n_meshes = robot.links.iter().flat_map(|link| &link.visual).filter(is_mesh).count();
+    if n_meshes > 0 {
+        notes.push(format!("visual meshes: {n_meshes} left out"));
+    }
+    notes
+}
+
+fn links(robot: &urdf_rs::Robot, notes: &mut Vec<String>) -> Result<Vec<Link>> {
+    let mut colors = HashMap::new();
+    let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
+    for material in materials.chain(&robot.materials) {
+        if let Some(color) = &material.color {
+            colors.insert(material.name.as_str(), color.rgba.0);
+        }
+    }
+    robot.links.iter().map(|link| read_link(link, &colors, notes)).collect()
+}
+
+fn read_link(link: &urdf_rs::Link, colors: &HashMap<&str, [f64; 4]>, notes: &mut Vec<String>) -> Result<Link> {
+    let name = &link.name;
+    let inertia = inertia(&link.inertial).map_err(|error| error.within(format!("link \"{name}\"")))?;
+    if let Some(inertia) = &inertia {
+        let [a, b, c] = inertia.principal_moments();
+        if c > (a + b) * (1.0 + 1e-6) {
+            notes.push(format!("link \"{name}\": no solid has this inertia, as {c:.3e} > {a:.3e} + {b:.3e} kg m^2"));
+        }
+    } else if link.inertial.inertia.ixx != 0.0 {
+        notes.push(format!("link \"{name}\": inertia without a mass left out"));
+    }
+    let mut collisions = Vec::new();
+    for collision in &link.collision {
+        match shape(&collision.geometry) {
+            Ok(shape) => collisions.push(Collision { shape, pose: pose(&collision.origin) }),
+            Err(mesh) => notes.push(format!("link \"{name}\": collision mesh {mesh} left out")),
+        }
+    }
+    let visual = |visual: &urdf_rs::Visual| {
+        let material = visual.material.as_ref();
+        let own = material.and_then(|material| material.color.as_ref()).map(|color| color.rgba.0);
+        Some(Visual {
+            shape: shape(&visual.geometry).ok()?,
+            pose: pose(&visual.origin),
+            rgba: own.or_else(|| colors.get(material?.name.as_str()).copied()),
+        })
+    };
+    Ok(Link { name: name.clone(), inertia, collisions, visuals: link.visual.iter().filter_map(visual).collect() })
+}
+
+/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass.
+fn inertia(inertial: &urdf_rs::Inertial) -> Result<Option<Inertia>> {
+    let urdf_rs::Inertia { ixx, ixy, ixz, iyy, iyz, izz } = inertial.inertia;
+    let mass = inertial.mass.value;
+    check::not_negative("mass", mass)?;
+    let matrix = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
+    let own = Inertia { mass, com: Vector3::zeros(), matrix };
+    check::finite_pose("inertial origin", &pose(&inertial.origin))?;
+    Ok((mass > 0.0).then(|| own.moved(&pose(&inertial.origin))))
+}
+
+/// A primitive, or the name of a mesh.
+fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, &str> {
+    match geometry {
+        urdf_rs::Geometry::Box { size } => Ok(Shape::cuboid(size.0.map(|edge| edge / 2.0))),
+        urdf_rs::Geometry::Cylinder { radius, length } => Ok(Shape::cylinder(*radius, length / 2.0)),
+        urdf_rs::Geometry::Capsule { radius, length } => Ok(Shape::capsule(*radius, length / 2.0)),
+        urdf_rs::Geometry::Sphere { radius } => Ok(Shape::sphere(*radius)),
+        urdf_rs::Geometry::Mesh { filename, .. } => Err(filename),
+    }
+}
+
+fn pose(pose: &urdf_rs::Pose) -> Isometry3<f64> {
+    let [roll, pitch, yaw] = pose.rpy.0;
+    Isometry3::from_parts(Translation3::from(pose.xyz.0), UnitQuaternion::from_euler_angles(roll, pitch, yaw))
+}
+
+fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>) -> Result<Vec<Joint>> {
+    let link_of: HashMap<&str, usize> = robot.links.iter().enumerate().map(|(i, link)| (&*link.name, i)).collect();
+    let find = |role: &str, name: &str| {
+        link_of.get(name).copied().ok_or_else(|| {
+            Error::invalid(role, check::unknown("link", name, robot.links.iter().map(|link| link.name.as_str())))
+        })
+    };
+    let texts = elements.iter().filter(|element| element.tag == "joint").map(|element| element.text);
+    let mut joints = Vec::with_capacity(robot.joints.len());
+    for (joint, text) in robot.joints.iter().zip(texts) {
+        let read = || {
+            let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
+            let kind = kind(&joint.joint_type)?;
+            Ok(Joint {
+                name: joint.name.clone(),
+                kind,
+                parent,
+                child,
+                origin: pose(&joint.origin),
+                axis: axis(joint, kind)?,
+                limits: limits(joint, kind, text.contains("<limit"))?,
+                effort: if joint.limit.effort == 0.0 { f64::INFINITY } else { joint.limit.effort },
+                damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
+                friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
+                mimic: mimic(robot, joint, kind)?,
+            })
+        };
+        let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)))?;
+        if joint.mimic.is_some() && read.mimic.is_none() {
+            notes.push(format!("joint \"{}\": <mimic> of a fixed joint left out", joint.name));
+        }
+        if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
+            notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
+        }
+        joints.push(read);
+    }
+    Ok(joints)
+}
+
+fn kind(joint_type: &urdf_rs::JointType) -> Result<JointKind> {
+    match joint_type {
+        urdf_rs::JointType::Revolute => Ok(JointKind::Revolute),
+        urdf_rs::JointType::Continuous => Ok(JointKind::Continuous),
+        urdf_rs::JointType::Prismatic => Ok(JointKind::Prismatic),
+        urdf_rs::JointType::Fixed => Ok(JointKind::Fixed),
+        urdf_rs::JointType::Floating => Ok(JointKind::Floating),
+        urdf_rs::JointType::Planar => Ok(JointKind::Planar),
+        urdf_rs::JointType::Spherical => {
+            Err(Error::invalid("type", "expected a standard type, got \"spherical\"; use three revolute joints"))
+        }
+    }
+}
+
+/// The axis at unit length; only joints that have one need a good one.
+fn axis(joint: &urdf_rs::Joint, kind: JointKind) -> Result<Vector3<f64>> {
+    if !kind.is_single() && kind != JointKind::Planar {
+        return Ok(Vector3::x());
+    }
+    let axis = Vector3::from(joint.axis.xyz.0);
+    check::finite_vector("axis", &axis)?;
+    let unit = axis.try_normalize(f64::MIN_POSITIVE).filter(|unit| unit.iter().all(|x| x.is_finite()));
+    unit.ok_or_else(|| Error::invalid("axis", "expected a direction, got a vector without length"))
+}
+
+fn limits(joint: &urdf_rs::Joint, kind: JointKind, is_given: bool) -> Result<Option<Limits>> {
+    if !matches!(kind, JointKind::Revolute | JointKind::Prismatic) {
+        return Ok(None);
+    }
+    if !is_given {
+        let or = if kind == JointKind::Revolute { ", or type=\"continuous\"" } else { "" };
+        let message = format!("expected <limit lower=\"…\" upper=\"…\" …/> in a {kind:?} joint{or}").to_lowercase();
+        return Err(Error::invalid("limit", message));
+    }
+    let urdf_rs::JointLimit { lower, upper, .. } = joint.limit;
+    let is_unlimited = lower == f64::NEG_INFINITY && upper == f64::INFINITY;
+    Ok((!is_unlimited).then_some(Limits { lower, upper }))
+}
+
+/// The joint with a coordinate of its own that is followed in the end, through a chain of mimic joints.
+fn mimic(robot: &urdf_rs::Robot, joint: &urdf_rs::Joint, kind: JointKind) -> Result<Option<Mimic>> {
+    if kind == JointKind::Fixed {
+        return Ok(None);
+    }
+    let (mut multiplier, mut offset) = (1.0, 0.0);
+    let (mut index, mut at) = (None, joint);
+    // q = m₁ q₁ + o₁ with q₁ = m₂ q₂ + o₂ is m₁ m₂ q₂ + (m₁ o₂ + o₁).
+    while let Some(mimic) = &at.mimic {
+        let Some(next) = robot.joints.iter().position(|other| other.name == mimic.joint) else {
+            let names = robot.joints.iter().map(|joint| joint.name.as_str());
+            return Err(Error::invalid("mimic", check::unknown("joint", &mimic.joint, names)));
+        };
+        offset += multiplier * mimic.offset.unwrap_or(0.0);
+        multiplier *= mimic.multiplier.unwrap_or(1.0);
+        (index, at) = (Some((next, index.map_or(1, |(_, steps)| steps + 1))), &robot.joints[next]);
+        if index.is_some_and(|(_, steps)| steps > robot.joints.len()) {
+            return Err(Error::invalid(
+                "mimic",
+                "expected to end at a joint that follows none, but this goes in a circle",
+            ));
+        }
+    }
+    Ok(index.map(|(joint, _)| Mimic { joint, multiplier, offset }))
+}

@@ -1,0 +1,217 @@
+//! Everything that can be wrong with a scene, found before anything is computed.
+
+mod articulation;
+
+use std::collections::BTreeMap;
+
+use nalgebra::Vector3;
+
+use self::articulation::validate_passive;
+use super::{
+    Articulation, Collision, Freedom, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
+    check,
+};
+use crate::error::{Error, Result};
+
+/// A planar object's z axis may lean this far from the world's, rad: what angles typed with a few digits leave.
+const TILT_ALLOWED: f64 = 1e-6;
+
+impl Scene {
+    /// Checks everything that a model needs to be sound.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: its place (`robot "hand": joint "slider_z"`), what was expected and what came.
+    pub fn validate(&self) -> Result<()> {
+        check::finite_vector("gravity", &self.gravity.into())?;
+        self.params.validate().map_err(|error| error.within("params"))?;
+        let names = || self.objects.iter().map(|o| o.name.as_str()).chain(self.robots.iter().map(|r| r.name.as_str()));
+        check::unique("name", names())?;
+        for name in names().filter(|name| name.contains('/') || *name == "world") {
+            let message = "expected a name without \"/\" and other than \"world\"";
+            return Err(Error::invalid(format!("name \"{name}\""), message));
+        }
+        for object in &self.objects {
+            object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name)))?;
+        }
+        for robot in &self.robots {
+            robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name)))?;
+        }
+        let moves = |a: &Articulation| a.joints.iter().any(|joint| joint.kind != JointKind::Fixed);
+        let object_moves = |object: &Object| match &object.body {
+            ObjectBody::Articulated { articulation, .. } => moves(articulation),
+            ObjectBody::Rigid { .. } => false,
+        };
+        if !self.objects.iter().any(|o| o.freedom != Freedom::Fixed || object_moves(o))
+            && !self.robots.iter().any(|r| moves(&r.articulation))
+        {
+            return Err(Error::invalid(
+                "scene",
+                "expected a robot with joints or an object that may move, got neither",
+            ));
+        }
+        for (i, rule) in self.pairs.iter().enumerate() {
+            self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1)))?;
+        }
+        self.validate_script()
+    }
+
+    fn validate_pair(&self, rule: &PairRule) -> Result<()> {
+        rule.mu.map_or(Ok(()), |mu| check::not_negative("mu", mu))?;
+        for (side, name) in [("a", &rule.a), ("b", &rule.b)] {
+            self.validate_side(name).map_err(|message| Error::invalid(side, message))?;
+        }
+        Ok(())
+    }
+
+    /// Is this the name of a robot, an object, or one link of one?
+    fn validate_side(&self, name: &str) -> std::result::Result<(), String> {
+        let (owner, link) = name.split_once('/').map_or((name, None), |(owner, link)| (owner, Some(link)));
+        let articulation = match (
+            self.robots.iter().find(|robot| robot.name == owner),
+            self.objects.iter().find(|object| object.name == owner).map(|object| &object.body),
+        ) {
+            (Some(robot), _) => Some(&robot.articulation),
+            (None, Some(ObjectBody::Articulated { articulation, .. })) => Some(articulation),
+            (None, Some(ObjectBody::Rigid { .. })) => None,
+            (None, None) => {
+                let names = self.objects.iter().map(|o| &*o.name).chain(self.robots.iter().map(|r| &*r.name));
+                return Err(check::unknown("robot or object", owner, names));
+            }
+        };
+        match (articulation, link) {
+            (_, None) => Ok(()),
+            (None, Some(_)) => Err(format!("\"{owner}\" is one rigid body; expected its name without a link")),
+            (Some(articulation), Some(link)) if articulation.links.iter().any(|l| l.name == link) => Ok(()),
+            (Some(articulation), Some(link)) => {
+                Err(check::unknown("link", link, articulation.links.iter().map(|l| &*l.name)))
+            }
+        }
+    }
+}
+
+impl Params {
+    /// Checks the ranges that the fields document.
+    ///
+    /// # Errors
+    /// The first number out of range.
+    pub fn validate(&self) -> Result<()> {
+        check::positive("h", self.h)?;
+        check::positive("epsilon", self.epsilon)?;
+        check::positive("kappa", self.kappa)?;
+        check::not_negative("mu", self.mu)?;
+        self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance))?;
+        check::not_negative("fade", self.fade)?;
+        if self.fade > self.contact_distance.unwrap_or(0.0) {
+            let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);
+            return Err(Error::invalid("fade", message));
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::invalid("max_iterations", "expected at least 1, got 0"));
+        }
+        Ok(())
+    }
+}
+
+impl Collision {
+    pub(super) fn validate(&self) -> Result<()> {
+        self.shape.validate()?;
+        check::finite_pose("shape", &self.pose)
+    }
+}
+
+impl Robot {
+    fn validate(&self) -> Result<()> {
+        check::finite_pose("base", &self.base)?;
+        self.articulation.validate()?;
+        check::positive("default stiffness", self.default_stiffness)?;
+        for (name, &stiffness) in &self.stiffness {
+            let place = |error: Error| error.within("stiffness");
+            find_joint(&self.articulation, name).map_err(place)?;
+            check::positive(&format!("joint \"{name}\""), stiffness).map_err(place)?;
+        }
+        validate_home(&self.articulation, &self.home)?;
+        // Joints of several coordinates are not commanded: only inertia holds them.
+        validate_passive_joints(&self.articulation, |kind| !kind.is_single())
+    }
+}
+
+impl Object {
+    fn validate(&self) -> Result<()> {
+        check::finite_pose("pose", &self.pose)?;
+        let z = Vector3::z();
+        if self.freedom == Freedom::Planar && (self.pose.rotation * z).angle(&z) > TILT_ALLOWED {
+            let message = "expected a rotation about z only, as the object is planar; turn its shapes instead";
+            return Err(Error::invalid("orientation", message));
+        }
+        let root = match self.freedom {
+            Freedom::Free => JointKind::Floating,
+            Freedom::Planar => JointKind::Planar,
+            Freedom::Translation => JointKind::Translation,
+            Freedom::Fixed => JointKind::Fixed,
+        };
+        match &self.body {
+            ObjectBody::Rigid { inertia, collisions } => {
+                for (i, collision) in collisions.iter().enumerate() {
+                    collision.validate().map_err(|error| error.within(format!("collision {}", i + 1)))?;
+                    if collision.shape == Shape::HalfSpace && self.freedom != Freedom::Fixed {
+                        let message = "expected freedom \"fixed\", as a half-space has no end";
+                        return Err(Error::invalid(format!("collision {}", i + 1), message));
+                    }
+                }
+                if self.freedom != Freedom::Fixed {
+                    inertia.as_ref().map_or(Ok(()), |inertia| inertia.validate())?;
+                }
+                validate_passive(root, &z, inertia.as_ref())
+            }
+            ObjectBody::Articulated { articulation, home } => {
+                articulation.validate()?;
+                validate_home(articulation, home)?;
+                let whole = articulation.root().and_then(|root| articulation.composite(root));
+                validate_passive(root, &z, whole.as_ref())?;
+                validate_passive_joints(articulation, |_| true)
+            }
+        }
+    }
+}
+
+fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
+    for joint in articulation.joints.iter().filter(|joint| is_passive(joint.kind) && joint.mimic.is_none()) {
+        let body = articulation.composite(joint.child);
+        validate_passive(joint.kind, &joint.axis, body.as_ref())
+            .map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
+    }
+    Ok(())
+}
+
+/// The limits of the joint with this name, which must have one coordinate of its own.
+fn find_joint(articulation: &Articulation, name: &str) -> Result<Option<Limits>> {
+    let place = format!("joint \"{name}\"");
+    let Some(joint) = articulation.joints.iter().find(|joint| joint.name == name) else {
+        let names = articulation.joints.iter().filter(|joint| joint.is_commandable()).map(|joint| &*joint.name);
+        return Err(Error::invalid(place, check::unknown("joint", name, names)));
+    };
+    if joint.is_commandable() {
+        return Ok(joint.limits);
+    }
+    let message = match joint.mimic.and_then(|mimic| articulation.joints.get(mimic.joint)) {
+        Some(leader) => format!("expected a joint with a coordinate of its own; this one follows \"{}\"", leader.name),
+        None => format!("expected a joint with one coordinate, but this one has {}", joint.kind.nq()),
+    };
+    Err(Error::invalid(place, message))
+}
+
+fn validate_home(articulation: &Articulation, home: &BTreeMap<String, f64>) -> Result<()> {
+    for (name, &value) in home {
+        let place = |error: Error| error.within("home");
+        let joint = format!("joint \"{name}\"");
+        let limits = find_joint(articulation, name).map_err(place)?;
+        check::finite(&joint, value).map_err(place)?;
+        if let Some(Limits { lower, upper }) = limits
+            && !(lower..=upper).contains(&value)
+        {
+            let message = format!("expected a value within its limits [{lower}, {upper}], got {value}");
+            return Err(place(Error::invalid(joint, message)));
+        }
+    }
+    Ok(())
+}
