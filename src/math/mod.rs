@@ -1,4 +1,5 @@
 //! Floor 0: numbers, SIMD lanes and their run-time dispatch, small vectors and rotations.
 
 pub mod lane;
+pub mod tensor;
 pub mod vector;
