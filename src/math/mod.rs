@@ -2,4 +2,5 @@
 
 pub mod lane;
 pub mod op;
+pub mod tensor;
 pub mod vector;

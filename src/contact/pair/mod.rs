@@ -1,8 +1,18 @@
 //! Signed distance, normal and witness points of shape pairs, as plain differentiable tensor operations.
 //!
 //! One file per pair. A pair function takes n pairs in each of B worlds and gives m contacts per pair.
+//! Values and gradients are exact where the geometry is smooth, and finite everywhere: each file says which direction
+//! it takes where the geometry leaves several.
 
-use candle_core::Tensor;
+mod core;
+mod half_space;
+mod sphere_half_space;
+mod sphere_sphere;
+
+use candle_core::{Result, Tensor};
+
+use crate::description::Shape;
+use crate::math::tensor;
 
 /// Shapes of one kind, one per pair: where they are and how large.
 ///
@@ -15,6 +25,18 @@ pub struct Shapes {
     pub size: Tensor,
 }
 
+impl Shapes {
+    /// Positions (B, n, 3).
+    fn position(&self) -> Result<Tensor> {
+        tensor::position(&self.pose)
+    }
+
+    /// Number `k` of the sizes (1 or B, n, 1).
+    fn length(&self, k: usize) -> Result<Tensor> {
+        self.size.narrow(2, k, 1)
+    }
+}
+
 /// Contacts of n pairs, m for each: pair 0's contacts first.
 pub struct Witness {
     /// Witness point on A in the world (B, n·m, 3), m.
@@ -25,4 +47,49 @@ pub struct Witness {
     pub normal: Tensor,
     /// Signed distance (B, n·m), m; positive apart.
     pub phi: Tensor,
+}
+
+/// How a pair of shapes is turned into contacts.
+#[derive(Clone, Copy, Debug)]
+pub struct PairFunction {
+    contacts: usize,
+    witness: fn(&Shapes, &Shapes) -> Result<Witness>,
+    swapped: bool,
+}
+
+impl PairFunction {
+    /// The function for shapes of the kinds of `a` and `b` (their sizes do not matter), in this order;
+    /// `None` for pairs that have none.
+    pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
+        let ordered = |a: &Shape, b: &Shape| -> Option<(usize, fn(&Shapes, &Shapes) -> Result<Witness>)> {
+            use Shape::{HalfSpace, Sphere};
+            Some(match (a, b) {
+                (Sphere { .. }, Sphere { .. }) => (1, sphere_sphere::witness),
+                (Sphere { .. }, HalfSpace) => (1, sphere_half_space::witness),
+                _ => return None,
+            })
+        };
+        let (found, swapped) = match ordered(a, b) {
+            Some(found) => (found, false),
+            None => (ordered(b, a)?, true),
+        };
+        Some(Self { contacts: found.0, witness: found.1, swapped })
+    }
+
+    /// Contacts per pair, m.
+    pub fn contacts(&self) -> usize {
+        self.contacts
+    }
+
+    /// The contacts of n pairs in B worlds.
+    ///
+    /// # Errors
+    /// Where the tensors' shapes, types or devices do not fit each other.
+    pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
+        if !self.swapped {
+            return (self.witness)(a, b);
+        }
+        let Witness { point_a, point_b, normal, phi } = (self.witness)(b, a)?;
+        Ok(Witness { point_a: point_b, point_b: point_a, normal: normal.neg()?, phi })
+    }
 }

@@ -1,0 +1,15 @@
+//! Spheres against a half-space: what every shape comes down to there, by its end, corner or rim points.
+//!
+//! With the plane's point o and outward normal N: n = −N, from the body into the half-space, and gap = n·(o − x).
+
+use candle_core::{Result, Tensor};
+
+use super::{Witness, core};
+use crate::math::tensor::{axis, dot, position};
+
+/// Contacts of spheres about points x (B, n, 3) of radii (1 or B, n, 1) against half-spaces with poses (B, n, 12).
+pub(super) fn under(points: &Tensor, radius: &Tensor, half_space: &Tensor) -> Result<Witness> {
+    let normal = axis(half_space, 2)?.neg()?;
+    let gap = dot(&(position(half_space)? - points)?, &normal)?;
+    core::offset(points, radius, &gap, normal)
+}
