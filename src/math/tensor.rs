@@ -61,12 +61,13 @@ pub fn select(mask: &Tensor, yes: &Tensor, no: &Tensor) -> Result<Tensor> {
 
 /// The unit vector of v, or `fallback` where v is no longer than [`no_length`].
 ///
-/// Its gradient there is zero (but for the fallback's own), elsewhere the exact (1 − n nᵀ)/|v|.
+/// With miss = 1 there and 0 elsewhere this is v/√(v·v + miss) + miss · fallback: neither a division by zero nor a
+/// branch, the gradient is the exact (1 − n nᵀ)/|v| elsewhere and 1 there.
 pub fn unit(v: &Tensor, fallback: &Tensor) -> Result<Tensor> {
     let square = v.sqr()?.sum_keepdim(D::Minus1)?;
-    let has_length = square.gt(no_length(v.dtype()).powi(2))?;
-    let length = has_length.where_cond(&square, &square.ones_like()?)?.sqrt()?;
-    select(&has_length, &v.broadcast_div(&length)?, fallback)
+    let miss = square.le(no_length(v.dtype()).powi(2))?.to_dtype(v.dtype())?;
+    let per_length = (square + &miss)?.sqrt()?.recip()?;
+    v.broadcast_mul(&per_length)? + miss.broadcast_mul(fallback)?
 }
 
 /// x limited to [−limit, limit]; at and beyond the limit the gradient goes to the limit.

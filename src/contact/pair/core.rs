@@ -5,7 +5,7 @@
 //!
 //!     φ = gap − r_A,   p_A = x_A + r_A n,   p_B = p_A + φ n.
 
-use candle_core::{Result, Tensor};
+use candle_core::{D, Result, Tensor};
 
 use super::Witness;
 use crate::math::tensor::{along, dot, unit};
@@ -17,7 +17,20 @@ pub(super) fn offset(core_a: &Tensor, radius_a: &Tensor, gap: &Tensor, normal: T
     let phi = gap.broadcast_sub(radius_a)?;
     let point_a = along(core_a, radius_a, &normal)?;
     let point_b = along(&point_a, &phi, &normal)?;
-    Ok(Witness { point_a, point_b, normal, phi: phi.squeeze(2)? })
+    Ok(Witness { point_a, point_b, normal, phi: phi.squeeze(D::Minus1)? })
+}
+
+/// The same with m contacts per pair in a dimension of their own: x_A and n (B, n, m, 3), gap (B, n, m, 1),
+/// r_A (1 or B, n, 1).
+pub(super) fn offset_each(core_a: &Tensor, radius_a: &Tensor, gap: &Tensor, normal: Tensor) -> Result<Witness> {
+    let (b, n, m, _) = core_a.dims4()?;
+    let Witness { point_a, point_b, normal, phi } = offset(core_a, &radius_a.unsqueeze(2)?, gap, normal)?;
+    Ok(Witness {
+        point_a: point_a.reshape((b, n * m, 3))?,
+        point_b: point_b.reshape((b, n * m, 3))?,
+        normal: normal.reshape((b, n * m, 3))?,
+        phi: phi.reshape((b, n * m))?,
+    })
 }
 
 /// Contacts of pairs whose cores' closest points are given, in the direction `fallback` where these coincide.
@@ -32,6 +45,8 @@ pub(super) fn between(
 ) -> Result<Witness> {
     let apart = (core_b - core_a)?;
     let normal = unit(&apart, fallback)?;
-    let gap = dot(&normal, &apart)?.broadcast_sub(radius_b)?;
-    offset(core_a, radius_a, &gap, normal)
+    let phi = dot(&normal, &apart)?.broadcast_sub(&radius_a.broadcast_add(radius_b)?)?.squeeze(2)?;
+    let point_a = along(core_a, radius_a, &normal)?;
+    let point_b = core_b.broadcast_sub(&normal.broadcast_mul(radius_b)?)?;
+    Ok(Witness { point_a, point_b, normal, phi })
 }

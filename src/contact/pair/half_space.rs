@@ -13,3 +13,10 @@ pub(super) fn under(points: &Tensor, radius: &Tensor, half_space: &Tensor) -> Re
     let gap = dot(&(position(half_space)? - points)?, &normal)?;
     core::offset(points, radius, &gap, normal)
 }
+
+/// The same for m spheres of one radius in each pair: points (B, n, m, 3), poses still (B, n, 12).
+pub(super) fn under_each(points: &Tensor, radius: &Tensor, half_space: &Tensor) -> Result<Witness> {
+    let normal = axis(half_space, 2)?.neg()?.unsqueeze(2)?;
+    let gap = dot(&position(half_space)?.unsqueeze(2)?.broadcast_sub(points)?, &normal)?;
+    core::offset_each(points, radius, &gap, normal.broadcast_as(points.shape())?)
+}

@@ -4,8 +4,19 @@
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere: each file says which direction
 //! it takes where the geometry leaves several.
 
+mod block;
+mod box_half_space;
+mod capsule_box;
+mod capsule_capsule;
+mod capsule_half_space;
 mod core;
+mod cylinder_half_space;
 mod half_space;
+mod penetration;
+mod segment;
+mod sphere_box;
+mod sphere_capsule;
+mod sphere_cylinder;
 mod sphere_half_space;
 mod sphere_sphere;
 
@@ -35,6 +46,11 @@ impl Shapes {
     fn length(&self, k: usize) -> Result<Tensor> {
         self.size.narrow(2, k, 1)
     }
+
+    /// Half extents of boxes without their rounding (1 or B, n, 3).
+    fn box_core(&self) -> Result<Tensor> {
+        self.size.narrow(2, 0, 3)?.broadcast_sub(&self.length(3)?)
+    }
 }
 
 /// Contacts of n pairs, m for each: pair 0's contacts first.
@@ -61,19 +77,29 @@ impl PairFunction {
     /// The function for shapes of the kinds of `a` and `b` (their sizes do not matter), in this order;
     /// `None` for pairs that have none.
     pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
-        let ordered = |a: &Shape, b: &Shape| -> Option<(usize, fn(&Shapes, &Shapes) -> Result<Witness>)> {
-            use Shape::{HalfSpace, Sphere};
-            Some(match (a, b) {
-                (Sphere { .. }, Sphere { .. }) => (1, sphere_sphere::witness),
-                (Sphere { .. }, HalfSpace) => (1, sphere_half_space::witness),
-                _ => return None,
-            })
-        };
-        let (found, swapped) = match ordered(a, b) {
+        let (found, swapped) = match Self::ordered(a, b) {
             Some(found) => (found, false),
-            None => (ordered(b, a)?, true),
+            None => (Self::ordered(b, a)?, true),
         };
         Some(Self { contacts: found.0, witness: found.1, swapped })
+    }
+
+    /// Contacts per pair and the function, for pairs in the order in which they are written here.
+    fn ordered(a: &Shape, b: &Shape) -> Option<(usize, fn(&Shapes, &Shapes) -> Result<Witness>)> {
+        use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
+        Some(match (a, b) {
+            (Sphere { .. }, Sphere { .. }) => (1, sphere_sphere::witness),
+            (Sphere { .. }, Capsule { .. }) => (1, sphere_capsule::witness),
+            (Sphere { .. }, Box { .. }) => (1, sphere_box::witness),
+            (Sphere { .. }, Cylinder { .. }) => (1, sphere_cylinder::witness),
+            (Sphere { .. }, HalfSpace) => (1, sphere_half_space::witness),
+            (Capsule { .. }, Capsule { .. }) => (1, capsule_capsule::witness),
+            (Capsule { .. }, Box { .. }) => (3, capsule_box::witness),
+            (Capsule { .. }, HalfSpace) => (2, capsule_half_space::witness),
+            (Box { .. }, HalfSpace) => (8, box_half_space::witness),
+            (Cylinder { .. }, HalfSpace) => (10, cylinder_half_space::witness),
+            _ => return None,
+        })
     }
 
     /// Contacts per pair, m.
