@@ -5,6 +5,11 @@ pub mod description;
 mod error;
 pub mod kinematics;
 pub mod math;
+pub mod model;
+pub mod parameters;
 pub mod solve;
+pub mod step;
 
 pub use error::{Error, Result};
+pub use model::Model;
+pub use parameters::Parameters;

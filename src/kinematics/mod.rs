@@ -1,6 +1,7 @@
 //! Floor 3: where every body is, and how it moves with each degree of freedom.
 
 mod frames;
+mod manifold;
 mod op;
 mod tree;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
+pub use manifold::Manifold;
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use tree::{Body, Coordinate, Owner, Tree};
 

@@ -294,6 +294,24 @@ impl Tree {
         path
     }
 
+    /// The nearest body from `body` up, itself included, whose joint moves; none if it is fixed in the world.
+    pub fn carrier(&self, body: usize) -> Option<usize> {
+        let mut at = body;
+        while at != 0 {
+            if self.bodies[at].kind.nv() > 0 {
+                return Some(at);
+            }
+            at = self.bodies[at].parent;
+        }
+        None
+    }
+
+    /// Does a name, an owner's or a body's, mean this body?
+    pub fn is_called(&self, body: usize, name: &str) -> bool {
+        let Body { name: own, owner, .. } = &self.bodies[body];
+        own == name || owner.is_some_and(|owner| self.owners[owner].name == name)
+    }
+
     /// The starting configuration, `nq` numbers.
     pub fn home(&self) -> Vec<f64> {
         self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()

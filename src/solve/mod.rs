@@ -99,3 +99,12 @@ impl Solution {
         Ok(rows.into_iter().map(report).collect())
     }
 }
+
+/// First-order estimate (B, nv) of how far the barrier keeps δ from the hard contact's: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf.
+///
+/// # Errors
+/// If a tensor has another shape than the structure wants.
+pub fn smoothing_error(structure: &Structure, problem: &ContactProblem, solution: &Solution) -> Result<Tensor> {
+    let ContactProblem { screws, contacts, problem } = problem;
+    op::smoothing_error(structure, [screws, contacts, problem], &solution.warm)
+}

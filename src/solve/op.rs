@@ -335,3 +335,53 @@ impl CustomOp3 for BarrierOp {
         Ok((a, b, c))
     }
 }
+
+/// −H⁻¹ Σ Jᵀf at a solution: see [`super::smoothing_error`].
+struct Smoothing<'a> {
+    structure: &'a Structure,
+    operands: Operands<'a>,
+    result: Rows<'a>,
+}
+
+impl RowKernel for Smoothing<'_> {
+    fn scratch(&self) -> usize {
+        self.structure.n_operands() + Work::<crate::math::lane::Single<false>>::size(self.structure)
+    }
+
+    #[inline(always)]
+    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+        let s = self.structure;
+        let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
+        let problem = self.operands.load(s, first, operands);
+        let (work, _) = Work::new(s, rest);
+        self.result.load_all(first, 0, work.eta);
+        barrier::columns(s, &problem, work.columns);
+        barrier::fill_h(s, &problem, problem.kappa, work.columns, work.eta, work.h);
+        s.factor_h.factor(work.h);
+        work.delta.fill(R::zero());
+        for i in 0..s.nc() {
+            add_force(s, work.columns, i, scale(-R::one(), at3(work.eta, i)), work.delta);
+        }
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
+        }
+        s.factor_h.solve(work.h, work.delta);
+        for (dof, &place) in s.place.iter().enumerate() {
+            out.store(first, dof, work.delta[place]);
+        }
+    }
+}
+
+/// See [`super::smoothing_error`].
+pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], warm: &Tensor) -> Result<Tensor> {
+    let [screws, contacts, problem] = operands;
+    let dtype = screws.dtype();
+    let operands = Operands {
+        screws: Rows::from_tensor(screws)?,
+        contacts: Rows::from_tensor(contacts)?,
+        problem: Rows::from_tensor(problem)?,
+    };
+    let (b, n) = (warm.dim(0)?, structure.nv);
+    let data = run_rows(&Smoothing { structure, operands, result: Rows::from_tensor(warm)? }, b, n);
+    Tensor::from_vec(data, (b, n), &candle_core::Device::Cpu)?.to_dtype(dtype)
+}

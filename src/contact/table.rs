@@ -1,0 +1,155 @@
+//! Which shapes of a scene may touch.
+
+use candle_core::{Device, Result as TensorResult, Tensor};
+
+use crate::description::{Scene, Shape};
+use crate::error::{Error, Result};
+use crate::kinematics::Tree;
+
+use super::pair::PairFunction;
+
+/// A collision shape on a body.
+#[derive(Clone, Debug)]
+pub struct BodyShape {
+    /// Index of the body in the tree.
+    pub body: usize,
+    /// The shape.
+    pub shape: Shape,
+    /// Rotation of the shape's frame in the body's frame, row by row.
+    pub rotation: [[f64; 3]; 3],
+    /// Position of the shape's frame in the body's frame, m.
+    pub xyz: [f64; 3],
+}
+
+/// Two shapes that may touch. Forces are reported on B.
+///
+/// B is the side that more likely asks for it: a movable object before a robot, a robot before a fixed object; among
+/// equals the later one.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Index of the shape on side A.
+    pub a: usize,
+    /// Index of the shape on side B.
+    pub b: usize,
+    /// Friction coefficient.
+    pub mu: f64,
+    function: PairFunction,
+}
+
+/// Pairs of two kinds of shapes, which one call handles.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) function: PairFunction,
+    /// Indices of the shapes of side A and B, one per pair.
+    pub(super) a: Tensor,
+    pub(super) b: Tensor,
+}
+
+/// All pairs of a scene, those of the same two kinds of shapes together.
+#[derive(Clone, Debug)]
+pub struct PairTable {
+    /// The pairs.
+    pub pairs: Vec<Pair>,
+    /// The pair that each contact belongs to; a pair has one or more contacts.
+    pub pair_of_contact: Vec<usize>,
+    pub(super) groups: Vec<Group>,
+    /// `pair_of_contact` on the device, none if every pair has one contact.
+    pub(crate) contact_index: Option<Tensor>,
+}
+
+impl PairTable {
+    /// The pairs of a scene that has passed [`Scene::validate`]. Left out are: shapes that cannot move against each other,
+    /// links of one thing that a joint joins, two half-spaces, and what the scene's rules exclude.
+    ///
+    /// # Errors
+    /// If two kinds of shapes may touch for which there is no function; the message names them.
+    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape], device: &Device) -> Result<Self> {
+        let mut pairs: Vec<Pair> = Vec::new();
+        for b in 0..shapes.len() {
+            for a in 0..b {
+                pairs.extend(Self::pair(scene, tree, shapes, a, b)?);
+            }
+        }
+        // Together by kinds, in the order in which the kinds first appear.
+        let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
+        let mut order: Vec<_> = Vec::new();
+        for kind in pairs.iter().map(kinds) {
+            if !order.contains(&kind) {
+                order.push(kind);
+            }
+        }
+        pairs.sort_by_key(|pair| order.iter().position(|kind| *kind == kinds(pair)));
+        let pair_of_contact: Vec<usize> =
+            pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.function.contacts())).collect();
+        let groups = pairs
+            .chunk_by(|x, y| kinds(x) == kinds(y))
+            .map(|chunk| {
+                let a = index(chunk.iter().map(|pair| pair.a), device)?;
+                Ok(Group { function: chunk[0].function, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
+            })
+            .collect::<TensorResult<_>>();
+        let single = pair_of_contact.len() == pairs.len();
+        let contact_index =
+            (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
+        let (groups, contact_index) = groups
+            .and_then(|groups| Ok((groups, contact_index?)))
+            .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
+        Ok(Self { pairs, pair_of_contact, groups, contact_index })
+    }
+
+    fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Result<Option<Pair>> {
+        let (body_a, body_b) = (shapes[a].body, shapes[b].body);
+        let (path_a, path_b) = (tree.path(body_a), tree.path(body_b));
+        let same_owner = tree.bodies[body_a].owner == tree.bodies[body_b].owner;
+        let neighbours = |inner: &[usize], outer: usize| tree.carrier(outer).is_some_and(|j| tree.path(tree.bodies[j].parent) == inner);
+        let joined = same_owner && (neighbours(&path_a, body_b) || neighbours(&path_b, body_a));
+        let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
+        if path_a == path_b || joined || planes {
+            return Ok(None);
+        }
+        let (mut mu, mut enabled) = (scene.params.mu, true);
+        for rule in &scene.pairs {
+            let is = |name: &str, body: usize| tree.is_called(body, name);
+            if (is(&rule.a, body_a) && is(&rule.b, body_b)) || (is(&rule.a, body_b) && is(&rule.b, body_a)) {
+                mu = rule.mu.unwrap_or(mu);
+                enabled = rule.enabled;
+            }
+        }
+        if !enabled {
+            return Ok(None);
+        }
+        let (a, b) = if rank(tree, body_a) > rank(tree, body_b) { (b, a) } else { (a, b) };
+        let Some(function) = PairFunction::find(&shapes[a].shape, &shapes[b].shape) else {
+            let name = |shape: usize| {
+                format!("{} of \"{}\"", shapes[shape].shape.name(), tree.bodies[shapes[shape].body].name)
+            };
+            return Err(Error::invalid(
+                format!("pair {} – {}", name(a), name(b)),
+                "there is no contact function for these two shapes; expected one of sphere, capsule and half-space \
+                 among each other, sphere–box, capsule–box, sphere–cylinder, box–half-space, cylinder–half-space; exclude \
+                 the pair by a rule with `enabled = false`, or choose other shapes",
+            ));
+        };
+        Ok(Some(Pair { a, b, mu, function }))
+    }
+
+    /// Contacts.
+    pub fn nc(&self) -> usize {
+        self.pair_of_contact.len()
+    }
+}
+
+fn rank(tree: &Tree, body: usize) -> u8 {
+    let robot = tree.bodies[body].owner.is_some_and(|owner| tree.owners[owner].robot);
+    match (robot, tree.path(body).is_empty()) {
+        (false, false) => 2,
+        (true, _) => 1,
+        (false, true) => 0,
+    }
+}
+
+pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> TensorResult<Tensor> {
+    let values: Vec<u32> = values.map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
+    let n = values.len();
+    Tensor::from_vec(values, n, device)
+}

@@ -1,0 +1,176 @@
+//! Floor 2: a scene compiled to immutable tables and tensors.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::contact::{BodyShape, PairTable};
+use crate::description::{Collision, ObjectBody, Params, Scene};
+use crate::error::Error;
+use crate::kinematics::{FrameSpec, Kinematics, Tree};
+use crate::parameters::Parameters;
+
+/// A scene, compiled for one number type on one device. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Model(Arc<Compiled>);
+
+/// What a [`Model`] holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Compiled {
+    /// The scene's numbers of the step.
+    pub params: Params,
+    /// The bodies.
+    pub tree: Tree,
+    /// The collision shapes.
+    pub shapes: Vec<BodyShape>,
+    /// The pairs that may touch.
+    pub pairs: PairTable,
+    /// Bodies whose mass and inertia count: those that a joint without command carries.
+    pub inertial: Vec<usize>,
+    /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
+    pub kinematics: Kinematics,
+    /// The parameters as the scene gives them.
+    pub parameters: Parameters,
+    /// Number type, `F64` or `F32`.
+    pub dtype: DType,
+    /// Where the tensors are.
+    pub device: Device,
+}
+
+impl std::ops::Deref for Model {
+    type Target = Compiled;
+    fn deref(&self) -> &Compiled {
+        &self.0
+    }
+}
+
+impl Model {
+    /// Compiles a scene.
+    ///
+    /// # Errors
+    /// If the scene is not valid (see [`Scene::validate`]), if a pair of shapes has no contact function, or if `dtype` is
+    /// neither `F64` nor `F32`.
+    pub fn new(scene: &Scene, dtype: DType, device: &Device) -> Result<Self> {
+        if !matches!(dtype, DType::F64 | DType::F32) {
+            return Err(Error::invalid("model", format!("expected number type f64 or f32, got {dtype:?}")).into());
+        }
+        scene.validate()?;
+        let tree = Tree::new(scene);
+        let shapes = body_shapes(scene, &tree);
+        let pairs = PairTable::new(scene, &tree, &shapes, device)?;
+        let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
+        let frames: Vec<FrameSpec> = shapes
+            .iter()
+            .map(|shape| FrameSpec { body: shape.body, rotation: shape.rotation, xyz: shape.xyz })
+            .chain(inertial.iter().map(|&body| FrameSpec::centre_of_mass(&tree, body)))
+            .collect();
+        let kinematics = Kinematics::new(&tree, &frames, dtype, device)?;
+        let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
+        Ok(Self(Arc::new(Compiled {
+            params: scene.params.clone(),
+            tree,
+            shapes,
+            pairs,
+            inertial,
+            kinematics,
+            parameters,
+            dtype,
+            device: device.clone(),
+        })))
+    }
+
+    /// Numbers in q.
+    pub fn nq(&self) -> usize {
+        self.tree.nq
+    }
+
+    /// Degrees of freedom.
+    pub fn nv(&self) -> usize {
+        self.tree.nv
+    }
+
+    /// Commanded joints.
+    pub fn nu(&self) -> usize {
+        self.tree.nu
+    }
+
+    /// Contacts.
+    pub fn nc(&self) -> usize {
+        self.pairs.nc()
+    }
+
+    /// Names of the bodies on side A and B of contact `i < nc`: `"hand/thumb4"`, or `"ball"` for a rigid object.
+    pub fn contact_names(&self, i: usize) -> (&str, &str) {
+        let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
+        let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
+        (name(pair.a), name(pair.b))
+    }
+
+    /// The starting configuration in each of `worlds` worlds (worlds, nq).
+    ///
+    /// # Errors
+    /// If the tensor cannot be made on the device.
+    pub fn home(&self, worlds: usize) -> Result<Tensor> {
+        let home = Tensor::from_vec(self.tree.home(), (1, self.nq()), &self.device)?.to_dtype(self.dtype)?;
+        home.broadcast_as((worlds, self.nq()))?.contiguous()
+    }
+
+    /// A matrix (rows, n) of numbers with the model's type, on its device.
+    ///
+    /// # Errors
+    /// If the rows are not all equally long.
+    pub fn tensor(&self, rows: &[&[f64]]) -> Result<Tensor> {
+        let n = rows.first().map_or(0, |row| row.len());
+        if let Some(row) = rows.iter().find(|row| row.len() != n) {
+            candle_core::bail!("expected rows of {n} numbers, got one of {}", row.len());
+        }
+        Tensor::from_vec(rows.concat(), (rows.len(), n), &self.device)?.to_dtype(self.dtype)
+    }
+}
+
+impl FrameSpec {
+    fn centre_of_mass(tree: &Tree, body: usize) -> Self {
+        let rotation = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let xyz = tree.bodies[body].inertia.as_ref().map_or([0.0; 3], |inertia| inertia.com.into());
+        Self { body, rotation, xyz }
+    }
+}
+
+/// A body counts if it has mass and hangs below a degree of freedom that no command holds.
+fn is_inertial(tree: &Tree, body: usize) -> bool {
+    let free = |screw: usize| !tree.actuated.contains(&tree.screw_dof[screw]);
+    tree.bodies[body].inertia.is_some() && tree.path(body).into_iter().any(free)
+}
+
+fn body_shapes(scene: &Scene, tree: &Tree) -> Vec<BodyShape> {
+    let on = |name: &str, collisions: &[Collision]| -> Vec<BodyShape> {
+        let Some(body) = tree.body(name) else { return Vec::new() };
+        let shape = |collision: &Collision| {
+            let rotation = collision.pose.rotation.to_rotation_matrix();
+            BodyShape {
+                body,
+                shape: collision.shape.clone(),
+                rotation: std::array::from_fn(|i| std::array::from_fn(|j| rotation[(i, j)])),
+                xyz: collision.pose.translation.vector.into(),
+            }
+        };
+        collisions.iter().map(shape).collect()
+    };
+    let mut shapes = Vec::new();
+    let articulated = |name: &str, links: &[crate::description::Link]| -> Vec<BodyShape> {
+        links.iter().flat_map(|link| on(&format!("{name}/{}", link.name), &link.collisions)).collect()
+    };
+    for object in &scene.objects {
+        match &object.body {
+            ObjectBody::Rigid { collisions, .. } => shapes.extend(on(&object.name, collisions)),
+            ObjectBody::Articulated { articulation, .. } => {
+                shapes.extend(articulated(&object.name, &articulation.links));
+            }
+        }
+    }
+    for robot in &scene.robots {
+        shapes.extend(articulated(&robot.name, &robot.articulation.links));
+    }
+    shapes
+}

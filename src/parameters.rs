@@ -1,0 +1,114 @@
+//! The numbers of a model that gradients can reach, as tensors.
+
+use candle_core::{Result, Tensor, bail};
+
+use crate::contact::{BodyShape, PairTable};
+use crate::description::{Scene, Shape};
+use crate::kinematics::Tree;
+
+macro_rules! parameters {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world or one
+        /// row for all; replace any of them, by a tracked tensor to have its gradient.
+        #[derive(Clone, Debug)]
+        #[non_exhaustive]
+        pub struct Parameters {
+            $($(#[$doc])* pub $field: Tensor,)*
+        }
+
+        impl Parameters {
+            /// Names of the fields, in order.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+
+            /// The tensors, in the order of [`Parameters::NAMES`].
+            pub fn tensors(&self) -> Vec<&Tensor> {
+                vec![$(&self.$field),*]
+            }
+
+            /// Changes each tensor; `f` gets its name.
+            ///
+            /// # Errors
+            /// Those of `f`.
+            pub fn map(&self, mut f: impl FnMut(&'static str, &Tensor) -> Result<Tensor>) -> Result<Self> {
+                Ok(Self { $($field: f(stringify!($field), &self.$field)?),* })
+            }
+        }
+    };
+}
+
+parameters! {
+    /// Time step h (·, 1), s.
+    h,
+    /// Barrier parameter κ (·, 1), 1/J.
+    kappa,
+    /// Regularisation ε of inertia (·, 1).
+    epsilon,
+    /// Gravity in world axes (·, 3), m/s².
+    gravity,
+    /// Friction coefficient of each pair (·, n_pairs), in the order of [`PairTable::pairs`].
+    mu,
+    /// Stiffness of the commanded joints (·, nu), N·m/rad or N/m.
+    stiffness,
+    /// Mass of each body that counts (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
+    mass,
+    /// Inertia of each body that counts about its centre of mass along its own axes (·, 6 n_inertial):
+    /// xx, yy, zz, xy, xz, yz; kg·m².
+    inertia,
+    /// Sizes of the shapes (·, 4 n_shapes), as [`Shape::sizes`] orders them, m.
+    sizes,
+    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each shape in
+    /// its body's frame, of each counting body's centre of mass in its frame.
+    offsets,
+    /// External generalised force besides gravity (·, nv), N or N·m.
+    tau,
+}
+
+impl Parameters {
+    pub(crate) fn new(
+        scene: &Scene,
+        tree: &Tree,
+        shapes: &[BodyShape],
+        pairs: &PairTable,
+        inertial: &[usize],
+        offsets: &Tensor,
+    ) -> Result<Self> {
+        let row = |values: Vec<f64>| {
+            let n = values.len();
+            Tensor::from_vec(values, (1, n), offsets.device())?.to_dtype(offsets.dtype())
+        };
+        let inertia = |body: &usize| tree.bodies[*body].inertia.as_ref();
+        let stiffness = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness);
+        let six = |m: &nalgebra::Matrix3<f64>| [m.m11, m.m22, m.m33, m.m12, m.m13, m.m23];
+        Ok(Self {
+            h: row(vec![scene.params.h])?,
+            kappa: row(vec![scene.params.kappa])?,
+            epsilon: row(vec![scene.params.epsilon])?,
+            gravity: row(scene.gravity.to_vec())?,
+            mu: row(pairs.pairs.iter().map(|pair| pair.mu).collect())?,
+            stiffness: row(stiffness.collect())?,
+            mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
+            inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,
+            sizes: row(shapes.iter().flat_map(|shape: &BodyShape| Shape::sizes(&shape.shape)).collect())?,
+            offsets: offsets.clone(),
+            tau: row(vec![0.0; tree.nv])?,
+        })
+    }
+
+    /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.
+    ///
+    /// # Errors
+    /// Naming the parameter, the expected and the found shape.
+    pub(crate) fn check(&self, expected: &Self, worlds: usize) -> Result<()> {
+        for ((name, own), reference) in Self::NAMES.iter().zip(self.tensors()).zip(expected.tensors()) {
+            let n = reference.dim(1)?;
+            match own.dims() {
+                [rows, width] if (*rows == 1 || *rows == worlds) && *width == n => {}
+                other => bail!("parameter `{name}`: expected shape (1 or {worlds}, {n}), got {other:?}"),
+            }
+            if own.dtype() != reference.dtype() {
+                bail!("parameter `{name}`: expected type {:?}, got {:?}", reference.dtype(), own.dtype());
+            }
+        }
+        Ok(())
+    }
+}

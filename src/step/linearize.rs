@@ -1,0 +1,70 @@
+//! All derivatives of a step at once.
+
+use candle_core::{Result, Tensor, Var};
+
+use super::quasidynamic::{Quasidynamic, Step};
+
+/// First derivatives of a step in tangent coordinates, all tensors without gradient.
+#[derive(Clone, Debug)]
+pub struct Linearization {
+    /// The step itself.
+    pub step: Step,
+    /// A = ∂q₊/∂q (B, nv, nv).
+    pub a: Tensor,
+    /// B = ∂q₊/∂u (B, nv, nu).
+    pub b: Tensor,
+    /// C = ∂λ/∂q (B, 3 nc, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m.
+    pub c: Tensor,
+    /// D = ∂λ/∂u (B, 3 nc, nu).
+    pub d: Tensor,
+}
+
+impl Quasidynamic {
+    /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
+    ///
+    /// One reverse pass over as many copies of each world as there are results: the copies start from the solution and
+    /// are seeded with the rows of the identity.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn linearize(&self, q: &Tensor, u: &Tensor) -> Result<Linearization> {
+        let step = self.step(&q.detach(), &u.detach())?;
+        let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), 3 * self.model().nc());
+        let n = nv + n_lambda;
+        let copies = |t: &Tensor| {
+            let width = t.dim(1)?;
+            t.detach().unsqueeze(1)?.broadcast_as((worlds, n, width))?.reshape((worlds * n, width))
+        };
+        let (q, u) = (Var::from_tensor(&copies(q)?)?, Var::from_tensor(&copies(u)?)?);
+        let copied = self.copied(&copies)?.step_from(&q, &u, Some(&copies(&step.warm)?))?;
+        let seeds = Tensor::eye(n, q.dtype(), q.device())?;
+        let seeds = seeds.unsqueeze(0)?.broadcast_as((worlds, n, n))?.reshape((worlds * n, n))?;
+        let q_seeds = self.manifold.from_tangent(&copied.q_next.detach(), &seeds.narrow(1, 0, nv)?.contiguous()?)?;
+        let mut value = (&copied.q_next * q_seeds)?.sum_all()?;
+        if n_lambda > 0 {
+            let lambda = copied.lambda()?.flatten_from(1)?;
+            value = (value + (lambda * seeds.narrow(1, nv, n_lambda)?)?.sum_all()?)?;
+        }
+        let grads = value.backward()?;
+        let of = |var: &Var| match grads.get(var) {
+            Some(grad) => Ok(grad.clone()),
+            None => var.zeros_like(),
+        };
+        let by_q = self.manifold.to_tangent(&q.detach(), &of(&q)?)?.reshape((worlds, n, nv))?;
+        let by_u = of(&u)?.reshape((worlds, n, nu))?;
+        Ok(Linearization {
+            step,
+            a: by_q.narrow(1, 0, nv)?.contiguous()?,
+            b: by_u.narrow(1, 0, nv)?.contiguous()?,
+            c: by_q.narrow(1, nv, n_lambda)?.contiguous()?,
+            d: by_u.narrow(1, nv, n_lambda)?.contiguous()?,
+        })
+    }
+
+    /// The step with each world's own parameters copied like the worlds.
+    fn copied(&self, copies: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        let parameters =
+            self.parameters().map(|_, t| if t.dim(0)? == 1 { Ok(t.detach()) } else { copies(t) })?;
+        self.with_parameters(&parameters)
+    }
+}

@@ -1,0 +1,8 @@
+//! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
+
+mod inertia;
+mod linearize;
+mod quasidynamic;
+
+pub use linearize::Linearization;
+pub use quasidynamic::{Quasidynamic, Step};

@@ -1,0 +1,326 @@
+//! The quasi-dynamic step: force balance of commanded joints with impedance and objects with regularised inertia.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor, bail};
+
+use crate::contact::{Contacts, index};
+use crate::kinematics::{Frames, Manifold};
+use crate::math::op::Rows;
+use crate::model::Model;
+use crate::parameters::Parameters;
+use crate::solve::{self, ContactPaths, ContactProblem, Report, Solution, Status, Structure};
+
+use super::inertia::InertiaTables;
+
+/// The step of a model with given parameters. Cheap to clone.
+///
+/// ```text
+/// minimise over δ   ½ δᵀPδ + gᵀδ − (1/κ) Σ log(ν_n² − μ²‖ν_t‖²)     P = blkdiag(ε M_o/h², K_a)
+/// ν = J δ + φ n                                                     g = −(τ_o ; K_a (u − q_a) + τ_a)
+/// q₊ = q ⊕ δ
+/// ```
+#[derive(Clone, Debug)]
+pub struct Quasidynamic {
+    model: Model,
+    parameters: Parameters,
+    structure: Arc<Structure>,
+    inertia: InertiaTables,
+    pub(super) manifold: Manifold,
+    /// Places in q of the commanded joints.
+    commanded: Tensor,
+    /// From [free, commanded] to the order of v; none if that is the order.
+    order: Option<Tensor>,
+    limits: Option<LimitTables>,
+}
+
+#[derive(Clone, Debug)]
+struct LimitTables {
+    /// Place in q of each limit's coordinate.
+    q: Tensor,
+    /// Gap = sign · q + offset.
+    sign: Tensor,
+    offset: Tensor,
+}
+
+/// Result of a step. Everything but `reports` and `warm` is differentiable.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Next configuration (B, nq). In worlds without a solution it is q, and the model's home where q itself is not finite.
+    pub q_next: Tensor,
+    /// The step in tangent coordinates δ (B, nv).
+    pub delta: Tensor,
+    /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
+    pub force: Tensor,
+    /// Contacts at q.
+    pub contacts: Contacts,
+    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    pub limit_force: Tensor,
+    /// How each world's solve went.
+    pub reports: Vec<Report>,
+    /// Start for the next step's solve (B, 3 nc + nl).
+    pub warm: Tensor,
+}
+
+impl Step {
+    /// Contact force λ (B, nc, 3) in each contact's frame: along the normal and two tangents, N.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn lambda(&self) -> Result<Tensor> {
+        crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
+    }
+}
+
+/// What a step solves, before the solve.
+struct Assembled {
+    contacts: Contacts,
+    problem: ContactProblem,
+}
+
+impl Quasidynamic {
+    /// The step of a model. `parameters` are the model's own, `model.parameters`, or a changed copy: tracked tensors in it
+    /// get gradients.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's.
+    pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
+        let tree = &model.tree;
+        let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
+        parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
+        let inertia = InertiaTables::new(tree, &model.inertial, model.shapes.len(), &model.device)?;
+        let path = |shape: usize| -> Vec<(usize, usize)> {
+            tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
+        };
+        let paths: Vec<ContactPaths> = model
+            .pairs
+            .pair_of_contact
+            .iter()
+            .map(|&p| ContactPaths { a: path(model.pairs.pairs[p].a), b: path(model.pairs.pairs[p].b) })
+            .collect();
+        let mut entries = inertia.entries.clone();
+        entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
+        let (limits, limit_dofs) = LimitTables::new(model)?;
+        let structure = Arc::new(Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs));
+        let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
+        let mut inverse = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
+        let sorted = order.is_sorted();
+        let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
+        Ok(Self {
+            model: model.clone(),
+            parameters: parameters.clone(),
+            structure,
+            inertia,
+            manifold: Manifold::new(tree, &model.device)?,
+            commanded: index(commanded, &model.device)?,
+            order: (!sorted).then(|| index(inverse.into_iter(), &model.device)).transpose()?,
+            limits,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The same step with other parameters.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's.
+    pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
+        let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
+        parameters.check(&self.model.parameters, worlds.into_iter().max().unwrap_or(1))?;
+        Ok(Self { parameters: parameters.clone(), ..self.clone() })
+    }
+
+    /// Next configuration q₊ (B, nq) of q (B, nq) under the command u (B, nu). Differentiable in q, u and parameters.
+    ///
+    /// # Errors
+    /// If a shape or type is not as said. Numerical trouble is no error: see [`Step::reports`].
+    pub fn forward(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
+        Ok(self.step(q, u)?.q_next)
+    }
+
+    /// One step from q (B, nq) under the command u (B, nu), rad or m. Differentiable in q, u and parameters.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn step(&self, q: &Tensor, u: &Tensor) -> Result<Step> {
+        self.step_from(q, u, None)
+    }
+
+    /// [`Quasidynamic::step`], with the solve started at a nearby step's forces, [`Step::warm`] (B, 3 nc + nl).
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn step_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+        self.check(q, u)?;
+        let Assembled { contacts, problem } = self.assemble(q, u)?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
+        let reports = solution.report()?;
+        if reports.iter().any(|report| report.status == Status::BadInput)
+            && let Some(clean) = self.without_bad_worlds(q)?
+        {
+            return self.step_around(q, &clean, u, &reports);
+        }
+        self.finish(q, contacts, solution, reports)
+    }
+
+    fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
+        let Solution { delta, force, limit_force, warm, .. } = solution;
+        Ok(Step { q_next: self.manifold.integrate(q, &delta)?, delta, force, contacts, limit_force, reports, warm })
+    }
+
+    /// The step where some worlds' q is unusable: those stay at home, without forces.
+    fn step_around(&self, q: &Tensor, good: &Tensor, u: &Tensor, reports: &[Report]) -> Result<Step> {
+        let home = self.model.home(q.dim(0)?)?;
+        let good = good.broadcast_as(q.shape())?;
+        let clean = good.where_cond(q, &home)?;
+        let Assembled { contacts, mut problem } = self.assemble(&clean, u)?;
+        // NaN in the problem keeps the world's status.
+        let bad = reports.iter().map(|r| if r.status == Status::BadInput { f64::NAN } else { 0.0 }).collect::<Vec<_>>();
+        let bad = Tensor::from_vec(bad, (reports.len(), 1), q.device())?.to_dtype(q.dtype())?;
+        problem.problem = problem.problem.broadcast_add(&bad)?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
+        let reports = solution.report()?;
+        self.finish(&clean, contacts, solution, reports)
+    }
+
+    /// A mask (B, 1) of worlds whose q is finite with nonzero quaternions; none if all are.
+    fn without_bad_worlds(&self, q: &Tensor) -> Result<Option<Tensor>> {
+        let rows = Rows::from_tensor(&q.to_device(&candle_core::Device::Cpu)?)?;
+        let usable = |row: &[f64]| {
+            let floating = self.model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
+            row.iter().all(|x| x.is_finite())
+                && floating.map(|c| &row[c.q + 3..c.q + 7]).all(|quaternion| quaternion.iter().any(|&x| x != 0.0))
+        };
+        let mask: Vec<u8> = (0..rows.rows()).map(|world| u8::from(usable(rows.row(world)))).collect();
+        if mask.iter().all(|&good| good == 1) {
+            return Ok(None);
+        }
+        Tensor::from_vec(mask, (rows.rows(), 1), q.device()).map(Some)
+    }
+
+    /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
+    /// O(1/κ²) where every contact is either loaded or apart. No gradient.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn smoothing_error(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
+        self.check(q, u)?;
+        let Assembled { problem, .. } = self.assemble(&q.detach(), &u.detach())?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
+        solve::smoothing_error(&self.structure, &problem, &solution)
+    }
+
+    fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
+        let (model, parameters) = (&self.model, &self.parameters);
+        let frames = model.kinematics.frames(q, &parameters.offsets)?;
+        let n_shapes = model.shapes.len();
+        let sizes = parameters.sizes.reshape(((), n_shapes, crate::description::Shape::SIZES))?;
+        let poses = match model.inertial.len() {
+            0 => frames.poses.clone(),
+            _ => frames.poses.narrow(1, 0, n_shapes)?.contiguous()?,
+        };
+        let contacts = model.pairs.detect(&poses, &sizes)?;
+        let problem = ContactProblem {
+            contacts: self.contact_operand(&contacts)?,
+            problem: self.problem_operand(q, u, &frames)?,
+            screws: frames.screws,
+        };
+        Ok(Assembled { contacts, problem })
+    }
+
+    /// Normal, points, φ, μ and weight of each contact (B, 12 nc).
+    fn contact_operand(&self, contacts: &Contacts) -> Result<Tensor> {
+        let Contacts { point_a, point_b, normal, phi } = contacts;
+        let (b, nc) = phi.dims2()?;
+        let mu = match &self.model.pairs.contact_index {
+            Some(index) => self.parameters.mu.index_select(index, 1)?,
+            None => self.parameters.mu.clone(),
+        };
+        let mu = mu.broadcast_as((b, nc))?.unsqueeze(2)?;
+        let weight = self.weights(phi)?.unsqueeze(2)?;
+        Tensor::cat(&[normal, point_a, point_b, &phi.unsqueeze(2)?, &mu, &weight], 2)?.reshape((b, ()))
+    }
+
+    /// Weight of each contact's barrier: 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them
+    /// t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
+    fn weights(&self, phi: &Tensor) -> Result<Tensor> {
+        let Some(distance) = self.model.params.contact_distance else { return phi.ones_like() };
+        let fade = self.model.params.fade;
+        if fade == 0.0 {
+            return phi.lt(distance)?.to_dtype(phi.dtype());
+        }
+        let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
+        let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
+        polynomial * t.powf(3.0)?
+    }
+
+    /// [P | g | κ | gaps] (B, ·).
+    fn problem_operand(&self, q: &Tensor, u: &Tensor, frames: &Frames) -> Result<Tensor> {
+        let parameters = &self.parameters;
+        let b = q.dim(0)?;
+        let wide = |t: &Tensor| t.broadcast_as((b, t.dim(1)?));
+        let (inertia, weight) = self.inertia.at(parameters, frames)?;
+        let factor = parameters.epsilon.broadcast_div(&parameters.h.sqr()?)?;
+        let pull = (u - q.contiguous()?.index_select(&self.commanded, 1)?)?.broadcast_mul(&parameters.stiffness)?;
+        let force = Tensor::cat(&[wide(&weight)?, pull], 1)?;
+        let force = match &self.order {
+            Some(order) => force.index_select(order, 1)?,
+            None => force,
+        };
+        let g = force.broadcast_add(&parameters.tau)?.neg()?;
+        let mut parts =
+            vec![wide(&inertia.broadcast_mul(&factor)?)?, wide(&parameters.stiffness)?, g, wide(&parameters.kappa)?];
+        if let Some(limits) = &self.limits {
+            let q = q.contiguous()?.index_select(&limits.q, 1)?;
+            parts.push(q.broadcast_mul(&limits.sign)?.broadcast_add(&limits.offset)?);
+        }
+        Tensor::cat(&parts, 1)
+    }
+
+    fn check(&self, q: &Tensor, u: &Tensor) -> Result<()> {
+        let model = &self.model;
+        let (nq, nu) = (model.nq(), model.nu());
+        match (q.dims(), u.dims()) {
+            ([b, n], [c, m]) if b == c && *n == nq && *m == nu && *b > 0 => {}
+            (q, u) => bail!("step: expected q (B, {nq}) and u (B, {nu}) with the same B ≥ 1, got {q:?} and {u:?}"),
+        }
+        if q.dtype() != model.dtype || u.dtype() != model.dtype {
+            bail!("step: expected q and u of {:?}, the model's type, got {:?} and {:?}", model.dtype, q.dtype(), u.dtype());
+        }
+        self.parameters.check(&model.parameters, q.dim(0)?)
+    }
+}
+
+impl LimitTables {
+    fn new(model: &Model) -> Result<(Option<Self>, Vec<(usize, f64)>)> {
+        let mut dofs = Vec::new();
+        let (mut q, mut offsets) = (Vec::new(), Vec::new());
+        for coordinate in model.tree.coordinates.iter().filter(|_| model.params.joint_limits) {
+            let Some(limits) = coordinate.limits else { continue };
+            for (sign, bound) in [(1.0, limits.lower), (-1.0, limits.upper)] {
+                dofs.push((coordinate.v, sign));
+                q.push(coordinate.q);
+                offsets.push(-sign * bound);
+            }
+        }
+        if dofs.is_empty() {
+            return Ok((None, dofs));
+        }
+        let row = |values: Vec<f64>| {
+            let n = values.len();
+            Tensor::from_vec(values, (1, n), &model.device)?.to_dtype(model.dtype)
+        };
+        let sign = row(dofs.iter().map(|limit| limit.1).collect())?;
+        let tables = Self { q: index(q.into_iter(), &model.device)?, sign, offset: row(offsets)? };
+        Ok((Some(tables), dofs))
+    }
+}
