@@ -1,9 +1,11 @@
 //! Floor 4: which shapes may touch, how far apart they are, and where.
 
 mod detect;
+mod frame;
 pub mod pair;
 mod table;
 
 pub use detect::Contacts;
+pub use frame::frame;
 pub(crate) use table::index;
 pub use table::{BodyShape, Pair, PairTable};

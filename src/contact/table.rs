@@ -89,8 +89,7 @@ impl PairTable {
             })
             .collect::<TensorResult<_>>();
         let single = pair_of_contact.len() == pairs.len();
-        let contact_index =
-            (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
+        let contact_index = (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
         let (groups, contact_index) = groups
             .and_then(|groups| Ok((groups, contact_index?)))
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
@@ -101,7 +100,9 @@ impl PairTable {
         let (body_a, body_b) = (shapes[a].body, shapes[b].body);
         let (path_a, path_b) = (tree.path(body_a), tree.path(body_b));
         let same_owner = tree.bodies[body_a].owner == tree.bodies[body_b].owner;
-        let neighbours = |inner: &[usize], outer: usize| tree.carrier(outer).is_some_and(|j| tree.path(tree.bodies[j].parent) == inner);
+        let neighbours = |inner: &[usize], outer: usize| {
+            tree.carrier(outer).is_some_and(|j| tree.path(tree.bodies[j].parent) == inner)
+        };
         let joined = same_owner && (neighbours(&path_a, body_b) || neighbours(&path_b, body_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
         if path_a == path_b || joined || planes {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-pub use manifold::Manifold;
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
+pub use manifold::Manifold;
 pub use tree::{Body, Coordinate, Owner, Tree};
 
 /// Poses of chosen frames and the screws of all degrees of freedom, as differentiable tensors.

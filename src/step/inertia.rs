@@ -33,7 +33,10 @@ enum Kind {
     /// Nothing is free.
     Nothing,
     /// Each free degree of freedom moves one body along a world axis.
-    Translations { body: Tensor, axis: Tensor },
+    Translations {
+        body: Tensor,
+        axis: Tensor,
+    },
     Moving(Moving),
 }
 

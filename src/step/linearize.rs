@@ -63,8 +63,7 @@ impl Quasidynamic {
 
     /// The step with each world's own parameters copied like the worlds.
     fn copied(&self, copies: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
-        let parameters =
-            self.parameters().map(|_, t| if t.dim(0)? == 1 { Ok(t.detach()) } else { copies(t) })?;
+        let parameters = self.parameters().map(|_, t| if t.dim(0)? == 1 { Ok(t.detach()) } else { copies(t) })?;
         self.with_parameters(&parameters)
     }
 }

@@ -294,7 +294,12 @@ impl Quasidynamic {
             (q, u) => bail!("step: expected q (B, {nq}) and u (B, {nu}) with the same B ≥ 1, got {q:?} and {u:?}"),
         }
         if q.dtype() != model.dtype || u.dtype() != model.dtype {
-            bail!("step: expected q and u of {:?}, the model's type, got {:?} and {:?}", model.dtype, q.dtype(), u.dtype());
+            bail!(
+                "step: expected q and u of {:?}, the model's type, got {:?} and {:?}",
+                model.dtype,
+                q.dtype(),
+                u.dtype()
+            );
         }
         self.parameters.check(&model.parameters, q.dim(0)?)
     }

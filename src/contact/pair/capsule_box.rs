@@ -81,12 +81,7 @@ fn bracket(c: &Tensor, u: &Tensor, h: &Tensor, e: &Tensor) -> Result<Tensor> {
     let is_across = u.sqr()?.le(no_slope(u.dtype()))?;
     let per_u = is_across.where_cond(&zero, &is_across.where_cond(&u.ones_like()?, u)?.recip()?)?;
     let h = h.broadcast_as(c.narrow(2, 0, 1)?.shape())?;
-    let corners = [
-        (e.broadcast_sub(c)? * &per_u)?,
-        (e.broadcast_add(c)?.neg()? * &per_u)?,
-        h.neg()?,
-        h.contiguous()?,
-    ];
+    let corners = [(e.broadcast_sub(c)? * &per_u)?, (e.broadcast_add(c)?.neg()? * &per_u)?, h.neg()?, h.contiguous()?];
     let corners = clamp(&Tensor::cat(&corners, 2)?, &h)?;
     let p = along(&c.unsqueeze(2)?, &corners.unsqueeze(3)?, &u.unsqueeze(2)?)?;
     let outside = (&p - clamp(&p, &e.unsqueeze(2)?)?)?;

@@ -18,11 +18,7 @@ pub(super) struct Segment {
 impl Segment {
     /// The cores of capsules.
     pub(super) fn of_capsules(capsules: &Shapes) -> Result<Self> {
-        Ok(Self {
-            centre: capsules.position()?,
-            direction: axis(&capsules.pose, 2)?,
-            half_length: capsules.length(1)?,
-        })
+        Ok(Self { centre: capsules.position()?, direction: axis(&capsules.pose, 2)?, half_length: capsules.length(1)? })
     }
 
     /// x(s) for s (B, n, 1).
