@@ -26,7 +26,7 @@ impl Scene {
         self.params.validate().map_err(|error| error.within("params"))?;
         let names = || self.objects.iter().map(|o| o.name.as_str()).chain(self.robots.iter().map(|r| r.name.as_str()));
         check::unique("name", names())?;
-        for name in names().filter(|name| name.contains('/') || *name == "world") {
+        if let Some(name) = names().find(|name| name.contains('/') || *name == "world") {
             let message = "expected a name without \"/\" and other than \"world\"";
             return Err(Error::invalid(format!("name \"{name}\""), message));
         }
