@@ -130,7 +130,7 @@ struct Backward<'a> {
 impl RowKernel for Backward<'_> {
     fn scratch(&self) -> usize {
         let s = self.structure;
-        2 * s.n_operands() + Work::<crate::math::lane::Single<false>>::size(s) + s.nv
+        2 * s.n_operands() - 1 + Work::<crate::math::lane::Single<false>>::size(s) + s.nv
     }
 
     #[inline(always)]

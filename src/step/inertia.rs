@@ -90,6 +90,8 @@ impl InertiaTables {
         let kind = if free.is_empty() {
             Kind::Nothing
         } else if translations {
+            // Of a body that does not turn the axes do not couple.
+            entries.truncate(free.len());
             let axis = of((0..free.len()).map(|k| k % 3).collect())?;
             Kind::Translations { body: of(incidences.iter().map(|i| i.0).collect())?, axis }
         } else {
