@@ -1,6 +1,6 @@
 //! Misuse is an error that says in one sentence where it stands and what was expected there.
 
-use fingertip::description::{Articulation, Scene};
+use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, ObjectBody, Robot, Scene};
 
 const LINKS: &str = r#"<link name="base"/><link name="arm"/>"#;
 
@@ -74,6 +74,11 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
             two(&joint("revolute", "")),
             "bad.urdf: joint \"elbow\": limit: ",
             "expected <limit lower=\"…\" upper=\"…\" …/> in a revolute joint, or type=\"continuous\"",
+        ),
+        (
+            two(&joint("revolute", &format!("<!-- {LIMIT} -->"))),
+            "bad.urdf: joint \"elbow\": limit: ",
+            "in a revolute joint",
         ),
         (two(&joint("prismatic", "")), "bad.urdf: joint \"elbow\": limit: ", "in a prismatic joint"),
         (
@@ -195,7 +200,7 @@ fn missing_files() {
     check("scene", &error, "nowhere/scene.toml: ", "No such file");
     let scene = "[[robot]]\nname = \"hand\"\nurdf = \"nowhere.urdf\"";
     let error = Scene::from_toml(scene, "assets").unwrap_err().to_string();
-    check("urdf of a scene", &error, "robot \"hand\": assets/nowhere.urdf: ", "No such file");
+    check("urdf of a scene", &error, "assets/nowhere.urdf: ", "No such file");
 }
 
 const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.1\nmass = 1\nfreedom = \"free\"\n";
@@ -341,6 +346,77 @@ fn malformed_scenes() {
     for (i, (text, place, message)) in scene_cases().into_iter().enumerate() {
         let error = Scene::from_toml(&text, "assets").expect_err(&text).to_string();
         check(&format!("scene {i}"), &error, place, message);
+    }
+}
+
+/// What no file can say, but a program can.
+#[test]
+fn malformed_data() {
+    type Break = fn(&mut Articulation);
+    let cases: [(Break, &str, &str); 8] = [
+        (|arm| arm.joints[1].child = 7, "joint \"elbow\": ", "expected link indices below 3, got 7"),
+        (|arm| arm.joints[1].axis *= 2.0, "joint \"elbow\": axis: ", "expected unit length, got 2"),
+        (|arm| arm.joints[1].effort = f64::NAN, "joint \"elbow\": effort: ", "expected a number from 0 up, got NaN"),
+        (
+            |arm| arm.joints[1].limits = Some(Limits { lower: 1.0, upper: f64::NAN }),
+            "joint \"elbow\": upper limit: ",
+            "expected a finite number, got NaN",
+        ),
+        (
+            |arm| arm.joints[1].mimic = Some(Mimic { joint: 9, multiplier: 1.0, offset: 0.0 }),
+            "joint \"elbow\": mimic: ",
+            "expected the index of a joint",
+        ),
+        (
+            |arm| arm.joints[1].mimic = Some(Mimic { joint: 1, multiplier: 1.0, offset: 0.0 }),
+            "joint \"elbow\": mimic: ",
+            "expected to follow a joint with one coordinate of its own, but \"elbow\" has none",
+        ),
+        (
+            |arm| arm.links[1].inertia.as_mut().unwrap().matrix.m12 = 1.0,
+            "link \"upper\": inertia: ",
+            "expected a symmetric matrix",
+        ),
+        (
+            |arm| arm.links[1].inertia.as_mut().unwrap().com.x = f64::NAN,
+            "link \"upper\": centre of mass: ",
+            "expected three finite numbers",
+        ),
+    ];
+    for (i, (break_it, place, message)) in cases.into_iter().enumerate() {
+        let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+        break_it(&mut arm);
+        let error = arm.validate().unwrap_err().to_string();
+        check(&format!("data {i}"), &error, place, message);
+        let error = Scene::new().robot(Robot::new("arm", arm)).validate().unwrap_err().to_string();
+        check(&format!("data {i} in a scene"), &error, &format!("robot \"arm\": {place}"), message);
+    }
+}
+
+/// Passive motions need inertia; commanded joints have their stiffness.
+#[test]
+fn motions_without_inertia() {
+    let arm = || {
+        let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+        arm.links[2].inertia = None;
+        arm
+    };
+    Scene::new().robot(Robot::new("arm", arm())).validate().unwrap();
+    let error = Scene::new().object(Object::articulated("arm", arm())).validate().unwrap_err().to_string();
+    check("massless", &error, "object \"arm\": joint \"elbow\": mass: ", "expected a positive mass of what moves here");
+
+    let mut on_axis = Object::articulated("arm", Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap());
+    if let ObjectBody::Articulated { articulation, .. } = &mut on_axis.body {
+        let inertia = articulation.links[2].inertia.as_mut().unwrap();
+        (inertia.com, inertia.matrix) = (Default::default(), Default::default());
+    }
+    let error = Scene::new().object(on_axis.clone()).validate().unwrap_err().to_string();
+    check("on its axis", &error, "object \"arm\": joint \"elbow\": inertia: ", "got zero");
+
+    let mut base = Object::articulated("door", Articulation::from_urdf("assets/robots/door.urdf").unwrap());
+    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation, Freedom::Fixed] {
+        base = base.with_freedom(freedom);
+        Scene::new().object(base.clone()).validate().unwrap();
     }
 }
 
