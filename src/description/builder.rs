@@ -35,7 +35,7 @@ impl Scene {
     ///
     /// # fn main() -> fingertip::Result<()> {
     /// let scene = Scene::new()
-    ///     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation).at([0.1, 0.0, 0.0]))
+    ///     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation))
     ///     .object(Object::ground("table", -0.2))
     ///     .robot(Robot::from_urdf("hand", "assets/robots/hand21.urdf")?.with_stiffness("slider_z", 100.0))
     ///     .pair(PairRule::exclude("hand", "table"));
