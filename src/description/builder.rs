@@ -1,19 +1,4 @@
 //! Building a scene in code.
-//!
-//! ```
-//! use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
-//!
-//! # fn main() -> fingertip::Result<()> {
-//! let scene = Scene::new()
-//!     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation).at([0.12, 0.0, -0.16]))
-//!     .object(Object::ground("table", -0.2))
-//!     .robot(Robot::from_urdf("hand", "assets/robots/hand21.urdf")?.with_stiffness("slider_z", 100.0))
-//!     .pair(PairRule::exclude("hand", "table"));
-//! scene.validate()?;
-//! assert_eq!(scene.commanded().count(), 21);
-//! # Ok(())
-//! # }
-//! ```
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +28,22 @@ impl Default for Scene {
 }
 
 impl Scene {
-    /// An empty scene with gravity 9.81 m/s² along −z.
+    /// An empty scene with gravity 9.81 m/s² along −z, to be filled:
+    ///
+    /// ```
+    /// use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
+    ///
+    /// # fn main() -> fingertip::Result<()> {
+    /// let scene = Scene::new()
+    ///     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation))
+    ///     .object(Object::ground("table", -0.2))
+    ///     .robot(Robot::from_urdf("hand", "assets/robots/hand21.urdf")?.with_stiffness("slider_z", 100.0))
+    ///     .pair(PairRule::exclude("hand", "table"));
+    /// scene.validate()?;
+    /// assert_eq!(scene.commanded().count(), 21);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }

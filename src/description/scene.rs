@@ -28,7 +28,8 @@ pub struct Scene {
 pub struct Params {
     /// Time step, s; positive, usually 0.001 … 0.1. It scales how far an object falls in one step.
     pub h: f64,
-    /// Regularisation ε of the objects' inertia; positive. 1 is the true inertia; smaller lets objects give way more easily.
+    /// Regularisation ε of the objects' inertia; positive. 1 is the true inertia, smaller lets objects give way more
+    /// easily.
     pub epsilon: f64,
     /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a resting weight mg hovers at 2/(κ m g).
     pub kappa: f64,

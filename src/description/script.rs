@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 pub struct Keyframe {
     /// Time since the start, s; from 0 up and growing from keyframe to keyframe.
     pub time: f64,
-    /// Commanded positions by `"robot/joint"`, rad or m. Joints without an entry keep the command of the keyframe before.
+    /// Commanded positions by `"robot/joint"`, rad or m; joints without an entry keep the command before.
     pub u: BTreeMap<String, f64>,
 }
 

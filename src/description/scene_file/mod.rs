@@ -1,42 +1,4 @@
 //! Scenes in TOML.
-//!
-//! ```toml
-//! gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
-//! [params]                             # any of the fields of `Params`; gravity may stand here as well
-//! h = 0.01
-//! kappa = 1e4
-//!
-//! [[robot]]
-//! name = "hand"
-//! urdf = "../robots/hand21.urdf"       # relative to this file
-//! position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
-//! stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
-//! home = { index2 = 0.2 }
-//! collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in the place of the URDF's own
-//!
-//! [[object]]
-//! name = "ball"
-//! sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
-//!                                      # half length], halfspace = [normal, offset], or collision = [{ … }, …]
-//! mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
-//! freedom = "free"                     # free | planar | translation | fixed
-//! position = [0.12, 0.03, -0.16]
-//!
-//! [[object]]                           # links and passive joints
-//! name = "door"
-//! urdf = "../robots/door.urdf"
-//! freedom = "fixed"                    # of the root link
-//! home = { hinge = 0.1 }
-//!
-//! [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
-//! a = "ball"
-//! b = "hand"
-//! mu = 0.8                             # and, or instead: enabled = false
-//!
-//! [[script]]                           # what a rollout commands: keyframes by time in s, linear in between
-//! time = 1.0
-//! u = { "hand/slider_z" = 0.1 }        # joints without an entry keep the command of the keyframe before
-//! ```
 
 mod shapes;
 mod things;
@@ -50,7 +12,45 @@ use super::{Keyframe, PairRule, Params, Scene};
 use crate::error::{Error, Result};
 
 impl Scene {
-    /// Reads a scene file and checks it.
+    /// Reads a scene file and checks it. The format, by example:
+    ///
+    /// ```toml
+    /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
+    /// [params]                             # any of the fields of `Params`; gravity may stand here as well
+    /// h = 0.01
+    /// kappa = 1e4
+    ///
+    /// [[robot]]
+    /// name = "hand"
+    /// urdf = "../robots/hand21.urdf"       # relative to this file
+    /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
+    /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
+    /// home = { index2 = 0.2 }
+    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in the place of the URDF's own
+    ///
+    /// [[object]]
+    /// name = "ball"
+    /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
+    ///                                      # half length], halfspace = [normal, offset], or collision = [{ … }, …]
+    /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
+    /// freedom = "free"                     # free | planar | translation | fixed
+    /// position = [0.12, 0.03, -0.16]
+    ///
+    /// [[object]]                           # links and passive joints
+    /// name = "door"
+    /// urdf = "../robots/door.urdf"
+    /// freedom = "fixed"                    # of the root link
+    /// home = { hinge = 0.1 }
+    ///
+    /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
+    /// a = "ball"
+    /// b = "hand"
+    /// mu = 0.8                             # and, or instead: enabled = false
+    ///
+    /// [[script]]                           # what a rollout commands: keyframes by time in s, linear in between
+    /// time = 1.0
+    /// u = { "hand/slider_z" = 0.1 }        # joints without an entry keep the command of the keyframe before
+    /// ```
     ///
     /// # Errors
     /// A file that cannot be read, is not TOML, has an unknown key, or describes what cannot be: the file, the line or

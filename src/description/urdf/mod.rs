@@ -69,7 +69,8 @@ fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
 
 /// What urdf-rs says, on one line.
 fn sentence(error: &urdf_rs::UrdfError) -> String {
-    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+    let message = error.to_string();
+    message.trim_start_matches("custom: ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One line for each kind of thing that is not read.
@@ -162,9 +163,11 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
             Error::invalid(role, check::unknown("link", name, robot.links.iter().map(|link| link.name.as_str())))
         })
     };
-    let texts = elements.iter().filter(|element| element.tag == "joint").map(|element| element.text);
     let mut joints = Vec::with_capacity(robot.joints.len());
-    for (joint, text) in robot.joints.iter().zip(texts) {
+    for joint in &robot.joints {
+        // urdf-rs gives zeros where there is no <limit>.
+        let text = elements.iter().find(|element| element.tag == "joint" && element.name == joint.name);
+        let has_limit = text.is_none_or(|joint| outline(joint.text).1.iter().any(|element| element.tag == "limit"));
         let read = || {
             let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
             let kind = kind(&joint.joint_type)?;
@@ -175,7 +178,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 child,
                 origin: pose(&joint.origin),
                 axis: axis(joint, kind)?,
-                limits: limits(joint, kind, text.contains("<limit"))?,
+                limits: limits(joint, kind, has_limit)?,
                 effort: if joint.limit.effort == 0.0 { f64::INFINITY } else { joint.limit.effort },
                 damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
                 friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
@@ -219,11 +222,11 @@ fn axis(joint: &urdf_rs::Joint, kind: JointKind) -> Result<Vector3<f64>> {
     unit.ok_or_else(|| Error::invalid("axis", "expected a direction, got a vector without length"))
 }
 
-fn limits(joint: &urdf_rs::Joint, kind: JointKind, is_given: bool) -> Result<Option<Limits>> {
+fn limits(joint: &urdf_rs::Joint, kind: JointKind, has_limit: bool) -> Result<Option<Limits>> {
     if !matches!(kind, JointKind::Revolute | JointKind::Prismatic) {
         return Ok(None);
     }
-    if !is_given {
+    if !has_limit {
         let or = if kind == JointKind::Revolute { ", or type=\"continuous\"" } else { "" };
         let message = format!("expected <limit lower=\"…\" upper=\"…\" …/> in a {kind:?} joint{or}").to_lowercase();
         return Err(Error::invalid("limit", message));

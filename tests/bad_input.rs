@@ -1,0 +1,428 @@
+//! Misuse is an error that says in one sentence where it stands and what was expected there.
+
+use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, ObjectBody, Robot, Scene};
+
+const LINKS: &str = r#"<link name="base"/><link name="arm"/>"#;
+
+fn joint(kind: &str, inner: &str) -> String {
+    format!(r#"<joint name="elbow" type="{kind}"><parent link="base"/><child link="arm"/>{inner}</joint>"#)
+}
+
+fn link(inner: &str) -> String {
+    format!(r#"<link name="arm">{inner}</link>"#)
+}
+
+fn inertial(mass: &str, inertia: [&str; 6]) -> String {
+    let [xx, yy, zz, xy, xz, yz] = inertia;
+    let inertia = format!(r#"<inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="{xy}" ixz="{xz}" iyz="{yz}"/>"#);
+    link(&format!(r#"<inertial><mass value="{mass}"/>{inertia}</inertial>"#))
+}
+
+fn collision(shape: &str) -> String {
+    link(&format!("<collision><geometry>{shape}</geometry></collision>"))
+}
+
+const LIMIT: &str = r#"<limit lower="-1" upper="1" effort="1" velocity="1"/>"#;
+
+/// What a URDF's error must begin and go on with.
+fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
+    let two = |body: &str| format!("{LINKS}{body}");
+    let revolute = |inner: &str| two(&joint("revolute", &format!("{LIMIT}{inner}")));
+    vec![
+        (String::new(), "bad.urdf: links: ", "expected at least one link, got none"),
+        (link("") + &link(""), "bad.urdf: link \"arm\": ", "expected a unique name"),
+        (
+            two(&(joint("fixed", "") + &joint("fixed", ""))),
+            "bad.urdf: joint \"elbow\": ",
+            "expected a unique name, but it stands twice",
+        ),
+        (
+            two(&joint("fixed", "").replace("\"base\"", "\"bse\"")),
+            "bad.urdf: joint \"elbow\": parent: ",
+            "there is no link \"bse\"; did you mean \"base\"?",
+        ),
+        (
+            two(&joint("fixed", "").replace("child link=\"arm\"", "child link=\"hand\"")),
+            "bad.urdf: joint \"elbow\": child: ",
+            "there is no link \"hand\"; expected one of \"base\", \"arm\"",
+        ),
+        (
+            two(&(joint("fixed", "") + &joint("fixed", "").replace("elbow", "wrist"))),
+            "bad.urdf: link \"arm\": ",
+            "expected one parent joint, got \"elbow\" and \"wrist\"",
+        ),
+        (
+            two(&joint("fixed", "").replace("\"base\"", "\"arm\"")),
+            "bad.urdf: joint \"elbow\": ",
+            "\"arm\" is parent and child",
+        ),
+        (
+            two(&(joint("fixed", "")
+                + r#"<joint name="back" type="fixed"><parent link="arm"/><child link="base"/></joint>"#)),
+            "bad.urdf: joint \"elbow\": ",
+            "expected a tree, but this joint is part of a loop",
+        ),
+        (two(""), "bad.urdf: links: ", "expected one root link, but no joint leads to any of \"base\", \"arm\""),
+        (revolute(r#"<axis xyz="0 0 0"/>"#), "bad.urdf: joint \"elbow\": axis: ", "expected a direction"),
+        (revolute(r#"<axis xyz="0 NaN 1"/>"#), "bad.urdf: joint \"elbow\": axis: ", "expected three finite numbers"),
+        (
+            two(&joint("revolute", r#"<limit lower="1" upper="-1" effort="1" velocity="1"/>"#)),
+            "bad.urdf: joint \"elbow\": limits: ",
+            "expected lower <= upper, got 1 and -1",
+        ),
+        (
+            two(&joint("revolute", "")),
+            "bad.urdf: joint \"elbow\": limit: ",
+            "expected <limit lower=\"…\" upper=\"…\" …/> in a revolute joint, or type=\"continuous\"",
+        ),
+        (
+            two(&joint("revolute", &format!("<!-- {LIMIT} -->"))),
+            "bad.urdf: joint \"elbow\": limit: ",
+            "in a revolute joint",
+        ),
+        (two(&joint("prismatic", "")), "bad.urdf: joint \"elbow\": limit: ", "in a prismatic joint"),
+        (
+            two(&joint("revolute", r#"<limit lower="-1" upper="inf" effort="1" velocity="1"/>"#)),
+            "bad.urdf: joint \"elbow\": upper limit: ",
+            "expected a finite number, got inf",
+        ),
+        (
+            two(&joint("revolute", r#"<limit lower="-1" upper="1" effort="1"/>"#)),
+            "bad.urdf: line 1: joint \"elbow\": ",
+            "missing field `velocity`",
+        ),
+        (two(&joint("hinge", "")), "bad.urdf: line 1: joint \"elbow\": ", "hinge"),
+        (two(&joint("spherical", "")), "bad.urdf: joint \"elbow\": type: ", "expected a standard type"),
+        (
+            revolute(r#"<origin xyz="0 inf 0"/>"#),
+            "bad.urdf: joint \"elbow\": origin position: ",
+            "expected three finite numbers, got [0, inf, 0]",
+        ),
+        (
+            revolute(r#"<origin rpy="NaN 0 0"/>"#),
+            "bad.urdf: joint \"elbow\": origin orientation: ",
+            "expected finite angles",
+        ),
+        (revolute(r#"<origin xyz="0 0"/>"#), "bad.urdf: line 1: joint \"elbow\": ", "expected 3 found 2"),
+        (
+            revolute(r#"<dynamics damping="-1"/>"#),
+            "bad.urdf: joint \"elbow\": damping: ",
+            "expected a number from 0 up, got -1",
+        ),
+        (revolute(r#"<mimic joint="wrist"/>"#), "bad.urdf: joint \"elbow\": mimic: ", "there is no joint \"wrist\""),
+        (revolute(r#"<mimic joint="elbow"/>"#), "bad.urdf: joint \"elbow\": mimic: ", "this goes in a circle"),
+        (
+            two(&joint("floating", r#"<mimic joint="base_joint"/>"#))
+                + r#"<link name="root"/><joint name="base_joint" type="continuous"><parent link="root"/>
+                     <child link="base"/></joint>"#,
+            "bad.urdf: joint \"elbow\": mimic: ",
+            "expected a revolute, continuous or prismatic joint",
+        ),
+        (
+            revolute(r#"<mimic joint="base_joint" multiplier="inf"/>"#)
+                + r#"<link name="root"/><joint name="base_joint" type="continuous"><parent link="root"/>
+                     <child link="base"/></joint>"#,
+            "bad.urdf: joint \"elbow\": mimic multiplier: ",
+            "expected a finite number, got inf",
+        ),
+        (
+            inertial("-1", ["1", "1", "1", "0", "0", "0"]),
+            "bad.urdf: link \"arm\": mass: ",
+            "expected a number from 0 up, got -1",
+        ),
+        (inertial("NaN", ["1", "1", "1", "0", "0", "0"]), "bad.urdf: link \"arm\": mass: ", "got NaN"),
+        (
+            inertial("1", ["1", "-1", "1", "0", "0", "0"]),
+            "bad.urdf: link \"arm\": inertia: ",
+            "expected a positive semidefinite matrix, but one principal moment is -1",
+        ),
+        (
+            inertial("1", ["1", "1", "1", "2", "0", "0"]),
+            "bad.urdf: link \"arm\": inertia: ",
+            "expected a positive semidefinite matrix",
+        ),
+        (
+            inertial("1", ["1", "inf", "1", "0", "0", "0"]),
+            "bad.urdf: link \"arm\": inertia: ",
+            "expected six finite numbers",
+        ),
+        (
+            link("<inertial><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>"),
+            "bad.urdf: line 1: link \"arm\": ",
+            "missing field `mass`",
+        ),
+        (
+            collision(r#"<sphere radius="-0.1"/>"#),
+            "bad.urdf: link \"arm\": collision 1: sphere radius: ",
+            "expected a positive number, got -0.1",
+        ),
+        (
+            collision(r#"<box size="0.1 0 0.1"/>"#),
+            "bad.urdf: link \"arm\": collision 1: box half extent: ",
+            "expected a positive number, got 0",
+        ),
+        (
+            collision(r#"<cylinder radius="0.1" length="NaN"/>"#),
+            "bad.urdf: link \"arm\": collision 1: cylinder half length: ",
+            "got NaN",
+        ),
+        (collision(r#"<cylinder radius="0.1"/>"#), "bad.urdf: line 1: link \"arm\": ", "missing field `length`"),
+        (collision(r#"<cone radius="0.1"/>"#), "bad.urdf: line 1: link \"arm\": ", "cone"),
+        (
+            link(r#"<collision><origin xyz="NaN 0 0"/><geometry><sphere radius="1"/></geometry></collision>"#),
+            "bad.urdf: link \"arm\": collision 1: shape position: ",
+            "expected three finite numbers",
+        ),
+        (link("") + "<xacro:macro name=\"finger\"/>", "bad.urdf: xacro: ", "expand the file with the xacro tool first"),
+        (link("").replace("</link>", "</lnk>"), "bad.urdf: ", "line"),
+    ]
+}
+
+#[test]
+fn malformed_urdf() {
+    for (i, (body, place, message)) in urdf_cases().into_iter().enumerate() {
+        let text = format!("<robot name=\"r\">{body}</robot>");
+        let error = Articulation::from_urdf_str(&text, "bad.urdf").expect_err(&text).to_string();
+        check(&format!("URDF {i}"), &error, place, message);
+    }
+    for (text, message) in [("", "got no element at all"), ("<sdf/>", "got <sdf>"), ("hello", "got no element at all")]
+    {
+        let error = Articulation::from_urdf_str(text, "bad.urdf").unwrap_err().to_string();
+        check(text, &error, "bad.urdf: root element: expected <robot>, ", message);
+    }
+}
+
+#[test]
+fn missing_files() {
+    let error = Articulation::from_urdf("nowhere/hand.urdf").unwrap_err().to_string();
+    check("urdf", &error, "nowhere/hand.urdf: ", "No such file");
+    let error = Scene::load("nowhere/scene.toml").unwrap_err().to_string();
+    check("scene", &error, "nowhere/scene.toml: ", "No such file");
+    let scene = "[[robot]]\nname = \"hand\"\nurdf = \"nowhere.urdf\"";
+    let error = Scene::from_toml(scene, "assets").unwrap_err().to_string();
+    check("urdf of a scene", &error, "assets/nowhere.urdf: ", "No such file");
+}
+
+const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.1\nmass = 1\nfreedom = \"free\"\n";
+const DISC: &str = "[[object]]\nname = \"disc\"\ncylinder = [0.1, 0.1]\nmass = 1\nfreedom = \"planar\"\n";
+const ARM: &str = "[[robot]]\nname = \"arm\"\nurdf = \"robots/planar_arm.urdf\"\n";
+const DOOR: &str = "[[object]]\nname = \"door\"\nurdf = \"robots/door.urdf\"\nfreedom = \"fixed\"\n";
+
+/// What a scene's error must begin and go on with.
+fn scene_cases() -> Vec<(String, &'static str, &'static str)> {
+    let ball = |more: &str| format!("{BALL}{more}");
+    let arm = |more: &str| format!("{ARM}{more}");
+    let object = |lines: &str| format!("[[object]]\nname = \"it\"\n{lines}");
+    vec![
+        (String::new(), "scene: ", "expected a robot with joints or an object that may move, got neither"),
+        (object("freedom = \"fixed\"\nsphere = 1"), "scene: ", "got neither"),
+        ("h = ".into(), "line 1, column ", "value"),
+        (ball("colour = 1"), "line 6, column 1: ", "unknown field `colour`, expected one of"),
+        ("[params]\nkapa = 1".into(), "line 2, column 1: ", "unknown field `kapa`"),
+        (object("sphere = 1"), "line 1, column 1: ", "missing field `freedom`"),
+        (object("freedom = \"loose\"\nsphere = 1"), "line 3, column 11: ", "unknown variant `loose`"),
+        (object("freedom = \"free\"\nbox = [1, 2]"), "line 4, column ", "an array of length 3"),
+        (object("freedom = \"free\"\nsphere = \"big\""), "line 4, column ", "expected f64"),
+        (arm("stiffness = \"stiff\""), "line 4, column ", "expected a number or a table of numbers by joint name"),
+        ("gravity = [0, nan, 0]\n".to_owned() + BALL, "gravity: ", "expected three finite numbers, got [0, NaN, 0]"),
+        ("gravity = [0, 0, 0]\n[params]\ngravity = [0, 0, 0]".into(), "params: ", "expected gravity once"),
+        ("[params]\nh = 0\n".to_owned() + BALL, "params: h: ", "expected a positive number, got 0"),
+        ("[params]\nepsilon = -1\n".to_owned() + BALL, "params: epsilon: ", "expected a positive number, got -1"),
+        ("[params]\nkappa = inf\n".to_owned() + BALL, "params: kappa: ", "expected a positive number, got inf"),
+        ("[params]\nmu = -0.5\n".to_owned() + BALL, "params: mu: ", "expected a number from 0 up, got -0.5"),
+        ("[params]\nfade = 0.1\n".to_owned() + BALL, "params: fade: ", "expected at most contact_distance"),
+        ("[params]\nmax_iterations = 0\n".to_owned() + BALL, "params: max_iterations: ", "expected at least 1"),
+        (ball(BALL), "name \"ball\": ", "expected a unique name"),
+        (ball(&ARM.replace("\"arm\"", "\"ball\"")), "name \"ball\": ", "expected a unique name"),
+        (BALL.replace("\"ball\"", "\"a/b\""), "name \"a/b\": ", "expected a name without \"/\""),
+        (BALL.replace("\"ball\"", "\"\""), "name: ", "expected a name, got an empty one"),
+        (BALL.replace("0.1", "-0.1"), "object \"ball\": collision 1: sphere radius: ", "expected a positive number"),
+        (
+            BALL.replace("mass = 1", ""),
+            "object \"ball\": mass: ",
+            "expected a positive mass of what moves here, got none",
+        ),
+        (BALL.replace("mass = 1", "mass = 0"), "object \"ball\": mass: ", "expected a positive number, got 0"),
+        (BALL.replace("mass = 1", "inertia = [1, 1, 1]"), "object \"ball\": mass: ", "got none"),
+        (ball("inertia = [1, 2]"), "object \"ball\": inertia: ", "expected 3 numbers (ixx, iyy, izz) or 6"),
+        (ball("inertia = [1, 1, -1]"), "object \"ball\": inertia: ", "expected a positive semidefinite matrix"),
+        (ball("inertia = [0, 0, 0]"), "object \"ball\": inertia: ", "expected a positive moment of inertia"),
+        (ball("rounding = 0.01"), "object \"ball\": rounding: ", "expected with a box only"),
+        (ball("capsule = [1, 1]"), "object \"ball\": shape: ", "got sphere and capsule"),
+        (ball("collision = [{ box = [1, 1, 1] }]"), "object \"ball\": shape: ", "expected one shape or collision"),
+        (object("freedom = \"free\"\nmass = 1"), "object \"it\": shape: ", "expected one of sphere, box"),
+        (
+            object("freedom = \"free\"\nmass = 1\nbox = [0.1, 0.2, 0.3]\nrounding = 0.1"),
+            "object \"it\": collision 1: box rounding: ",
+            "expected less than the smallest half extent 0.1, got 0.1",
+        ),
+        (
+            object("freedom = \"free\"\nmass = 1\nhalfspace = [0, 0, 1, 0]"),
+            "object \"it\": collision 1: ",
+            "expected freedom \"fixed\", as a half-space has no end",
+        ),
+        (
+            object("freedom = \"fixed\"\nhalfspace = [0, 0, 0, 1]"),
+            "object \"it\": halfspace: ",
+            "with a normal of some length, got [0, 0, 0]",
+        ),
+        (ball("position = [0, inf, 0]"), "object \"ball\": pose position: ", "expected three finite numbers"),
+        (ball("rpy = [0, inf, 0]"), "object \"ball\": pose orientation: ", "expected finite angles"),
+        (ball("quaternion = [0, 0, 0, 0]"), "object \"ball\": quaternion: ", "expected some length"),
+        (ball("rpy = [0, 0, 0]\nquaternion = [1, 0, 0, 0]"), "object \"ball\": orientation: ", "got both"),
+        (format!("{DISC}rpy = [0.1, 0, 0]"), "object \"disc\": orientation: ", "expected a rotation about z only"),
+        (ball("home = { hinge = 0 }"), "object \"ball\": home: ", "expected with a urdf only"),
+        (
+            ball("collision = [{ link = \"a\", sphere = 1 }]").replace("sphere = 0.1\n", ""),
+            "object \"ball\": collision 1: link: ",
+            "expected with a urdf only",
+        ),
+        (format!("{DOOR}mass = 1"), "object \"door\": urdf: ", "expected a URDF file alone, got mass beside it"),
+        (
+            format!("{DOOR}home = {{ hinge = 3 }}"),
+            "object \"door\": home: joint \"hinge\": ",
+            "within its limits [0, 1.8], got 3",
+        ),
+        (format!("{DOOR}home = {{ hing = 0 }}"), "object \"door\": home: joint \"hing\": ", "did you mean \"hinge\"?"),
+        (
+            format!("{DOOR}home = {{ handle_mount = 0 }}"),
+            "object \"door\": home: joint \"handle_mount\": ",
+            "this one has 0",
+        ),
+        (arm("stiffness = 0"), "robot \"arm\": default stiffness: ", "expected a positive number, got 0"),
+        (arm("stiffness = { elbo = 1 }"), "robot \"arm\": stiffness: joint \"elbo\": ", "did you mean \"elbow\"?"),
+        (arm("stiffness = { elbow = nan }"), "robot \"arm\": stiffness: joint \"elbow\": ", "got NaN"),
+        (
+            arm("home = { wrist = 1 }"),
+            "robot \"arm\": home: joint \"wrist\": ",
+            "expected one of \"shoulder\", \"elbow\"",
+        ),
+        (
+            arm("home = { elbow = 2.7 }"),
+            "robot \"arm\": home: joint \"elbow\": ",
+            "within its limits [-2.6, 2.6], got 2.7",
+        ),
+        (arm("home = { elbow = nan }"), "robot \"arm\": home: joint \"elbow\": ", "expected a finite number"),
+        (
+            arm("collision = [{ link = \"lowr\", sphere = 1 }]"),
+            "robot \"arm\": collision 1: ",
+            "did you mean \"lower\"?",
+        ),
+        (arm("collision = [{ sphere = 1 }]"), "robot \"arm\": collision 1: link: ", "expected the name of the link"),
+        (arm("collision = [{ link = \"lower\" }]"), "robot \"arm\": collision 1: shape: ", "got none"),
+        (
+            ball("[[pair]]\na = \"bal\"\nb = \"ball\""),
+            "pair 1: a: ",
+            "there is no robot or object \"bal\"; did you mean",
+        ),
+        (ball("[[pair]]\na = \"ball\"\nb = \"ball/top\""), "pair 1: b: ", "\"ball\" is one rigid body"),
+        (
+            arm("[[pair]]\na = \"arm\"\nb = \"arm/uper\""),
+            "pair 1: b: ",
+            "there is no link \"uper\"; did you mean \"upper\"?",
+        ),
+        (ball("[[pair]]\na = \"ball\"\nb = \"ball\"\nmu = -1"), "pair 1: mu: ", "expected a number from 0 up, got -1"),
+        (arm("[[script]]\ntime = -1\nu = {}"), "script keyframe 1: time: ", "expected a number from 0 up, got -1"),
+        (
+            arm("[[script]]\ntime = 1\nu = {}\n[[script]]\ntime = 1\nu = {}"),
+            "script keyframe 2: time: ",
+            "expected more than the 1 s of the keyframe before, got 1",
+        ),
+        (
+            arm("[[script]]\ntime = 1\nu = { elbow = 1 }"),
+            "script keyframe 1: u: ",
+            "there is no commanded joint \"elbow\"; expected one of \"arm/shoulder\", \"arm/elbow\"",
+        ),
+        (
+            arm("[[script]]\ntime = 1\nu = { \"arm/elbow\" = inf }"),
+            "script keyframe 1: u of \"arm/elbow\": ",
+            "expected a finite number, got inf",
+        ),
+    ]
+}
+
+#[test]
+fn malformed_scenes() {
+    for (i, (text, place, message)) in scene_cases().into_iter().enumerate() {
+        let error = Scene::from_toml(&text, "assets").expect_err(&text).to_string();
+        check(&format!("scene {i}"), &error, place, message);
+    }
+}
+
+/// What no file can say, but a program can.
+#[test]
+fn malformed_data() {
+    type Break = fn(&mut Articulation);
+    let cases: [(Break, &str, &str); 8] = [
+        (|arm| arm.joints[1].child = 7, "joint \"elbow\": ", "expected link indices below 3, got 7"),
+        (|arm| arm.joints[1].axis *= 2.0, "joint \"elbow\": axis: ", "expected unit length, got 2"),
+        (|arm| arm.joints[1].effort = f64::NAN, "joint \"elbow\": effort: ", "expected a number from 0 up, got NaN"),
+        (
+            |arm| arm.joints[1].limits = Some(Limits { lower: 1.0, upper: f64::NAN }),
+            "joint \"elbow\": upper limit: ",
+            "expected a finite number, got NaN",
+        ),
+        (
+            |arm| arm.joints[1].mimic = Some(Mimic { joint: 9, multiplier: 1.0, offset: 0.0 }),
+            "joint \"elbow\": mimic: ",
+            "expected the index of a joint",
+        ),
+        (
+            |arm| arm.joints[1].mimic = Some(Mimic { joint: 1, multiplier: 1.0, offset: 0.0 }),
+            "joint \"elbow\": mimic: ",
+            "expected to follow a joint with one coordinate of its own, but \"elbow\" has none",
+        ),
+        (
+            |arm| arm.links[1].inertia.as_mut().unwrap().matrix.m12 = 1.0,
+            "link \"upper\": inertia: ",
+            "expected a symmetric matrix",
+        ),
+        (
+            |arm| arm.links[1].inertia.as_mut().unwrap().com.x = f64::NAN,
+            "link \"upper\": centre of mass: ",
+            "expected three finite numbers",
+        ),
+    ];
+    for (i, (break_it, place, message)) in cases.into_iter().enumerate() {
+        let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+        break_it(&mut arm);
+        let error = arm.validate().unwrap_err().to_string();
+        check(&format!("data {i}"), &error, place, message);
+        let error = Scene::new().robot(Robot::new("arm", arm)).validate().unwrap_err().to_string();
+        check(&format!("data {i} in a scene"), &error, &format!("robot \"arm\": {place}"), message);
+    }
+}
+
+/// Passive motions need inertia; commanded joints have their stiffness.
+#[test]
+fn motions_without_inertia() {
+    let arm = || {
+        let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+        arm.links[2].inertia = None;
+        arm
+    };
+    Scene::new().robot(Robot::new("arm", arm())).validate().unwrap();
+    let error = Scene::new().object(Object::articulated("arm", arm())).validate().unwrap_err().to_string();
+    check("massless", &error, "object \"arm\": joint \"elbow\": mass: ", "expected a positive mass of what moves here");
+
+    let mut on_axis = Object::articulated("arm", Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap());
+    if let ObjectBody::Articulated { articulation, .. } = &mut on_axis.body {
+        let inertia = articulation.links[2].inertia.as_mut().unwrap();
+        (inertia.com, inertia.matrix) = (Default::default(), Default::default());
+    }
+    let error = Scene::new().object(on_axis.clone()).validate().unwrap_err().to_string();
+    check("on its axis", &error, "object \"arm\": joint \"elbow\": inertia: ", "got zero");
+
+    let mut base = Object::articulated("door", Articulation::from_urdf("assets/robots/door.urdf").unwrap());
+    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation, Freedom::Fixed] {
+        base = base.with_freedom(freedom);
+        Scene::new().object(base.clone()).validate().unwrap();
+    }
+}
+
+fn check(case: &str, error: &str, place: &str, message: &str) {
+    println!("{error}");
+    assert!(error.starts_with(place), "{case}: \"{error}\" does not begin with \"{place}\"");
+    assert!(error.contains(message), "{case}: \"{error}\" does not say \"{message}\"");
+    assert!(!error.contains('\n'), "{case}: \"{error}\" is more than one line");
+}

@@ -1,0 +1,412 @@
+//! What the readers make of URDF and scene files: figures, joint kinds, mimic chains, order of q and u, scripts.
+
+use std::f64::consts::FRAC_PI_2;
+
+use fingertip::description::{
+    Articulation, Collision, Freedom, Inertia, JointKind, Limits, Mimic, Object, ObjectBody, PairRule, Robot, Scene,
+    Shape,
+};
+use fingertip::kinematics::Tree;
+use nalgebra::{Isometry3, Matrix3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
+
+/// The same decimal numbers, but for a rotation or two.
+const SAME: f64 = 1e-15;
+/// Positions of the hand's fingertips through six rotations of order one.
+const CHAIN: f64 = 1e-14;
+
+const SCENES: [&str; 4] = ["hand_ball", "cube_fingertips", "two_fingers", "push"];
+
+fn robot(name: &str) -> Articulation {
+    Articulation::from_urdf(format!("assets/robots/{name}.urdf")).unwrap()
+}
+
+fn scene(name: &str) -> Scene {
+    Scene::load(format!("assets/scenes/{name}.toml")).unwrap()
+}
+
+fn urdf(body: &str) -> Articulation {
+    Articulation::from_urdf_str(&format!("<robot name=\"r\">{body}</robot>"), "r.urdf").unwrap()
+}
+
+/// Every moving joint and its link against a table made by other means.
+fn compare_figures(name: &str, table: &str) {
+    let hand = robot(name);
+    let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).skip(1).collect();
+    let moving: Vec<_> = hand.joints.iter().filter(|joint| joint.kind != JointKind::Fixed).collect();
+    assert_eq!(moving.len(), rows.len());
+    for (joint, row) in moving.iter().zip(rows) {
+        let (joint_name, numbers) = row.split_once(',').unwrap();
+        assert_eq!(joint.name, joint_name);
+        let n: Vec<f64> = numbers.split(',').map(|x| x.parse().unwrap()).collect();
+        let [lower, upper, x, y, z, roll, pitch, yaw, ax, ay, az, damping, mass, cx, cy, cz, xx, yy, zz, xy, xz, yz] =
+            n[..]
+        else {
+            panic!("{row}")
+        };
+        assert_eq!(joint.limits, Some(Limits { lower, upper }), "{joint_name}");
+        assert_eq!((joint.axis, joint.damping), (Vector3::new(ax, ay, az), damping), "{joint_name}");
+        let about = |axis, angle| UnitQuaternion::from_axis_angle(&axis, angle);
+        let turn = about(Vector3::z_axis(), yaw) * about(Vector3::y_axis(), pitch) * about(Vector3::x_axis(), roll);
+        let origin = Isometry3::from_parts(Translation3::new(x, y, z), turn);
+        assert!((joint.origin.to_homogeneous() - origin.to_homogeneous()).amax() < SAME, "{joint_name}");
+        let inertia = hand.links[joint.child].inertia.as_ref().unwrap();
+        assert_eq!((inertia.mass, inertia.com), (mass, Vector3::new(cx, cy, cz)), "{joint_name}");
+        let matrix = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+        assert!((inertia.matrix - matrix).amax() <= SAME * matrix.amax(), "{joint_name}");
+    }
+}
+
+#[test]
+fn figures_of_the_hands() {
+    compare_figures("hand21", include_str!("golden/hand21_figures.csv"));
+    compare_figures("allegro16", include_str!("golden/allegro16_figures.csv"));
+}
+
+/// A step of the hand from Pinocchio 4.1: 21 joints, and the centres of the five fingertip spheres.
+#[test]
+fn fingertips_of_hand21() {
+    let q = [
+        -0.09955595347627731,
+        -1.0093504467368464,
+        -0.9862680288871352,
+        0.7993629203691778,
+        0.7899834364421539,
+        -0.12201838682088935,
+        1.0095658257291305,
+        0.7189234805579624,
+        0.9528454546171806,
+        -0.14719149755634456,
+        0.6464978300761839,
+        0.8517352947939004,
+        0.4834301825961744,
+        0.0402942019477314,
+        0.5445541998924138,
+        0.6580975324442878,
+        0.5852581858869716,
+        0.050787618871961863,
+        0.9167563427583285,
+        0.7116194221888829,
+        0.6536073899655631,
+    ];
+    let expected = [
+        ("finger_r_link_1_thumb4", [0.09916480465266048, 0.04279268882146348, -0.19943667888849]),
+        ("finger_r_link_2_index4", [0.10872583882161521, 0.03767119496873738, -0.1925585796381624]),
+        ("finger_r_link_3_middle4", [0.14759099493803277, 0.015612648680488807, -0.1964998668431474]),
+        ("finger_r_link_4_ring4", [0.15950137980980586, -0.020409569880538367, -0.19264917921791885]),
+        ("finger_r_link_5_little4", [0.1049051989125159, -0.046249503298376446, -0.19927866968028546]),
+    ];
+    let hand = robot("hand21");
+    for (name, centre) in expected {
+        let tip = hand.links.iter().position(|link| link.name == name).unwrap();
+        let [Collision { shape, pose }] = &hand.links[tip].collisions[..] else { panic!("{name}") };
+        assert_eq!(*shape, Shape::sphere(0.015));
+        let (mut at, mut point) = (tip, pose * Point3::origin());
+        while let Some(j) = hand.joints.iter().position(|joint| joint.child == at) {
+            let joint = &hand.joints[j];
+            let motion = match joint.kind {
+                JointKind::Prismatic => Translation3::from(joint.axis * q[j]).into(),
+                _ => Isometry3::from_parts(
+                    Translation3::identity(),
+                    UnitQuaternion::from_axis_angle(&Unit::new_unchecked(joint.axis), q[j]),
+                ),
+            };
+            (at, point) = (joint.parent, joint.origin * motion * point);
+        }
+        assert!((point.coords - Vector3::from(centre)).amax() < CHAIN, "{name}: {point}");
+    }
+}
+
+#[test]
+fn names_and_sizes_of_the_robots() {
+    for (name, n_links, nq, n_shapes) in [
+        ("hand21", 22, 21, 5),
+        ("allegro16", 21, 16, 21),
+        ("two_fingers", 5, 4, 2),
+        ("planar_arm", 3, 2, 1),
+        ("door", 3, 1, 2),
+    ] {
+        let robot = robot(name);
+        assert_eq!(robot.links.len(), n_links, "{name}");
+        assert_eq!(robot.joints.iter().map(|joint| joint.kind.nq()).sum::<usize>(), nq, "{name}");
+        assert_eq!(robot.links.iter().map(|link| link.collisions.len()).sum::<usize>(), n_shapes, "{name}");
+        assert!(robot.links.iter().any(|link| link.visuals.iter().any(|visual| visual.rgba.is_some())), "{name}");
+    }
+    let door = robot("door");
+    assert_eq!(door.root(), Some(0));
+    assert_eq!(door.links[2].collisions[0].shape, Shape::capsule(0.01, 0.05));
+    assert_eq!(door.joints[0].effort, f64::INFINITY, "an effort of zero says nothing");
+    assert_eq!(robot("planar_arm").joints[0].effort, 40.0);
+    // The inertia of four links that no solid has is noted; the other robots are without fault.
+    let notes = robot("allegro16").notes;
+    assert_eq!(notes.iter().filter(|note| note.contains("no solid has this inertia")).count(), notes.len());
+    assert_eq!(notes.len(), 4);
+    assert!(["hand21", "two_fingers", "planar_arm", "door"].iter().all(|name| robot(name).notes.is_empty()));
+}
+
+#[test]
+fn every_kind_of_joint() {
+    let link = |name: &str| format!("<link name=\"{name}\"/>");
+    let joint = |name: &str, kind: &str, more: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"{kind}\"><parent link=\"base\"/><child link=\"{name}_link\"/>{more}</joint>"
+        )
+    };
+    let kinds = ["revolute", "continuous", "prismatic", "fixed", "floating", "planar"];
+    let limit = r#"<axis xyz="0 3 4"/><limit lower="-0.5" upper="2" effort="3" velocity="1"/>"#;
+    let body: String = kinds.iter().map(|kind| link(&format!("{kind}_link")) + &joint(kind, kind, limit)).collect();
+    let robot = urdf(&(link("base") + &body));
+    let read: Vec<JointKind> = robot.joints.iter().map(|joint| joint.kind).collect();
+    let expected = [
+        JointKind::Revolute,
+        JointKind::Continuous,
+        JointKind::Prismatic,
+        JointKind::Fixed,
+        JointKind::Floating,
+        JointKind::Planar,
+    ];
+    assert_eq!(read, expected);
+    let limits = Some(Limits { lower: -0.5, upper: 2.0 });
+    let given: Vec<_> = robot.joints.iter().map(|joint| joint.limits).collect();
+    assert_eq!(given, [limits, None, limits, None, None, None], "only revolute and prismatic joints have limits");
+    for i in [0, 1, 2, 5] {
+        assert_eq!(robot.joints[i].axis, Vector3::new(0.0, 0.6, 0.8), "the axis is brought to unit length");
+    }
+    // The standard's axis where the file has none, and no limits where they are infinite.
+    let plain = r#"<limit lower="-inf" upper="inf" effort="1" velocity="1"/>"#;
+    let robot = urdf(&(link("base") + &link("turn_link") + &joint("turn", "revolute", plain)));
+    assert_eq!((robot.joints[0].axis, robot.joints[0].limits), (Vector3::x(), None));
+}
+
+#[test]
+fn mimic_chains_end_at_a_joint_of_their_own() {
+    let body: String = (0..3)
+        .map(|i| {
+            let mimic = match i {
+                0 => r#"<mimic joint="j1" multiplier="2" offset="0.5"/>"#,
+                1 => r#"<mimic joint="j2" multiplier="-3" offset="0.25"/>"#,
+                _ => "",
+            };
+            format!(
+                "<link name=\"l{}\"/><joint name=\"j{i}\" type=\"continuous\"><parent link=\"l{i}\"/>\
+                 <child link=\"l{}\"/>{mimic}</joint>",
+                i + 1,
+                i + 1
+            )
+        })
+        .collect();
+    let robot = urdf(&format!("<link name=\"l0\"/>{body}"));
+    // q0 = 2 q1 + 0.5 = 2 (-3 q2 + 0.25) + 0.5
+    assert_eq!(robot.joints[0].mimic, Some(Mimic { joint: 2, multiplier: -6.0, offset: 1.0 }));
+    assert_eq!(robot.joints[1].mimic, Some(Mimic { joint: 2, multiplier: -3.0, offset: 0.25 }));
+    assert_eq!(robot.joints[2].mimic, None);
+    let scene = Scene::new().robot(Robot::new("r", robot));
+    scene.validate().unwrap();
+    assert_eq!(scene.commanded().map(|(_, joint)| joint.name.as_str()).collect::<Vec<_>>(), ["j2"]);
+    assert_eq!(Tree::new(&scene).nq, 1);
+}
+
+#[test]
+fn inertia_turns_with_its_frame() {
+    let robot = urdf(
+        r#"<link name="a"><inertial><origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><mass value="2"/>
+           <inertia ixx="4" iyy="5" izz="6" ixy="0.1" ixz="0.2" iyz="0.3"/></inertial></link>"#,
+    );
+    let inertia = robot.links[0].inertia.as_ref().unwrap();
+    // A quarter turn about z takes x to y and y to -x.
+    let expected = Matrix3::new(5.0, -0.1, -0.3, -0.1, 4.0, 0.2, -0.3, 0.2, 6.0);
+    assert!((inertia.matrix - expected).amax() < 1e1 * SAME, "{}", inertia.matrix);
+    assert_eq!((inertia.mass, inertia.com), (2.0, Vector3::new(1.0, 2.0, 3.0)));
+}
+
+#[test]
+fn what_is_left_out_is_noted() {
+    let robot = urdf(
+        r#"<link name="a"><visual><geometry><mesh filename="a.dae"/></geometry></visual>
+             <collision><geometry><mesh filename="a.stl"/></geometry></collision>
+             <collision><geometry><box size="2 4 6"/></geometry></collision></link>
+           <transmission name="t"><joint name="j"/></transmission><gazebo/><gazebo/>"#,
+    );
+    let [collision] = &robot.links[0].collisions[..] else { panic!("one collision shape") };
+    assert_eq!(collision.shape, Shape::cuboid([1.0, 2.0, 3.0]));
+    assert_eq!(robot.links[0].inertia, None);
+    let expected = [
+        "<gazebo>: 2 left out",
+        "<transmission>: 1 left out",
+        "visual meshes: 1 left out",
+        "link \"a\": collision mesh a.stl left out",
+    ];
+    assert_eq!(robot.notes, expected);
+}
+
+/// A cut-off or garbled file is an error or a robot, never a panic.
+#[test]
+fn no_text_makes_the_reader_panic() {
+    let text = include_str!("../assets/robots/two_fingers.urdf");
+    for end in (0..text.len()).step_by(97) {
+        assert!(Articulation::from_urdf_str(&text[..end], "cut.urdf").is_err());
+        let garbled = format!("{}{}", &text[..end], &text[(end + 7).min(text.len())..]);
+        let _ = Articulation::from_urdf_str(&garbled, "garbled.urdf");
+    }
+    let text = include_str!("../assets/scenes/push.toml");
+    for end in (0..text.len()).step_by(13) {
+        let _ = Scene::from_toml(&text[..end], "assets/scenes");
+        let _ = Scene::from_toml(&format!("{}{}", &text[..end], &text[(end + 5).min(text.len())..]), "assets/scenes");
+    }
+}
+
+#[test]
+fn q_and_u_have_the_documented_order() {
+    for name in SCENES {
+        let scene = scene(name);
+        let tree = Tree::new(&scene);
+        let commanded: Vec<String> =
+            scene.commanded().map(|(robot, joint)| format!("{}/{}", robot.name, joint.name)).collect();
+        let in_tree: Vec<String> = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect();
+        assert_eq!(commanded, in_tree, "{name}");
+        let home: Vec<f64> = tree.coordinates.iter().filter(|c| c.u.is_some()).flat_map(|c| c.home.clone()).collect();
+        assert_eq!(scene.control(0.0), home, "{name}: the script starts at home");
+        assert!(!scene.script.is_empty(), "{name}");
+    }
+    let sizes: Vec<_> =
+        SCENES.iter().map(|name| Tree::new(&scene(name))).map(|tree| (tree.nq, tree.nv, tree.nu)).collect();
+    assert_eq!(sizes, [(24, 24, 21), (23, 22, 16), (7, 7, 4), (5, 5, 2)]);
+}
+
+#[test]
+fn the_hand_and_ball_scene() {
+    let scene = scene("hand_ball");
+    assert_eq!((scene.params.h, scene.params.epsilon, scene.params.kappa, scene.params.mu), (0.01, 0.1, 100.0, 0.5));
+    let names: Vec<_> = scene.objects.iter().map(|object| (object.name.as_str(), object.freedom)).collect();
+    assert_eq!(names, [("ball", Freedom::Translation), ("table", Freedom::Fixed)]);
+    let ObjectBody::Rigid { inertia: Some(ball), collisions } = &scene.objects[0].body else { panic!("a rigid ball") };
+    assert_eq!((ball.mass, &collisions[0].shape), (0.52, &Shape::sphere(0.04)));
+    let ObjectBody::Rigid { collisions, .. } = &scene.objects[1].body else { panic!("a rigid table") };
+    assert_eq!(collisions[0].pose, Isometry3::translation(0.0, 0.0, -0.2));
+    let excluded: Vec<_> = scene.pairs.iter().map(|rule| (&*rule.a, &*rule.b, rule.enabled)).collect();
+    assert_eq!(excluded, [("hand", "table", false), ("hand", "hand", false)]);
+    let stiffness: Vec<f64> =
+        Tree::new(&scene).coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness).collect();
+    assert_eq!(stiffness[0], 100.0);
+    assert!(stiffness[1..].iter().all(|&k| k == 1.0));
+}
+
+#[test]
+fn a_file_and_the_builder_make_the_same_scene() {
+    let file = r#"
+        gravity = [0, 0, -1]
+        [[object]]
+        name = "ball"
+        sphere = 0.1
+        mass = 2
+        freedom = "planar"
+        position = [1, 2, 3]
+        [[object]]
+        name = "wall"
+        halfspace = [-2, 0, 0, 0.5]
+        freedom = "fixed"
+        [[object]]
+        name = "door"
+        urdf = "robots/door.urdf"
+        freedom = "fixed"
+        home = { hinge = 0.3 }
+        [[robot]]
+        name = "arm"
+        urdf = "robots/planar_arm.urdf"
+        position = [0, 0, 1]
+        rpy = [0, 0, 1.5707963267948966]
+        stiffness = { default = 5, elbow = 7 }
+        home = { elbow = 0.1 }
+        collision = [{ link = "lower", capsule = [0.02, 0.1], at = [0.1, 0, 0] }]
+        [[pair]]
+        a = "ball"
+        b = "arm/lower"
+        mu = 0.3
+        [[pair]]
+        a = "arm"
+        b = "wall"
+        enabled = false
+        [[script]]
+        time = 2
+        u = { "arm/elbow" = 1 }
+    "#;
+    let quarter = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), FRAC_PI_2);
+    let mut wall = Object::fixed("wall", Shape::HalfSpace);
+    let ObjectBody::Rigid { collisions, .. } = &mut wall.body else { panic!("a rigid wall") };
+    collisions[0] = Collision::half_space([-2.0, 0.0, 0.0], 0.5).unwrap();
+    let capsule = Collision::at(Shape::capsule(0.02, 0.1), [0.1, 0.0, 0.0]);
+    let built = Scene::new()
+        .with_gravity([0.0, 0.0, -1.0])
+        .object(Object::rigid("ball", Shape::sphere(0.1), 2.0).with_freedom(Freedom::Planar).at([1.0, 2.0, 3.0]))
+        .object(wall)
+        .object(Object::articulated("door", robot("door")).with_home("hinge", 0.3))
+        .robot(
+            Robot::new("arm", robot("planar_arm"))
+                .with_base(Isometry3::from_parts(Translation3::new(0.0, 0.0, 1.0), quarter))
+                .with_default_stiffness(5.0)
+                .with_stiffness("elbow", 7.0)
+                .with_home("elbow", 0.1)
+                .with_collisions([("lower", capsule)])
+                .unwrap(),
+        )
+        .pair(PairRule::friction("ball", "arm/lower", 0.3))
+        .pair(PairRule::exclude("arm", "wall"))
+        .keyframe(2.0, [("arm/elbow", 1.0)]);
+    assert_eq!(Scene::from_toml(file, "assets").unwrap(), built);
+    built.validate().unwrap();
+}
+
+#[test]
+fn half_spaces_face_their_normal() {
+    for (normal, offset) in [([0.0, 0.0, 1.0], -0.2), ([0.0, 0.0, -3.0], 0.7), ([1.0, 2.0, -2.0], 0.5)] {
+        let pose = Collision::half_space(normal, offset).unwrap().pose;
+        let unit = Vector3::from(normal).normalize();
+        assert!((pose * Vector3::z() - unit).amax() < SAME);
+        assert!((unit.dot(&pose.translation.vector) - offset).abs() < SAME);
+    }
+    assert_eq!(Collision::half_space([0.0; 3], 1.0), None);
+}
+
+#[test]
+fn inertia_of_objects() {
+    let body = |lines: &str| {
+        let text = format!("[[object]]\nname = \"it\"\nfreedom = \"free\"\nmass = 3\n{lines}");
+        match Scene::from_toml(&text, "").unwrap().objects.remove(0).body {
+            ObjectBody::Rigid { inertia, .. } => inertia.unwrap(),
+            ObjectBody::Articulated { .. } => panic!("a rigid object"),
+        }
+    };
+    assert_eq!(body("box = [1, 2, 3]"), Inertia::solid(&Shape::cuboid([1.0, 2.0, 3.0]), 3.0).unwrap());
+    let given = body("sphere = 1\ninertia = [1, 2, 2.5]\ncom = [0.1, 0, 0]");
+    let (com, matrix) = (Vector3::new(0.1, 0.0, 0.0), Matrix3::from_diagonal(&Vector3::new(1.0, 2.0, 2.5)));
+    assert_eq!(given, Inertia { mass: 3.0, com, matrix });
+    let full = body("sphere = 1\ninertia = [1, 2, 2.5, 0.1, 0.2, 0.3]").matrix;
+    assert_eq!(full, Matrix3::new(1.0, 0.1, 0.2, 0.1, 2.0, 0.3, 0.2, 0.3, 2.5));
+    // A dumb-bell of two balls at ±1: 2 · (0.4 m r² + m d²) across, 2 · 0.4 m r² along, with m = 1.5 each.
+    let balls = "collision = [{ sphere = 0.5, at = [1, 0, 0] }, { sphere = 0.5, at = [-1, 0, 0] }]";
+    let expected = Vector3::new(0.3, 3.3, 3.3);
+    assert!((body(balls).matrix - Matrix3::from_diagonal(&expected)).amax() < 1e1 * SAME);
+}
+
+#[test]
+fn scripts_are_linear_and_held() {
+    let scene = Scene::new()
+        .robot(Robot::new("arm", robot("planar_arm")).with_home("shoulder", 0.2))
+        .keyframe(1.0, [("arm/shoulder", 1.2)])
+        .keyframe(3.0, [("arm/elbow", -2.0)])
+        .keyframe(4.0, [("arm/shoulder", 0.2), ("arm/elbow", 0.0)]);
+    scene.validate().unwrap();
+    let cases = [
+        (-1.0, [0.2, 0.0]),
+        (0.0, [0.2, 0.0]),
+        (0.5, [0.7, 0.0]),
+        (1.0, [1.2, 0.0]),
+        (2.0, [1.2, -1.0]),
+        (3.5, [0.7, -1.0]),
+        (4.0, [0.2, 0.0]),
+        (99.0, [0.2, 0.0]),
+    ];
+    for (time, expected) in cases {
+        let u = scene.control(time);
+        assert!(u.iter().zip(expected).all(|(a, b)| (a - b).abs() < SAME), "at {time} s: {u:?}, not {expected:?}");
+    }
+}
