@@ -15,7 +15,7 @@ use candle_core::{D, DType, Result, Tensor};
 
 use super::segment::Segment;
 use super::{Shapes, Witness, block, core, penetration};
-use crate::math::tensor::{along, clamp, constant, dot, rotate, rotate_back, select, sign};
+use crate::math::tensor::{along, axis, clamp, dot, rotate, rotate_back, select, sign};
 
 /// Three contacts per pair: the exact signed distance of the bodies, then the sphere at the capsule's negative end and
 /// that at its positive end against the box.
@@ -23,7 +23,7 @@ use crate::math::tensor::{along, clamp, constant, dot, rotate, rotate_back, sele
 /// The ends let a capsule lie on a face, where the place of the least distance jumps from end to end as it rocks.
 /// Where that place is an end, the first contact and that end's are the same.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {
-    let (centre, axis_a) = (a.position()?, crate::math::tensor::axis(&a.pose, 2)?);
+    let (centre, axis_a) = (a.position()?, axis(&a.pose, 2)?);
     let segment = Segment {
         centre: rotate_back(&b.pose, &(&centre - b.position()?)?)?,
         direction: rotate_back(&b.pose, &axis_a)?,
@@ -50,36 +50,36 @@ pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {
     core::offset_each(&core_a, &a.length(0)?, &gap, normal)
 }
 
-/// A sum of squared direction cosines counts as zero up to this: the axes that take part are at right angles to u.
-fn no_slope(dtype: DType) -> f64 {
+/// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
+fn right_angle(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-10,
-        _ => 1e-18,
+        _ => 1e-24,
     }
 }
 
 /// t (B, n, 1) of the segment's point closest to the block, both in the block's frame.
 fn closest(segment: &Segment, e: &Tensor) -> Result<Tensor> {
-    let (c, u, h) = (&segment.centre, &segment.direction, &segment.half_length);
+    let (c, h) = (&segment.centre, &segment.half_length);
+    let oblique = segment.direction.detach().sqr()?.gt(right_angle(c.dtype()))?.to_dtype(c.dtype())?;
+    let u = (&segment.direction * oblique)?;
     let middle = bracket(&c.detach(), &u.detach(), &h.detach(), &e.detach())?;
-    let p = along(&c.detach(), &middle, &u.detach())?;
-    let side = sign(&p)?;
-    let takes_part = p.abs()?.broadcast_gt(&e.detach())?.to_dtype(p.dtype())?;
 
-    let active = (u * takes_part)?;
-    let slope = dot(&active, u)?;
-    let is_flat = slope.le(no_slope(p.dtype()))?;
+    let p = along(&c.detach(), &middle, &u.detach())?;
+    let takes_part = p.abs()?.broadcast_gt(&e.detach())?.to_dtype(p.dtype())?;
+    let active = (&u * takes_part)?;
+    let slope = dot(&active, &u)?;
+    let is_flat = slope.le(0.0)?;
     let slope = is_flat.where_cond(&slope.ones_like()?, &slope)?;
-    let to_face = (side.broadcast_mul(e)? - c)?;
+    let to_face = (sign(&p)?.broadcast_mul(e)? - c)?;
     let t = is_flat.where_cond(&middle, &(dot(&active, &to_face)? / slope)?)?;
     clamp(&t, h)
 }
 
 /// The middle (B, n, 1) of the piece of [−h, h] on which g meets zero.
 fn bracket(c: &Tensor, u: &Tensor, h: &Tensor, e: &Tensor) -> Result<Tensor> {
-    let zero = u.zeros_like()?;
-    let is_across = u.sqr()?.le(no_slope(u.dtype()))?;
-    let per_u = is_across.where_cond(&zero, &is_across.where_cond(&u.ones_like()?, u)?.recip()?)?;
+    let is_across = u.eq(0.0)?;
+    let per_u = is_across.where_cond(u, &is_across.where_cond(&u.ones_like()?, u)?.recip()?)?;
     let h = h.broadcast_as(c.narrow(2, 0, 1)?.shape())?;
     let corners = [(e.broadcast_sub(c)? * &per_u)?, (e.broadcast_add(c)?.neg()? * &per_u)?, h.neg()?, h.contiguous()?];
     let corners = clamp(&Tensor::cat(&corners, 2)?, &h)?;

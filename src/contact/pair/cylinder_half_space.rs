@@ -13,7 +13,7 @@
 use candle_core::{Result, Tensor};
 
 use super::{Shapes, Witness, half_space};
-use crate::math::tensor::{along, axis, constant, dot, no_length, rotate};
+use crate::math::tensor::{axis, constant, dot, no_length, rotate};
 
 /// Tilt σ₀ in radians from the plane's normal up to which a cylinder counts as standing.
 const UPRIGHT: f64 = 0.01;

@@ -65,11 +65,13 @@ pub struct Witness {
     pub phi: Tensor,
 }
 
+type WitnessFunction = fn(&Shapes, &Shapes) -> Result<Witness>;
+
 /// How a pair of shapes is turned into contacts.
 #[derive(Clone, Copy, Debug)]
 pub struct PairFunction {
     contacts: usize,
-    witness: fn(&Shapes, &Shapes) -> Result<Witness>,
+    witness: WitnessFunction,
     swapped: bool,
 }
 
@@ -85,7 +87,7 @@ impl PairFunction {
     }
 
     /// Contacts per pair and the function, for pairs in the order in which they are written here.
-    fn ordered(a: &Shape, b: &Shape) -> Option<(usize, fn(&Shapes, &Shapes) -> Result<Witness>)> {
+    fn ordered(a: &Shape, b: &Shape) -> Option<(usize, WitnessFunction)> {
         use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
         Some(match (a, b) {
             (Sphere { .. }, Sphere { .. }) => (1, sphere_sphere::witness),

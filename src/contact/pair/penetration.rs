@@ -21,11 +21,12 @@ pub(super) struct Deep {
     pub t: Tensor,
 }
 
-/// u counts as parallel to a face up to this |o·u|.
+/// u counts as parallel to a face up to this |o·u|, and a face comes before an edge up to this difference in depth in
+/// metres: over a face to which u is parallel the two are the same way out.
 fn level(dtype: DType) -> f64 {
     match dtype {
-        DType::F32 => 1e-4,
-        _ => 1e-9,
+        DType::F32 => 1e-5,
+        _ => 1e-12,
     }
 }
 
@@ -48,7 +49,9 @@ pub(super) fn of_segment(segment: &Segment, e: &Tensor, inside: &Tensor) -> Resu
     let depth = (dot(&ways.abs()?, &e_each)?
         + (dot(&ways, &u_each)?.abs()?.broadcast_mul(&h.unsqueeze(2)?)? - dot(&ways, &c_each)?.abs()?)?)?
     .squeeze(3)?;
-    let chosen = block::smallest(&depth)?;
+    let preference = level(u.dtype());
+    let preference = constant(&[preference, preference, preference, 0.0, 0.0, 0.0], &depth)?;
+    let chosen = block::smallest(&depth.broadcast_sub(&preference)?)?;
     let way = ways.broadcast_mul(&chosen.unsqueeze(3)?)?.sum(2)?;
     let out = way.broadcast_mul(&sign(&dot(&way, c)?)?)?;
     let gap = (dot(&depth, &chosen)?).neg()?;
