@@ -3,7 +3,9 @@
 //! Duff, Burgess, Christensen, Hery, Kensler, Liani, Villemin, *Building an Orthonormal Basis, Revisited* (JCGT 6(1),
 //! 2017): with σ = 1 for n_z ≥ 0, else −1, and a = −1/(σ + n_z), b = a n_x n_y,
 //!
-//!     t₁ = (1 + σ a n_x², σ b, −σ n_x),   t₂ = (b, σ + a n_y², −n_y).
+//! ```text
+//! t₁ = (1 + σ a n_x², σ b, −σ n_x),   t₂ = (b, σ + a n_y², −n_y).
+//! ```
 //!
 //! |σ + n_z| ≥ 1, so nothing here divides by zero; the frame is smooth but for a jump where n_z changes its sign.
 

@@ -2,12 +2,16 @@
 //!
 //! In the box's frame A's core is p(t) = c + t u, |t| ≤ h, and half the slope of its squared distance to the block,
 //!
-//!     g(t) = Σ u_i (p_i − clamp(p_i, ±e_i)),
+//! ```text
+//! g(t) = Σ u_i (p_i − clamp(p_i, ±e_i)),
+//! ```
 //!
 //! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with
 //! g ≥ 0 enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
 //!
-//!     t = −Σ u_i (c_i − sign(p_i) e_i) / Σ u_i²       over these axes.
+//! ```text
+//! t = −Σ u_i (c_i − sign(p_i) e_i) / Σ u_i²       over these axes.
+//! ```
 //!
 //! Where no axis takes part, because the core runs inside the block or along a face, t is the middle of that stretch.
 

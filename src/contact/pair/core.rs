@@ -3,7 +3,9 @@
 //! Of two such bodies only the cores' signed distance and witness points need thought; the radii follow: where gap is
 //! the signed distance from A's core to B's surface,
 //!
-//!     φ = gap − r_A,   p_A = x_A + r_A n,   p_B = p_A + φ n.
+//! ```text
+//! φ = gap − r_A,   p_A = x_A + r_A n,   p_B = p_A + φ n.
+//! ```
 
 use candle_core::{D, Result, Tensor};
 

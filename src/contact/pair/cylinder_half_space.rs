@@ -6,7 +6,9 @@
 //! on each cap the deepest point, exact from a tilt σ = ‖m‖ of [`UPRIGHT`] on, and below it moved smoothly
 //! (with a continuous derivative) to the middle of the cap, where it carries less than the fixed ones:
 //!
-//!     c ± h a − r f m,   f = 1/σ for σ ≥ σ₀,   (2 − σ/σ₀)/σ₀ below.
+//! ```text
+//! c ± h a − r f m,   f = 1/σ for σ ≥ σ₀,   (2 − σ/σ₀)/σ₀ below.
+//! ```
 //!
 //! The smallest φ of the ten is the exact signed distance for σ ≥ σ₀; below it is too large by less than 0.3 r σ₀.
 

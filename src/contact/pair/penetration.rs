@@ -3,7 +3,9 @@
 //! The block widened by the segment is a polytope whose faces are normal to the block's axes and to u × 1_i, so that the
 //! depth of the segment c + t u, |t| ≤ h, is the least, over these six unit vectors o (turned so that o·c ≥ 0), of
 //!
-//!     depth(o) = Σ e_j |o_j| + h |o·u| − o·c.
+//! ```text
+//! depth(o) = Σ e_j |o_j| + h |o·u| − o·c.
+//! ```
 
 use candle_core::{D, DType, Result, Tensor};
 
@@ -36,7 +38,9 @@ fn level(dtype: DType) -> f64 {
 /// The segment's witness point is the end that is deepest along −o; the middle of the stretch where u is parallel
 /// to the face; and for o = u × 1_i/‖u × 1_i‖, the point closest to the block's edge there: with y_j = sign(o_j) e_j,
 ///
-///     t = Σ u_j (y_j − c_j) / Σ u_j²      over j ≠ i.
+/// ```text
+/// t = Σ u_j (y_j − c_j) / Σ u_j²      over j ≠ i.
+/// ```
 pub(super) fn of_segment(segment: &Segment, e: &Tensor, inside: &Tensor) -> Result<Deep> {
     let (c, u, h) = (&segment.centre, &segment.direction, &segment.half_length);
     let (b, n, _) = c.dims3()?;

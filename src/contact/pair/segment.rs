@@ -52,7 +52,9 @@ fn parallel(dtype: DType) -> f64 {
 ///
 /// The lines come closest where, with d = c_B − c_A and b = u_A·u_B,
 ///
-///     s (1 − b²) = u_A·d − b u_B·d,   t = b s − u_B·d;
+/// ```text
+/// s (1 − b²) = u_A·d − b u_B·d,   t = b s − u_B·d;
+/// ```
 ///
 /// s limited to A gives t, t limited to B gives s again (Ericson, *Real-Time Collision Detection*, §5.1.9).
 /// Parallel segments start from the middle of their common stretch.
