@@ -34,6 +34,9 @@ pub struct Quasidynamic {
     limits: Option<LimitTables>,
 }
 
+/// Degree of freedom of each limit and the sign of its gap's slope.
+type LimitDofs = Vec<(usize, f64)>;
+
 #[derive(Clone, Debug)]
 struct LimitTables {
     /// Place in q of each limit's coordinate.
@@ -306,7 +309,8 @@ impl Quasidynamic {
 }
 
 impl LimitTables {
-    fn new(model: &Model) -> Result<(Option<Self>, Vec<(usize, f64)>)> {
+    /// The tables, and the degree of freedom and sign of each limit.
+    fn new(model: &Model) -> Result<(Option<Self>, LimitDofs)> {
         let mut dofs = Vec::new();
         let (mut q, mut offsets) = (Vec::new(), Vec::new());
         for coordinate in model.tree.coordinates.iter().filter(|_| model.params.joint_limits) {
