@@ -7,6 +7,7 @@ pub mod kinematics;
 pub mod math;
 pub mod model;
 pub mod parameters;
+pub mod rollout;
 pub mod solve;
 pub mod step;
 

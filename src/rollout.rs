@@ -1,0 +1,196 @@
+//! Floor 7: many steps, one node of the graph.
+//!
+//! A rollout of T steps is a single differentiable operation with its own adjoint sweep: forward it keeps the states, the
+//! controls and the forces, nothing else; backward it goes from the last step to the first and rebuilds each step's graph
+//! from them. Memory is O(B T (nq + nu + n_forces)) and there is no recursion over steps.
+
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
+
+use crate::parameters::Parameters;
+use crate::solve::Report;
+use crate::step::Quasidynamic;
+
+/// A batch of trajectories.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    /// Configurations (B, T + 1, nq), the first is q₀. Differentiable.
+    pub q: Tensor,
+    /// Contact forces on B of each contact in world axes (B, T, nc, 3), N. Differentiable.
+    pub force: Tensor,
+    /// How each world's solve went, step by step: T rows of B.
+    pub reports: Vec<Vec<Report>>,
+}
+
+/// Steps from q₀ (B, nq) under the controls u (B, T, nu), each solve starting at the forces of the step before.
+///
+/// Gradients of `q` and `force` reach q₀, u and every tracked parameter of the step.
+///
+/// # Errors
+/// If a shape or type is not as said. A world without a solution stays where it is: see [`Rollout::reports`].
+pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
+    let (worlds, n_steps, nu) = u.dims3()?;
+    let (nq, nc) = (step.model().nq(), step.model().nc());
+    if n_steps == 0 {
+        bail!("rollout: expected u (B, T, {nu}) with at least one step, got {:?}", u.dims());
+    }
+    let packed = Packed::new(step.parameters())?;
+    let detached = step.with_parameters(&step.parameters().map(|_, t| Ok(t.detach()))?)?;
+    let sweep = Sweep::run(detached, packed, &q0.detach(), &u.detach())?;
+    let reports = sweep.reports.clone();
+    let parameters = sweep.packed.values.clone();
+    let rows = q0.contiguous()?.apply_op3(&u.contiguous()?, &parameters, sweep)?;
+    let n_states = (n_steps + 1) * nq;
+    Ok(Rollout {
+        q: rows.narrow(1, 0, n_states)?.reshape((worlds, n_steps + 1, nq))?,
+        force: rows.narrow(1, n_states, n_steps * 3 * nc)?.reshape((worlds, n_steps, nc, 3))?,
+        reports,
+    })
+}
+
+/// The tracked parameters side by side in one row.
+struct Packed {
+    /// (1 or B, n); one zero if nothing is tracked.
+    values: Tensor,
+    /// Name and width of each.
+    parts: Vec<(&'static str, usize)>,
+}
+
+impl Packed {
+    fn new(parameters: &Parameters) -> Result<Self> {
+        let tracked: Vec<(&'static str, &Tensor)> =
+            Parameters::NAMES.iter().copied().zip(parameters.tensors()).filter(|(_, t)| t.track_op()).collect();
+        let Some(rows) = tracked.iter().map(|(_, t)| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max() else {
+            return Ok(Self { values: parameters.h.zeros_like()?, parts: Vec::new() });
+        };
+        let parts = tracked.iter().map(|(name, t)| Ok((*name, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
+        let wide = tracked.iter().map(|(_, t)| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
+        Ok(Self { values: Tensor::cat(&wide, 1)?, parts })
+    }
+
+    /// The parameters with the packed ones taken from `values`.
+    fn unpack(&self, parameters: &Parameters, values: &Tensor) -> Result<Parameters> {
+        let mut at = 0;
+        let starts: Vec<(&str, usize, usize)> = self
+            .parts
+            .iter()
+            .map(|&(name, width)| {
+                at += width;
+                (name, at - width, width)
+            })
+            .collect();
+        parameters.map(|name, own| match starts.iter().find(|part| part.0 == name) {
+            Some(&(_, start, width)) => values.narrow(1, start, width)?.contiguous(),
+            None => Ok(own.clone()),
+        })
+    }
+}
+
+/// A finished rollout as an operation: forward it hands over its results, backward it sweeps.
+struct Sweep {
+    step: Quasidynamic,
+    packed: Packed,
+    /// (B, (T + 1) nq + 3 T nc): states, then forces.
+    rows: Tensor,
+    /// The states and each step's solution.
+    states: Vec<Tensor>,
+    controls: Vec<Tensor>,
+    solutions: Vec<Tensor>,
+    reports: Vec<Vec<Report>>,
+}
+
+impl Sweep {
+    fn run(step: Quasidynamic, packed: Packed, q0: &Tensor, u: &Tensor) -> Result<Self> {
+        let (worlds, n_steps, _) = u.dims3()?;
+        let mut states = vec![q0.contiguous()?];
+        let (mut controls, mut solutions, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        let mut forces = Vec::with_capacity(n_steps);
+        for t in 0..n_steps {
+            let u = u.narrow(1, t, 1)?.squeeze(1)?.contiguous()?;
+            let result = step.step_from(&states[t], &u, solutions.last())?;
+            forces.push(result.force.reshape((worlds, ()))?);
+            states.push(result.q_next);
+            solutions.push(result.warm.contiguous()?);
+            reports.push(result.reports);
+            controls.push(u);
+        }
+        let rows = Tensor::cat(&states.iter().chain(&forces).collect::<Vec<_>>(), 1)?;
+        states.pop();
+        Ok(Self { step, packed, rows, states, controls, solutions, reports })
+    }
+
+    /// Gradients of q₀ (B, nq), u (B, T, nu) and the packed parameters, given that of the rows.
+    fn sweep(&self, grad: &Tensor) -> Result<[Tensor; 3]> {
+        let (nq, n_steps, n_forces) = (self.step.model().nq(), self.states.len(), 3 * self.step.model().nc());
+        let mut pull = grad.narrow(1, n_steps * nq, nq)?.contiguous()?;
+        let mut grads_u = Vec::with_capacity(n_steps);
+        let mut grad_parameters = self.packed.values.zeros_like()?;
+        for t in (0..n_steps).rev() {
+            let (q, u) = (Var::from_tensor(&self.states[t])?, Var::from_tensor(&self.controls[t])?);
+            let parameters = Var::from_tensor(&self.packed.values)?;
+            let unpacked = self.packed.unpack(self.step.parameters(), &parameters)?;
+            let step = self.step.with_parameters(&unpacked)?;
+            let result = step.step_from(&q, &u, Some(&self.solutions[t]))?;
+            let force = result.force.flatten_from(1)?;
+            let grad_force = grad.narrow(1, (n_steps + 1) * nq + t * n_forces, n_forces)?;
+            let value = (result.q_next * &pull)?.sum_all()?;
+            let value = if n_forces > 0 { (value + (force * grad_force)?.sum_all()?)? } else { value };
+            let grads = value.backward()?;
+            let of = |var: &Var| grads.get(var).map_or_else(|| var.zeros_like(), |grad| Ok(grad.clone()));
+            pull = (of(&q)? + grad.narrow(1, t * nq, nq)?)?;
+            grads_u.push(of(&u)?);
+            grad_parameters = (grad_parameters + of(&parameters)?)?;
+        }
+        grads_u.reverse();
+        Ok([pull, Tensor::stack(&grads_u, 1)?, grad_parameters])
+    }
+}
+
+impl CustomOp3 for Sweep {
+    fn name(&self) -> &'static str {
+        "rollout"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        match &*self.rows.storage_and_layout().0 {
+            Storage::Cpu(rows) => Ok((rows.clone(), self.rows.shape().clone())),
+            _ => bail!("rollout: expected tensors on the CPU"),
+        }
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        match &*self.rows.storage_and_layout().0 {
+            Storage::Cuda(rows) => Ok((rows.try_clone(self.rows.layout())?, self.rows.shape().clone())),
+            _ => bail!("rollout: expected tensors on the GPU"),
+        }
+    }
+
+    fn bwd(
+        &self,
+        q0: &Tensor,
+        u: &Tensor,
+        parameters: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let [grad_q, grad_u, grad_parameters] = self.sweep(grad)?;
+        let of = |operand: &Tensor, grad| operand.track_op().then_some(grad);
+        Ok((of(q0, grad_q), of(u, grad_u), of(parameters, grad_parameters)))
+    }
+}
