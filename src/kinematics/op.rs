@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::lane::Real;
+use crate::math::lane::Lane;
 use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
 
 use super::frames::FrameTables;
@@ -25,7 +25,7 @@ impl RowKernel for Forward<'_> {
     }
 
     #[inline(always)]
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let t = self.tables;
         let (q, rest) = scratch.split_at_mut(t.nq());
         let (offsets, rest) = rest.split_at_mut(t.n_offsets());
@@ -49,7 +49,7 @@ impl RowKernel for Backward<'_> {
     }
 
     #[inline(always)]
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let t = self.forward.tables;
         let (q, rest) = scratch.split_at_mut(t.nq());
         let (offsets, rest) = rest.split_at_mut(t.n_offsets());

@@ -20,10 +20,7 @@ pub const WIDTH: usize = 8;
 /// A number, or one number per world of a lane.
 ///
 /// Comparisons give masks; a mask chooses with [`Real::select`], so that worlds of a lane may take different branches.
-///
-/// # Safety
-/// A value must be nothing but `WIDTH` numbers in memory, so that working memory can be read as lanes of any width.
-pub unsafe trait Real:
+pub trait Real:
     Copy
     + Send
     + Sync
@@ -38,15 +35,9 @@ pub unsafe trait Real:
 {
     /// One flag per world.
     type Mask: Mask;
-    /// Worlds in one value.
-    const WIDTH: usize;
 
     /// The same value in every world.
     fn splat(value: f64) -> Self;
-    /// The value of world `i < WIDTH`.
-    fn get(self, i: usize) -> f64;
-    /// Sets the value of world `i < WIDTH`.
-    fn set(&mut self, i: usize, value: f64);
     /// `self · a + b`, fused where the processor has it.
     fn mul_add(self, a: Self, b: Self) -> Self;
     /// Square root; NaN for negative numbers.
@@ -91,6 +82,19 @@ pub unsafe trait Real:
     fn scale(self, factor: f64) -> Self {
         self * Self::splat(factor)
     }
+}
+
+/// A [`Real`] that is nothing but one number per world.
+///
+/// # Safety
+/// A value must be `WIDTH` numbers in memory and nothing else, so that working memory can be read as lanes of any width.
+pub unsafe trait Lane: Real {
+    /// Worlds in one value.
+    const WIDTH: usize;
+    /// The value of world `i < WIDTH`.
+    fn get(self, i: usize) -> f64;
+    /// Sets the value of world `i < WIDTH`.
+    fn set(&mut self, i: usize, value: f64);
 }
 
 /// Flags, one per world of a lane.
@@ -214,14 +218,9 @@ fn larger(x: f64, y: f64) -> f64 {
 }
 
 // SAFETY: an array of numbers.
-unsafe impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
-    type Mask = WideMask<W>;
+unsafe impl<const W: usize, const FMA: bool> Lane for Wide<W, FMA> {
     const WIDTH: usize = W;
 
-    #[inline(always)]
-    fn splat(value: f64) -> Self {
-        Self([value; W])
-    }
     #[inline(always)]
     fn get(self, i: usize) -> f64 {
         self.0[i]
@@ -229,6 +228,15 @@ unsafe impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
     #[inline(always)]
     fn set(&mut self, i: usize, value: f64) {
         self.0[i] = value;
+    }
+}
+
+impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
+    type Mask = WideMask<W>;
+
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Self([value; W])
     }
     #[inline(always)]
     fn mul_add(mut self, a: Self, b: Self) -> Self {
@@ -285,14 +293,9 @@ unsafe impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
 }
 
 // SAFETY: one number.
-unsafe impl<const FMA: bool> Real for Single<FMA> {
-    type Mask = bool;
+unsafe impl<const FMA: bool> Lane for Single<FMA> {
     const WIDTH: usize = 1;
 
-    #[inline(always)]
-    fn splat(value: f64) -> Self {
-        Self(value)
-    }
     #[inline(always)]
     fn get(self, _: usize) -> f64 {
         self.0
@@ -300,6 +303,15 @@ unsafe impl<const FMA: bool> Real for Single<FMA> {
     #[inline(always)]
     fn set(&mut self, _: usize, value: f64) {
         self.0 = value;
+    }
+}
+
+impl<const FMA: bool> Real for Single<FMA> {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Self(value)
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
@@ -416,7 +428,7 @@ impl<const W: usize> Mask for WideMask<W> {
 
 /// Sine and cosine in lanes, so that a joint angle costs the same few multiply-adds in every world.
 mod trigonometry {
-    use super::Real;
+    use super::Lane;
 
     // π/2 in three parts, the first two with 33 significant bits each, so that k·π/2 is exact for |k| < 2^20
     // (Cody and Waite, Software Manual for the Elementary Functions, 1980).
@@ -444,7 +456,7 @@ mod trigonometry {
     ];
 
     #[inline(always)]
-    pub(super) fn sin_cos<R: Real>(x: R) -> (R, R) {
+    pub(super) fn sin_cos<R: Lane>(x: R) -> (R, R) {
         use super::Mask;
         let rounded = x.mul_add(R::splat(std::f64::consts::FRAC_2_PI), R::splat(ROUND)) - R::splat(ROUND);
         let mut r = (-rounded).mul_add(R::splat(HALF_PI[0]), x);
@@ -529,7 +541,7 @@ impl InstructionSet {
 /// Work on `R::WIDTH` worlds at a time.
 pub trait Kernel {
     /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
-    fn run<R: Real>(&mut self, first: usize);
+    fn run<R: Lane>(&mut self, first: usize);
 }
 
 /// Runs a kernel over the worlds `range`, [`WIDTH`] at a time and the rest singly, with the processor's instruction set.
@@ -597,7 +609,7 @@ mod tests {
     }
     impl Kernel for Sines<'_> {
         #[inline(always)]
-        fn run<R: Real>(&mut self, first: usize) {
+        fn run<R: Lane>(&mut self, first: usize) {
             let mut x = R::zero();
             for i in 0..R::WIDTH {
                 x.set(i, self.x[first + i]);

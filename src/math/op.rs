@@ -10,7 +10,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 
-use super::lane::{Kernel, Real, dispatch};
+use super::lane::{Kernel, Lane, dispatch};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
 const CHUNK: usize = 64;
@@ -73,7 +73,7 @@ impl<'a> Rows<'a> {
 
     /// Column `k` of the worlds from `first` on.
     #[inline(always)]
-    pub fn load<R: Real>(&self, first: usize, k: usize) -> R {
+    pub fn load<R: Lane>(&self, first: usize, k: usize) -> R {
         if self.rows == 1 {
             return R::splat(self.data[k]);
         }
@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
 
     /// Columns from `k` on of the worlds from `first` on.
     #[inline(always)]
-    pub fn load_all<R: Real>(&self, first: usize, k: usize, to: &mut [R]) {
+    pub fn load_all<R: Lane>(&self, first: usize, k: usize, to: &mut [R]) {
         for (i, lane) in to.iter_mut().enumerate() {
             *lane = self.load(first, k + i);
         }
@@ -126,7 +126,7 @@ pub struct Output<'a> {
 impl Output<'_> {
     /// Sets column `k` of the worlds from `first` on.
     #[inline(always)]
-    pub fn store<R: Real>(&mut self, first: usize, k: usize, lane: R) {
+    pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
         for i in 0..R::WIDTH {
             self.data[(first - self.first + i) * self.width + k] = lane.get(i);
         }
@@ -134,7 +134,7 @@ impl Output<'_> {
 
     /// Sets columns from `k` on of the worlds from `first` on.
     #[inline(always)]
-    pub fn store_all<R: Real>(&mut self, first: usize, k: usize, from: &[R]) {
+    pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
         for (i, lane) in from.iter().enumerate() {
             self.store(first, k + i, *lane);
         }
@@ -146,7 +146,7 @@ pub trait RowKernel: Sync {
     /// Numbers of working memory that `run` needs for one world.
     fn scratch(&self) -> usize;
     /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output);
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output);
 }
 
 struct Bound<'a, K: RowKernel> {
@@ -157,7 +157,7 @@ struct Bound<'a, K: RowKernel> {
 
 impl<K: RowKernel> Kernel for Bound<'_, K> {
     #[inline(always)]
-    fn run<R: Real>(&mut self, first: usize) {
+    fn run<R: Lane>(&mut self, first: usize) {
         self.kernel.run::<R>(first, self.scratch.lanes(), &mut self.out);
     }
 }
@@ -234,10 +234,10 @@ impl Scratch {
     }
 
     #[inline(always)]
-    fn lanes<R: Real>(&mut self) -> &mut [R] {
+    fn lanes<R: Lane>(&mut self) -> &mut [R] {
         let bytes = std::mem::size_of_val(self.blocks.as_slice());
         assert!(self.numbers * std::mem::size_of::<R>() <= bytes && std::mem::align_of::<R>() <= 64);
-        // SAFETY: the memory is large enough and aligned, as asserted; `Real` is `unsafe` to implement because its
+        // SAFETY: the memory is large enough and aligned, as asserted; `Lane` is `unsafe` to implement because its
         // implementations must be valid for any bits that were written as numbers.
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::lane::Real;
+use crate::math::lane::{Lane, Real};
 use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
 use crate::math::vector::{add, axpy, cross, scale, sub};
 
@@ -58,7 +58,7 @@ struct Operands<'a> {
 impl Operands<'_> {
     /// Fills `memory` with a lane of operands and gives them as a problem.
     #[inline(always)]
-    fn load<'m, R: Real>(&self, s: &Structure, first: usize, memory: &'m mut [R]) -> Problem<'m, R> {
+    fn load<'m, R: Lane>(&self, s: &Structure, first: usize, memory: &'m mut [R]) -> Problem<'m, R> {
         let (screws, rest) = memory.split_at_mut(6 * s.ns);
         let (contacts, rest) = rest.split_at_mut(CONTACT * s.nc());
         let (p, rest) = rest.split_at_mut(s.np());
@@ -89,7 +89,7 @@ impl RowKernel for Forward<'_> {
     }
 
     #[inline(always)]
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let s = self.structure;
         let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
         let problem = self.operands.load(s, first, operands);
@@ -134,7 +134,7 @@ impl RowKernel for Backward<'_> {
     }
 
     #[inline(always)]
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let s = self.structure;
         let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
         let problem = self.operands.load(s, first, operands);
@@ -349,7 +349,7 @@ impl RowKernel for Smoothing<'_> {
     }
 
     #[inline(always)]
-    fn run<R: Real>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let s = self.structure;
         let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
         let problem = self.operands.load(s, first, operands);
