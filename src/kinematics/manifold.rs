@@ -4,12 +4,16 @@
 //! by Exp(ω), with ω along the axes of the joint's frame (the world's, for a free object). For a unit quaternion q the
 //! tangent ω moves it by q̇ = N ω with N = ½ [−vᵀ; w 1 − [v]×], NᵀN = ¼ 1.
 
+use std::sync::Arc;
+
 use candle_core::{D, Device, Result, Tensor};
 
 use crate::contact::index;
 use crate::math::tensor::{cross, dot};
 
-use super::tree::Tree;
+use super::charts::{Charts, Difference, Integrate};
+use super::manifold_op::ManifoldOp;
+use super::tree::{Coordinate, Tree};
 
 /// The numbers of q and of the tangent, sorted into those that add and quaternions.
 #[derive(Clone, Debug)]
@@ -18,6 +22,8 @@ pub struct Manifold {
     nv: usize,
     /// None if nothing rotates freely: then q ⊕ δ = q + δ.
     floating: Option<Floating>,
+    charts: Arc<Charts>,
+    pub(super) coordinates: Vec<Coordinate>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +81,8 @@ impl Manifold {
                 })
             })
             .transpose()?;
-        Ok(Self { nq: tree.nq, nv: tree.nv, floating })
+        let (charts, coordinates) = (Arc::new(Charts::new(tree)), tree.coordinates.clone());
+        Ok(Self { nq: tree.nq, nv: tree.nv, floating, charts, coordinates })
     }
 
     /// q ⊕ δ (B, nq) of q (B, nq) and δ (B, nv). Quaternions come out with unit length. Differentiable.
@@ -84,9 +91,22 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return q + delta };
+        if q.device().is_cpu() {
+            return q.apply_op2(delta, ManifoldOp { charts: self.charts.clone(), map: Integrate });
+        }
         let plain = (q.index_select(&f.plain_q, 1)? + delta.index_select(&f.plain_v, 1)?)?;
         let turned = multiply(&exponential(&f.tangents(delta)?)?, &f.quaternions(q)?)?;
         f.assemble(&plain, &turned, &f.order_q)
+    }
+
+    /// The δ (B, nv) with `from` ⊕ δ = `to` up to the quaternions' sign, both (B or 1, nq): angles are not wrapped,
+    /// rotations turn by π at most. Differentiable, on the CPU only. Where a rotation is by exactly π there are two such
+    /// δ, and value and gradient are those of one.
+    ///
+    /// # Errors
+    /// If the shapes are not as said.
+    pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
+        from.apply_op2(to, ManifoldOp { charts: self.charts.clone(), map: Difference })
     }
 
     /// A gradient with respect to q's numbers (B, nq), at q (B, nq), in tangent coordinates (B, nv): Nᵀ ḡ for quaternions.
