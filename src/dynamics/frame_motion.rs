@@ -49,7 +49,11 @@ impl FrameMotion {
             }
             let path = tree.path(frame.body);
             let dofs = path.clone().into_iter().map(|screw| tree.screw_dof[screw]);
-            paths.push(if path.is_empty() { None } else { Some((index(path.into_iter(), device)?, index(dofs, device)?)) });
+            paths.push(if path.is_empty() {
+                None
+            } else {
+                Some((index(path.into_iter(), device)?, index(dofs, device)?))
+            });
         }
         Ok(Self { kinematics: Kinematics::new(tree, frames, dtype, device)?, paths, nq: tree.nq, nv: tree.nv })
     }
