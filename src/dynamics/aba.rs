@@ -8,7 +8,7 @@
 //! I ← I − U Uᵀ/D                          p ← p + U u/D
 //! ```
 //!
-//! and then down: A' = A_above + c, a = (u − U · A')/D, A = A' + S a. A joint with k degrees of freedom needs no
+//! and then down: a = (u − U · A_above)/D, A = A_above + c + S a. A joint with k degrees of freedom needs no
 //! k × k inverse: its screws are eliminated one after the other.
 //!
 //! Degrees of freedom that several screws share (mimic joints) close loops; there a = M⁻¹ (τ − b) is solved with the
@@ -21,9 +21,7 @@ use crate::math::lane::Real;
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Vec3, add, dot, sub};
 
-use super::crba;
-use super::links::{INERTIA, Links, Placed};
-use super::rnea::Motion;
+use super::links::{Links, Placed};
 
 /// Inertia that a joint below feels: mass need not be the same in all directions.
 #[derive(Clone, Copy)]
@@ -108,50 +106,12 @@ impl<R: Real> Articulated<R> {
 
 /// Working memory of [`forward_dynamics`].
 pub fn n_work(links: &Links) -> usize {
-    let tree = (4 * 6 + ARTICULATED + 2) * links.n();
-    let shared = Motion::<crate::math::lane::Single<false>>::len(links) + crba::n_factor(links) + links.nv;
-    if links.open { tree } else { shared }
+    (4 * 6 + ARTICULATED + 2) * links.n()
 }
 
-/// Fills in a, given v and τ (nv numbers each).
+/// Fills in a, given v and τ (nv numbers each), if [`Links::open`].
 #[inline(always)]
 pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau: &[R], a: &mut [R], work: &mut [R]) {
-    if links.open {
-        articulated(links, placed, v, tau, a, work);
-    } else {
-        let (mut motion, work) = Motion::take(links, work);
-        let (m, work) = work.split_at_mut(links.pattern.len());
-        let (composites, work) = work.split_at_mut(INERTIA * links.n());
-        crba::factor(links, placed, composites, m);
-        by_factor(links, placed, m, &mut motion, v, tau, a, work);
-    }
-}
-
-/// a = M⁻¹ (τ − b), given the factor of M; `work` holds nv numbers.
-#[expect(clippy::too_many_arguments, reason = "operands, results and working memory of a kernel")]
-#[inline(always)]
-pub fn by_factor<R: Real>(
-    links: &Links,
-    placed: &Placed<R>,
-    factor: &[R],
-    motion: &mut Motion<R>,
-    v: &[R],
-    tau: &[R],
-    a: &mut [R],
-    work: &mut [R],
-) {
-    let work = &mut work[..links.nv];
-    a.fill(R::zero());
-    work.fill(R::zero());
-    motion.inverse_dynamics(links, placed, v, a, work);
-    for (a, (tau, bias)) in a.iter_mut().zip(tau.iter().zip(work.iter())) {
-        *a = *tau - *bias;
-    }
-    crba::solve(links, factor, a, work);
-}
-
-#[inline(always)]
-fn articulated<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau: &[R], a: &mut [R], work: &mut [R]) {
     let n = links.n();
     let (velocities, work) = work.split_at_mut(6 * n);
     let (carried, work) = work.split_at_mut(6 * n);
@@ -192,9 +152,9 @@ fn articulated<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau: &[R], a
     let accelerations = velocities;
     Twist { m: sub([R::zero(); 3], placed.gravity), ..Twist::zero() }.write(accelerations, 0);
     for (i, link) in links.links.iter().enumerate().skip(1) {
-        let acceleration = Twist::read(accelerations, link.above).plus(Twist::read(carried, i));
-        let rate = (rest[i] - acceleration.dot(Wrench::read(u, i))) * inverse_d[i];
+        let above = Twist::read(accelerations, link.above);
+        let rate = (rest[i] - above.dot(Wrench::read(u, i))) * inverse_d[i];
         a[link.dof] = rate;
-        Twist::read(placed.screws, i - 1).axpy(rate, acceleration).write(accelerations, i);
+        Twist::read(placed.screws, i - 1).axpy(rate, above.plus(Twist::read(carried, i))).write(accelerations, i);
     }
 }

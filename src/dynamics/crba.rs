@@ -101,18 +101,6 @@ pub fn pull<R: Real>(
     }
 }
 
-/// Numbers of M and of the composite inertias.
-pub fn n_factor(links: &Links) -> usize {
-    links.pattern.len() + links.n_inertias()
-}
-
-/// Fills in the factor of M; the composite inertias are left in `composites`.
-#[inline(always)]
-pub fn factor<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R], m: &mut [R]) {
-    packed(links, placed, composites, m);
-    links.pattern.factor(m);
-}
-
 /// x ← M⁻¹ x for x in the order of the degrees of freedom; `work` holds nv numbers.
 #[inline(always)]
 pub fn solve<R: Real>(links: &Links, factor: &[R], x: &mut [R], work: &mut [R]) {

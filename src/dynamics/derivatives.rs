@@ -27,9 +27,7 @@ use crate::math::lane::Real;
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, rotate_back, scale};
 
-use super::aba::by_factor;
-use super::crba;
-use super::links::{INERTIA, Links, Placed};
+use super::links::{Links, Placed};
 use super::rnea::Motion;
 
 /// B: how the inertial force changes with the velocity.
@@ -97,8 +95,8 @@ impl<R: Real> Rate<R> {
     }
 }
 
-/// Working memory of [`columns`].
-fn n_columns(links: &Links) -> usize {
+/// Working memory of [`inverse_dynamics`].
+pub fn n_work(links: &Links) -> usize {
     (RATE + 18) * links.n()
 }
 
@@ -106,7 +104,7 @@ fn n_columns(links: &Links) -> usize {
 ///
 /// `motion` is as [`Motion::inverse_dynamics`] left it, `composites` as [`crba::packed`] did.
 #[inline(always)]
-fn columns<R: Real>(
+pub fn inverse_dynamics<R: Real>(
     links: &Links,
     placed: &Placed<R>,
     motion: &Motion<R>,
@@ -165,64 +163,13 @@ fn columns<R: Real>(
     }
 }
 
-/// Stores a matrix that was filled column by column in the order of the pattern.
+/// Stores a matrix that was filled column by column in the order of the pattern, row by row in that of v.
 #[inline(always)]
-fn store<R: Real>(links: &Links, columns: &[R], sign: f64, to: &mut [R]) {
+pub fn store<R: Real>(links: &Links, columns: &[R], sign: f64, to: &mut [R]) {
     let (n, pattern) = (links.nv, &links.pattern);
     for (i, column) in columns.chunks_exact(n.max(1)).enumerate() {
         for (j, entry) in column.iter().enumerate() {
             to[pattern.dof(j) * n + pattern.dof(i)] = entry.scale(sign);
         }
     }
-}
-
-/// Working memory of [`inverse_dynamics`] and [`forward_dynamics`].
-pub fn n_work(links: &Links) -> usize {
-    let motion = Motion::<crate::math::lane::Single<false>>::len(links);
-    motion + crba::n_factor(links) + 2 * links.nv * links.nv + links.nv + n_columns(links)
-}
-
-/// τ (nv), ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M (nv × nv each, row by row), one after the other.
-#[inline(always)]
-pub fn inverse_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], a: &[R], out: &mut [R], work: &mut [R]) {
-    let n = links.nv;
-    let (mut motion, work) = Motion::take(links, work);
-    let (m, work) = work.split_at_mut(links.pattern.len());
-    let (composites, work) = work.split_at_mut(INERTIA * links.n());
-    let (by_q, work) = work.split_at_mut(n * n);
-    let (by_v, work) = work.split_at_mut(n * n);
-    let (tau, out) = out.split_at_mut(n);
-    tau.fill(R::zero());
-    motion.inverse_dynamics(links, placed, v, a, tau);
-    crba::packed(links, placed, composites, m);
-    columns(links, placed, &motion, composites, [by_q, by_v], work);
-    store(links, by_q, 1.0, &mut out[..n * n]);
-    store(links, by_v, 1.0, &mut out[n * n..2 * n * n]);
-    crba::dense(links, m, &mut out[2 * n * n..]);
-}
-
-/// a (nv), ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ (nv × nv each, row by row), one after the other.
-#[inline(always)]
-pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau: &[R], out: &mut [R], work: &mut [R]) {
-    let n = links.nv;
-    let (mut motion, work) = Motion::take(links, work);
-    let (m, work) = work.split_at_mut(links.pattern.len());
-    let (composites, work) = work.split_at_mut(INERTIA * links.n());
-    let (by_q, work) = work.split_at_mut(n * n);
-    let (by_v, work) = work.split_at_mut(n * n);
-    let (spare, work) = work.split_at_mut(n);
-    let (a, out) = out.split_at_mut(n);
-    crba::factor(links, placed, composites, m);
-    by_factor(links, placed, m, &mut motion, v, tau, a, spare);
-    motion.inverse_dynamics(links, placed, v, a, spare);
-    columns(links, placed, &motion, composites, [&mut *by_q, &mut *by_v], work);
-    for columns in [&mut *by_q, &mut *by_v] {
-        columns.chunks_exact_mut(n.max(1)).for_each(
-            #[inline(always)]
-            |column| links.pattern.solve(m, column),
-        );
-    }
-    store(links, by_q, -1.0, &mut out[..n * n]);
-    store(links, by_v, -1.0, &mut out[n * n..2 * n * n]);
-    crba::inverse(links, m, &mut out[2 * n * n..], by_q);
 }

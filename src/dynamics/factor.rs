@@ -121,7 +121,7 @@ impl Pattern {
     pub fn inverse<R: Real>(&self, factor: &[R], inverse: &mut [R]) {
         let n = self.n();
         inverse.fill(R::zero());
-        for (i, column) in inverse.chunks_exact_mut(n).enumerate() {
+        for (i, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
             column[i] = R::one();
             self.solve_from(factor, column, i + 1);
         }

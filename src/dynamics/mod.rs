@@ -24,10 +24,11 @@ mod frame_motion;
 mod inertia;
 mod links;
 mod op;
-mod quantities;
+mod pulls;
+mod quantity;
 mod rnea;
+mod stages;
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
@@ -39,7 +40,9 @@ pub use frame_motion::{FrameMotion, Reference};
 pub use inertia::inertias_of;
 
 use links::{INERTIA, Links};
-use op::{Differentiable, DynamicsOp, Operands, Quantity};
+use op::DynamicsOp;
+use quantity::Quantity;
+use stages::Operands;
 
 /// The dynamics of a forest of bodies.
 ///
@@ -153,7 +156,7 @@ impl Dynamics {
     /// # Errors
     /// If a shape is not (B, nq), (B, nv), (B, nv); one row stands for all worlds.
     pub fn inverse_dynamics(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Tensor> {
-        self.apply::<quantities::InverseDynamics>(&[("q", q), ("v", v), ("a", a)])
+        self.apply(Quantity::InverseDynamics, &[("q", q), ("v", v), ("a", a)])
     }
 
     /// b (B, nv), Coriolis, centrifugal and gravity terms in M a + b = τ.
@@ -179,7 +182,7 @@ impl Dynamics {
     /// If the shape of q is not (B, nq).
     pub fn mass_matrix(&self, q: &Tensor) -> Result<Tensor> {
         let n = self.links.nv;
-        self.apply::<quantities::MassMatrix>(&[("q", q)])?.reshape(((), n, n))
+        self.apply(Quantity::MassMatrix, &[("q", q)])?.reshape(((), n, n))
     }
 
     /// M⁻¹ (B, nv, nv), from the factor of M.
@@ -189,7 +192,7 @@ impl Dynamics {
     pub fn inverse_mass_matrix(&self, q: &Tensor) -> Result<Tensor> {
         self.all_heavy()?;
         let n = self.links.nv;
-        self.apply::<quantities::InverseMassMatrix>(&[("q", q)])?.reshape(((), n, n))
+        self.apply(Quantity::InverseMassMatrix, &[("q", q)])?.reshape(((), n, n))
     }
 
     /// a (B, nv) under τ at (q, v): ABA.
@@ -198,7 +201,7 @@ impl Dynamics {
     /// If a shape is not (B, nq), (B, nv), (B, nv), or a joint moves no mass.
     pub fn forward_dynamics(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Tensor> {
         self.all_heavy()?;
-        self.apply::<quantities::ForwardDynamics>(&[("q", q), ("v", v), ("tau", tau)])
+        self.apply(Quantity::ForwardDynamics, &[("q", q), ("v", v), ("tau", tau)])
     }
 
     /// Kinetic and potential energy (B, 2), J; the potential one is zero at the world's origin.
@@ -206,7 +209,7 @@ impl Dynamics {
     /// # Errors
     /// If a shape is not (B, nq), (B, nv).
     pub fn energy(&self, q: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.apply::<quantities::Energy>(&[("q", q), ("v", v)])
+        self.apply(Quantity::Energy, &[("q", q), ("v", v)])
     }
 
     /// Centre of mass (B, 3) of all that can move, m in world axes; not finite if nothing has mass.
@@ -214,7 +217,7 @@ impl Dynamics {
     /// # Errors
     /// If the shape of q is not (B, nq).
     pub fn centre_of_mass(&self, q: &Tensor) -> Result<Tensor> {
-        self.apply::<quantities::CentreOfMass>(&[("q", q)])
+        self.apply(Quantity::CentreOfMass, &[("q", q)])
     }
 
     /// τ = RNEA(q, v, a) with ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M at once. The results carry no graph.
@@ -222,7 +225,7 @@ impl Dynamics {
     /// # Errors
     /// If a shape is not (B, nq), (B, nv), (B, nv).
     pub fn inverse_dynamics_derivatives(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Derivatives> {
-        self.derivatives::<quantities::InverseDynamicsDerivatives>(&[("q", q), ("v", v), ("a", a)])
+        self.derivatives(Quantity::InverseDynamicsDerivatives, &[("q", q), ("v", v), ("a", a)])
     }
 
     /// a = ABA(q, v, τ) with ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ at once. The results carry no graph.
@@ -231,14 +234,14 @@ impl Dynamics {
     /// If a shape is not (B, nq), (B, nv), (B, nv), or a joint moves no mass.
     pub fn forward_dynamics_derivatives(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Derivatives> {
         self.all_heavy()?;
-        self.derivatives::<quantities::ForwardDynamicsDerivatives>(&[("q", q), ("v", v), ("tau", tau)])
+        self.derivatives(Quantity::ForwardDynamicsDerivatives, &[("q", q), ("v", v), ("tau", tau)])
     }
 
     /// The name of a coordinate that moves no mass, if there is one: M is then singular at every q, so that one q that
     /// has nothing special shows it.
     fn find_weightless(&self, tree: &Tree) -> Result<Option<String>> {
         let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
-        let (pivots, _) = self.evaluate::<quantities::Pivots>(&[("q", &q)])?;
+        let (pivots, _) = self.evaluate(Quantity::Pivots, &[("q", &q)])?;
         // Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
         let light = |&dof: &usize| pivots[dof] < 1e-13 || pivots[dof].is_nan();
         let name = |dof| {
@@ -284,23 +287,23 @@ impl Dynamics {
         Tensor::cat(&[gravity.broadcast_as((b, gravity.dim(1)?))?, inertias.broadcast_as((b, inertias.dim(1)?))?], 1)
     }
 
-    fn apply<Q: Differentiable>(&self, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
-        let op = DynamicsOp::<Q>(self.links.clone(), PhantomData);
+    fn apply(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
+        let op = DynamicsOp { links: self.links.clone(), quantity };
         self.state(parts)?.apply_op3(&self.parameters()?, &self.offsets, op)
     }
 
     /// One row of numbers per world, and the number of worlds.
-    fn evaluate<Q: Quantity>(&self, parts: &[(&str, &Tensor)]) -> Result<(Vec<f64>, usize)> {
+    fn evaluate(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<(Vec<f64>, usize)> {
         let operands = Operands {
             state: Rows::from_tensor(&self.state(parts)?)?,
             parameters: Rows::from_tensor(&self.parameters()?)?,
             offsets: Rows::from_tensor(&self.offsets)?,
         };
-        op::evaluate::<Q>(&self.links, operands)
+        op::evaluate(&self.links, quantity, operands)
     }
 
-    fn derivatives<Q: Quantity>(&self, parts: &[(&str, &Tensor)]) -> Result<Derivatives> {
-        let (data, b) = self.evaluate::<Q>(parts)?;
+    fn derivatives(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Derivatives> {
+        let (data, b) = self.evaluate(quantity, parts)?;
         let (n, dtype) = (self.links.nv, parts[0].1.dtype());
         let packed = Tensor::from_vec(data, (b, n + 3 * n * n), &Device::Cpu)?.to_dtype(dtype)?;
         let square = |k: usize| packed.narrow(1, n + k * n * n, n * n)?.reshape((b, n, n));

@@ -33,19 +33,18 @@ pub struct Motion<'a, R> {
     pub forces: &'a mut [R],
 }
 
-impl<'a, R: Real> Motion<'a, R> {
-    /// Numbers that it needs.
-    pub fn len(links: &Links) -> usize {
-        18 * links.n()
-    }
+/// Numbers of a [`Motion`].
+pub fn n_motion(links: &Links) -> usize {
+    18 * links.n()
+}
 
-    /// Takes its numbers from working memory.
+impl<'a, R: Real> Motion<'a, R> {
+    /// Takes its numbers, [`n_motion`], from working memory.
     #[inline(always)]
-    pub fn take(links: &Links, memory: &'a mut [R]) -> (Self, &'a mut [R]) {
+    pub fn new(links: &Links, memory: &'a mut [R]) -> Self {
         let (velocities, memory) = memory.split_at_mut(6 * links.n());
-        let (accelerations, memory) = memory.split_at_mut(6 * links.n());
-        let (forces, memory) = memory.split_at_mut(6 * links.n());
-        (Self { velocities, accelerations, forces }, memory)
+        let (accelerations, forces) = memory.split_at_mut(6 * links.n());
+        Self { velocities, accelerations, forces }
     }
 
     /// Fills in V and A at the rates v and accelerations a.
@@ -84,7 +83,7 @@ impl<'a, R: Real> Motion<'a, R> {
     }
 
     /// Adds to the gradients, given those of τ. `self` is as [`Motion::inverse_dynamics`] left it; `work` holds
-    /// [`Motion::len`] numbers.
+    /// [`n_motion`] numbers.
     #[expect(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
     #[inline(always)]
     pub fn pull(

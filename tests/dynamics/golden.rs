@@ -4,90 +4,18 @@
 //! its rows: M = T M_b Tᵀ, τ = T τ_b, a = T (a_b + (ω_b × v_b; 0)).
 
 use candle_core::{DType, Device};
-use fingertip::description::{Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape};
 use fingertip::dynamics::{Dynamics, FrameMotion, Reference};
-use fingertip::kinematics::{FrameSpec, Tree};
-use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
+use fingertip::kinematics::FrameSpec;
+use nalgebra::{DMatrix, DVector, UnitQuaternion};
 use serde_json::Value;
 
+use super::models::{Case, list, matrix};
 use super::robots::{assert_close, numbers, row};
 
 /// The two programs round differently; condition numbers are up to 1e5 (forward dynamics).
 const VALUE: f64 = 1e-10;
 
-fn list(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
-
-fn matrix(value: &Value) -> DMatrix<f64> {
-    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(list).collect();
-    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-}
-
-fn vector3(value: &Value) -> Vector3<f64> {
-    Vector3::from_vec(list(value))
-}
-
-fn matrix3(value: &Value) -> Matrix3<f64> {
-    matrix(value).fixed_view::<3, 3>(0, 0).into()
-}
-
-struct Case {
-    tree: Tree,
-    /// Bodies by Pinocchio's joint number.
-    bodies: Vec<usize>,
-    /// First numbers of the free joint in Pinocchio's q and v.
-    free: Option<(usize, usize)>,
-}
-
 impl Case {
-    fn new(joints: &[Value]) -> Self {
-        let inertia = |j: &Value| Inertia {
-            mass: j["mass"].as_f64().unwrap(),
-            com: vector3(&j["com"]),
-            matrix: matrix3(&j["inertia"]),
-        };
-        let link = |name: &str, inertia| Link { name: name.into(), inertia, collisions: vec![], visuals: vec![] };
-        let mut robot = Articulation { links: vec![link("base", None)], joints: vec![], notes: vec![] };
-        let mut scene = Scene::new();
-        let mut free = None;
-        for j in joints {
-            let name = j["name"].as_str().unwrap();
-            let kind = match j["kind"].as_str().unwrap() {
-                "revolute" => JointKind::Revolute,
-                "prismatic" => JointKind::Prismatic,
-                _ => {
-                    let body = Object::rigid(name, Shape::Sphere { radius: 0.1 }, 1.0);
-                    scene = scene.object(body.with_inertia(inertia(j)).with_freedom(Freedom::Free));
-                    free = Some((j["q"].as_u64().unwrap() as usize, j["v"].as_u64().unwrap() as usize));
-                    continue;
-                }
-            };
-            robot.links.push(link(name, Some(inertia(j))));
-            let turn = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(matrix3(&j["rotation"])));
-            robot.joints.push(Joint {
-                name: name.into(),
-                kind,
-                parent: j["parent"].as_u64().unwrap() as usize,
-                child: robot.links.len() - 1,
-                origin: Isometry3::from_parts(Translation3::from(vector3(&j["xyz"])), turn),
-                axis: vector3(&j["axis"]),
-                limits: None,
-                effort: f64::INFINITY,
-                damping: 0.0,
-                friction: 0.0,
-                mimic: None,
-            });
-        }
-        let tree = Tree::new(&scene.robot(Robot::new("robot", robot)));
-        let body = |j: &Value| {
-            let name = j["name"].as_str().unwrap();
-            tree.body(&format!("robot/{name}")).or_else(|| tree.body(name)).unwrap()
-        };
-        let bodies = std::iter::once(0).chain(joints.iter().map(body)).collect();
-        Self { tree, bodies, free }
-    }
-
     fn q(&self, q: &[f64]) -> Vec<f64> {
         let Some((at, _)) = self.free else { return q.to_vec() };
         let (x, y) = (&q[at..at + 3], &q[at + 3..at + 7]);

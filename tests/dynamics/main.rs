@@ -4,5 +4,6 @@ mod derivatives;
 mod golden;
 mod gradients;
 mod manifold;
+mod models;
 mod physics;
 mod robots;
