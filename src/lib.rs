@@ -2,6 +2,7 @@
 
 pub mod contact;
 pub mod description;
+pub mod dynamics;
 mod error;
 pub mod kinematics;
 pub mod math;

@@ -222,6 +222,8 @@ impl FrameTables {
             let parent = Pose::read(&bodies[POSE * joint.parent..]);
             accumulate(grad_offsets, 3 * b, rotate(&parent.axes, wrench.force));
         }
+        // The world's own offset carries everything.
+        accumulate(grad_offsets, 0, read3(wrenches, 3));
     }
 }
 

@@ -1,8 +1,12 @@
 //! Floor 3: where every body is, and how it moves with each degree of freedom.
 
+mod charts;
 mod frames;
 mod manifold;
+mod manifold_op;
 mod op;
+mod rotation;
+mod sample;
 mod tree;
 
 use std::sync::Arc;

@@ -46,6 +46,8 @@ pub trait Real:
     fn sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
+    /// The angle of the point (x, self) from the x axis, from −π to π.
+    fn atan2(self, x: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
     /// The smaller of two.
@@ -258,6 +260,13 @@ impl<const W: usize, const FMA: bool> Real for Wide<W, FMA> {
         self.map(f64::ln)
     }
     #[inline(always)]
+    fn atan2(mut self, x: Self) -> Self {
+        for i in 0..W {
+            self.0[i] = self.0[i].atan2(x.0[i]);
+        }
+        self
+    }
+    #[inline(always)]
     fn abs(self) -> Self {
         self.map(f64::abs)
     }
@@ -328,6 +337,10 @@ impl<const FMA: bool> Real for Single<FMA> {
     #[inline(always)]
     fn ln(self) -> Self {
         self.map(f64::ln)
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        Self(self.0.atan2(x.0))
     }
     #[inline(always)]
     fn abs(self) -> Self {

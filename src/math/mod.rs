@@ -2,5 +2,6 @@
 
 pub mod lane;
 pub mod op;
+pub mod spatial;
 pub mod tensor;
 pub mod vector;

@@ -10,7 +10,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 
-use super::lane::{Kernel, Lane, dispatch};
+use super::lane::{Kernel, Lane, WIDTH, dispatch};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
 const CHUNK: usize = 64;
@@ -164,11 +164,22 @@ impl<K: RowKernel> Kernel for Bound<'_, K> {
 
 /// Runs a kernel over `worlds` worlds on rayon's threads and returns its rows of `width` numbers.
 pub fn run_rows<K: RowKernel>(kernel: &K, worlds: usize, width: usize) -> Vec<f64> {
+    in_chunks(kernel.scratch(), worlds, width, |range, scratch, out| {
+        dispatch(&mut Bound { kernel, scratch, out }, range);
+    })
+}
+
+fn in_chunks(
+    scratch: usize,
+    worlds: usize,
+    width: usize,
+    work: impl Fn(Range<usize>, Scratch, Output) + Sync,
+) -> Vec<f64> {
     let mut data = vec![0.0; worlds * width];
     let work = |range: Range<usize>, data: &mut [f64]| {
-        let scratch = Scratch::new(kernel.scratch(), range.len());
-        let out = Output { data, first: range.start, width };
-        dispatch(&mut Bound { kernel, scratch, out }, range);
+        let scratch = Scratch::new(scratch, range.len());
+        let first = range.start;
+        work(range, scratch, Output { data, first, width });
     };
     if worlds <= CHUNK || width == 0 {
         work(0..worlds, &mut data);
@@ -178,6 +189,62 @@ pub fn run_rows<K: RowKernel>(kernel: &K, worlds: usize, width: usize) -> Vec<f6
             .for_each(|(i, chunk)| work(i * CHUNK..(i * CHUNK + chunk.len() / width), chunk));
     }
     data
+}
+
+/// A part of a [`Program`], compiled on its own for each instruction set.
+pub trait Stage {
+    /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
+}
+
+/// Work on lanes of worlds in several stages that share their working memory.
+///
+/// A kernel that uses an algorithm twice, or two kernels that use the same one, are compiled with two copies of it;
+/// stages are compiled once each.
+pub trait Program: Sync {
+    /// Numbers of working memory for one world.
+    fn scratch(&self) -> usize;
+    /// Calls [`Group::run`] for one stage after the other.
+    fn group(&self, group: &mut Group);
+}
+
+/// A lane of worlds, or a single one, on its way through a [`Program`].
+pub struct Group<'a, 'b> {
+    worlds: Range<usize>,
+    scratch: &'a mut Scratch,
+    out: &'a mut Output<'b>,
+}
+
+struct Staged<'a, 'b, 'c, S> {
+    stage: &'c S,
+    scratch: &'a mut Scratch,
+    out: &'a mut Output<'b>,
+}
+
+impl<S: Stage> Kernel for Staged<'_, '_, '_, S> {
+    #[inline(always)]
+    fn run<R: Lane>(&mut self, first: usize) {
+        self.stage.run::<R>(first, self.scratch.lanes(), self.out);
+    }
+}
+
+impl Group<'_, '_> {
+    /// Runs one stage.
+    pub fn run(&mut self, stage: &impl Stage) {
+        dispatch(&mut Staged { stage, scratch: self.scratch, out: self.out }, self.worlds.clone());
+    }
+}
+
+/// Runs a program over `worlds` worlds on rayon's threads and returns its rows of `width` numbers.
+pub fn run_program<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
+    in_chunks(program.scratch(), worlds, width, |mut left, mut scratch, mut out| {
+        while !left.is_empty() {
+            let n = if left.len() < WIDTH { 1 } else { WIDTH };
+            let worlds = left.start..left.start + n;
+            left.start += n;
+            program.group(&mut Group { worlds, scratch: &mut scratch, out: &mut out });
+        }
+    })
 }
 
 /// Results as storage of a custom operation.
@@ -224,13 +291,13 @@ struct Scratch {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Block {
-    _numbers: [f64; super::lane::WIDTH],
+    _numbers: [f64; WIDTH],
 }
 
 impl Scratch {
     fn new(numbers: usize, worlds: usize) -> Self {
-        let blocks = if worlds < super::lane::WIDTH { numbers.div_ceil(super::lane::WIDTH) } else { numbers };
-        Self { blocks: vec![Block { _numbers: [0.0; super::lane::WIDTH] }; blocks], numbers }
+        let blocks = if worlds < WIDTH { numbers.div_ceil(WIDTH) } else { numbers };
+        Self { blocks: vec![Block { _numbers: [0.0; WIDTH] }; blocks], numbers }
     }
 
     #[inline(always)]

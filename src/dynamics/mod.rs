@@ -1,0 +1,319 @@
+//! Floor 3: inertia, forces and accelerations of everything that moves, M a + b = τ.
+//!
+//! [`Dynamics`] is the algorithms of rigid-body dynamics over a forest of bodies, as batched tensor operations whose
+//! gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Beside the gradients there are
+//! whole derivative matrices in tangent coordinates ([`Dynamics::inverse_dynamics_derivatives`],
+//! [`Dynamics::forward_dynamics_derivatives`]).
+//!
+//! | quantity | algorithm | source |
+//! |---|---|---|
+//! | τ = M a + b | RNEA | Featherstone, table 5.1 |
+//! | M | CRBA | table 6.2 |
+//! | M⁻¹ and solves | M = Lᵀ D L | tables 6.3, 6.5 |
+//! | a = M⁻¹ (τ − b) | ABA | table 7.1 |
+//!
+//! Everything is in world axes. v and a are along the axes of each joint's frame; for a free body
+//! v = (velocity of the body frame's origin, ω), both along the world's axes, and a is its time derivative.
+
+mod aba;
+mod crba;
+mod derivatives;
+mod energy;
+mod factor;
+mod frame_motion;
+mod inertia;
+mod links;
+mod op;
+mod pulls;
+mod quantity;
+mod rnea;
+mod stages;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+use crate::kinematics::{Coordinate, Manifold, Tree};
+use crate::math::op::Rows;
+
+pub use frame_motion::{FrameMotion, Reference};
+pub use inertia::inertias_of;
+
+use links::{INERTIA, Links};
+use op::DynamicsOp;
+use quantity::Quantity;
+use stages::Operands;
+
+/// The dynamics of a forest of bodies.
+///
+/// Only bodies that can move count: what is fixed to the world adds nothing to energies and the centre of mass.
+/// A quaternion in q is normalised on reading; a zero quaternion gives numbers that are not finite, in its own world
+/// only.
+#[derive(Clone, Debug)]
+pub struct Dynamics {
+    links: Arc<Links>,
+    bodies: Vec<usize>,
+    weightless: Option<String>,
+    gravity: Tensor,
+    inertias: Tensor,
+    offsets: Tensor,
+}
+
+/// A forest's τ or a at a state, with its derivatives in tangent coordinates.
+#[derive(Clone, Debug)]
+pub struct Derivatives {
+    /// τ or a, (B, nv).
+    pub value: Tensor,
+    /// By q, (B, nv, nv): entry (i, j) is the change of number i for a unit of δ_j in q ⊕ δ.
+    pub by_q: Tensor,
+    /// By v, (B, nv, nv).
+    pub by_v: Tensor,
+    /// By a (this is M) or by τ (this is M⁻¹), (B, nv, nv).
+    pub by_input: Tensor,
+}
+
+impl Dynamics {
+    /// The dynamics of a forest under a gravity, m/s² in world axes.
+    ///
+    /// # Errors
+    /// If `dtype` is neither `f32` nor `f64`, or the device cannot hold tensors.
+    pub fn new(tree: &Tree, gravity: [f64; 3], dtype: DType, device: &Device) -> Result<Self> {
+        let (links, bodies) = Links::new(tree);
+        let inertias: Vec<f64> =
+            bodies.iter().filter_map(|&b| tree.bodies[b].inertia.as_ref()).flat_map(inertia::ten).collect();
+        let offsets: Vec<f64> = tree.bodies.iter().flat_map(|b| [b.xyz.x, b.xyz.y, b.xyz.z]).collect();
+        if !matches!(dtype, DType::F32 | DType::F64) {
+            bail!("dynamics: expected f32 or f64, got {dtype:?}");
+        }
+        let row = |data: Vec<f64>| {
+            let n = data.len();
+            Tensor::from_vec(data, (1, n), &Device::Cpu)
+        };
+        let (gravity, inertias, offsets) = (row(gravity.to_vec())?, row(inertias)?, row(offsets)?);
+        let dynamics = Self { links: Arc::new(links), bodies, weightless: None, gravity, inertias, offsets };
+        let weightless = dynamics.find_weightless(tree)?;
+        let there = |tensor: &Tensor| tensor.to_dtype(dtype)?.to_device(device);
+        Ok(Self {
+            gravity: there(&dynamics.gravity)?,
+            inertias: there(&dynamics.inertias)?,
+            offsets: there(&dynamics.offsets)?,
+            weightless,
+            ..dynamics
+        })
+    }
+
+    /// The bodies that have an inertia and can move, as indices in [`Tree::bodies`]: the order of
+    /// [`Dynamics::inertias`].
+    pub fn bodies(&self) -> &[usize] {
+        &self.bodies
+    }
+
+    /// Gravity (1, 3) in world axes, m/s².
+    pub fn gravity_vector(&self) -> &Tensor {
+        &self.gravity
+    }
+
+    /// Inertias (1, 10 n) of the n [`Dynamics::bodies`], each in its body's frame: mass M in kg, M c (three, kg·m; c the
+    /// centre of mass), and xx, xy, xz, yy, yz, zz of the inertia about the frame's origin, kg·m². τ is linear in them.
+    pub fn inertias(&self) -> &Tensor {
+        &self.inertias
+    }
+
+    /// Positions (1, 3 bodies) of all bodies' joints in their parents' frames, m, the world first.
+    pub fn offsets(&self) -> &Tensor {
+        &self.offsets
+    }
+
+    /// The same forest with a gravity (1 or B, 3).
+    ///
+    /// # Errors
+    /// If the shape is another one.
+    pub fn with_gravity(mut self, gravity: &Tensor) -> Result<Self> {
+        self.gravity = expect_columns("gravity", gravity, 3)?;
+        Ok(self)
+    }
+
+    /// The same forest with other inertias (1 or B, 10 n), as [`Dynamics::inertias`] are; see [`inertias_of`].
+    ///
+    /// # Errors
+    /// If the shape is another one.
+    pub fn with_inertias(mut self, inertias: &Tensor) -> Result<Self> {
+        self.inertias = expect_columns("inertias", inertias, INERTIA * self.bodies.len())?;
+        Ok(self)
+    }
+
+    /// The same forest with joints at other places (1 or B, 3 bodies), as [`Dynamics::offsets`] are.
+    ///
+    /// # Errors
+    /// If the shape is another one.
+    pub fn with_offsets(mut self, offsets: &Tensor) -> Result<Self> {
+        self.offsets = expect_columns("offsets", offsets, self.links.n_offsets)?;
+        Ok(self)
+    }
+
+    /// τ (B, nv) that gives the accelerations a at (q, v): RNEA.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv), (B, nv); one row stands for all worlds.
+    pub fn inverse_dynamics(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Tensor> {
+        self.apply(Quantity::InverseDynamics, &[("q", q), ("v", v), ("a", a)])
+    }
+
+    /// b (B, nv), Coriolis, centrifugal and gravity terms in M a + b = τ.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv).
+    pub fn bias(&self, q: &Tensor, v: &Tensor) -> Result<Tensor> {
+        self.inverse_dynamics(q, v, &v.zeros_like()?)
+    }
+
+    /// The τ (B, nv) that carries the weight at rest: b at v = 0.
+    ///
+    /// # Errors
+    /// If the shape of q is not (B, nq).
+    pub fn gravity(&self, q: &Tensor) -> Result<Tensor> {
+        let rest = Tensor::zeros((1, self.links.nv), q.dtype(), q.device())?;
+        self.inverse_dynamics(q, &rest, &rest)
+    }
+
+    /// The joint-space inertia matrix M (B, nv, nv): CRBA.
+    ///
+    /// # Errors
+    /// If the shape of q is not (B, nq).
+    pub fn mass_matrix(&self, q: &Tensor) -> Result<Tensor> {
+        let n = self.links.nv;
+        self.apply(Quantity::MassMatrix, &[("q", q)])?.reshape(((), n, n))
+    }
+
+    /// M⁻¹ (B, nv, nv), from the factor of M.
+    ///
+    /// # Errors
+    /// If the shape of q is not (B, nq), or a joint moves no mass.
+    pub fn inverse_mass_matrix(&self, q: &Tensor) -> Result<Tensor> {
+        self.all_heavy()?;
+        let n = self.links.nv;
+        self.apply(Quantity::InverseMassMatrix, &[("q", q)])?.reshape(((), n, n))
+    }
+
+    /// a (B, nv) under τ at (q, v): ABA.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv), (B, nv), or a joint moves no mass.
+    pub fn forward_dynamics(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Tensor> {
+        self.all_heavy()?;
+        self.apply(Quantity::ForwardDynamics, &[("q", q), ("v", v), ("tau", tau)])
+    }
+
+    /// Kinetic and potential energy (B, 2), J; the potential one is zero at the world's origin.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv).
+    pub fn energy(&self, q: &Tensor, v: &Tensor) -> Result<Tensor> {
+        self.apply(Quantity::Energy, &[("q", q), ("v", v)])
+    }
+
+    /// Centre of mass (B, 3) of all that can move, m in world axes; not finite if nothing has mass.
+    ///
+    /// # Errors
+    /// If the shape of q is not (B, nq).
+    pub fn centre_of_mass(&self, q: &Tensor) -> Result<Tensor> {
+        self.apply(Quantity::CentreOfMass, &[("q", q)])
+    }
+
+    /// τ = RNEA(q, v, a) with ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = M at once. The results carry no graph.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv), (B, nv).
+    pub fn inverse_dynamics_derivatives(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Derivatives> {
+        self.derivatives(Quantity::InverseDynamicsDerivatives, &[("q", q), ("v", v), ("a", a)])
+    }
+
+    /// a = ABA(q, v, τ) with ∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ at once. The results carry no graph.
+    ///
+    /// # Errors
+    /// If a shape is not (B, nq), (B, nv), (B, nv), or a joint moves no mass.
+    pub fn forward_dynamics_derivatives(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Derivatives> {
+        self.all_heavy()?;
+        self.derivatives(Quantity::ForwardDynamicsDerivatives, &[("q", q), ("v", v), ("tau", tau)])
+    }
+
+    /// The name of a coordinate that moves no mass, if there is one: M is then singular at every q, so that one q that
+    /// has nothing special shows it.
+    fn find_weightless(&self, tree: &Tree) -> Result<Option<String>> {
+        let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
+        let (pivots, _) = self.evaluate(Quantity::Pivots, &[("q", &q)])?;
+        // Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
+        let light = |&dof: &usize| pivots[dof] < 1e-13 || pivots[dof].is_nan();
+        let name = |dof| {
+            let holds = |c: &&Coordinate| (c.v..c.v + c.kind.nv()).contains(&dof);
+            tree.coordinates.iter().find(holds).map(|c| c.name.clone())
+        };
+        Ok((0..tree.nv).find(light).and_then(name))
+    }
+
+    fn all_heavy(&self) -> Result<()> {
+        match &self.weightless {
+            Some(name) => bail!("forward dynamics: expected every joint to move some mass, but \"{name}\" does not"),
+            None => Ok(()),
+        }
+    }
+
+    /// q and the further numbers side by side, one row per world.
+    fn state(&self, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
+        let mut rows = 1;
+        for (k, (name, part)) in parts.iter().enumerate() {
+            let n = if k == 0 { self.links.nq } else { self.links.nv };
+            let b = part.dims2().map(|(b, width)| (width == n).then_some(b))?;
+            match (rows, b) {
+                (_, Some(1)) => {}
+                (1, Some(b)) => rows = b,
+                (rows, Some(b)) if rows == b => {}
+                _ => bail!(
+                    "{name}: expected shape ({}, {n}), got {:?}",
+                    if rows == 1 { "B".into() } else { rows.to_string() },
+                    part.shape()
+                ),
+            }
+        }
+        let parts: Vec<Tensor> =
+            parts.iter().map(|(_, part)| part.broadcast_as((rows, part.dim(1)?))).collect::<Result<_>>()?;
+        if parts.len() == 1 { parts[0].contiguous() } else { Tensor::cat(&parts, 1) }
+    }
+
+    /// Gravity and inertias side by side.
+    fn parameters(&self) -> Result<Tensor> {
+        let b = self.gravity.dim(0)?.max(self.inertias.dim(0)?);
+        let (gravity, inertias) = (&self.gravity, &self.inertias);
+        Tensor::cat(&[gravity.broadcast_as((b, gravity.dim(1)?))?, inertias.broadcast_as((b, inertias.dim(1)?))?], 1)
+    }
+
+    fn apply(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
+        let op = DynamicsOp { links: self.links.clone(), quantity };
+        self.state(parts)?.apply_op3(&self.parameters()?, &self.offsets, op)
+    }
+
+    /// One row of numbers per world, and the number of worlds.
+    fn evaluate(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<(Vec<f64>, usize)> {
+        let operands = Operands {
+            state: Rows::from_tensor(&self.state(parts)?)?,
+            parameters: Rows::from_tensor(&self.parameters()?)?,
+            offsets: Rows::from_tensor(&self.offsets)?,
+        };
+        op::evaluate(&self.links, quantity, operands)
+    }
+
+    fn derivatives(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Derivatives> {
+        let (data, b) = self.evaluate(quantity, parts)?;
+        let (n, dtype) = (self.links.nv, parts[0].1.dtype());
+        let packed = Tensor::from_vec(data, (b, n + 3 * n * n), &Device::Cpu)?.to_dtype(dtype)?;
+        let square = |k: usize| packed.narrow(1, n + k * n * n, n * n)?.reshape((b, n, n));
+        Ok(Derivatives { value: packed.narrow(1, 0, n)?, by_q: square(0)?, by_v: square(1)?, by_input: square(2)? })
+    }
+}
+
+fn expect_columns(name: &str, tensor: &Tensor, n: usize) -> Result<Tensor> {
+    match tensor.dims2() {
+        Ok((_, width)) if width == n => Ok(tensor.clone()),
+        _ => bail!("{name}: expected shape (1 or B, {n}), got {:?}", tensor.shape()),
+    }
+}

@@ -1,0 +1,171 @@
+//! What [`super::Dynamics`] computes: operands, results, and the working memory on the way.
+
+use std::ops::Range;
+
+use super::derivatives;
+use super::links::Links;
+use super::{aba, rnea};
+
+/// A function of the state and the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantity {
+    /// (v, a) → τ.
+    InverseDynamics,
+    /// (v, τ) → a.
+    ForwardDynamics,
+    /// () → M.
+    MassMatrix,
+    /// () → M⁻¹.
+    InverseMassMatrix,
+    /// v → kinetic and potential energy.
+    Energy,
+    /// () → centre of mass.
+    CentreOfMass,
+    /// (v, a) → τ, ∂τ/∂q, ∂τ/∂v, M. Without gradient.
+    InverseDynamicsDerivatives,
+    /// (v, τ) → a, ∂a/∂q, ∂a/∂v, M⁻¹. Without gradient.
+    ForwardDynamicsDerivatives,
+    /// () → each degree of freedom's pivot in the factor of M, relative to its entry on M's diagonal. Without gradient.
+    Pivots,
+}
+
+impl Quantity {
+    /// For error messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::InverseDynamics => "inverse_dynamics",
+            Self::ForwardDynamics => "forward_dynamics",
+            Self::MassMatrix => "mass_matrix",
+            Self::InverseMassMatrix => "inverse_mass_matrix",
+            Self::Energy => "energy",
+            Self::CentreOfMass => "centre_of_mass",
+            Self::InverseDynamicsDerivatives => "inverse_dynamics_derivatives",
+            Self::ForwardDynamicsDerivatives => "forward_dynamics_derivatives",
+            Self::Pivots => "pivots",
+        }
+    }
+
+    /// Numbers of the state behind q.
+    pub(super) fn n_inputs(self, links: &Links) -> usize {
+        match self {
+            Self::InverseDynamics
+            | Self::ForwardDynamics
+            | Self::InverseDynamicsDerivatives
+            | Self::ForwardDynamicsDerivatives => 2 * links.nv,
+            Self::Energy => links.nv,
+            Self::MassMatrix | Self::InverseMassMatrix | Self::CentreOfMass | Self::Pivots => 0,
+        }
+    }
+
+    /// Numbers of the result.
+    pub(super) fn n_outputs(self, links: &Links) -> usize {
+        let n = links.nv;
+        match self {
+            Self::InverseDynamics | Self::ForwardDynamics | Self::Pivots => n,
+            Self::MassMatrix | Self::InverseMassMatrix => n * n,
+            Self::Energy => 2,
+            Self::CentreOfMass => 3,
+            Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives => n + 3 * n * n,
+        }
+    }
+
+    fn has_rows(self) -> bool {
+        matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives | Self::InverseMassMatrix)
+    }
+}
+
+/// Where everything is in the working memory of a world.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// q and the inputs.
+    pub(super) state: Range<usize>,
+    pub(super) q: Range<usize>,
+    pub(super) v: Range<usize>,
+    /// a or τ, as the quantity has it.
+    pub(super) input: Range<usize>,
+    pub(super) parameters: Range<usize>,
+    pub(super) offsets: Range<usize>,
+    /// Poses of all bodies.
+    pub(super) bodies: Range<usize>,
+    /// Poses of bodies with mass, and screws.
+    pub(super) placed: Range<usize>,
+    pub(super) inertias: Range<usize>,
+    /// V, A, F.
+    pub(super) motion: Range<usize>,
+    pub(super) composites: Range<usize>,
+    /// M in its pattern, or its factor.
+    pub(super) m: Range<usize>,
+    /// Vectors in the order of v.
+    pub(super) a: Range<usize>,
+    pub(super) tau: Range<usize>,
+    pub(super) y: Range<usize>,
+    pub(super) spare: Range<usize>,
+    /// Square matrices.
+    pub(super) by_q: Range<usize>,
+    pub(super) by_v: Range<usize>,
+    /// The result, or its gradient.
+    pub(super) result: Range<usize>,
+    /// Gradients, in the order in which they are given out; offsets of frames included.
+    pub(super) grad_state: Range<usize>,
+    pub(super) grad_parameters: Range<usize>,
+    pub(super) grad_offsets: Range<usize>,
+    pub(super) grad_placed: Range<usize>,
+    pub(super) grad_inertias: Range<usize>,
+    pub(super) work: Range<usize>,
+}
+
+impl Places {
+    /// The places for a quantity or, if `adjoint`, its gradients.
+    pub(super) fn new(links: &Links, quantity: Quantity, adjoint: bool) -> Self {
+        let (n, frames, n_links) = (links.nv, &links.frames, links.n());
+        let n_state = links.nq + quantity.n_inputs(links);
+        let mut next = 0;
+        let mut take = |n: usize| {
+            next += n;
+            next - n..next
+        };
+        let square = if quantity.has_rows() { n * n } else { 0 };
+        let back = |n: usize| if adjoint { n } else { 0 };
+        let work = [
+            aba::n_work(links),
+            derivatives::n_work(links),
+            back(rnea::n_motion(links)),
+            back(links.n_inertias()),
+            back(12 * n_links),
+            back(frames.n_wrenches()),
+        ];
+        let state = take(n_state);
+        Self {
+            q: 0..links.nq,
+            v: links.nq..(links.nq + n).min(n_state),
+            input: (links.nq + n).min(n_state)..n_state,
+            state,
+            parameters: take(links.n_parameters()),
+            offsets: take(frames.n_offsets()),
+            bodies: take(frames.n_bodies()),
+            placed: take(links.n_placed()),
+            inertias: take(links.n_inertias()),
+            motion: take(rnea::n_motion(links)),
+            composites: take(links.n_inertias()),
+            m: take(links.pattern.len()),
+            a: take(n),
+            tau: take(n),
+            y: take(n),
+            spare: take(n),
+            by_q: take(square),
+            by_v: take(square),
+            result: take(quantity.n_outputs(links)),
+            grad_state: take(back(n_state)),
+            grad_parameters: take(back(links.n_parameters())),
+            grad_offsets: take(back(frames.n_offsets())),
+            grad_placed: take(back(links.n_placed())),
+            grad_inertias: take(back(links.n_inertias())),
+            work: take(work.into_iter().max().unwrap_or(0)),
+        }
+    }
+
+    /// Numbers in all.
+    pub(super) fn len(&self) -> usize {
+        self.work.end
+    }
+}

@@ -1,0 +1,272 @@
+//! The algorithms as stages on a world's working memory.
+
+use std::ops::Range;
+
+use crate::math::lane::{Lane, Real};
+use crate::math::op::{Output, Rows, Stage};
+
+use super::links::{Links, Placed};
+use super::quantity::Places;
+use super::rnea::Motion;
+use super::{aba, crba, derivatives, energy};
+
+/// The forest and the places of its numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Stages<'a> {
+    pub(super) links: &'a Links,
+    pub(super) at: &'a Places,
+}
+
+/// The operands' rows.
+pub(super) struct Operands<'a> {
+    pub(super) state: Rows<'a>,
+    pub(super) parameters: Rows<'a>,
+    pub(super) offsets: Rows<'a>,
+}
+
+/// Disjoint parts of the memory.
+#[inline(always)]
+pub(super) fn parts<'a, R, const N: usize>(memory: &'a mut [R], ranges: [&Range<usize>; N]) -> [&'a mut [R]; N] {
+    // Ranges out of place would be an error of `Places`.
+    #[expect(clippy::expect_used, reason = "no input reaches this")]
+    memory.get_disjoint_mut(ranges.map(Range::clone)).expect("disjoint places")
+}
+
+/// The parts as a placed forest.
+#[inline(always)]
+pub(super) fn view<'a, R: Real>(links: &Links, placed: &'a [R], inertias: &'a [R], parameters: &[R]) -> Placed<'a, R> {
+    let gravity = [parameters[0], parameters[1], parameters[2]];
+    Placed { screws: &placed[links.screws_from()..], inertias, gravity }
+}
+
+/// Reads the operands, runs the kinematics and places the inertias.
+pub(super) struct Place<'a>(pub(super) Stages<'a>, pub(super) &'a Operands<'a>);
+
+impl Stage for Place<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Self(Stages { links, at }, operands) = self;
+        let [state, parameters, offsets, bodies, placed, inertias] =
+            parts(memory, [&at.state, &at.parameters, &at.offsets, &at.bodies, &at.placed, &at.inertias]);
+        operands.state.load_all(first, 0, state);
+        operands.parameters.load_all(first, 0, parameters);
+        operands.offsets.load_all(first, 0, &mut offsets[..links.n_offsets]);
+        // The frames are those of the bodies themselves.
+        offsets[links.n_offsets..].fill(R::zero());
+        links.frames.forward(&state[..links.nq], offsets, bodies, placed);
+        links.place_inertias(placed, parameters, inertias);
+    }
+}
+
+/// RNEA at an acceleration; τ goes to another place.
+pub(super) struct InverseDynamics<'a> {
+    pub(super) of: Stages<'a>,
+    pub(super) a: &'a Range<usize>,
+    pub(super) tau: &'a Range<usize>,
+}
+
+impl Stage for InverseDynamics<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.of;
+        let [parameters, placed, inertias, v, a, tau, motion] =
+            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, self.a, self.tau, &at.motion]);
+        tau.fill(R::zero());
+        Motion::new(links, motion).inverse_dynamics(links, &view(links, placed, inertias, parameters), v, a, tau);
+    }
+}
+
+/// M in its pattern and the composite inertias.
+pub(super) struct MassMatrix<'a>(pub(super) Stages<'a>);
+
+impl Stage for MassMatrix<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, inertias, composites, m] =
+            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.composites, &at.m]);
+        crba::packed(links, &view(links, placed, inertias, parameters), composites, m);
+    }
+}
+
+/// The factor of M in M's place.
+pub(super) struct Factor<'a>(pub(super) Stages<'a>);
+
+impl Stage for Factor<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        links.pattern.factor(&mut memory[at.m.clone()]);
+    }
+}
+
+/// `to` = M⁻¹ (of − less), or M⁻¹ of.
+pub(super) struct Solve<'a> {
+    pub(super) stages: Stages<'a>,
+    pub(super) of: &'a Range<usize>,
+    pub(super) less: Option<&'a Range<usize>>,
+    pub(super) to: &'a Range<usize>,
+}
+
+impl Stage for Solve<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.stages;
+        for k in 0..links.nv {
+            let of = memory[self.of.start + k];
+            let less = self.less.map_or(R::zero(), |less| memory[less.start + k]);
+            memory[self.to.start + k] = of - less;
+        }
+        let [m, to, spare] = parts(memory, [&at.m, self.to, &at.spare]);
+        crba::solve(links, m, to, spare);
+    }
+}
+
+/// ABA: a into the result.
+pub(super) struct ForwardDynamics<'a>(pub(super) Stages<'a>);
+
+impl Stage for ForwardDynamics<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, inertias, v, tau, a, work] =
+            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, &at.input, &at.result, &at.work]);
+        aba::forward_dynamics(links, &view(links, placed, inertias, parameters), v, tau, a, work);
+    }
+}
+
+/// ∂τ/∂q and ∂τ/∂v, column by column.
+pub(super) struct Columns<'a>(pub(super) Stages<'a>);
+
+impl Stage for Columns<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, inertias, motion, composites, by_q, by_v, work] = parts(
+            memory,
+            [&at.parameters, &at.placed, &at.inertias, &at.motion, &at.composites, &at.by_q, &at.by_v, &at.work],
+        );
+        let placed = view(links, placed, inertias, parameters);
+        derivatives::inverse_dynamics(links, &placed, &Motion::new(links, motion), composites, [by_q, by_v], work);
+    }
+}
+
+/// Both matrices of [`Columns`] times M⁻¹.
+pub(super) struct SolveColumns<'a>(pub(super) Stages<'a>);
+
+impl Stage for SolveColumns<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        // The two matrices are neighbours.
+        let [m, columns] = parts(memory, [&at.m, &(at.by_q.start..at.by_v.end)]);
+        for column in columns.chunks_exact_mut(links.nv.max(1)) {
+            links.pattern.solve(m, column);
+        }
+    }
+}
+
+/// A vector and both matrices of [`Columns`], with a sign, to the beginning of the result.
+pub(super) struct StoreColumns<'a> {
+    pub(super) of: Stages<'a>,
+    pub(super) vector: &'a Range<usize>,
+    pub(super) sign: f64,
+}
+
+impl Stage for StoreColumns<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.of;
+        let n = links.nv;
+        let [vector, by_q, by_v, result] = parts(memory, [self.vector, &at.by_q, &at.by_v, &at.result]);
+        result[..n].copy_from_slice(vector);
+        let (to_q, to_v) = result[n..n + 2 * n * n].split_at_mut(n * n);
+        for (columns, to) in [(by_q, to_q), (by_v, to_v)] {
+            derivatives::store(links, columns, self.sign, to);
+        }
+    }
+}
+
+/// M to the end of the result.
+pub(super) struct StoreMassMatrix<'a>(pub(super) Stages<'a>);
+
+impl Stage for StoreMassMatrix<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [m, result] = parts(memory, [&at.m, &at.result]);
+        let from = result.len() - links.nv * links.nv;
+        crba::dense(links, m, &mut result[from..]);
+    }
+}
+
+/// M⁻¹ to the end of the result.
+pub(super) struct StoreInverse<'a>(pub(super) Stages<'a>);
+
+impl Stage for StoreInverse<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [m, result, work] = parts(memory, [&at.m, &at.result, &at.by_q]);
+        let from = result.len() - links.nv * links.nv;
+        crba::inverse(links, m, &mut result[from..], work);
+    }
+}
+
+/// The pivots of the factor over M's diagonal, which the result already holds.
+pub(super) struct StorePivots<'a> {
+    pub(super) of: Stages<'a>,
+    /// Before the factor: the diagonal itself.
+    pub(super) diagonal: bool,
+}
+
+impl Stage for StorePivots<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.of;
+        let pattern = &links.pattern;
+        let [m, result] = parts(memory, [&at.m, &at.result]);
+        for i in 0..links.nv {
+            let (entry, to) = (m[pattern.at(i, i)], &mut result[pattern.dof(i)]);
+            *to = if self.diagonal { entry } else { R::one() / (entry * *to) };
+        }
+    }
+}
+
+/// Energies or, where there is no v, the centre of mass.
+pub(super) struct Totals<'a>(pub(super) Stages<'a>);
+
+impl Stage for Totals<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, inertias, v, result, work] =
+            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, &at.result, &at.work]);
+        let placed = view(links, placed, inertias, parameters);
+        if v.is_empty() {
+            result.copy_from_slice(&energy::centre_of_mass(links, &placed));
+        } else {
+            result.copy_from_slice(&energy::energy(links, &placed, v, work));
+        }
+    }
+}
+
+/// Writes the result out.
+pub(super) struct Finish<'a>(pub(super) Stages<'a>);
+
+impl Stage for Finish<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        out.store_all(first, 0, &memory[self.0.at.result.clone()]);
+    }
+}
+
+/// Zeros.
+pub(super) struct Clear<'a>(pub(super) &'a Range<usize>);
+
+impl Stage for Clear<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        memory[self.0.clone()].fill(R::zero());
+    }
+}

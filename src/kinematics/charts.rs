@@ -1,0 +1,117 @@
+//! Steps on the configuration space and their inverse, in lanes.
+//!
+//! | joint | q ⊕ δ | difference |
+//! |---|---|---|
+//! | one coordinate, planar, translation | q + δ | q₁ − q₀ |
+//! | floating | (x + δ_v, Exp(δ_ω) q) | (x₁ − x₀, Log(q₁ q₀⁻¹)) |
+//!
+//! Quaternions are normalised on reading; q ⊕ δ keeps their sign.
+
+use crate::description::JointKind;
+use crate::math::lane::Real;
+
+use super::manifold_op::Map;
+use super::rotation::Quaternion;
+use super::tree::{Coordinate, Tree};
+
+/// Where numbers simply add, and where quaternions are.
+#[derive(Debug)]
+pub(super) struct Charts {
+    /// (place in q, place in δ).
+    plain: Vec<(usize, usize)>,
+    /// (first place in q, first place in δ) of quaternions.
+    turning: Vec<(usize, usize)>,
+    nq: usize,
+    nv: usize,
+}
+
+impl Charts {
+    pub(super) fn new(tree: &Tree) -> Self {
+        let (mut plain, mut turning) = (Vec::new(), Vec::new());
+        for &Coordinate { kind, q, v, .. } in &tree.coordinates {
+            let free = kind == JointKind::Floating;
+            plain.extend((0..if free { 3 } else { kind.nv() }).map(|k| (q + k, v + k)));
+            turning.extend(free.then_some((q + 3, v + 3)));
+        }
+        Self { plain, turning, nq: tree.nq, nv: tree.nv }
+    }
+}
+
+/// q ⊕ δ.
+#[derive(Clone, Copy)]
+pub(super) struct Integrate;
+
+impl Map for Integrate {
+    const NAME: &'static str = "integrate";
+
+    fn widths(charts: &Charts) -> [usize; 3] {
+        [charts.nq, charts.nv, charts.nq]
+    }
+
+    #[inline(always)]
+    fn value<R: Real>(charts: &Charts, q: &[R], dq: &[R], out: &mut [R]) {
+        for &(at, of) in &charts.plain {
+            out[at] = q[at] + dq[of];
+        }
+        for &(at, of) in &charts.turning {
+            let turn = Quaternion::exp([dq[of], dq[of + 1], dq[of + 2]]);
+            turn.times(Quaternion::read(&q[at..]).unit().0).write(&mut out[at..]);
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Real>(charts: &Charts, q: &[R], dq: &[R], grad: &[R], grad_q: &mut [R], grad_dq: &mut [R]) {
+        for &(at, of) in &charts.plain {
+            grad_q[at] = grad[at];
+            grad_dq[of] = grad[at];
+        }
+        for &(at, of) in &charts.turning {
+            let omega = [dq[of], dq[of + 1], dq[of + 2]];
+            let (unit, inverse) = Quaternion::read(&q[at..]).unit();
+            let grad = Quaternion::read(&grad[at..]);
+            let by_unit = Quaternion::exp(omega).conjugate().times(grad);
+            unit.pull_unit(inverse, by_unit).write(&mut grad_q[at..]);
+            let by_turn = grad.times(unit.conjugate());
+            grad_dq[of..of + 3].copy_from_slice(&Quaternion::pull_exp(omega, by_turn));
+        }
+    }
+}
+
+/// δ between two points.
+#[derive(Clone, Copy)]
+pub(super) struct Difference;
+
+impl Map for Difference {
+    const NAME: &'static str = "difference";
+
+    fn widths(charts: &Charts) -> [usize; 3] {
+        [charts.nq, charts.nq, charts.nv]
+    }
+
+    #[inline(always)]
+    fn value<R: Real>(charts: &Charts, from: &[R], to: &[R], out: &mut [R]) {
+        for &(at, of) in &charts.plain {
+            out[of] = to[at] - from[at];
+        }
+        for &(at, of) in &charts.turning {
+            let (from, to) = (Quaternion::read(&from[at..]).unit().0, Quaternion::read(&to[at..]).unit().0);
+            out[of..of + 3].copy_from_slice(&to.times(from.conjugate()).log());
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Real>(charts: &Charts, from: &[R], to: &[R], grad: &[R], grad_from: &mut [R], grad_to: &mut [R]) {
+        for &(at, of) in &charts.plain {
+            grad_to[at] = grad[of];
+            grad_from[at] = -grad[of];
+        }
+        for &(at, of) in &charts.turning {
+            let (from, inverse_from) = Quaternion::read(&from[at..]).unit();
+            let (to, inverse_to) = Quaternion::read(&to[at..]).unit();
+            let turn = to.times(from.conjugate());
+            let by_turn = turn.pull_log([grad[of], grad[of + 1], grad[of + 2]]);
+            to.pull_unit(inverse_to, by_turn.times(from)).write(&mut grad_to[at..]);
+            from.pull_unit(inverse_from, by_turn.conjugate().times(to)).write(&mut grad_from[at..]);
+        }
+    }
+}

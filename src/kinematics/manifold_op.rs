@@ -1,0 +1,109 @@
+//! The maps of [`super::manifold`] as differentiable tensor operations.
+
+use std::sync::Arc;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+
+use crate::math::lane::{Lane, Real};
+use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
+
+use super::charts::Charts;
+
+/// A map of two points or a point and a tangent vector.
+pub(super) trait Map: Copy + Send + Sync + 'static {
+    /// For error messages.
+    const NAME: &'static str;
+    /// Columns of the operands and of the result.
+    fn widths(charts: &Charts) -> [usize; 3];
+    /// Fills in the result.
+    fn value<R: Real>(charts: &Charts, a: &[R], b: &[R], out: &mut [R]);
+    /// Fills in the gradients, given that of the result.
+    fn pull<R: Real>(charts: &Charts, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
+}
+
+/// A map's tensor operation.
+pub(super) struct ManifoldOp<M> {
+    pub(super) charts: Arc<Charts>,
+    pub(super) map: M,
+}
+
+struct Forward<'a, M> {
+    charts: &'a Charts,
+    _map: M,
+    a: Rows<'a>,
+    b: Rows<'a>,
+}
+
+impl<M: Map> RowKernel for Forward<'_, M> {
+    fn scratch(&self) -> usize {
+        M::widths(self.charts).iter().sum()
+    }
+
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+        let [n_a, n_b, _] = M::widths(self.charts);
+        let (a, rest) = scratch.split_at_mut(n_a);
+        let (b, result) = rest.split_at_mut(n_b);
+        self.a.load_all(first, 0, a);
+        self.b.load_all(first, 0, b);
+        M::value(self.charts, a, b, result);
+        out.store_all(first, 0, result);
+    }
+}
+
+struct Backward<'a, M> {
+    forward: Forward<'a, M>,
+    grad: Rows<'a>,
+}
+
+impl<M: Map> RowKernel for Backward<'_, M> {
+    fn scratch(&self) -> usize {
+        let [n_a, n_b, n_out] = M::widths(self.forward.charts);
+        2 * (n_a + n_b) + n_out
+    }
+
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
+        let [n_a, n_b, n_out] = M::widths(self.forward.charts);
+        let (a, rest) = scratch.split_at_mut(n_a);
+        let (b, rest) = rest.split_at_mut(n_b);
+        let (grad, grads) = rest.split_at_mut(n_out);
+        self.forward.a.load_all(first, 0, a);
+        self.forward.b.load_all(first, 0, b);
+        self.grad.load_all(first, 0, grad);
+        let (grad_a, grad_b) = grads.split_at_mut(n_a);
+        M::pull(self.forward.charts, a, b, grad, grad_a, grad_b);
+        out.store_all(first, 0, grads);
+    }
+}
+
+impl<M: Map> CustomOp2 for ManifoldOp<M> {
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
+        let [n_a, n_b, n_out] = M::widths(&self.charts);
+        let dtype = a.dtype();
+        let (a, b) = (Rows::from_storage(a, la)?, Rows::from_storage(b, lb)?);
+        if (a.width(), b.width()) != (n_a, n_b) {
+            bail!("{}: expected (B, {n_a}) and (B, {n_b}), got {:?} and {:?}", M::NAME, la.shape(), lb.shape());
+        }
+        let n = worlds(M::NAME, &[&a, &b])?;
+        let data = run_rows(&Forward { charts: &self.charts, _map: self.map, a, b }, n, n_out);
+        Ok((storage(data, dtype)?, Shape::from((n, n_out))))
+    }
+
+    fn bwd(&self, a: &Tensor, b: &Tensor, _: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let [n_a, n_b, _] = M::widths(&self.charts);
+        let (dtype, n, width) = (grad.dtype(), grad.dim(0)?, n_a + n_b);
+        let wanted = (a.track_op(), b.track_op());
+        let (a, b, grad) = (Rows::from_tensor(a)?, Rows::from_tensor(b)?, Rows::from_tensor(grad)?);
+        let rows = (a.rows(), b.rows());
+        let forward = Forward { charts: &self.charts, _map: self.map, a, b };
+        let data = run_rows(&Backward { forward, grad }, n, width);
+        let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, width, columns, rows, dtype)).transpose();
+        Ok((of(wanted.0, 0..n_a, rows.0)?, of(wanted.1, n_a..width, rows.1)?))
+    }
+}

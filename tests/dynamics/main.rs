@@ -1,0 +1,9 @@
+//! Rigid-body dynamics and the configuration manifold against Pinocchio, closed forms, each other and differences.
+
+mod derivatives;
+mod golden;
+mod gradients;
+mod manifold;
+mod models;
+mod physics;
+mod robots;

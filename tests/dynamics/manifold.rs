@@ -1,0 +1,124 @@
+//! The configuration manifold: steps, their inverse, random points.
+
+use candle_core::{DType, Device, Tensor, Var};
+use fingertip::description::{Freedom, Object, Scene, Shape};
+use fingertip::kinematics::Tree;
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+
+use super::robots::{assert_close, manifold, numbers, random, row, states, zoo};
+
+/// Rounding of a few operations on numbers of order one.
+const ROUNDING: f64 = 1e-14;
+
+fn body() -> Tree {
+    let ball = Object::rigid("ball", Shape::Sphere { radius: 0.1 }, 1.0).with_freedom(Freedom::Free);
+    Tree::new(&Scene::new().object(ball))
+}
+
+#[test]
+fn difference_undoes_integrate() {
+    for mimic in [false, true] {
+        let tree = zoo(mimic);
+        let m = manifold(&tree);
+        let [q, dq, _] = states(&tree, 64, 17);
+        for scale in [1.0, 1e-3, 1e-9, 0.0] {
+            let dq = (&dq * scale).unwrap();
+            let next = m.integrate(&q, &dq).unwrap();
+            let back = m.difference(&q, &next).unwrap();
+            let worst = numbers(&(back - dq).unwrap()).iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            assert!(worst < ROUNDING, "{worst}");
+        }
+    }
+}
+
+#[test]
+fn a_step_turns_from_the_left_as_nalgebra_does() {
+    let m = manifold(&body());
+    for angle in [1e-9, 1e-4, 0.3, 0.51, 2.0, 3.1, 6.0] {
+        let axis = Vector3::new(0.36, -0.48, 0.8) * angle;
+        let q = UnitQuaternion::from_quaternion(Quaternion::new(0.3, -0.4, 0.5, 0.7));
+        let from = row(&[1.0, 2.0, 3.0, 2.0 * q.w, 2.0 * q.i, 2.0 * q.j, 2.0 * q.k]);
+        let next = numbers(&m.integrate(&from, &row(&[0.1, 0.2, 0.3, axis.x, axis.y, axis.z])).unwrap());
+        let turned = UnitQuaternion::from_scaled_axis(axis) * q;
+        assert_close(&next, &[1.1, 2.2, 3.3, turned.w, turned.i, turned.j, turned.k], ROUNDING, "q ⊕ δ");
+    }
+}
+
+/// Gradients against differences at angles from nothing to nearly π, where series and closed forms meet as well.
+#[test]
+fn gradients_hold_at_every_angle() {
+    let m = manifold(&body());
+    let axis = [0.36, -0.48, 0.8];
+    for angle in [0.0, 1e-12, 1e-5, 0.1, 0.2002, 0.4999, 0.5001, 1.0, 3.0, 3.13] {
+        let q = [0.1, 0.2, 0.3, 0.6, -0.8, 1.0, 1.4];
+        let dq = [0.5, -0.6, 0.7, axis[0] * angle, axis[1] * angle, axis[2] * angle];
+        let next = numbers(&m.integrate(&row(&q), &row(&dq)).unwrap());
+        let maps: [(&[f64], &[f64], &dyn Fn(&Tensor, &Tensor) -> Tensor); 2] =
+            [(&q, &dq, &|a, b| m.integrate(a, b).unwrap()), (&q, &next, &|a, b| m.difference(a, b).unwrap())];
+        for (a, b, f) in maps {
+            let (va, vb) = (Var::from_tensor(&row(a)).unwrap(), Var::from_tensor(&row(b)).unwrap());
+            let y = f(va.as_tensor(), vb.as_tensor());
+            let weights = random(y.dims2().unwrap(), 4);
+            let grads = (y * &weights).unwrap().sum_all().unwrap().backward().unwrap();
+            let loss = |a: &[f64], b: &[f64]| -> f64 {
+                (f(&row(a), &row(b)) * &weights).unwrap().sum_all().unwrap().to_scalar().unwrap()
+            };
+            let h = 1e-6;
+            let difference = |x: &[f64], loss: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+                let at = |i: usize, h: f64| {
+                    let mut x = x.to_vec();
+                    x[i] += h;
+                    loss(&x)
+                };
+                (0..x.len()).map(|i| (at(i, h) - at(i, -h)) / (2.0 * h)).collect()
+            };
+            let found = numbers(grads.get(&va).unwrap());
+            assert_close(&found, &difference(a, &|a| loss(a, b)), 1e-7, &format!("first operand at angle {angle}"));
+            let found = numbers(grads.get(&vb).unwrap());
+            assert_close(&found, &difference(b, &|b| loss(a, b)), 1e-7, &format!("second operand at angle {angle}"));
+        }
+    }
+}
+
+#[test]
+fn half_a_turn_and_opposite_quaternions() {
+    let m = manifold(&body());
+    let from = row(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    let half = Var::from_tensor(&row(&[0.0, 0.0, 0.0, 0.0, 0.6, 0.0, 0.8])).unwrap();
+    let dq = m.difference(&from, half.as_tensor()).unwrap();
+    let angle = numbers(&dq)[3..].iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((angle - std::f64::consts::PI).abs() < ROUNDING);
+    let grads = dq.sum_all().unwrap().backward().unwrap();
+    assert!(numbers(grads.get(&half).unwrap()).iter().all(|x| x.is_finite()));
+    let same = m.difference(&from, &row(&[0.0, 0.0, 0.0, -2.0, 0.0, 0.0, 0.0])).unwrap();
+    assert_eq!(numbers(&same).iter().map(|x| x.abs()).collect::<Vec<_>>(), [0.0; 6]);
+}
+
+#[test]
+fn random_configurations_keep_limits_and_units_and_depend_on_their_index_only() {
+    let tree = zoo(true);
+    let m = manifold(&tree);
+    let many = m.random(200, 5, DType::F64, &Device::Cpu).unwrap();
+    let few = m.random(3, 5, DType::F64, &Device::Cpu).unwrap();
+    assert_eq!(numbers(&many)[..3 * tree.nq], numbers(&few));
+    assert_ne!(numbers(&few), numbers(&m.random(3, 6, DType::F64, &Device::Cpu).unwrap()));
+    let mut spread = (f64::INFINITY, f64::NEG_INFINITY);
+    for q in numbers(&many).chunks(tree.nq) {
+        for c in &tree.coordinates {
+            if let Some(limits) = c.limits {
+                assert!((limits.lower..=limits.upper).contains(&q[c.q]));
+                spread = (spread.0.min(q[c.q]), spread.1.max(q[c.q]));
+            }
+            if c.kind.nq() == 7 {
+                let norm = q[c.q + 3..c.q + 7].iter().map(|x| x * x).sum::<f64>();
+                assert!((norm - 1.0).abs() < ROUNDING);
+            }
+        }
+    }
+    assert!(spread.0 < -1.4 && spread.1 > 1.4);
+    // Uniform rotations: each squared component has mean 1/4; 200 samples leave 0.02.
+    let quaternions = many.narrow(1, 3, 4).unwrap().sqr().unwrap().mean(0).unwrap();
+    assert!(numbers(&quaternions).iter().all(|x| (x - 0.25).abs() < 0.06));
+    let neutral = numbers(&m.neutral(DType::F64, &Device::Cpu).unwrap());
+    assert_eq!(neutral.iter().sum::<f64>(), tree.coordinates.iter().filter(|c| c.kind.nq() == 7).count() as f64);
+}

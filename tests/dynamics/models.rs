@@ -1,0 +1,81 @@
+//! The models of `tests/golden/dynamics.json` as forests.
+
+use fingertip::description::{Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape};
+use fingertip::kinematics::Tree;
+use nalgebra::{DMatrix, Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
+use serde_json::Value;
+
+pub fn list(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+}
+
+pub fn matrix(value: &Value) -> DMatrix<f64> {
+    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(list).collect();
+    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+}
+
+fn vector3(value: &Value) -> Vector3<f64> {
+    Vector3::from_vec(list(value))
+}
+
+fn matrix3(value: &Value) -> Matrix3<f64> {
+    matrix(value).fixed_view::<3, 3>(0, 0).into()
+}
+
+/// A model of Pinocchio's.
+pub struct Case {
+    pub tree: Tree,
+    /// Bodies by Pinocchio's joint number.
+    pub bodies: Vec<usize>,
+    /// First numbers of the free joint in Pinocchio's q and v.
+    pub free: Option<(usize, usize)>,
+}
+
+impl Case {
+    pub fn new(joints: &[Value]) -> Self {
+        let inertia = |j: &Value| Inertia {
+            mass: j["mass"].as_f64().unwrap(),
+            com: vector3(&j["com"]),
+            matrix: matrix3(&j["inertia"]),
+        };
+        let link = |name: &str, inertia| Link { name: name.into(), inertia, collisions: vec![], visuals: vec![] };
+        let mut robot = Articulation { links: vec![link("base", None)], joints: vec![], notes: vec![] };
+        let mut scene = Scene::new();
+        let mut free = None;
+        for j in joints {
+            let name = j["name"].as_str().unwrap();
+            let kind = match j["kind"].as_str().unwrap() {
+                "revolute" => JointKind::Revolute,
+                "prismatic" => JointKind::Prismatic,
+                _ => {
+                    let body = Object::rigid(name, Shape::Sphere { radius: 0.1 }, 1.0);
+                    scene = scene.object(body.with_inertia(inertia(j)).with_freedom(Freedom::Free));
+                    free = Some((j["q"].as_u64().unwrap() as usize, j["v"].as_u64().unwrap() as usize));
+                    continue;
+                }
+            };
+            robot.links.push(link(name, Some(inertia(j))));
+            let turn = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(matrix3(&j["rotation"])));
+            robot.joints.push(Joint {
+                name: name.into(),
+                kind,
+                parent: j["parent"].as_u64().unwrap() as usize,
+                child: robot.links.len() - 1,
+                origin: Isometry3::from_parts(Translation3::from(vector3(&j["xyz"])), turn),
+                axis: vector3(&j["axis"]),
+                limits: None,
+                effort: f64::INFINITY,
+                damping: 0.0,
+                friction: 0.0,
+                mimic: None,
+            });
+        }
+        let tree = Tree::new(&scene.robot(Robot::new("robot", robot)));
+        let body = |j: &Value| {
+            let name = j["name"].as_str().unwrap();
+            tree.body(&format!("robot/{name}")).or_else(|| tree.body(name)).unwrap()
+        };
+        let bodies = std::iter::once(0).chain(joints.iter().map(body)).collect();
+        Self { tree, bodies, free }
+    }
+}
