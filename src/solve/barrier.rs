@@ -50,7 +50,7 @@ pub enum Status {
 
 impl Status {
     /// As results of a kernel spell it.
-    pub(super) fn code(self) -> f64 {
+    pub(crate) fn code(self) -> f64 {
         match self {
             Self::Solved => 0.0,
             Self::IterationLimit => 1.0,
@@ -60,7 +60,7 @@ impl Status {
     }
 
     /// The opposite of [`Status::code`].
-    pub(super) fn from_code(code: f64) -> Self {
+    pub(crate) fn from_code(code: f64) -> Self {
         match code {
             0.0 => Self::Solved,
             1.0 => Self::IterationLimit,
@@ -81,43 +81,43 @@ impl Status {
 }
 
 /// A lane of problems, as the operands have them.
-pub(super) struct Problem<'a, R> {
+pub(crate) struct Problem<'a, R> {
     /// Screws, six numbers each.
-    pub(super) screws: &'a [R],
+    pub(crate) screws: &'a [R],
     /// Contacts, [`super::cone::CONTACT`] numbers each.
-    pub(super) contacts: &'a [R],
+    pub(crate) contacts: &'a [R],
     /// P's entries.
-    pub(super) p: &'a [R],
+    pub(crate) p: &'a [R],
     /// Linear term, in the order of elimination.
-    pub(super) g: &'a [R],
-    pub(super) kappa: R,
+    pub(crate) g: &'a [R],
+    pub(crate) kappa: R,
     /// Gaps to the joint limits.
-    pub(super) gaps: &'a [R],
+    pub(crate) gaps: &'a [R],
 }
 
 /// Working memory of one lane.
-pub(super) struct Work<'a, R> {
+pub(crate) struct Work<'a, R> {
     /// J̃ column by column, three numbers per slot.
-    pub(super) columns: &'a mut [R],
+    pub(crate) columns: &'a mut [R],
     /// Forces: three numbers per contact, one per limit.
-    pub(super) eta: &'a mut [R],
+    pub(crate) eta: &'a mut [R],
     /// ζ and the limits' gaps at δ.
     zeta: &'a mut [R],
     d_eta: &'a mut [R],
-    pub(super) h: &'a mut [R],
-    pub(super) delta: &'a mut [R],
+    pub(crate) h: &'a mut [R],
+    pub(crate) delta: &'a mut [R],
     step: &'a mut [R],
     free: &'a mut [R],
 }
 
 impl<'a, R: Real> Work<'a, R> {
-    pub(super) fn size(s: &Structure) -> usize {
+    pub(crate) fn size(s: &Structure) -> usize {
         3 * s.n_slots + 3 * (3 * s.nc() + s.nl()) + s.n_triangle() + 3 * s.nv
     }
 
     /// Cuts the memory up; the rest comes back.
     #[inline(always)]
-    pub(super) fn new(s: &Structure, memory: &'a mut [R]) -> (Self, &'a mut [R]) {
+    pub(crate) fn new(s: &Structure, memory: &'a mut [R]) -> (Self, &'a mut [R]) {
         let n = 3 * s.nc() + s.nl();
         let (columns, rest) = memory.split_at_mut(3 * s.n_slots);
         let (eta, rest) = rest.split_at_mut(n);
@@ -132,22 +132,22 @@ impl<'a, R: Real> Work<'a, R> {
 }
 
 /// What came out, beside δ and η in the working memory.
-pub(super) struct Outcome<R> {
+pub(crate) struct Outcome<R> {
     /// [`Status::code`].
-    pub(super) status: R,
-    pub(super) iterations: R,
+    pub(crate) status: R,
+    pub(crate) iterations: R,
     /// Relative residual of the optimality conditions: the larger of ‖r₁‖∞ over its largest term and the contacts'
     /// errors in their own norms √(κ r₂ᵀ W r₂).
-    pub(super) residual: R,
+    pub(crate) residual: R,
 }
 
 #[inline(always)]
-pub(super) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
+pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
     [from[3 * i], from[3 * i + 1], from[3 * i + 2]]
 }
 
 #[inline(always)]
-pub(super) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
+pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     to[3 * i] = v[0];
     to[3 * i + 1] = v[1];
     to[3 * i + 2] = v[2];
@@ -155,7 +155,7 @@ pub(super) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
 
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
 #[inline(always)]
-pub(super) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [R]) {
+pub(crate) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [R]) {
     columns.fill(R::zero());
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
@@ -175,7 +175,7 @@ pub(super) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mu
 
 /// J̃ x for contact `i`.
 #[inline(always)]
-pub(super) fn along<R: Real>(s: &Structure, columns: &[R], i: usize, x: &[R]) -> Vec3<R> {
+pub(crate) fn along<R: Real>(s: &Structure, columns: &[R], i: usize, x: &[R]) -> Vec3<R> {
     let contact = &s.contacts[i];
     let mut sum = zero();
     for (slot, &dof) in contact.dofs.iter().enumerate() {
@@ -186,7 +186,7 @@ pub(super) fn along<R: Real>(s: &Structure, columns: &[R], i: usize, x: &[R]) ->
 
 /// x += J̃ᵀ force of contact `i`.
 #[inline(always)]
-pub(super) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: Vec3<R>, x: &mut [R]) {
+pub(crate) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: Vec3<R>, x: &mut [R]) {
     let contact = &s.contacts[i];
     for (slot, &dof) in contact.dofs.iter().enumerate() {
         x[dof] += dot(at3(columns, contact.first + slot), force);
@@ -195,7 +195,7 @@ pub(super) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: 
 
 /// h ← P.
 #[inline(always)]
-pub(super) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
+pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
     h.fill(R::zero());
     for (entry, &value) in s.entries.iter().zip(p) {
         h[entry.index] = value;
@@ -204,7 +204,7 @@ pub(super) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
 
 /// h ← P + J̃ᵀWJ̃ at η.
 #[inline(always)]
-pub(super) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, columns: &[R], eta: &[R], h: &mut [R]) {
+pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, columns: &[R], eta: &[R], h: &mut [R]) {
     fill_p(s, problem.p, h);
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
@@ -255,7 +255,7 @@ fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
 ///
 /// `warm` holds forces to start from; worlds where they are outside the cones start cold.
 #[inline(always)]
-pub(super) fn solve<R: Real>(
+pub(crate) fn solve<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,

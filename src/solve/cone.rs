@@ -18,18 +18,18 @@ pub const CONTACT: usize = 12;
 
 /// One contact of a problem.
 #[derive(Clone, Copy)]
-pub(super) struct Cone<R> {
-    pub(super) n: Vec3<R>,
-    pub(super) point_a: Vec3<R>,
-    pub(super) point_b: Vec3<R>,
-    pub(super) phi: R,
-    pub(super) mu: R,
-    pub(super) weight: R,
+pub(crate) struct Cone<R> {
+    pub(crate) n: Vec3<R>,
+    pub(crate) point_a: Vec3<R>,
+    pub(crate) point_b: Vec3<R>,
+    pub(crate) phi: R,
+    pub(crate) mu: R,
+    pub(crate) weight: R,
 }
 
 impl<R: Real> Cone<R> {
     #[inline(always)]
-    pub(super) fn read(contacts: &[R], i: usize) -> Self {
+    pub(crate) fn read(contacts: &[R], i: usize) -> Self {
         let c = &contacts[CONTACT * i..CONTACT * (i + 1)];
         Self {
             n: [c[0], c[1], c[2]],
@@ -43,48 +43,48 @@ impl<R: Real> Cone<R> {
 
     /// M x.
     #[inline(always)]
-    pub(super) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
         let along = dot(self.n, x);
         axpy(along * (R::one() - self.mu), self.n, scale(self.mu, x))
     }
 
     /// κ of this contact's barrier term: κ over its weight; 0 for a contact of no weight, which has no force.
     #[inline(always)]
-    pub(super) fn kappa(&self, kappa: R) -> R {
+    pub(crate) fn kappa(&self, kappa: R) -> R {
         let there = self.weight.gt(R::zero());
         R::select(there, kappa / R::select(there, self.weight, R::one()), R::zero())
     }
 
     /// Normal part and tangential vector.
     #[inline(always)]
-    pub(super) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
+    pub(crate) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
         let along = dot(self.n, x);
         (along, axpy(-along, self.n, x))
     }
 
     /// R x.
     #[inline(always)]
-    pub(super) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
         sub(scale(dot(self.n, x).scale(2.0), self.n), x)
     }
 
     /// ρ(x) = (x_n − ‖x_t‖)(x_n + ‖x_t‖).
     #[inline(always)]
-    pub(super) fn rho(&self, x: Vec3<R>) -> R {
+    pub(crate) fn rho(&self, x: Vec3<R>) -> R {
         let (along, across) = self.split(x);
         along.mul_add(along, -dot(across, across))
     }
 
     /// W x at η, for this contact's own κ and ρ(η).
     #[inline(always)]
-    pub(super) fn weigh(&self, kappa: R, eta: Vec3<R>, rho: R, x: Vec3<R>) -> Vec3<R> {
+    pub(crate) fn weigh(&self, kappa: R, eta: Vec3<R>, rho: R, x: Vec3<R>) -> Vec3<R> {
         let along = scale(dot(eta, x), eta);
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
 
     /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ.
     #[inline(always)]
-    pub(super) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>) -> Pull<R> {
+    pub(crate) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>) -> Pull<R> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let rho = self.rho(eta);
@@ -116,10 +116,10 @@ impl<R: Real> Cone<R> {
 }
 
 /// See [`Cone::pull`].
-pub(super) struct Pull<R> {
-    pub(super) d: Vec3<R>,
-    pub(super) n: Vec3<R>,
-    pub(super) phi: R,
-    pub(super) mu: R,
-    pub(super) kappa: R,
+pub(crate) struct Pull<R> {
+    pub(crate) d: Vec3<R>,
+    pub(crate) n: Vec3<R>,
+    pub(crate) phi: R,
+    pub(crate) mu: R,
+    pub(crate) kappa: R,
 }

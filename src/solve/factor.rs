@@ -9,7 +9,7 @@ impl Pattern {
     ///
     /// A matrix that is not positive definite leaves a nonpositive, infinite or NaN 1/D.
     #[inline(always)]
-    pub(super) fn factor<R: Real>(&self, a: &mut [R]) {
+    pub(crate) fn factor<R: Real>(&self, a: &mut [R]) {
         for (k, rows) in self.0.iter().enumerate() {
             let inverse = R::one() / a[triangle(k, k)];
             a[triangle(k, k)] = inverse;
@@ -26,7 +26,7 @@ impl Pattern {
 
     /// x ← A⁻¹ x, given the factor of A.
     #[inline(always)]
-    pub(super) fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
+    pub(crate) fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
         for (k, rows) in self.0.iter().enumerate() {
             let above = -x[k];
             for &i in rows {

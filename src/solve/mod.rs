@@ -1,5 +1,6 @@
 //! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 
+mod adjoint;
 mod barrier;
 mod cone;
 mod factor;

@@ -1,25 +1,16 @@
-//! The barrier solve and its adjoint (implicit function theorem) as one differentiable tensor operation.
-//!
-//! With f = M η(ζ) the force on B as a function of δ and the operands θ, optimality is P δ + g = Σ Jᵀ f. For gradients
-//! δ̄ and f̄, solve H y = δ̄ − Σ Jᵀ M W M f̄ with the factor of H and set e = J y + f̄ for each contact. Then
-//!
-//! ```text
-//! ḡ = −y      P̄ = −y δᵀ (symmetric part)      J̄ = f yᵀ + d̄ δᵀ
-//! d̄, n̄, φ̄, μ̄, κ̄ : the gradients of f(d, n, φ, μ, κ) for f̄ = e, d = J δ
-//! ```
-//!
-//! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
+//! The barrier solve and its adjoint as one differentiable tensor operation.
 
 use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::lane::{Lane, Real};
+use crate::math::lane::{Lane, Single};
 use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
-use crate::math::vector::{add, axpy, cross, scale, sub};
+use crate::math::vector::scale;
 
-use super::barrier::{self, Problem, Work, add_force, at3, put3};
+use super::adjoint::{self, Gradients};
+use super::barrier::{self, Problem, Work, add_force, at3};
 use super::cone::{CONTACT, Cone};
 use super::structure::Structure;
 
@@ -85,7 +76,7 @@ struct Forward<'a> {
 impl RowKernel for Forward<'_> {
     fn scratch(&self) -> usize {
         let s = self.structure;
-        s.n_operands() + Work::<crate::math::lane::Single<false>>::size(s) + 3 * s.nc() + s.nl()
+        s.n_operands() + Work::<Single<false>>::size(s) + 3 * s.nc() + s.nl()
     }
 
     #[inline(always)]
@@ -130,7 +121,7 @@ struct Backward<'a> {
 impl RowKernel for Backward<'_> {
     fn scratch(&self) -> usize {
         let s = self.structure;
-        2 * s.n_operands() - 1 + Work::<crate::math::lane::Single<false>>::size(s) + s.nv
+        2 * s.n_operands() - 1 + Work::<Single<false>>::size(s) + s.n_results()
     }
 
     #[inline(always)]
@@ -138,122 +129,32 @@ impl RowKernel for Backward<'_> {
         let s = self.structure;
         let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
         let problem = self.operands.load(s, first, operands);
-        let (work, rest) = Work::new(s, rest);
-        let (y, grads) = rest.split_at_mut(s.nv);
-        let (grad_screws, rest) = grads.split_at_mut(6 * s.ns);
-        let (grad_contacts, grad_problem) = rest.split_at_mut(CONTACT * s.nc());
-        let forces = s.nv;
-        let limit_forces = forces + 3 * s.nc();
-        let status: R = self.result.load(first, s.n_results() + work.eta.len());
-        let keep = status.lt(R::splat(barrier::Status::Infeasible.code()));
+        let (mut work, rest) = Work::new(s, rest);
+        let (y, rest) = rest.split_at_mut(s.nv);
+        let (grad_force, rest) = rest.split_at_mut(3 * s.nc());
+        let (grad_limit, grads) = rest.split_at_mut(s.nl());
         for (dof, &place) in s.place.iter().enumerate() {
             work.delta[place] = self.result.load(first, dof);
             y[place] = self.grad.load(first, dof);
         }
         self.result.load_all(first, s.n_results(), work.eta);
-        barrier::columns(s, &problem, work.columns);
-        barrier::fill_h(s, &problem, problem.kappa, work.columns, work.eta, work.h);
-        s.factor_h.factor(work.h);
-        for i in 0..s.nc() {
-            let cone = Cone::read(problem.contacts, i);
-            let eta = at3(work.eta, i);
-            let given = [0, 1, 2].map(
-                #[inline(always)]
-                |k| self.grad.load(first, forces + 3 * i + k),
-            );
-            let weighed = cone.weigh(cone.kappa(problem.kappa), eta, cone.rho(eta), cone.scaled(given));
-            add_force(s, work.columns, i, scale(-R::one(), weighed), y);
-        }
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-            let eta = work.eta[3 * s.nc() + l];
-            let given: R = self.grad.load(first, limit_forces + l);
-            y[dof] -= (problem.kappa * eta * eta * given).scale(0.5 * sign);
-        }
-        s.factor_h.solve(work.h, y);
-        for value in y.iter_mut() {
-            *value = R::select(keep, *value, R::zero());
-        }
+        let status: R = self.result.load(first, s.n_results() + work.eta.len());
+        self.grad.load_all(first, s.nv, grad_force);
+        self.grad.load_all(first, s.nv + 3 * s.nc(), grad_limit);
 
-        grad_screws.fill(R::zero());
-        let mut grad_kappa = R::zero();
-        for i in 0..s.nc() {
-            let cone = Cone::read(problem.contacts, i);
-            let (own, eta) = (cone.kappa(problem.kappa), at3(work.eta, i));
-            // d = J δ and e = J y + f̄ with the plain columns.
-            let given = [0, 1, 2].map(
-                #[inline(always)]
-                |k| R::select(keep, self.grad.load(first, forces + 3 * i + k), R::zero()),
-            );
-            let mut d = [R::zero(); 3];
-            let mut e = given;
-            for &(screw, slot, b) in &s.contacts[i].columns {
-                let dof = s.contacts[i].dofs[slot];
-                let velocity = self.velocity(&problem, &cone, screw, b);
-                d = axpy(work.delta[dof], velocity, d);
-                e = axpy(y[dof], velocity, e);
-            }
-            let pull = cone.pull(own, eta, d, e);
-            let force = cone.scaled(eta);
-            let mut grad_points = [[R::zero(); 3]; 2];
-            for &(screw, slot, b) in &s.contacts[i].columns {
-                let dof = s.contacts[i].dofs[slot];
-                let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
-                let column = if b { column } else { scale(-R::one(), column) };
-                let point = if b { cone.point_b } else { cone.point_a };
-                let omega = at3(problem.screws, 2 * screw);
-                put3(grad_screws, 2 * screw, add(at3(grad_screws, 2 * screw), cross(point, column)));
-                put3(grad_screws, 2 * screw + 1, add(at3(grad_screws, 2 * screw + 1), column));
-                let side = &mut grad_points[usize::from(b)];
-                *side = add(*side, cross(column, omega));
-            }
-            let there = cone.weight.gt(R::zero());
-            let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
-            grad_kappa += pull.kappa * inverse;
-            let to = &mut grad_contacts[CONTACT * i..CONTACT * (i + 1)];
-            put3(to, 0, pull.n);
-            put3(to, 1, grad_points[0]);
-            put3(to, 2, grad_points[1]);
-            to[9] = pull.phi;
-            to[10] = pull.mu;
-            to[11] = -(pull.kappa * own * inverse);
-        }
-
-        let (grad_p, rest) = grad_problem.split_at_mut(s.np());
-        for (entry, grad) in s.entries.iter().zip(grad_p) {
-            let product = y[entry.row] * work.delta[entry.column];
-            *grad =
-                if entry.row == entry.column { -product } else { -product - y[entry.column] * work.delta[entry.row] };
-        }
+        let (screws, rest) = grads.split_at_mut(6 * s.ns);
+        let (contacts, rest) = rest.split_at_mut(CONTACT * s.nc());
+        let (p, rest) = rest.split_at_mut(s.np());
+        let (g, rest) = rest.split_at_mut(s.nv);
+        let (kappa, gaps) = rest.split_at_mut(1);
+        let keep = status.lt(R::splat(barrier::Status::Infeasible.code()));
+        adjoint::prepare(s, &problem, &mut work);
+        let mut to = Gradients { screws, contacts, p, gaps, kappa: &mut kappa[0] };
+        adjoint::pull(s, &problem, &work, keep, grad_force, grad_limit, y, &mut to);
         for (dof, &place) in s.place.iter().enumerate() {
-            rest[dof] = -y[place];
+            g[dof] = -y[place];
         }
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-            let eta = work.eta[3 * s.nc() + l];
-            let given = R::select(keep, self.grad.load(first, limit_forces + l), R::zero());
-            let e = y[dof].scale(sign) + given;
-            rest[s.nv + 1 + l] = -(problem.kappa * eta * eta * e).scale(0.5);
-            grad_kappa -= e * eta / problem.kappa;
-        }
-        rest[s.nv] = R::select(keep, grad_kappa, R::zero());
-        // Worlds without a solution have no gradient; their other numbers may be NaN.
-        let grads = [grad_screws, grad_contacts, grad_problem];
-        let mut at = 0;
-        for block in grads {
-            for value in block.iter() {
-                out.store(first, at, R::select(keep, *value, R::zero()));
-                at += 1;
-            }
-        }
-    }
-}
-
-impl Backward<'_> {
-    /// A screw's velocity at its side's witness point, negative for A.
-    #[inline(always)]
-    fn velocity<R: Real>(&self, problem: &Problem<R>, cone: &Cone<R>, screw: usize, b: bool) -> [R; 3] {
-        let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
-        let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
-        if b { velocity } else { sub([R::zero(); 3], velocity) }
+        out.store_all(first, 0, grads);
     }
 }
 
@@ -345,7 +246,7 @@ struct Smoothing<'a> {
 
 impl RowKernel for Smoothing<'_> {
     fn scratch(&self) -> usize {
-        self.structure.n_operands() + Work::<crate::math::lane::Single<false>>::size(self.structure)
+        self.structure.n_operands() + Work::<Single<false>>::size(self.structure)
     }
 
     #[inline(always)]

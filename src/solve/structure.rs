@@ -12,36 +12,36 @@ pub struct Structure {
     /// Screws.
     pub ns: usize,
     /// Place of each degree of freedom in the order of elimination.
-    pub(super) place: Vec<usize>,
+    pub(crate) place: Vec<usize>,
     /// P's entries as triangle indices.
-    pub(super) entries: Vec<Entry>,
-    pub(super) contacts: Vec<ContactColumns>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) contacts: Vec<ContactColumns>,
     /// Place and sign of the degree of freedom that each limit bounds.
-    pub(super) limits: Vec<(usize, f64)>,
+    pub(crate) limits: Vec<(usize, f64)>,
     /// Factor of P alone, and of H.
-    pub(super) factor_p: Pattern,
-    pub(super) factor_h: Pattern,
+    pub(crate) factor_p: Pattern,
+    pub(crate) factor_h: Pattern,
     /// Sum of the contacts' slots.
-    pub(super) n_slots: usize,
+    pub(crate) n_slots: usize,
 }
 
 /// An entry P_ij = P_ji.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) row: usize,
-    pub(super) column: usize,
-    pub(super) index: usize,
+pub(crate) struct Entry {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) index: usize,
 }
 
 /// How a contact sees the degrees of freedom.
 #[derive(Clone, Debug)]
-pub(super) struct ContactColumns {
+pub(crate) struct ContactColumns {
     /// First slot in the list of all contacts' slots.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// Places of the degrees of freedom that move the contact, ascending: one slot each.
-    pub(super) dofs: Vec<usize>,
+    pub(crate) dofs: Vec<usize>,
     /// (screw, slot, on B?): a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
-    pub(super) columns: Vec<(usize, usize, bool)>,
+    pub(crate) columns: Vec<(usize, usize, bool)>,
 }
 
 /// What moves the two sides of a contact: (screw, degree of freedom) from the root down.
@@ -55,11 +55,11 @@ pub struct ContactPaths {
 
 /// Nonzeros of a triangular factor: the rows below the diagonal in each column, ascending.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(pub(super) Vec<Vec<usize>>);
+pub(crate) struct Pattern(pub(crate) Vec<Vec<usize>>);
 
 /// Index of entry (row, column), column ≤ row, in a triangle stored row by row.
 #[inline(always)]
-pub(super) fn triangle(row: usize, column: usize) -> usize {
+pub(crate) fn triangle(row: usize, column: usize) -> usize {
     row * (row + 1) / 2 + column
 }
 
@@ -123,7 +123,7 @@ impl Structure {
     }
 
     /// Numbers in a triangle of `nv` rows.
-    pub(super) fn n_triangle(&self) -> usize {
+    pub(crate) fn n_triangle(&self) -> usize {
         self.nv * (self.nv + 1) / 2
     }
 }

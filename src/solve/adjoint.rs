@@ -1,0 +1,140 @@
+//! The solve's adjoint by the implicit function theorem, in lanes.
+//!
+//! With f = M η(ζ) the force on B as a function of δ and the operands θ, optimality is P δ + g = Σ Jᵀ f. For gradients
+//! δ̄ and f̄, solve H y = δ̄ − Σ Jᵀ M W M f̄ with the factor of H and set e = J y + f̄ for each contact. Then
+//!
+//! ```text
+//! ḡ = −y      P̄ = −y δᵀ (symmetric part)      J̄ = f yᵀ + d̄ δᵀ
+//! d̄, n̄, φ̄, μ̄, κ̄ : the gradients of f(d, n, φ, μ, κ) for f̄ = e, d = J δ
+//! ```
+//!
+//! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
+
+use crate::math::lane::Real;
+use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
+
+use super::barrier::{self, Problem, Work, add_force, at3, put3};
+use super::cone::{CONTACT, Cone};
+use super::structure::Structure;
+
+/// Gradients of a lane's operands.
+pub(crate) struct Gradients<'a, R> {
+    /// Of the screws, six numbers each.
+    pub(crate) screws: &'a mut [R],
+    /// Of the contacts, twelve numbers each.
+    pub(crate) contacts: &'a mut [R],
+    /// Of P's entries.
+    pub(crate) p: &'a mut [R],
+    /// Of the gaps.
+    pub(crate) gaps: &'a mut [R],
+    /// Of κ.
+    pub(crate) kappa: &'a mut R,
+}
+
+/// Factors H at a solution: `work` holds δ and η, zero in worlds without one.
+#[inline(always)]
+pub(crate) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<R>) {
+    barrier::columns(s, problem, work.columns);
+    barrier::fill_h(s, problem, problem.kappa, work.columns, work.eta, work.h);
+    s.factor_h.factor(work.h);
+}
+
+/// Sets the gradients of the operands, given those of the forces on B (three numbers per contact), of the limits' forces,
+/// and in `y` that of δ, in the order of elimination; leaves y there, and −y is the gradient of g.
+///
+/// Worlds that `keep` leaves out get zeros.
+#[expect(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
+#[inline(always)]
+pub(crate) fn pull<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &Work<R>,
+    keep: R::Mask,
+    grad_force: &[R],
+    grad_limit: &[R],
+    y: &mut [R],
+    to: &mut Gradients<R>,
+) {
+    let kappa = problem.kappa;
+    for i in 0..s.nc() {
+        let cone = Cone::read(problem.contacts, i);
+        let eta = at3(work.eta, i);
+        let weighed = cone.weigh(cone.kappa(kappa), eta, cone.rho(eta), cone.scaled(at3(grad_force, i)));
+        add_force(s, work.columns, i, scale(-R::one(), weighed), y);
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let eta = work.eta[3 * s.nc() + l];
+        y[dof] -= (kappa * eta * eta * grad_limit[l]).scale(0.5 * sign);
+    }
+    s.factor_h.solve(work.h, y);
+    for value in y.iter_mut() {
+        *value = R::select(keep, *value, R::zero());
+    }
+
+    to.screws.fill(R::zero());
+    let mut grad_kappa = R::zero();
+    for (i, contact) in s.contacts.iter().enumerate() {
+        let cone = Cone::read(problem.contacts, i);
+        let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
+        // d = J δ and e = J y + f̄ with the plain columns.
+        let mut d = zero();
+        let mut e = at3(grad_force, i);
+        for &(screw, slot, b) in &contact.columns {
+            let dof = contact.dofs[slot];
+            let velocity = velocity(problem, &cone, screw, b);
+            d = axpy(work.delta[dof], velocity, d);
+            e = axpy(y[dof], velocity, e);
+        }
+        let pull = cone.pull(own, eta, d, e);
+        let force = cone.scaled(eta);
+        let mut points = [zero(); 2];
+        for &(screw, slot, b) in &contact.columns {
+            let dof = contact.dofs[slot];
+            let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
+            let column = if b { column } else { scale(-R::one(), column) };
+            let point = if b { cone.point_b } else { cone.point_a };
+            let omega = at3(problem.screws, 2 * screw);
+            put3(to.screws, 2 * screw, add(at3(to.screws, 2 * screw), cross(point, column)));
+            put3(to.screws, 2 * screw + 1, add(at3(to.screws, 2 * screw + 1), column));
+            let side = &mut points[usize::from(b)];
+            *side = add(*side, cross(column, omega));
+        }
+        let there = cone.weight.gt(R::zero());
+        let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
+        grad_kappa += pull.kappa * inverse;
+        let out = &mut to.contacts[CONTACT * i..CONTACT * (i + 1)];
+        put3(out, 0, pull.n);
+        put3(out, 1, points[0]);
+        put3(out, 2, points[1]);
+        out[9] = pull.phi;
+        out[10] = pull.mu;
+        out[11] = -(pull.kappa * own * inverse);
+    }
+    for (entry, grad) in s.entries.iter().zip(to.p.iter_mut()) {
+        let product = y[entry.row] * work.delta[entry.column];
+        let both = entry.row != entry.column;
+        *grad = if both { -product - y[entry.column] * work.delta[entry.row] } else { -product };
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let eta = work.eta[3 * s.nc() + l];
+        let e = y[dof].scale(sign) + grad_limit[l];
+        to.gaps[l] = -(kappa * eta * eta * e).scale(0.5);
+        grad_kappa -= e * eta / kappa;
+    }
+    *to.kappa = grad_kappa;
+    // Worlds without a solution have no gradient; their other numbers may be NaN.
+    for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps] {
+        for value in block.iter_mut() {
+            *value = R::select(keep, *value, R::zero());
+        }
+    }
+    *to.kappa = R::select(keep, *to.kappa, R::zero());
+}
+
+/// A screw's velocity at its side's witness point, negative for A.
+#[inline(always)]
+fn velocity<R: Real>(problem: &Problem<R>, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
+    let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
+    let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
+    if b { velocity } else { sub(zero(), velocity) }
+}
