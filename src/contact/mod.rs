@@ -2,6 +2,7 @@
 
 mod detect;
 mod frame;
+pub(crate) mod lanes;
 pub mod pair;
 mod table;
 

@@ -16,7 +16,7 @@ use super::tree::{Coordinate, Tree};
 
 /// Where numbers simply add, and where quaternions are.
 #[derive(Debug)]
-pub(super) struct Charts {
+pub(crate) struct Charts {
     /// (place in q, place in δ).
     plain: Vec<(usize, usize)>,
     /// (first place in q, first place in δ) of quaternions.
@@ -26,7 +26,7 @@ pub(super) struct Charts {
 }
 
 impl Charts {
-    pub(super) fn new(tree: &Tree) -> Self {
+    pub(crate) fn new(tree: &Tree) -> Self {
         let (mut plain, mut turning) = (Vec::new(), Vec::new());
         for &Coordinate { kind, q, v, .. } in &tree.coordinates {
             let free = kind == JointKind::Floating;
@@ -39,7 +39,7 @@ impl Charts {
 
 /// q ⊕ δ.
 #[derive(Clone, Copy)]
-pub(super) struct Integrate;
+pub(crate) struct Integrate;
 
 impl Map for Integrate {
     const NAME: &'static str = "integrate";
@@ -79,7 +79,7 @@ impl Map for Integrate {
 
 /// δ between two points.
 #[derive(Clone, Copy)]
-pub(super) struct Difference;
+pub(crate) struct Difference;
 
 impl Map for Difference {
     const NAME: &'static str = "difference";

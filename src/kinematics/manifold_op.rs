@@ -11,7 +11,7 @@ use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worl
 use super::charts::Charts;
 
 /// A map of two points or a point and a tangent vector.
-pub(super) trait Map: Copy + Send + Sync + 'static {
+pub(crate) trait Map: Copy + Send + Sync + 'static {
     /// For error messages.
     const NAME: &'static str;
     /// Columns of the operands and of the result.

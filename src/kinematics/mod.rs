@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
+pub(crate) use charts::{Charts, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
+pub(crate) use manifold_op::Map as ManifoldMap;
 pub use tree::{Body, Coordinate, Owner, Tree};
 
 /// Poses of chosen frames and the screws of all degrees of freedom, as differentiable tensors.
@@ -52,6 +54,11 @@ impl Kinematics {
     /// body by body, then of each frame in its body's frame; m. A changed or tracked copy goes to [`Kinematics::frames`].
     pub fn offsets(&self) -> &Tensor {
         &self.offsets
+    }
+
+    /// The tables that the kernels walk over.
+    pub(crate) fn tables(&self) -> &Arc<FrameTables> {
+        &self.tables
     }
 
     /// Poses and screws at q (B, nq) with the given offsets (1 or B, 3 (bodies + frames)).

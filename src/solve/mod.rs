@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
+pub(crate) use adjoint::{Gradients, prepare, pull};
 pub use barrier::Status;
+pub(crate) use barrier::{Problem, Work, solve};
 pub use cone::CONTACT;
 pub use structure::{ContactPaths, Structure};
 
@@ -93,10 +95,17 @@ impl Solution {
     /// # Errors
     /// If the numbers cannot be fetched from the device.
     pub fn report(&self) -> Result<Vec<Report>> {
-        let rows = self.info.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
+        Report::read(&self.info)
+    }
+}
+
+impl Report {
+    /// The reports in rows (n, 3) of status code, iterations and residual.
+    pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
+        let rows = info.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let report =
-            |row: Vec<f64>| Report { status: Status::from_code(row[0]), iterations: row[1] as usize, residual: row[2] };
+            |row: Vec<f64>| Self { status: Status::from_code(row[0]), iterations: row[1] as usize, residual: row[2] };
         Ok(rows.into_iter().map(report).collect())
     }
 }

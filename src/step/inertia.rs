@@ -25,6 +25,10 @@ pub(super) struct InertiaTables {
     pub(super) entries: Vec<(usize, usize)>,
     /// The degrees of freedom without command.
     pub(super) free: Vec<usize>,
+    /// (inertial body, screw, place in `free`): the screw moves the body.
+    pub(super) incidences: Vec<(usize, usize, usize)>,
+    /// (incidence, incidence, entry): products that add up to M's entries.
+    pub(super) terms: Vec<(usize, usize, usize)>,
     kind: Kind,
 }
 
@@ -92,6 +96,7 @@ impl InertiaTables {
         } else if translations {
             // Of a body that does not turn the axes do not couple.
             entries.truncate(free.len());
+            terms.retain(|term| term.0 == term.1);
             let axis = of((0..free.len()).map(|k| k % 3).collect())?;
             Kind::Translations { body: of(incidences.iter().map(|i| i.0).collect())?, axis }
         } else {
@@ -110,7 +115,7 @@ impl InertiaTables {
             })
         };
         let entries = entries.into_iter().map(|(i, j)| (free[i], free[j])).collect();
-        Ok(Self { entries, free, kind })
+        Ok(Self { entries, free, incidences, terms, kind })
     }
 
     /// M's entries (1 or B, n_entries) and gravity's τ (1 or B, n_free) where they do not depend on q.

@@ -11,6 +11,7 @@ use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{self, ContactPaths, ContactProblem, Report, Solution, Status, Structure};
 
+use super::fused;
 use super::inertia::InertiaTables;
 
 /// The step of a model with given parameters. Cheap to clone.
@@ -32,10 +33,28 @@ pub struct Quasidynamic {
     /// From [free, commanded] to the order of v; none if that is the order.
     order: Option<Tensor>,
     limits: Option<LimitTables>,
+    /// The fused form, where there is one and it is wanted.
+    fused: Option<Fused>,
+}
+
+#[derive(Clone, Debug)]
+struct Fused {
+    plan: Arc<fused::Plan>,
+    /// All parameters in one row.
+    par: Tensor,
+}
+
+/// Which form of the step computes. Both mean the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One kernel on SIMD lanes of worlds; the default wherever it applies (tensors on the CPU).
+    Fused,
+    /// The tensor program that defines the step.
+    TensorProgram,
 }
 
 /// Degree of freedom of each limit and the sign of its gap's slope.
-type LimitDofs = Vec<(usize, f64)>;
+pub(super) type LimitDofs = Vec<(usize, f64)>;
 
 #[derive(Clone, Debug)]
 struct LimitTables {
@@ -110,6 +129,10 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
+        let plan = fused::Plan::new(model, &structure, &inertia, &limit_dofs)?.filter(|_| model.device.is_cpu());
+        let fused = plan
+            .map(|plan| Ok::<_, candle_core::Error>(Fused { plan: Arc::new(plan), par: fused::packed(parameters)? }));
+        let fused = fused.transpose()?;
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -119,7 +142,19 @@ impl Quasidynamic {
             commanded: index(commanded, &model.device)?,
             order: (!sorted).then(|| index(inverse.into_iter(), &model.device)).transpose()?,
             limits,
+            fused,
         })
+    }
+
+    /// The form that computes.
+    pub fn form(&self) -> Form {
+        if self.fused.is_some() { Form::Fused } else { Form::TensorProgram }
+    }
+
+    /// The same step, computed by the tensor program.
+    #[must_use]
+    pub fn as_tensor_program(&self) -> Self {
+        Self { fused: None, ..self.clone() }
     }
 
     /// The model.
@@ -139,7 +174,10 @@ impl Quasidynamic {
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&self.model.parameters, worlds.into_iter().max().unwrap_or(1))?;
-        Ok(Self { parameters: parameters.clone(), ..self.clone() })
+        let fused = self.fused.as_ref().map(|fused| {
+            Ok::<_, candle_core::Error>(Fused { plan: fused.plan.clone(), par: fused::packed(parameters)? })
+        });
+        Ok(Self { parameters: parameters.clone(), fused: fused.transpose()?, ..self.clone() })
     }
 
     /// Next configuration q₊ (B, nq) of q (B, nq) under the command u (B, nu). Differentiable in q, u and parameters.
@@ -164,6 +202,9 @@ impl Quasidynamic {
     /// As [`Quasidynamic::forward`].
     pub fn step_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
         self.check(q, u)?;
+        if let Some(Fused { plan, par }) = &self.fused {
+            return fused::step(plan, q, u, par, warm);
+        }
         let Assembled { contacts, problem } = self.assemble(q, u)?;
         let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
         let reports = solution.report()?;

@@ -1,0 +1,261 @@
+//! The step's adjoint in lanes: the stages of [`super::stages`], backwards.
+
+use crate::contact::lanes;
+use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
+use crate::math::lane::{Lane, Mask, Real};
+use crate::math::op::{Output, Rows, Stage};
+use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
+use crate::solve::{self, CONTACT, Gradients, Status};
+
+use super::plan::{Adjoint, GEOMETRY, INFO, MOTION, Memory, Plan, SHAPE_PULL};
+use super::stages::{Parts, add3, at3, parts};
+
+/// Fills in δ and η of a step's result row and the gradient of its results; factors H.
+pub(super) struct Recover<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) result: &'a Rows<'a>,
+    pub(super) grad: Option<&'a Rows<'a>>,
+}
+
+impl Stage for Recover<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.plan;
+        let (m, rest) = plan.memory(memory);
+        let to = plan.adjoint(rest);
+        if let Some(grad) = self.grad {
+            grad.load_all(first, 0, to.grad);
+        }
+        self.result.load_all(first, plan.nq, m.delta);
+        self.result.load_all(first, plan.n_results(), m.work.eta);
+        let status: R = self.result.load(first, plan.n_row() - INFO);
+        plan.factor(m, to, status);
+    }
+}
+
+impl Plan {
+    /// Puts δ in place and factors H; notes which worlds have a solution.
+    #[inline(always)]
+    pub(super) fn factor<R: Lane>(&self, mut m: Memory<R>, to: Adjoint<R>, status: R) {
+        let s = &*self.structure;
+        let keep = status.lt(R::splat(Status::Infeasible.code()));
+        to.keep[0] = R::select(keep, R::one(), R::zero());
+        for (dof, &place) in s.place.iter().enumerate() {
+            m.work.delta[place] = m.delta[dof];
+        }
+        let parts = parts!(m);
+        let problem = self.problem(&parts);
+        solve::prepare(s, &problem, &mut m.work);
+    }
+}
+
+/// From the gradient of the results to those of the problem's operands.
+pub(super) struct PullSolve<'a>(pub(super) &'a Plan);
+
+impl Stage for PullSolve<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let (m, rest) = plan.memory(memory);
+        let to = plan.adjoint(rest);
+        let keep = to.keep[0].gt(R::zero());
+        let (grad_next, grads) = to.grad.split_at(plan.nq);
+        let (grad_delta, grads) = grads.split_at(s.nv);
+        let (grad_force, grads) = grads.split_at(3 * s.nc());
+        let (grad_limit, grad_geometry) = grads.split_at(s.nl());
+        Integrate::pull(&plan.charts, m.q, m.delta, grad_next, to.through_q, to.through_delta);
+        for (dof, &place) in s.place.iter().enumerate() {
+            to.y[place] = grad_delta[dof] + to.through_delta[dof];
+        }
+        to.kin.fill(R::zero());
+        let screws = &mut to.kin[plan.screw(0)..];
+        let parts = parts!(m);
+        let problem = plan.problem(&parts);
+        let mut gradients =
+            Gradients { screws, contacts: to.contacts, p: to.p, gaps: to.gaps, kappa: &mut to.kappa[0] };
+        solve::pull(s, &problem, &m.work, keep, grad_force, grad_limit, to.y, &mut gradients);
+        for c in 0..s.nc() {
+            let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip(&grad_geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+                *value += grad;
+            }
+            contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
+        }
+    }
+}
+
+/// From the problem's operands to poses, screws, q, u and parameters.
+pub(super) struct PullAssemble<'a>(pub(super) &'a Plan);
+
+impl Stage for PullAssemble<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let at = &plan.at;
+        let (m, rest) = plan.memory(memory);
+        let to = plan.adjoint(rest);
+        to.q.fill(R::zero());
+        to.u.fill(R::zero());
+        to.par.fill(R::zero());
+        to.motion.fill(R::zero());
+        to.par[at.kappa] = to.kappa[0];
+        for (index, pair) in plan.pairs.iter().enumerate() {
+            for c in pair.first..pair.first + pair.contacts {
+                to.par[at.mu + index] += to.contacts[CONTACT * c + 10];
+            }
+        }
+        for (dof, &place) in s.place.iter().enumerate() {
+            to.par[at.tau + dof] = to.y[place];
+        }
+        for (k, &(dof, q)) in plan.commanded.iter().enumerate() {
+            let (y, stiffness) = (to.y[s.place[dof]], m.par[at.stiffness + k]);
+            to.par[at.stiffness + k] = y.mul_add(m.u[k] - m.q[q], to.p[s.np() - plan.nu + k]);
+            to.u[k] = y * stiffness;
+            to.q[q] -= y * stiffness;
+        }
+        for (&grad, &(q, sign, _)) in to.gaps.iter().zip(&plan.limits) {
+            to.q[q] += grad.scale(sign);
+        }
+        plan.pull_inertia(&m, to);
+    }
+}
+
+impl Plan {
+    #[inline(always)]
+    fn pull_inertia<R: Lane>(&self, m: &Memory<R>, to: Adjoint<R>) {
+        let (s, at) = (&*self.structure, &self.at);
+        let (h, epsilon, factor) = (m.par[at.h], m.par[at.epsilon], self.inertia_factor(m.par));
+        // P = factor · M: the gradient of the factor is Σ P̄ M.
+        let mut grad_factor = R::zero();
+        for &(l, r, entry) in &self.terms {
+            let body = self.incidences[l].0;
+            let (mass, inertia) = (m.par[at.mass + body], self.inertia(m.par, body));
+            let (v_l, w_l) = (at3(m.motion, MOTION * l), at3(m.motion, MOTION * l + 3));
+            let (v_r, w_r) = (at3(m.motion, MOTION * r), at3(m.motion, MOTION * r + 3));
+            let (spin_l, spin_r) = (rotate(&inertia, w_l), rotate(&inertia, w_r));
+            grad_factor += to.p[entry] * (mass * dot(v_l, v_r) + dot(w_l, spin_r));
+            let grad = to.p[entry] * factor;
+            to.par[at.mass + body] += grad * dot(v_l, v_r);
+            add3(to.motion, MOTION * l, scale(grad * mass, v_r));
+            add3(to.motion, MOTION * r, scale(grad * mass, v_l));
+            add3(to.motion, MOTION * l + 3, scale(grad, spin_r));
+            add3(to.motion, MOTION * r + 3, scale(grad, spin_l));
+            let six = &mut to.par[at.inertia + 6 * body..];
+            for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+                let product = w_l[i] * w_r[j];
+                six[k] += grad * if i == j { product } else { product + w_l[j] * w_r[i] };
+            }
+        }
+        to.par[at.epsilon] = grad_factor / (h * h);
+        to.par[at.h] = -(grad_factor * epsilon / (h * h * h)).scale(2.0);
+
+        let gravity = at3(m.par, at.gravity);
+        for (i, &(body, screw, free)) in self.incidences.iter().enumerate() {
+            let (y, mass) = (to.y[s.place[self.free[free]]], m.par[at.mass + body]);
+            let velocity = at3(m.motion, MOTION * i);
+            to.par[at.mass + body] += y * dot(gravity, velocity);
+            add3(to.par, at.gravity, scale(y * mass, velocity));
+            let grad_v = axpy(y * mass, gravity, at3(to.motion, MOTION * i));
+            let grad_w = at3(to.motion, MOTION * i + 3);
+            // v = m + ω × p, w = axesᵀ ω
+            let place = Self::pose(self.n_shapes + body);
+            let pose = Pose::read(&m.kin[place..]);
+            let screw = self.screw(screw);
+            let omega = at3(m.kin, screw);
+            add3(to.kin, screw + 3, grad_v);
+            add3(to.kin, screw, add(cross(pose.p, grad_v), rotate_back(&pose.axes, grad_w)));
+            add3(to.kin, place, cross(grad_v, omega));
+            for k in 0..3 {
+                add3(to.kin, place + 3 + 3 * k, scale(grad_w[k], omega));
+            }
+        }
+    }
+}
+
+/// From the contacts' geometry to the shapes' poses and sizes.
+pub(super) struct PullGeometry<'a>(pub(super) &'a Plan);
+
+impl Stage for PullGeometry<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (m, rest) = plan.memory(memory);
+        let to = plan.adjoint(rest);
+        to.shapes.fill(R::zero());
+        for pair in &plan.pairs {
+            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
+            let size = |shape: usize| plan.at.sizes + 4 * shape;
+            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
+            // Geometry gradients side by side.
+            let first = GEOMETRY * pair.first;
+            for c in 0..pair.contacts {
+                for k in 0..GEOMETRY {
+                    m.geometry[first + GEOMETRY * c + k] = to.contacts[CONTACT * (pair.first + c) + k];
+                }
+            }
+            let grad = &m.geometry[first..first + GEOMETRY * pair.contacts];
+            let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
+            let mut sizes = [[R::zero(); 4]; 2];
+            let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
+            lanes::pull(pair.pair, pair.swapped, &a, size_a, &b, size_b, grad, wrench_a, wrench_b, grad_a, grad_b);
+            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip(wrenches.iter().zip(&sizes)) {
+                for k in 0..SHAPE_PULL {
+                    to.shapes[SHAPE_PULL * shape + k] += wrench[k];
+                }
+                for k in 0..4 {
+                    to.par[size(shape) + k] += sizes[k];
+                }
+            }
+        }
+        // A wrench on a frame, as a gradient of its pose: force on p, and half the moment crossed with each axis.
+        for shape in 0..plan.n_shapes {
+            let (force, moment) = (at3(to.shapes, SHAPE_PULL * shape), at3(to.shapes, SHAPE_PULL * shape + 3));
+            let place = POSE * shape;
+            add3(to.kin, place, force);
+            for k in 0..3 {
+                let axis = at3(m.kin, place + 3 + 3 * k);
+                add3(to.kin, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
+            }
+        }
+    }
+}
+
+/// From poses and screws to q and offsets.
+pub(super) struct PullKinematics<'a>(pub(super) &'a Plan);
+
+impl Stage for PullKinematics<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (m, rest) = plan.memory(memory);
+        let to = plan.adjoint(rest);
+        let offsets = plan.at.offsets..plan.at.offsets + plan.frames.n_offsets();
+        plan.frames.backward(m.q, m.bodies, m.kin, to.kin, to.wrenches, to.q, &mut to.par[offsets]);
+        let usable = m.usable[0].gt(R::zero());
+        for (grad, &through) in to.q.iter_mut().zip(to.through_q.iter()) {
+            let sum = *grad + through;
+            *grad = R::select(usable.and(sum.is_finite()), sum, R::zero());
+        }
+        for grad in to.u.iter_mut().chain(to.par.iter_mut()) {
+            *grad = R::select(grad.is_finite(), *grad, R::zero());
+        }
+    }
+}
+
+/// Writes the gradients of q, u and the parameters.
+pub(super) struct StoreGradients<'a>(pub(super) &'a Plan);
+
+impl Stage for StoreGradients<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let (_, rest) = self.0.memory(memory);
+        let to = self.0.adjoint(rest);
+        let mut at = 0;
+        for block in [to.q, to.u, to.par] {
+            out.store_all(first, at, block);
+            at += block.len();
+        }
+    }
+}

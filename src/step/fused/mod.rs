@@ -1,0 +1,52 @@
+//! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, and its adjoint.
+//!
+//! The meaning is the tensor program's (the tests hold the two to 1e-10); the speed is that nothing leaves the lanes'
+//! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
+
+mod adjoint;
+mod plan;
+mod stages;
+mod step_op;
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::Contacts;
+use crate::solve::Report;
+
+use super::quasidynamic::Step;
+
+pub(super) use plan::{Plan, packed};
+
+/// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
+pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+    let op = step_op::StepOp { plan: plan.clone(), warm: warm.map(Tensor::detach) };
+    let rows = q.apply_op3(u, par, op)?;
+    let (b, nc, nl) = (rows.dim(0)?, plan.structure.nc(), plan.structure.nl());
+    let mut at = 0;
+    let mut next = |n: usize| {
+        at += n;
+        rows.narrow(1, at - n, n)
+    };
+    let q_next = next(plan.nq)?;
+    let delta = next(plan.structure.nv)?;
+    let force = next(3 * nc)?.reshape((b, nc, 3))?;
+    let limit_force = next(nl)?;
+    let geometry = next(plan::GEOMETRY * nc)?.reshape((b, nc, plan::GEOMETRY))?;
+    let detached = rows.detach();
+    Ok(Step {
+        q_next,
+        delta,
+        force,
+        contacts: Contacts {
+            normal: geometry.narrow(2, 0, 3)?,
+            point_a: geometry.narrow(2, 3, 3)?,
+            point_b: geometry.narrow(2, 6, 3)?,
+            phi: geometry.narrow(2, 9, 1)?.squeeze(2)?,
+        },
+        limit_force,
+        reports: Report::read(&detached.narrow(1, plan.n_row() - plan::INFO, plan::INFO)?)?,
+        warm: detached.narrow(1, plan.n_results(), plan.n_eta())?,
+    })
+}

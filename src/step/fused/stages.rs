@@ -1,0 +1,269 @@
+//! The step in lanes, stage by stage: kinematics → geometry → the problem → solve → q₊.
+
+use crate::contact::lanes;
+use crate::kinematics::{Integrate, ManifoldMap, Pose};
+use crate::math::lane::{Lane, Mask, Real};
+use crate::math::op::{Output, Rows, Stage};
+use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
+use crate::solve::{self, CONTACT, Problem};
+
+use super::plan::{GEOMETRY, MOTION, Plan};
+
+/// Operands of a step: one row per world, or one for all.
+pub(super) struct Operands<'a> {
+    pub(super) q: Rows<'a>,
+    pub(super) u: Rows<'a>,
+    pub(super) par: Rows<'a>,
+    /// Forces to start from.
+    pub(super) warm: Option<Rows<'a>>,
+}
+
+#[inline(always)]
+pub(super) fn at3<R: Real>(from: &[R], k: usize) -> Vec3<R> {
+    [from[k], from[k + 1], from[k + 2]]
+}
+
+#[inline(always)]
+pub(super) fn put3<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
+    to[k..k + 3].copy_from_slice(&v);
+}
+
+#[inline(always)]
+pub(super) fn add3<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
+    put3(to, k, add(at3(to, k), v));
+}
+
+/// Fills in the operands.
+pub(super) struct Load<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
+}
+
+impl Stage for Load<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let (m, _) = self.plan.memory(memory);
+        self.operands.q.load_all(first, 0, m.q);
+        self.operands.u.load_all(first, 0, m.u);
+        self.operands.par.load_all(first, 0, m.par);
+        if let Some(warm) = &self.operands.warm {
+            warm.load_all(first, 0, m.warm);
+        }
+    }
+}
+
+/// Poses and screws. Where q is not finite or has a zero quaternion, the home configuration takes its place.
+pub(super) struct Kinematics<'a>(pub(super) &'a Plan);
+
+impl Stage for Kinematics<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (m, _) = plan.memory(memory);
+        let mut sum = R::zero();
+        for &x in m.q.iter() {
+            sum = x.mul_add(R::zero(), sum);
+        }
+        let mut usable = sum.is_finite();
+        for &at in &plan.quaternions {
+            let mut largest = R::zero();
+            for k in 0..4 {
+                largest = largest.max(m.q[at + k].abs());
+            }
+            usable = usable.and(largest.gt(R::zero()));
+        }
+        m.usable[0] = R::select(usable, R::one(), R::zero());
+        for (x, &home) in m.q.iter_mut().zip(&plan.home) {
+            *x = R::select(usable, *x, R::splat(home));
+        }
+        plan.frames.forward(m.q, &m.par[plan.at.offsets..], m.bodies, m.kin);
+    }
+}
+
+/// Contacts of all pairs.
+pub(super) struct Geometry<'a>(pub(super) &'a Plan);
+
+impl Stage for Geometry<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (m, _) = plan.memory(memory);
+        for pair in &plan.pairs {
+            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
+            let size = |shape: usize| plan.at.sizes + 4 * shape;
+            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
+            let out = &mut m.geometry[GEOMETRY * pair.first..GEOMETRY * (pair.first + pair.contacts)];
+            lanes::witness(pair.pair, pair.swapped, &a, size_a, &b, size_b, out);
+        }
+    }
+}
+
+/// The problem's operands from geometry, inertia, stiffness and command.
+pub(super) struct Assemble<'a>(pub(super) &'a Plan);
+
+impl Stage for Assemble<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let (m, _) = plan.memory(memory);
+        for (index, pair) in plan.pairs.iter().enumerate() {
+            for c in pair.first..pair.first + pair.contacts {
+                let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
+                to[..GEOMETRY].copy_from_slice(&m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+                to[10] = m.par[plan.at.mu + index];
+                to[11] = plan.weight(to[9]).0;
+            }
+        }
+
+        m.p.fill(R::zero());
+        m.g.fill(R::zero());
+        plan.motions(m.kin, m.motion);
+        let factor = plan.inertia_factor(m.par);
+        for &(l, r, entry) in &plan.terms {
+            let body = plan.incidences[l].0;
+            let (mass, inertia) = (m.par[plan.at.mass + body], plan.inertia(m.par, body));
+            let (v_l, w_l) = (at3(m.motion, MOTION * l), at3(m.motion, MOTION * l + 3));
+            let (v_r, w_r) = (at3(m.motion, MOTION * r), at3(m.motion, MOTION * r + 3));
+            m.p[entry] += factor * (mass * dot(v_l, v_r) + dot(w_l, rotate(&inertia, w_r)));
+        }
+        let gravity = at3(m.par, plan.at.gravity);
+        for (i, &(body, _, free)) in plan.incidences.iter().enumerate() {
+            let place = s.place[plan.free[free]];
+            m.g[place] -= m.par[plan.at.mass + body] * dot(gravity, at3(m.motion, MOTION * i));
+        }
+        for (k, &(dof, q)) in plan.commanded.iter().enumerate() {
+            let stiffness = m.par[plan.at.stiffness + k];
+            m.p[s.np() - plan.nu + k] = stiffness;
+            m.g[s.place[dof]] -= stiffness * (m.u[k] - m.q[q]);
+        }
+        for (dof, &place) in s.place.iter().enumerate() {
+            m.g[place] -= m.par[plan.at.tau + dof];
+        }
+        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().zip(&plan.limits) {
+            *gap = m.q[q].scale(sign) + R::splat(offset);
+        }
+    }
+}
+
+impl Plan {
+    /// Weight of a contact's barrier at φ and its derivative: see `Quasidynamic::weights`.
+    #[inline(always)]
+    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let Some(distance) = self.contact_distance else { return (R::one(), R::zero()) };
+        if self.fade == 0.0 {
+            return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
+        }
+        let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
+        let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
+        let rest = R::one() - t;
+        (t * t * t * polynomial, (t * t * rest * rest).scale(-30.0 / self.fade))
+    }
+
+    /// Velocity of the centre of mass and angular velocity along the body's axes, for each incidence.
+    #[inline(always)]
+    pub(super) fn motions<R: Real>(&self, kin: &[R], motion: &mut [R]) {
+        for (i, &(body, screw, _)) in self.incidences.iter().enumerate() {
+            let pose = Pose::read(&kin[Self::pose(self.n_shapes + body)..]);
+            let at = self.screw(screw);
+            let omega = at3(kin, at);
+            put3(motion, MOTION * i, add(at3(kin, at + 3), cross(omega, pose.p)));
+            put3(motion, MOTION * i + 3, rotate(&pose.axes, omega));
+        }
+    }
+
+    /// ε/h².
+    #[inline(always)]
+    pub(super) fn inertia_factor<R: Real>(&self, par: &[R]) -> R {
+        let h = par[self.at.h];
+        par[self.at.epsilon] / (h * h)
+    }
+
+    #[inline(always)]
+    pub(super) fn inertia<R: Real>(&self, par: &[R], body: usize) -> Mat3<R> {
+        let i = &par[self.at.inertia + 6 * body..];
+        [[i[0], i[3], i[4]], [i[3], i[1], i[5]], [i[4], i[5], i[2]]]
+    }
+
+    /// The solver's view of the memory. κ is NaN, which is bad input, where q is not usable.
+    #[inline(always)]
+    pub(super) fn problem<'m, R: Lane>(&self, m: &'m Parts<'_, R>) -> Problem<'m, R> {
+        let usable = m.usable[0].gt(R::zero());
+        let kappa = R::select(usable, m.par[self.at.kappa], R::splat(f64::NAN));
+        let screws = &m.kin[self.screw(0)..];
+        Problem { screws, contacts: m.contacts, p: m.p, g: m.g, kappa, gaps: m.gaps }
+    }
+}
+
+/// The parts of [`Memory`] that make a problem.
+pub(super) struct Parts<'a, R> {
+    pub(super) par: &'a [R],
+    pub(super) kin: &'a [R],
+    pub(super) contacts: &'a [R],
+    pub(super) p: &'a [R],
+    pub(super) g: &'a [R],
+    pub(super) gaps: &'a [R],
+    pub(super) usable: &'a [R],
+}
+
+macro_rules! parts {
+    ($m:ident) => {
+        Parts {
+            par: &*$m.par,
+            kin: &*$m.kin,
+            contacts: &*$m.contacts,
+            p: &*$m.p,
+            g: &*$m.g,
+            gaps: &*$m.gaps,
+            usable: &*$m.usable,
+        }
+    };
+}
+pub(super) use parts;
+
+/// The Newton iteration, forces and q₊.
+pub(super) struct Solve<'a> {
+    pub(super) plan: &'a Plan,
+    /// Start at the forces in `warm`?
+    pub(super) warm: bool,
+}
+
+impl Stage for Solve<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.plan;
+        let s = &*plan.structure;
+        let (mut m, _) = plan.memory(memory);
+        let parts = parts!(m);
+        let problem = plan.problem(&parts);
+        let warm = self.warm.then_some(&*m.warm);
+        let outcome = solve::solve(s, &problem, plan.max_iterations, warm, &mut m.work);
+        m.info.copy_from_slice(&[outcome.status, outcome.iterations, outcome.residual]);
+        m.warm.copy_from_slice(m.work.eta);
+        for (dof, &place) in s.place.iter().enumerate() {
+            m.delta[dof] = m.work.delta[place];
+        }
+        Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
+        for c in 0..s.nc() {
+            let contact = &m.contacts[CONTACT * c..];
+            let (n, mu, eta) = (at3(contact, 0), contact[10], at3(m.work.eta, 3 * c));
+            put3(m.force, 3 * c, axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta)));
+        }
+    }
+}
+
+/// Writes a step's whole row: q₊, δ, forces, limit forces, geometry; η; report.
+pub(super) struct Store<'a>(pub(super) &'a Plan);
+
+impl Stage for Store<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let (m, _) = self.0.memory(memory);
+        let limits = &m.work.eta[3 * self.0.structure.nc()..];
+        let mut at = 0;
+        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, m.work.eta, m.info] {
+            out.store_all(first, at, block);
+            at += block.len();
+        }
+    }
+}

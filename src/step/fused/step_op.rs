@@ -1,0 +1,126 @@
+//! One fused step as a differentiable tensor operation.
+
+use std::sync::Arc;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
+
+use crate::math::op::{Group, Program, Rows, gradient, run_program, storage, worlds};
+
+use super::adjoint::{PullAssemble, PullGeometry, PullKinematics, PullSolve, Recover, StoreGradients};
+use super::plan::Plan;
+use super::stages::{Assemble, Geometry, Kinematics, Load, Operands, Solve, Store};
+
+/// (q, u, parameters) → a step's row.
+pub(super) struct StepOp {
+    pub(super) plan: Arc<Plan>,
+    /// Forces to start from (B, 3 nc + nl).
+    pub(super) warm: Option<Tensor>,
+}
+
+struct Forward<'a> {
+    plan: &'a Plan,
+    operands: Operands<'a>,
+}
+
+impl Forward<'_> {
+    /// Everything up to the solve.
+    fn prepare(&self, group: &mut Group) {
+        let Self { plan, operands } = self;
+        group.run(&Load { plan, operands });
+        group.run(&Kinematics(plan));
+        group.run(&Geometry(plan));
+        group.run(&Assemble(plan));
+    }
+}
+
+impl Program for Forward<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.n_memory()
+    }
+
+    fn group(&self, group: &mut Group) {
+        self.prepare(group);
+        group.run(&Solve { plan: self.plan, warm: self.operands.warm.is_some() });
+        group.run(&Store(self.plan));
+    }
+}
+
+struct Backward<'a> {
+    forward: Forward<'a>,
+    result: Rows<'a>,
+    grad: Rows<'a>,
+}
+
+impl Program for Backward<'_> {
+    fn scratch(&self) -> usize {
+        self.forward.plan.n_memory() + self.forward.plan.n_adjoint()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let plan = self.forward.plan;
+        self.forward.prepare(group);
+        group.run(&Recover { plan, result: &self.result, grad: Some(&self.grad) });
+        group.run(&PullSolve(plan));
+        group.run(&PullAssemble(plan));
+        group.run(&PullGeometry(plan));
+        group.run(&PullKinematics(plan));
+        group.run(&StoreGradients(plan));
+    }
+}
+
+impl CustomOp3 for StepOp {
+    fn name(&self) -> &'static str {
+        "fused-step"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        l1: &Layout,
+        u: &CpuStorage,
+        l2: &Layout,
+        par: &CpuStorage,
+        l3: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (plan, dtype) = (&*self.plan, q.dtype());
+        let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
+        let b = worlds("fused step", &[&q, &u, &par])?;
+        let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
+        if let Some(warm) = &warm
+            && (warm.width() != plan.n_eta() || (warm.rows() != b && warm.rows() != 1))
+        {
+            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.n_eta(), self.warm);
+        }
+        let program = Forward { plan, operands: Operands { q, u, par, warm } };
+        let data = run_program(&program, b, plan.n_row());
+        Ok((storage(data, dtype)?, Shape::from((b, plan.n_row()))))
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        u: &Tensor,
+        par: &Tensor,
+        result: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let plan = &*self.plan;
+        let (b, dtype) = (grad.dim(0)?, grad.dtype());
+        let operands =
+            Operands { q: Rows::from_tensor(q)?, u: Rows::from_tensor(u)?, par: Rows::from_tensor(par)?, warm: None };
+        let par_rows = operands.par.rows();
+        let program = Backward {
+            forward: Forward { plan, operands },
+            result: Rows::from_tensor(result)?,
+            grad: Rows::from_tensor(grad)?,
+        };
+        let n = plan.n_gradient();
+        let data = run_program(&program, b, n);
+        let of = |operand: &Tensor, columns, rows| {
+            operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
+        };
+        let controls = plan.nq..plan.nq + plan.nu;
+        Ok((of(q, 0..plan.nq, b)?, of(u, controls.clone(), b)?, of(par, controls.end..n, par_rows)?))
+    }
+}
