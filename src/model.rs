@@ -131,9 +131,8 @@ impl Model {
 
 impl FrameSpec {
     fn centre_of_mass(tree: &Tree, body: usize) -> Self {
-        let rotation = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let xyz = tree.bodies[body].inertia.as_ref().map_or([0.0; 3], |inertia| inertia.com.into());
-        Self { body, rotation, xyz }
+        Self { xyz, ..Self::of_body(body) }
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Re
 }
 
 /// "there is no joint "indx2"; did you mean "index2"?", or all the names where none is near and they are few.
-pub(super) fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     const FEW: usize = 12;
     let known: Vec<&str> = known.collect();
     let near = known.iter().map(|other| (distance(name, other), other)).min();

@@ -14,6 +14,8 @@ mod shape;
 mod urdf;
 mod validate;
 
+pub(crate) use check::unknown;
+
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
 pub use inertia::Inertia;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};

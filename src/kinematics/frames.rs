@@ -34,6 +34,13 @@ pub struct FrameSpec {
     pub xyz: [f64; 3],
 }
 
+impl FrameSpec {
+    /// A body's own frame.
+    pub fn of_body(body: usize) -> Self {
+        Self { body, rotation: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], xyz: [0.0; 3] }
+    }
+}
+
 /// What the kernels walk over.
 #[derive(Debug)]
 pub struct FrameTables {

@@ -107,29 +107,31 @@ impl Manifold {
         from.apply_op2(to, ManifoldOp { charts: self.charts.clone(), map: Difference })
     }
 
-    /// A gradient with respect to q's numbers (B, nq), at q (B, nq), in tangent coordinates (B, nv): Nᵀ ḡ for quaternions.
+    /// A gradient with respect to q's numbers (B, nq), at q (B, nq), in tangent coordinates (B, nv): |q| Nᵀ ḡ for
+    /// quaternions, whose length need not be one.
     ///
     /// # Errors
     /// If the shapes are not as said.
     pub fn to_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
         let plain = gradient.index_select(&f.plain_q, 1)?;
-        let (w, v) = split(&f.quaternions(q)?)?;
+        let (w, v) = split(&f.numbers(q)?)?;
         let (grad_w, grad_v) = split(&gradient.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
     }
 
-    /// A gradient in tangent coordinates (B, nv), at q (B, nq), as one with respect to q's numbers (B, nq): 4 N ω̄ for
-    /// quaternions, which has no part along the quaternion. The inverse of [`Manifold::to_tangent`].
+    /// A gradient in tangent coordinates (B, nv), at q (B, nq), as one with respect to q's numbers (B, nq): 4 N ω̄ / |q|
+    /// for quaternions, which has no part along the quaternion. The inverse of [`Manifold::to_tangent`].
     ///
     /// # Errors
     /// If the shapes are not as said.
     pub fn from_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
         let plain = gradient.index_select(&f.plain_v, 1)?;
-        let (w, v) = split(&f.quaternions(q)?)?;
+        let numbers = f.numbers(q)?;
+        let (w, v) = split(&numbers.broadcast_div(&numbers.sqr()?.sum_keepdim(D::Minus1)?)?)?;
         let omega = f.tangents(gradient)?;
         let scalar = dot(&v, &omega)?.neg()?;
         let vector = (w.broadcast_mul(&omega)? - cross(&v, &omega)?)?;
@@ -156,9 +158,14 @@ impl Floating {
         self.assemble(&plain, &turned, &self.order_q)
     }
 
+    /// The quaternions' numbers (B, n, 4) in q.
+    fn numbers(&self, q: &Tensor) -> Result<Tensor> {
+        q.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))
+    }
+
     /// Unit quaternions (B, n, 4) of q.
     fn quaternions(&self, q: &Tensor) -> Result<Tensor> {
-        let quaternions = q.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))?;
+        let quaternions = self.numbers(q)?;
         let norm = quaternions.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?;
         quaternions.broadcast_div(&norm)
     }

@@ -1,7 +1,27 @@
 //! Floor 3: where every body is, and how it moves with each degree of freedom.
+//!
+//! [`Kinematics`] turns configurations q (B, nq) into poses and Jacobians, as tensors with gradients:
+//!
+//! ```
+//! use candle_core::{DType, Device};
+//! use fingertip::{Model, description::Scene, kinematics::Kinematics};
+//!
+//! # fn main() -> candle_core::Result<()> {
+//! let model = Model::new(&Scene::load("assets/scenes/hand_ball.toml")?, DType::F64, &Device::Cpu)?;
+//! let tip = Kinematics::of_bodies(&model.tree, &["hand/finger_r_link_2_index4"], DType::F64, &Device::Cpu)?;
+//! let frames = tip.at(&model.home(2)?)?;
+//! assert_eq!(frames.poses.dims(), [2, 1, 12]);
+//! let pad = [-0.001, 0.0, 0.027];
+//! assert_eq!(tip.points(&frames, 0, pad)?.dims(), [2, 3]);
+//! assert_eq!(tip.point_jacobian(&frames, 0, pad)?.dims(), [2, 3, model.nv()]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod charts;
 mod frames;
+#[cfg(feature = "ik")]
+pub mod ik;
 mod manifold;
 mod manifold_op;
 mod op;
@@ -11,7 +31,10 @@ mod tree;
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, bail};
+
+use crate::contact::index;
+use crate::math::tensor::{constant, cross, position, rotate};
 
 pub(crate) use charts::{Charts, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
@@ -24,7 +47,15 @@ pub use tree::{Body, Coordinate, Owner, Tree};
 pub struct Kinematics {
     tables: Arc<FrameTables>,
     offsets: Tensor,
-    n_frames: usize,
+    paths: Arc<[Path]>,
+    nv: usize,
+}
+
+/// The screws that move a frame, and the degree of freedom of each.
+#[derive(Debug)]
+struct Path {
+    screws: Tensor,
+    dofs: Tensor,
 }
 
 /// Where frames are and how they move.
@@ -47,7 +78,23 @@ impl Kinematics {
         let joints = tree.bodies.iter().flat_map(|body| [body.xyz.x, body.xyz.y, body.xyz.z]);
         let offsets: Vec<f64> = joints.chain(frames.iter().flat_map(|frame| frame.xyz)).collect();
         let offsets = Tensor::from_vec(offsets, (1, tables.n_offsets()), device)?.to_dtype(dtype)?;
-        Ok(Self { tables, offsets, n_frames: frames.len() })
+        let path = |frame: &FrameSpec| {
+            let screws = tree.path(frame.body);
+            let dofs = index(screws.iter().map(|&screw| tree.screw_dof[screw]), device)?;
+            Ok(Path { screws: index(screws.into_iter(), device)?, dofs })
+        };
+        let paths = frames.iter().map(path).collect::<Result<_>>()?;
+        Ok(Self { tables, offsets, paths, nv: tree.nv })
+    }
+
+    /// The kinematics of the bodies with these names, `"owner/link"` or `"owner"` for a rigid object: a frame each, the
+    /// body's own.
+    ///
+    /// # Errors
+    /// A name that is not a body's, or a tensor that cannot be made on the device.
+    pub fn of_bodies(tree: &Tree, names: &[&str], dtype: DType, device: &Device) -> Result<Self> {
+        let frames = names.iter().map(|name| Ok(FrameSpec::of_body(tree.find(name)?)));
+        Self::new(tree, &frames.collect::<Result<Vec<_>>>()?, dtype, device)
     }
 
     /// The offsets (1, 3 (bodies + frames)) as described: the position of each body's joint in the parent's frame,
@@ -68,10 +115,55 @@ impl Kinematics {
     pub fn frames(&self, q: &Tensor, offsets: &Tensor) -> Result<Frames> {
         let packed = q.apply_op2(offsets, op::FramesOp(self.tables.clone()))?;
         let (b, n) = packed.dims2()?;
-        let n_poses = POSE * self.n_frames;
+        let n_frames = self.paths.len();
+        let n_poses = POSE * n_frames;
         Ok(Frames {
-            poses: packed.narrow(1, 0, n_poses)?.reshape((b, self.n_frames, POSE))?,
+            poses: packed.narrow(1, 0, n_poses)?.reshape((b, n_frames, POSE))?,
             screws: packed.narrow(1, n_poses, n - n_poses)?,
         })
+    }
+
+    /// Poses and screws at q (B, nq) with the offsets as described.
+    ///
+    /// # Errors
+    /// If q has another width.
+    pub fn at(&self, q: &Tensor) -> Result<Frames> {
+        self.frames(q, &self.offsets)
+    }
+
+    /// Where a point (m, in the frame's own axes) of frame `frame` is in the world: p = x + R c (B, 3), m. Differentiable.
+    ///
+    /// # Errors
+    /// If there is no such frame.
+    pub fn points(&self, frames: &Frames, frame: usize, point: [f64; 3]) -> Result<Tensor> {
+        self.path(frame)?;
+        let pose = frames.poses.narrow(1, frame, 1)?.squeeze(1)?;
+        position(&pose)? + rotate(&pose, &constant(&point, &pose)?)?
+    }
+
+    /// The Jacobian J (B, 3, nv) of that material point: its velocity in world axes is J times the velocity in tangent
+    /// coordinates. Column by column ω × p + m, summed over the screws of a degree of freedom; zero for those that do not
+    /// move the frame. Differentiable.
+    ///
+    /// # Errors
+    /// If there is no such frame.
+    pub fn point_jacobian(&self, frames: &Frames, frame: usize, point: [f64; 3]) -> Result<Tensor> {
+        let path = self.path(frame)?;
+        let p = self.points(frames, frame, point)?.unsqueeze(1)?;
+        let b = p.dim(0)?;
+        let rows = Tensor::zeros((b, self.nv, 3), p.dtype(), p.device())?;
+        if path.screws.dim(0)? == 0 {
+            return rows.transpose(1, 2)?.contiguous();
+        }
+        let screws = frames.screws.contiguous()?.reshape((b, (), SCREW))?.index_select(&path.screws, 1)?;
+        let columns = (cross(&screws.narrow(2, 0, 3)?, &p)? + screws.narrow(2, 3, 3)?)?;
+        rows.index_add(&path.dofs, &columns, 1)?.transpose(1, 2)?.contiguous()
+    }
+
+    fn path(&self, frame: usize) -> Result<&Path> {
+        match self.paths.get(frame) {
+            Some(path) => Ok(path),
+            None => bail!("kinematics: expected a frame below {}, got {frame}", self.paths.len()),
+        }
     }
 }

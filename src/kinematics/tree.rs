@@ -2,7 +2,8 @@
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
-use crate::description::{Articulation, Freedom, Inertia, JointKind, Limits, ObjectBody, Scene};
+use crate::description::{Articulation, Freedom, Inertia, JointKind, Limits, ObjectBody, Scene, unknown};
+use crate::error::{Error, Result};
 
 /// All bodies of a scene in topological order (a parent before its children) and the joints above them.
 ///
@@ -320,6 +321,15 @@ impl Tree {
     /// The body with this name.
     pub fn body(&self, name: &str) -> Option<usize> {
         self.bodies.iter().position(|body| body.name == name)
+    }
+
+    /// The same, for a name that must be one.
+    ///
+    /// # Errors
+    /// A name that is not a body's; the message says which are near.
+    pub fn find(&self, name: &str) -> Result<usize> {
+        let names = self.bodies.iter().map(|body| body.name.as_str());
+        self.body(name).ok_or_else(|| Error::invalid("bodies", unknown("body", name, names)))
     }
 }
 
