@@ -1,4 +1,86 @@
 //! Differentiable contact simulation for robot hands.
+//!
+//! Given a robot with springs in its joints, objects, and commanded joint positions u, one step returns the next
+//! configuration q₊ and the contact forces λ, with exact gradients of both in everything that went in: q, u, masses,
+//! sizes, friction, stiffness and more. It is the model inside gradient-based manipulation planning, system
+//! identification and policy learning. Everything is a batched [candle](candle_core) tensor.
+//!
+//! ```
+//! use candle_core::{DType, Device, Var};
+//! use fingertip::{Model, description::Scene, step::Quasidynamic};
+//!
+//! # fn main() -> candle_core::Result<()> {
+//! let scene = Scene::load("assets/scenes/hand_ball.toml")?;
+//! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+//! let step = Quasidynamic::new(&model, &model.parameters)?;
+//!
+//! // 64 worlds with the hand above the ball; every joint is commanded to where the scene's script has it at 0.1 s.
+//! let worlds = 64;
+//! let q = model.home(worlds)?;
+//! let u = model.tensor(&vec![&scene.control(0.1)[..]; worlds])?;
+//! let u = Var::from_tensor(&u)?;
+//! let result = step.step(&q, &u)?;
+//! assert_eq!(result.q_next.dims(), [worlds, model.nq()]);
+//! assert_eq!(result.force.dims(), [worlds, model.nc(), 3]);
+//!
+//! // How does the ball's height, q[2], depend on the commands? And the same for everything at once: A, B, C, D.
+//! let height = result.q_next.narrow(1, 2, 1)?.sum_all()?;
+//! let gradient = height.backward()?.remove(&u);
+//! assert!(gradient.is_some_and(|g| g.dims() == [worlds, model.nu()]));
+//! let all = step.linearize(&q, &u)?;
+//! assert_eq!(all.b.dims(), [worlds, model.nv(), model.nu()]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The equations
+//!
+#![doc = include_str!("../docs/equations.md")]
+//!
+//! Sources: Suh, Pang, Zhao, Tedrake, *Dexterous Contact-Rich Manipulation via the Contact Trust Region*, 2025
+//! ([arXiv 2505.02291](https://arxiv.org/abs/2505.02291)); Pang, Suh, Yang, Tedrake, *Global Planning for Contact-Rich
+//! Manipulation via Local Smoothing of Quasi-dynamic Contact Models*, 2023
+//! ([arXiv 2206.10787](https://arxiv.org/abs/2206.10787)); Featherstone, *Rigid Body Dynamics Algorithms*, 2008.
+//!
+//! | letter | in the code | shape | unit | meaning |
+//! |---|---|---|---|---|
+//! | q, q₊ | `q`, `q_next` | (B, nq) | m, rad | configuration: objects in file order, then the robots' joints |
+//! | δ | `delta` | (B, nv) | m, rad | the step in tangent coordinates |
+//! | u | `u` | (B, nu) | rad, m | commanded joint positions |
+//! | φ, n | `phi`, `normal` | (B, nc), (B, nc, 3) | m | signed distance, positive apart; unit normal from A to B |
+//! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B: along (n, t₁, t₂), and in world axes |
+//! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: large is hard contact |
+//! | μ | `mu` | (1 or B, pairs) | | friction coefficient |
+//! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
+//! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
+//!
+//! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes, v is the
+//! velocity of the body frame's origin, and q ⊕ δ multiplies Exp(ω) from the **left**.
+//!
+//! # The floors
+//!
+//! Data flows one way, and a floor uses lower floors only:
+//!
+//! | floor | module | what |
+//! |---|---|---|
+//! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
+//! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
+//! | 2 | [`model`], [`parameters`] | a scene compiled to tables and tensors; the numbers that gradients can reach |
+//! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
+//! | 4 | [`contact`] | signed distance, witness points and normal, one file per pair of shapes |
+//! | 5 | [`solve`] | the contact problem, and the barrier solver with its adjoint |
+//! | 6 | [`step`] | the quasi-dynamic step and its linearisation |
+//! | 7 | [`rollout`] | many steps, differentiable end to end |
+//!
+//! # What to expect
+//!
+//! - **A step is total.** It neither panics nor returns NaN, and no world fails for another: each has a
+//!   [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err` that says what
+//!   was expected and what came.
+//! - **Gradients are exact**, also for touching, sliding and penetrating bodies. Second derivatives are not offered.
+//! - **A world's result does not depend on its company**: alone, in any batch, on any number of threads it is the same to
+//!   the last bit.
+//! - **SI units everywhere**; forces are newtons, not impulses.
 
 pub mod contact;
 pub mod description;
