@@ -14,7 +14,8 @@
 //! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
 //! let step = Quasidynamic::new(&model, &model.parameters)?;
 //!
-//! // 64 worlds with the hand above the ball; every joint is commanded to where the scene's script has it at 0.1 s.
+//! // 64 worlds with the hand above the ball, commanded to where the
+//! // scene's script has it after 0.1 s.
 //! let worlds = 64;
 //! let q = model.home(worlds)?;
 //! let u = model.tensor(&vec![&scene.control(0.1)[..]; worlds])?;
@@ -23,10 +24,12 @@
 //! assert_eq!(result.q_next.dims(), [worlds, model.nq()]);
 //! assert_eq!(result.force.dims(), [worlds, model.nc(), 3]);
 //!
-//! // How does the ball's height, q[2], depend on the commands? And the same for everything at once: A, B, C, D.
+//! // How does the ball's height, q[2], depend on the commands?
 //! let height = result.q_next.narrow(1, 2, 1)?.sum_all()?;
 //! let gradient = height.backward()?.remove(&u);
 //! assert!(gradient.is_some_and(|g| g.dims() == [worlds, model.nu()]));
+//!
+//! // The same for everything at once: A = ∂q₊/∂q, B = ∂q₊/∂u, C = ∂λ/∂q, D = ∂λ/∂u.
 //! let all = step.linearize(&q, &u)?;
 //! assert_eq!(all.b.dims(), [worlds, model.nv(), model.nu()]);
 //! # Ok(())
