@@ -84,7 +84,7 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return q + delta };
-        let plain = (q.index_select(&f.plain_q, 1)? + delta.index_select(&f.plain_v, 1)?)?;
+        let plain = (q.contiguous()?.index_select(&f.plain_q, 1)? + delta.contiguous()?.index_select(&f.plain_v, 1)?)?;
         let turned = multiply(&exponential(&f.tangents(delta)?)?, &f.quaternions(q)?)?;
         f.assemble(&plain, &turned, &f.order_q)
     }
@@ -95,9 +95,9 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn to_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.index_select(&f.plain_q, 1)?;
+        let plain = gradient.contiguous()?.index_select(&f.plain_q, 1)?;
         let (w, v) = split(&f.quaternions(q)?)?;
-        let (grad_w, grad_v) = split(&gradient.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
+        let (grad_w, grad_v) = split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
@@ -110,7 +110,7 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn from_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.index_select(&f.plain_v, 1)?;
+        let plain = gradient.contiguous()?.index_select(&f.plain_v, 1)?;
         let (w, v) = split(&f.quaternions(q)?)?;
         let omega = f.tangents(gradient)?;
         let scalar = dot(&v, &omega)?.neg()?;
@@ -133,14 +133,14 @@ impl Manifold {
 impl Floating {
     /// Unit quaternions (B, n, 4) of q.
     fn quaternions(&self, q: &Tensor) -> Result<Tensor> {
-        let quaternions = q.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))?;
+        let quaternions = q.contiguous()?.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))?;
         let norm = quaternions.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?;
         quaternions.broadcast_div(&norm)
     }
 
     /// Rotations (B, n, 3) of tangents (B, nv).
     fn tangents(&self, tangent: &Tensor) -> Result<Tensor> {
-        tangent.index_select(&self.quaternion_v, 1)?.reshape(((), self.n, 3))
+        tangent.contiguous()?.index_select(&self.quaternion_v, 1)?.reshape(((), self.n, 3))
     }
 
     fn assemble(&self, plain: &Tensor, turned: &Tensor, order: &Tensor) -> Result<Tensor> {
