@@ -84,7 +84,8 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return q + delta };
-        let plain = (q.contiguous()?.index_select(&f.plain_q, 1)? + delta.contiguous()?.index_select(&f.plain_v, 1)?)?;
+        let plain =
+            (q.contiguous()?.index_select(&f.plain_q, 1)? + delta.contiguous()?.index_select(&f.plain_v, 1)?)?;
         let turned = multiply(&exponential(&f.tangents(delta)?)?, &f.quaternions(q)?)?;
         f.assemble(&plain, &turned, &f.order_q)
     }
@@ -97,7 +98,8 @@ impl Manifold {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
         let plain = gradient.contiguous()?.index_select(&f.plain_q, 1)?;
         let (w, v) = split(&f.quaternions(q)?)?;
-        let (grad_w, grad_v) = split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
+        let (grad_w, grad_v) =
+            split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)

@@ -30,6 +30,10 @@ const FULL_STEP: f64 = 0.05;
 /// First κ of a cold start, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
+/// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
+/// cone, steps are short however well they are searched. κ falls by this factor then, which brings it inside again.
+const STUCK: f64 = 8.0;
+const FALL: f64 = 0.03;
 /// Iterations of the line search, Newton's method between bisections.
 const LINE_SEARCH: usize = 8;
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
@@ -303,6 +307,7 @@ pub(super) fn solve<R: Real>(
     let mut running = good_p;
     let mut iterations = R::zero();
     let mut last = R::splat(f64::INFINITY);
+    let mut slow = R::zero();
     for _ in 0..max_iterations {
         if !running.any() {
             break;
@@ -334,6 +339,10 @@ pub(super) fn solve<R: Real>(
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
+        slow = R::select(decrement.gt(R::one()), slow + R::one(), R::zero());
+        let stuck = running.and(slow.gt(R::splat(STUCK)));
+        slow = R::select(stuck, R::zero(), slow);
+        kappa = R::select(stuck, kappa.scale(FALL), kappa);
     }
     let keep = status.lt(code(Status::Infeasible));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
@@ -487,8 +496,13 @@ fn line_search<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mu
         let c2 = cone.rho(step);
         let discriminant = c1.mul_add(c1, -(c0 * c2).scale(4.0));
         let below = discriminant.max(R::zero()).sqrt() - c1;
-        let leaves = discriminant.lt(R::zero()).not().and(below.gt(R::zero()));
+        // A ray whose normal part falls leaves the cone whatever rounding makes of a double root: a force along the
+        // normal, as at μ = 0, leaves through the tip, and behind it is the mirror cone, where ρ > 0 again.
+        let falls = -dot(cone.n, step);
+        let falling = there.and(falls.gt(R::zero()));
+        let leaves = discriminant.lt(R::zero()).not().or(falling).and(below.gt(R::zero()));
         end = R::select(leaves, end.min(c0.scale(2.0) / R::select(leaves, below, R::one())), end);
+        end = R::select(falling, end.min(dot(cone.n, eta) / R::select(falling, falls, R::one())), end);
         put3(work.zeta, i, [c0, c1, c2]);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
