@@ -145,23 +145,19 @@ pub fn integrate(model: &Model, q: &[f64], delta: &[f64]) -> Vec<f64> {
     next
 }
 
-/// δ with q ⊕ δ = `next`, for small rotations.
-pub fn difference(model: &Model, next: &[f64], q: &[f64]) -> Vec<f64> {
-    let mut delta = vec![0.0; model.nv()];
-    for c in &model.tree.coordinates {
-        let plain = c.kind.nv().min(3);
-        (0..plain).for_each(|k| delta[c.v + k] = next[c.q + k] - q[c.q + k]);
-        if c.kind == JointKind::Floating {
-            let read = |q: &[f64]| Quaternion::new(q[c.q + 3], q[c.q + 4], q[c.q + 5], q[c.q + 6]);
-            let turn = read(next) * read(q).conjugate();
-            let v = turn.imag() * turn.w.signum();
-            // The angle from its sine: acos loses half the digits near 0.
-            let sine = v.norm();
-            let factor = if sine < 1e-8 { 2.0 } else { 2.0 * sine.atan2(turn.w.abs()) / sine };
-            (0..3).for_each(|k| delta[c.v + 3 + k] = factor * v[k]);
-        }
+/// The tangent from q ⊕ δ to (q ⊕ `moved`) ⊕ δ', to full precision though all three are small against q.
+pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64]) -> Vec<f64> {
+    let mut tangent: Vec<f64> = (0..model.nv()).map(|k| moved[k] + (delta_moved[k] - delta[k])).collect();
+    for c in model.tree.coordinates.iter().filter(|c| c.kind == JointKind::Floating) {
+        let turn = |of: &[f64], sign: f64| {
+            UnitQuaternion::from_scaled_axis(Vector3::from_column_slice(&of[c.v + 3..c.v + 6]) * sign)
+        };
+        let turned = turn(delta_moved, 1.0) * turn(moved, 1.0) * turn(delta, -1.0);
+        let sine = turned.imag().norm();
+        let factor = if sine < 1e-8 { 2.0 } else { 2.0 * sine.atan2(turned.w) / sine };
+        (0..3).for_each(|k| tangent[c.v + 3 + k] = factor * turned.imag()[k]);
     }
-    delta
+    tangent
 }
 
 impl Problem {
