@@ -114,9 +114,9 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn to_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.index_select(&f.plain_q, 1)?;
+        let plain = gradient.contiguous()?.index_select(&f.plain_q, 1)?;
         let (w, v) = split(&f.numbers(q)?)?;
-        let (grad_w, grad_v) = split(&gradient.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
+        let (grad_w, grad_v) = split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
@@ -129,7 +129,7 @@ impl Manifold {
     /// If the shapes are not as said.
     pub fn from_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.index_select(&f.plain_v, 1)?;
+        let plain = gradient.contiguous()?.index_select(&f.plain_v, 1)?;
         let numbers = f.numbers(q)?;
         let (w, v) = split(&numbers.broadcast_div(&numbers.sqr()?.sum_keepdim(D::Minus1)?)?)?;
         let omega = f.tangents(gradient)?;
@@ -153,14 +153,14 @@ impl Manifold {
 impl Floating {
     /// q ⊕ δ as a tensor program: the definition, and the form for devices other than the CPU.
     fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
-        let plain = (q.index_select(&self.plain_q, 1)? + delta.index_select(&self.plain_v, 1)?)?;
+        let plain = (q.contiguous()?.index_select(&self.plain_q, 1)? + delta.contiguous()?.index_select(&self.plain_v, 1)?)?;
         let turned = multiply(&exponential(&self.tangents(delta)?)?, &self.quaternions(q)?)?;
         self.assemble(&plain, &turned, &self.order_q)
     }
 
     /// The quaternions' numbers (B, n, 4) in q.
     fn numbers(&self, q: &Tensor) -> Result<Tensor> {
-        q.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))
+        q.contiguous()?.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))
     }
 
     /// Unit quaternions (B, n, 4) of q.
@@ -172,7 +172,7 @@ impl Floating {
 
     /// Rotations (B, n, 3) of tangents (B, nv).
     fn tangents(&self, tangent: &Tensor) -> Result<Tensor> {
-        tangent.index_select(&self.quaternion_v, 1)?.reshape(((), self.n, 3))
+        tangent.contiguous()?.index_select(&self.quaternion_v, 1)?.reshape(((), self.n, 3))
     }
 
     fn assemble(&self, plain: &Tensor, turned: &Tensor, order: &Tensor) -> Result<Tensor> {

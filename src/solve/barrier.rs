@@ -30,6 +30,11 @@ const FULL_STEP: f64 = 0.05;
 /// First κ of a cold start, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
+/// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
+/// cone, steps are short however well they are searched. It starts again on the cones' axes, with κ less by this factor
+/// and below 1 over the energy that it has got to, where the barrier outweighs the rest.
+const STUCK: f64 = 8.0;
+const FALL: f64 = 0.03;
 /// Iterations of the line search, Newton's method between bisections.
 const LINE_SEARCH: usize = 8;
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
@@ -277,18 +282,11 @@ pub(crate) fn solve<R: Real>(
     work.free.copy_from_slice(work.delta);
 
     let mut kappa = problem.kappa.min(R::splat(FIRST_KAPPA));
-    start(s, problem, &mut kappa, warm, work);
-    // δ = P⁻¹ (J̃ᵀη − g)
-    for k in 0..s.nv {
-        work.delta[k] = -problem.g[k];
-    }
-    for i in 0..s.nc() {
-        add_force(s, work.columns, i, at3(work.eta, i), work.delta);
-    }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        work.delta[dof] += work.eta[3 * s.nc() + l].scale(sign);
-    }
-    s.factor_p.solve(work.h, work.delta);
+    cold_start(s, problem, kappa, work);
+    warm_start(s, problem, &mut kappa, warm, work);
+    balance(s, problem, work);
+    work.delta.copy_from_slice(work.step);
+    work.eta.copy_from_slice(work.d_eta);
 
     let mut trace = R::zero();
     for (entry, &value) in s.entries.iter().zip(problem.p) {
@@ -303,6 +301,7 @@ pub(crate) fn solve<R: Real>(
     let mut running = good_p;
     let mut iterations = R::zero();
     let mut last = R::splat(f64::INFINITY);
+    let mut slow = R::zero();
     for _ in 0..max_iterations {
         if !running.any() {
             break;
@@ -327,13 +326,31 @@ pub(crate) fn solve<R: Real>(
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
         status = R::select(solved, code(Status::Solved), status);
-        let lost = running.and(out_of_reach(s, problem, reach, work));
+        let (depth, effort) = certificate(s, problem, work);
+        let lost = running.and(depth.gt(R::zero())).and((depth * depth).gt(reach * effort));
         status = R::select(lost.and(solved.not()), code(Status::Infeasible), status);
         running = running.and(solved.not()).and(lost.not());
         last = decrement;
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
+        slow = R::select(decrement.gt(R::one()), slow + R::one(), R::zero());
+        let stuck = running.and(slow.gt(R::splat(STUCK)));
+        slow = R::select(stuck, R::zero(), slow);
+        if stuck.any() {
+            let energy = (depth.abs() + effort).max(R::splat(f64::MIN_POSITIVE));
+            kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
+            fill_p(s, problem.p, work.h);
+            s.factor_p.factor(work.h);
+            cold_start(s, problem, kappa, work);
+            balance(s, problem, work);
+            for k in 0..s.nv {
+                work.delta[k] = R::select(stuck, work.step[k], work.delta[k]);
+            }
+            for k in 0..work.eta.len() {
+                work.eta[k] = R::select(stuck, work.d_eta[k], work.eta[k]);
+            }
+        }
     }
     let keep = status.lt(code(Status::Infeasible));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
@@ -351,10 +368,10 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
     R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
 }
 
-/// First forces: the root of each contact alone, λ (D_nn λ + c) = 2/κ with D_nn from P's diagonal and c the gap
-/// after the free motion.
+/// First forces, into `work.d_eta`: the root of each contact alone, λ (D_nn λ + c) = 2/κ with D_nn from P's diagonal
+/// and c the gap after the free motion.
 #[inline(always)]
-fn start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: &mut R, warm: Option<&[R]>, work: &mut Work<R>) {
+fn cold_start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<R>) {
     // The diagonal of P in the order of elimination.
     for (entry, &value) in s.entries.iter().zip(problem.p) {
         if entry.row == entry.column {
@@ -370,40 +387,56 @@ fn start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: &mut R, warm: Opti
         }
         let c = dot(cone.n, along(s, work.columns, i, work.free)) + cone.phi;
         let there = cone.weight.gt(R::zero());
-        let own = R::select(there, cone.kappa(*kappa), R::one());
+        let own = R::select(there, cone.kappa(kappa), R::one());
         let force = R::select(there, root(d, c, own), R::zero());
-        put3(work.eta, i, scale(force, cone.n));
+        put3(work.d_eta, i, scale(force, cone.n));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let c = work.free[dof].scale(sign) + problem.gaps[l];
-        work.eta[3 * s.nc() + l] = root(R::one() / work.step[dof], c, *kappa);
+        work.d_eta[3 * s.nc() + l] = root(R::one() / work.step[dof], c, kappa);
     }
+}
+
+/// Given forces in the place of `work.d_eta`, and κ itself, in worlds where they are inside the cones.
+#[inline(always)]
+fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: &mut R, warm: Option<&[R]>, work: &mut Work<R>) {
     let Some(warm) = warm else { return };
     let mut inside = R::zero().lt(R::one());
     for i in 0..s.nc() {
         let cone = Cone::read(problem.contacts, i);
         let force = at3(warm, i);
         let absent = cone.weight.gt(R::zero()).not();
-        let cold = at3(work.eta, i);
         let valid = dot(cone.n, force).gt(R::zero()).and(cone.rho(force).gt(R::zero()));
         inside = inside.and(valid.or(absent));
-        put3(
-            work.d_eta,
-            i,
-            [0, 1, 2].map(
-                #[inline(always)]
-                |k| R::select(absent, cold[k], force[k]),
-            ),
-        );
     }
     for l in 3 * s.nc()..work.eta.len() {
         inside = inside.and(warm[l].gt(R::zero()));
-        work.d_eta[l] = warm[l];
     }
-    for k in 0..work.eta.len() {
-        work.eta[k] = R::select(inside, work.d_eta[k], work.eta[k]);
+    for i in 0..s.nc() {
+        let taken = inside.and(Cone::read(problem.contacts, i).weight.gt(R::zero()));
+        for k in 3 * i..3 * i + 3 {
+            work.d_eta[k] = R::select(taken, warm[k], work.d_eta[k]);
+        }
+    }
+    for l in 3 * s.nc()..work.eta.len() {
+        work.d_eta[l] = R::select(inside, warm[l], work.d_eta[l]);
     }
     *kappa = R::select(inside, problem.kappa, *kappa);
+}
+
+/// `work.step` ← P⁻¹ (J̃ᵀη − g), the δ that belongs to the forces in `work.d_eta`; `work.h` holds the factor of P.
+#[inline(always)]
+fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<R>) {
+    for k in 0..s.nv {
+        work.step[k] = -problem.g[k];
+    }
+    for i in 0..s.nc() {
+        add_force(s, work.columns, i, at3(work.d_eta, i), work.step);
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        work.step[dof] += work.d_eta[3 * s.nc() + l].scale(sign);
+    }
+    s.factor_p.solve(work.h, work.step);
 }
 
 /// One Newton step into `work.step` and `work.d_eta`; gives κ · decrement².
@@ -487,8 +520,13 @@ fn line_search<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mu
         let c2 = cone.rho(step);
         let discriminant = c1.mul_add(c1, -(c0 * c2).scale(4.0));
         let below = discriminant.max(R::zero()).sqrt() - c1;
-        let leaves = discriminant.lt(R::zero()).not().and(below.gt(R::zero()));
+        // A ray whose normal part falls leaves the cone whatever rounding makes of a double root: a force along the
+        // normal, as at μ = 0, leaves through the tip, and behind it is the mirror cone, where ρ > 0 again.
+        let falls = -dot(cone.n, step);
+        let falling = there.and(falls.gt(R::zero()));
+        let leaves = discriminant.lt(R::zero()).not().or(falling).and(below.gt(R::zero()));
         end = R::select(leaves, end.min(c0.scale(2.0) / R::select(leaves, below, R::one())), end);
+        end = R::select(falling, end.min(dot(cone.n, eta) / R::select(falling, falls, R::one())), end);
         put3(work.zeta, i, [c0, c1, c2]);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -536,12 +574,12 @@ fn line_search<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mu
     R::select(safe, alpha, low)
 }
 
-/// Worlds whose forces prove that every feasible δ has ½ δᵀPδ beyond all reach.
+/// −φ · η_n and ‖J̃ᵀη‖²_P⁻¹, which prove that every feasible δ has ‖δ‖_P ≥ the first over the root of the second.
 ///
 /// For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥ −φ · η_n / ‖J̃ᵀη‖_P⁻¹; and
 /// ‖J̃ᵀη‖²_P⁻¹ = (δ − δ_free) · J̃ᵀη at the iterate's own δ.
 #[inline(always)]
-fn out_of_reach<R: Real>(s: &Structure, problem: &Problem<R>, reach: R, work: &mut Work<R>) -> R::Mask {
+fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<R>) -> (R, R) {
     let mut depth = R::zero();
     let mut effort = R::zero();
     for k in 0..s.nv {
@@ -558,8 +596,7 @@ fn out_of_reach<R: Real>(s: &Structure, problem: &Problem<R>, reach: R, work: &m
         depth -= problem.gaps[l] * eta;
         effort += work.step[dof].scale(sign) * eta;
     }
-    let positive = depth.gt(R::zero());
-    positive.and((depth * depth).gt(reach * effort.max(R::zero())))
+    (depth, effort.max(R::zero()))
 }
 
 #[inline(always)]

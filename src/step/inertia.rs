@@ -124,8 +124,8 @@ impl InertiaTables {
         match &self.kind {
             Kind::Nothing => Ok(Some((mass.narrow(1, 0, 0)?, mass.narrow(1, 0, 0)?))),
             Kind::Translations { body, axis } => {
-                let mass = mass.index_select(body, 1)?;
-                let weight = mass.broadcast_mul(&gravity.index_select(axis, 1)?)?;
+                let mass = mass.contiguous()?.index_select(body, 1)?;
+                let weight = mass.broadcast_mul(&gravity.contiguous()?.index_select(axis, 1)?)?;
                 Ok(Some((mass, weight)))
             }
             Kind::Moving(_) => Ok(None),
@@ -145,7 +145,7 @@ impl InertiaTables {
         let velocity = (m + cross(&omega, &position(&poses)?)?)?;
         let turning = rotate_back(&poses, &omega)?;
 
-        let mass = parameters.mass.index_select(&t.body, 1)?.unsqueeze(2)?;
+        let mass = parameters.mass.contiguous()?.index_select(&t.body, 1)?.unsqueeze(2)?;
         let inertia = parameters.inertia.reshape(((), t.n_inertial, 6))?.index_select(&t.matrix, 2)?;
         let inertia = inertia.index_select(&t.body, 1)?.reshape(((), t.body.dim(0)?, 3, 3))?;
         let momentum = velocity.broadcast_mul(&mass)?;

@@ -286,7 +286,7 @@ impl Quasidynamic {
         let Contacts { point_a, point_b, normal, phi } = contacts;
         let (b, nc) = phi.dims2()?;
         let mu = match &self.model.pairs.contact_index {
-            Some(index) => self.parameters.mu.index_select(index, 1)?,
+            Some(index) => self.parameters.mu.contiguous()?.index_select(index, 1)?,
             None => self.parameters.mu.clone(),
         };
         let mu = mu.broadcast_as((b, nc))?.unsqueeze(2)?;

@@ -1,0 +1,414 @@
+//! Derivatives of a step in q, u and every parameter against differences.
+//!
+//! The differences are Ridders': central ones at steps that shrink, extrapolated, until their own error estimate is
+//! smallest. The estimate comes from the differences alone; a derivative whose differences are not sure of themselves is
+//! counted and left out, and few may be.
+
+mod support;
+
+use candle_core::{DType, Device, Tensor, Var};
+use fingertip::description::{Articulation, Freedom, JointKind, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::solve::Status;
+use fingertip::step::Quasidynamic;
+use fingertip::{Model, Parameters};
+
+use support::oracle::{integrate, tangent};
+use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
+use support::{largest, rows};
+
+/// Largest error relative to the largest entry of the same derivative (A, B, C, D, ∂/∂parameter): the promise.
+const TOLERANCE: f64 = 1e-6;
+/// Differences that claim less error than this, on the same scale, count.
+const SURE: f64 = 2e-7;
+/// First step of the differences, relative to the size of the number, and how it shrinks.
+const FIRST: f64 = 1e-3;
+const SHRINK: f64 = 2.5;
+const STEPS: usize = 11;
+/// Rounding of a length or angle of q, and of a number of the results where q stays.
+const ROUNDING: f64 = 2e-16;
+
+/// What is moved: a direction of the tangent, a command, or a number of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Input {
+    Q(usize),
+    U(usize),
+    Parameter(usize, usize),
+}
+
+struct World {
+    q: Vec<f64>,
+    u: Vec<f64>,
+    parameters: Vec<Vec<f64>>,
+}
+
+impl World {
+    fn moved(&self, model: &Model, input: Input, by: f64) -> Self {
+        let (mut q, mut u, mut parameters) = (self.q.clone(), self.u.clone(), self.parameters.clone());
+        match input {
+            Input::Q(k) => {
+                let mut delta = vec![0.0; model.nv()];
+                delta[k] = by;
+                q = integrate(model, &q, &delta);
+            }
+            Input::U(k) => u[k] += by,
+            Input::Parameter(p, k) => parameters[p][k] += by,
+        }
+        Self { q, u, parameters }
+    }
+
+    /// The tangent by which `moved` moves q.
+    fn tangent(model: &Model, input: Input, by: f64) -> Vec<f64> {
+        (0..model.nv()).map(|k| if input == Input::Q(k) { by } else { 0.0 }).collect()
+    }
+
+    /// A length, an angle or a number of the same order, to which steps are relative.
+    fn scale(&self, input: Input) -> f64 {
+        match input {
+            Input::Q(_) | Input::U(_) => 0.1,
+            Input::Parameter(p, k) => match Parameters::NAMES[p] {
+                "offsets" | "sizes" => 0.1,
+                "gravity" => 10.0,
+                "tau" => 1.0,
+                // Off-diagonal inertias are zero: as large as the diagonal ones.
+                "inertia" => self.parameters[p][6 * (k / 6)..6 * (k / 6) + 3].iter().fold(0.0, |a: f64, x| a.max(*x)),
+                _ => self.parameters[p][k],
+            },
+        }
+    }
+}
+
+/// What a step gives in one world.
+struct Outputs {
+    delta: Vec<f64>,
+    /// World forces, then limit forces.
+    forces: Vec<f64>,
+    /// λ in the contact frames.
+    lambda: Vec<f64>,
+}
+
+fn evaluate(model: &Model, worlds: &[World]) -> Vec<Outputs> {
+    let column = |part: &dyn Fn(&World) -> Vec<f64>| tensor(model, &worlds.iter().map(part).collect::<Vec<_>>());
+    let mut p = 0;
+    let parameters = model
+        .parameters
+        .map(|_, _| {
+            p += 1;
+            Ok(column(&|w| w.parameters[p - 1].clone()))
+        })
+        .unwrap();
+    let step = Quasidynamic::new(model, &parameters).unwrap();
+    let step = step.step(&column(&|w| w.q.clone()), &column(&|w| w.u.clone())).unwrap();
+    for (w, report) in step.reports.iter().enumerate() {
+        assert_eq!(report.status, Status::Solved, "moved world {w}: {report:?}");
+    }
+    let (next, delta, force, limit) =
+        (rows(&step.q_next), rows(&step.delta), rows(&step.force), rows(&step.limit_force));
+    let lambda = rows(&step.lambda().unwrap());
+    (0..worlds.len())
+        .map(|w| {
+            let expected = integrate(model, &worlds[w].q, &delta[w]);
+            let off = largest(next[w].iter().zip(expected).map(|(a, b)| a - b));
+            assert!(off < 1e-15, "q₊ is not q ⊕ δ by {off:e}");
+            let forces = [force[w].as_slice(), &limit[w]].concat();
+            Outputs { delta: delta[w].clone(), forces, lambda: lambda[w].clone() }
+        })
+        .collect()
+}
+
+/// Ridders' extrapolation of central differences at h, h/2.5, …, of numbers rounded to `rounding`: the value and its own
+/// error.
+fn extrapolate(central: &[f64], h: f64, rounding: f64) -> (f64, f64) {
+    let mut table = vec![vec![0.0; central.len()]; central.len()];
+    let (mut best, mut error) = (central[0], f64::INFINITY);
+    for i in 0..central.len() {
+        let noise = 2.0 * rounding / (h / SHRINK.powi(i as i32));
+        table[i][0] = central[i];
+        let mut factor = SHRINK * SHRINK;
+        for j in 1..=i {
+            table[i][j] = (table[i][j - 1] * factor - table[i - 1][j - 1]) / (factor - 1.0);
+            factor *= SHRINK * SHRINK;
+            let own = (table[i][j] - table[i][j - 1]).abs().max((table[i][j] - table[i - 1][j - 1]).abs());
+            let own = own.max(noise);
+            if own < error {
+                (best, error) = (table[i][j], own);
+            }
+        }
+    }
+    (best, error)
+}
+
+#[derive(Default)]
+struct Tally {
+    worst: std::collections::BTreeMap<&'static str, f64>,
+    compared: usize,
+    unsure: usize,
+}
+
+impl Tally {
+    /// Compares the columns of one derivative: `exact[input][output]`.
+    fn compare(&mut self, name: &'static str, place: &str, exact: &[Vec<f64>], differences: &[Vec<(f64, f64)>]) {
+        let scale = largest(exact.iter().flatten().copied());
+        assert!(scale.is_finite(), "{place}: {name} is not finite");
+        let claimed = largest(differences.iter().flatten().map(|d| d.0));
+        let scale = scale.max(claimed).max(f64::MIN_POSITIVE);
+        for (i, (exact, differences)) in exact.iter().zip(differences).enumerate() {
+            for (o, (exact, &(found, own))) in exact.iter().zip(differences).enumerate() {
+                self.compared += 1;
+                if own > SURE * scale {
+                    self.unsure += 1;
+                    continue;
+                }
+                let error = (exact - found).abs() / scale;
+                assert!(
+                    error < TOLERANCE,
+                    "{place}: {name}, input {i}, output {o}: {exact:e}, differences give {found:e} ± {own:.1e}, of {scale:e}"
+                );
+                let worst = self.worst.entry(name).or_insert(0.0);
+                *worst = worst.max(error);
+            }
+        }
+    }
+}
+
+/// All derivatives of the worlds of a batch.
+fn check(name: &str, batch: &Batch, tally: &mut Tally) {
+    let model = &batch.model;
+    let (nv, nu, nc) = (model.nv(), model.nu(), model.nc());
+    let values: Vec<Vec<Vec<f64>>> = batch.parameters.tensors().into_iter().map(rows).collect();
+    let (q, u) = (rows(&batch.q), rows(&batch.u));
+    let step = Quasidynamic::new(model, &batch.parameters).unwrap();
+    let linear = step.linearize(&batch.q, &batch.u).unwrap();
+    let matrices = [&linear.a, &linear.b, &linear.c, &linear.d].map(|m| m.to_vec3::<f64>().unwrap());
+    let next = rows(&linear.step.q_next);
+    for w in 0..q.len() {
+        let place = format!("{name}, world {w}, nearest {:e} m", batch.nearest[w]);
+        let own = |p: usize| values[p][w.min(values[p].len() - 1)].clone();
+        let world = World { q: q[w].clone(), u: u[w].clone(), parameters: (0..values.len()).map(own).collect() };
+        let mut inputs: Vec<Input> = (0..nv).map(Input::Q).chain((0..nu).map(Input::U)).collect();
+        for (p, values) in world.parameters.iter().enumerate() {
+            inputs.extend((0..values.len()).map(|k| Input::Parameter(p, k)));
+        }
+        // Derivatives in everything at once: one copy of the world per output.
+        let exact = reverse(model, &world, &next[w]);
+        let mut worlds = Vec::new();
+        for &input in &inputs {
+            let mut h = FIRST * world.scale(input);
+            for _ in 0..STEPS {
+                worlds.extend([world.moved(model, input, h), world.moved(model, input, -h)]);
+                h /= SHRINK;
+            }
+        }
+        worlds.push(world.moved(model, Input::Q(0), 0.0));
+        let mut results = evaluate(model, &worlds);
+        let base = results.pop().unwrap();
+        // Where geometry moves, every length is rounded anew.
+        let geometry = |input: Input| match input {
+            Input::Q(_) => true,
+            Input::U(_) => false,
+            Input::Parameter(p, _) => ["offsets", "sizes"].contains(&Parameters::NAMES[p]),
+        };
+        let differences = |k: usize, frames: bool| -> Vec<(f64, f64)> {
+            let first = FIRST * world.scale(inputs[k]);
+            let mut h = first;
+            let mut slopes = Vec::new();
+            for pair in results[2 * STEPS * k..2 * STEPS * (k + 1)].chunks(2) {
+                let row = |outputs: &Outputs, by: f64| {
+                    let moved = World::tangent(model, inputs[k], by);
+                    let forces = if frames { &outputs.lambda } else { &outputs.forces };
+                    [tangent(model, &moved, &outputs.delta, &base.delta), forces.clone()].concat()
+                };
+                let (plus, minus) = (row(&pair[0], h), row(&pair[1], -h));
+                slopes.push(plus.iter().zip(minus).map(|(a, b)| (a - b) / (2.0 * h)).collect::<Vec<f64>>());
+                h /= SHRINK;
+            }
+            let size = |o: usize| match o < nv {
+                true if geometry(inputs[k]) => 1.0,
+                true => largest(base.delta.iter().copied()),
+                false => largest(base.forces.iter().copied()),
+            };
+            let central = |o: usize| slopes.iter().map(|row| row[o]).collect::<Vec<_>>();
+            (0..slopes[0].len()).map(|o| extrapolate(&central(o), first, ROUNDING * size(o))).collect()
+        };
+        let all: Vec<Vec<(f64, f64)>> = (0..inputs.len()).map(|k| differences(k, false)).collect();
+        let of = |wanted: &dyn Fn(Input) -> bool, range: std::ops::Range<usize>| {
+            let picked: Vec<usize> = (0..inputs.len()).filter(|&k| wanted(inputs[k])).collect();
+            let exact: Vec<Vec<f64>> = picked.iter().map(|&k| exact[k][range.clone()].to_vec()).collect();
+            let differences: Vec<Vec<(f64, f64)>> = picked.iter().map(|&k| all[k][range.clone()].to_vec()).collect();
+            (exact, differences)
+        };
+        let n = exact[0].len();
+        let parts = [("q₊", 0..nv), ("force", nv..nv + 3 * nc), ("limits", nv + 3 * nc..n)];
+        for (k, (_, range)) in parts.iter().enumerate().filter(|(_, (_, range))| !range.is_empty()) {
+            let (exact, differences) = of(&|i| matches!(i, Input::Q(_)), range.clone());
+            tally.compare(["∂q₊/∂q", "∂f/∂q", "∂limit/∂q"][k], &place, &exact, &differences);
+            let (exact, differences) = of(&|i| matches!(i, Input::U(_)), range.clone());
+            tally.compare(["∂q₊/∂u", "∂f/∂u", "∂limit/∂u"][k], &place, &exact, &differences);
+            for (p, name) in Parameters::NAMES.iter().enumerate() {
+                let (exact, differences) = of(&|i| matches!(i, Input::Parameter(o, _) if o == p), range.clone());
+                tally.compare(name, &format!("{place}, of {}", parts[k].0), &exact, &differences);
+            }
+        }
+        // A, B, C, D themselves; λ in the contact frames jumps where a normal crosses n_z = 0, which the error
+        // estimate shows.
+        let column = |m: &Vec<Vec<f64>>, k: usize| m.iter().map(|row| row[k]).collect::<Vec<_>>();
+        let columns = |m: usize, n: usize| (0..n).map(|k| column(&matrices[m][w], k)).collect::<Vec<_>>();
+        let differences_q = |k: usize| all[k][..nv].to_vec();
+        tally.compare("A", &place, &columns(0, nv), &(0..nv).map(differences_q).collect::<Vec<_>>());
+        tally.compare("B", &place, &columns(1, nu), &(nv..nv + nu).map(differences_q).collect::<Vec<_>>());
+        let lambda = |k: usize| differences(k, true)[nv..].to_vec();
+        tally.compare("C", &place, &columns(2, nv), &(0..nv).map(lambda).collect::<Vec<_>>());
+        tally.compare("D", &place, &columns(3, nu), &(nv..nv + nu).map(lambda).collect::<Vec<_>>());
+    }
+}
+
+/// ∂outputs/∂inputs `[input][output]` by one reverse pass over a copy of the world for each output.
+fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
+    let nv = model.nv();
+    let structure = Quasidynamic::new(model, &model.parameters).unwrap();
+    let n_limits = structure.step(&tensor(model, &[world.q.clone()]), &tensor(model, &[world.u.clone()])).unwrap();
+    let n = nv + 3 * model.nc() + n_limits.limit_force.dim(1).unwrap();
+    let variable = |values: &[f64]| Var::from_tensor(&tensor(model, &vec![values.to_vec(); n])).unwrap();
+    let (q, u) = (variable(&world.q), variable(&world.u));
+    let vars: Vec<Var> = world.parameters.iter().map(|p| variable(p)).collect();
+    let mut p = 0;
+    let parameters = model
+        .parameters
+        .map(|_, _| {
+            p += 1;
+            Ok(vars[p - 1].as_tensor().clone())
+        })
+        .unwrap();
+    let step = Quasidynamic::new(model, &parameters).unwrap().step(&q, &u).unwrap();
+    // ∂(tangent of q₊)/∂q₊: rows that the test works out itself, d(ω) = 2 Nᵀ d(quaternion).
+    let mut seeds = vec![vec![0.0; model.nq()]; n];
+    for c in &model.tree.coordinates {
+        let plain = c.kind.nv().min(3);
+        (0..plain).for_each(|k| seeds[c.v + k][c.q + k] = 1.0);
+        if c.kind == JointKind::Floating {
+            let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| next[c.q + 3 + k]);
+            let two_n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
+            (0..3).for_each(|k| (0..4).for_each(|l| seeds[c.v + 3 + k][c.q + 3 + l] = 2.0 * two_n[k][l]));
+        }
+    }
+    let seeds = tensor(model, &seeds);
+    let eye = Tensor::eye(n, DType::F64, &Device::Cpu).unwrap();
+    let part = |from: usize, width: usize| eye.narrow(1, from, width).unwrap();
+    let mut value = (&step.q_next * seeds).unwrap().sum_all().unwrap();
+    let (forces, limits) = (3 * model.nc(), n - nv - 3 * model.nc());
+    if forces > 0 {
+        let product = (step.force.flatten_from(1).unwrap() * part(nv, forces)).unwrap();
+        value = (value + product.sum_all().unwrap()).unwrap();
+    }
+    if limits > 0 {
+        value = (value + (&step.limit_force * part(nv + forces, limits)).unwrap().sum_all().unwrap()).unwrap();
+    }
+    let grads = value.backward().unwrap();
+    let of = |var: &Var| grads.get(var).map_or_else(|| vec![vec![0.0; var.dim(1).unwrap()]; n], rows);
+    // To the tangent at q: ω̄ = Nᵀ ḡ, N = ½ [−vᵀ; w 1 − [v]×].
+    let by_q: Vec<Vec<f64>> = of(&q)
+        .into_iter()
+        .map(|row| {
+            let mut tangent = vec![0.0; nv];
+            for c in &model.tree.coordinates {
+                (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = row[c.q + k]);
+                if c.kind == JointKind::Floating {
+                    let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| world.q[c.q + 3 + k]);
+                    let n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
+                    for k in 0..3 {
+                        tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| n[k][l] * row[c.q + 3 + l]).sum::<f64>();
+                    }
+                }
+            }
+            tangent
+        })
+        .collect();
+    let mut columns = Vec::new();
+    for block in [by_q, of(&u)].into_iter().chain(vars.iter().map(of)) {
+        let width = block[0].len();
+        columns.extend((0..width).map(|k| block.iter().map(|row| row[k]).collect::<Vec<_>>()));
+    }
+    columns
+}
+
+const RANGES: Ranges =
+    Ranges { kappa: (1e2, 1e5), mu: (0.05, 1.5), mu_also: &[], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
+
+/// Differences that are not sure of themselves may be this share.
+const UNSURE: f64 = 0.05;
+
+fn finish(name: &str, tally: &Tally) {
+    let share = tally.unsure as f64 / tally.compared as f64;
+    println!("{name}: {} derivatives, differences unsure in {:.2} %", tally.compared, 100.0 * share);
+    for (name, worst) in &tally.worst {
+        println!("  {name}: worst {worst:.1e}");
+    }
+    assert!(share < UNSURE, "{name}: differences unsure in {share}");
+}
+
+#[test]
+fn every_derivative_on_random_states() {
+    let mut random = Random::new(11);
+    for ((name, stray), n) in SCENES.into_iter().zip([60, 20, 90, 90]) {
+        let batch = states::batch(&states::model(name), stray, n, &RANGES, &mut random);
+        let mut tally = Tally::default();
+        check(name, &batch, &mut tally);
+        finish(name, &tally);
+    }
+}
+
+/// A scene, random states near its home, and their derivatives.
+fn check_scene(name: &str, scene: &Scene, stray: f64, n: usize, seed: u64) {
+    let model = Model::new(scene, DType::F64, &Device::Cpu).unwrap();
+    let batch = states::batch(&model, stray, n, &RANGES, &mut Random::new(seed));
+    let mut tally = Tally::default();
+    check(name, &batch, &mut tally);
+    finish(name, &tally);
+}
+
+#[test]
+fn joint_limits() {
+    let mut scene = Scene::load("assets/scenes/two_fingers.toml").unwrap();
+    scene.params.joint_limits = true;
+    check_scene("limits", &scene, 0.03, 10, 12);
+}
+
+/// States are drawn with the nearest pair up to 2 cm away, the window is from 5 to 25 mm.
+#[test]
+fn fading_contacts() {
+    let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+    (scene.params.contact_distance, scene.params.fade) = (Some(0.025), 0.02);
+    check_scene("fade", &scene, 0.03, 10, 13);
+}
+
+#[test]
+fn a_mimic_joint() {
+    let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+    let elbow = arm.joints.iter().position(|joint| joint.name == "elbow").unwrap();
+    let shoulder = arm.joints.iter().position(|joint| joint.name == "shoulder").unwrap();
+    arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
+    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
+    scene.script.clear();
+    scene.robots[0].articulation = arm;
+    scene.robots[0].home.remove("elbow");
+    check_scene("mimic", &scene, 0.02, 8, 14);
+}
+
+/// A door that a ball touches, with a free-floating frame: bodies with several joints and off-centre masses.
+#[test]
+fn an_articulated_object() {
+    let mut door = Articulation::from_urdf("assets/robots/door.urdf").unwrap();
+    for joint in door.joints.iter_mut().filter(|joint| joint.name == "hinge") {
+        joint.limits = Some(Limits { lower: -2.0, upper: 2.0 });
+    }
+    let finger = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+    let scene = Scene::new()
+        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
+        .object(Object::articulated("door", door))
+        .robot(Robot::new("arm", finger).with_base(nalgebra::Isometry3::translation(0.0, -0.3, 0.0)))
+        .pair(PairRule::exclude("arm", "door"))
+        .pair(PairRule::exclude("arm", "arm"));
+    check_scene("door", &scene, 0.02, 8, 15);
+    let free =
+        Scene { objects: scene.objects.iter().cloned().map(|o| o.with_freedom(Freedom::Free)).collect(), ..scene };
+    check_scene("free door", &free, 0.02, 4, 16);
+}

@@ -1,0 +1,257 @@
+//! The step's problem from the tree's tables, by textbook kinematics with nalgebra: no code in common with the library
+//! but the tables and the witness points, which have tests of their own.
+
+use fingertip::Model;
+use fingertip::description::JointKind;
+use fingertip::kinematics::Body;
+use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
+
+/// A world's numbers: q, u, and the parameters by name.
+pub struct World<'a> {
+    pub q: &'a [f64],
+    pub u: &'a [f64],
+    /// A field of `Parameters` in this world.
+    pub parameter: &'a dyn Fn(&str) -> Vec<f64>,
+}
+
+/// One contact as the step reports it.
+#[derive(Clone, Debug)]
+pub struct Contact {
+    pub normal: Vector3<f64>,
+    pub point_a: Vector3<f64>,
+    pub point_b: Vector3<f64>,
+    pub phi: f64,
+    pub mu: f64,
+    /// Displacement of B against A per degree of freedom (3, nv), world axes.
+    pub jacobian: DMatrix<f64>,
+}
+
+/// minimise ½ δᵀPδ + gᵀδ with contacts.
+pub struct Problem {
+    pub p: DMatrix<f64>,
+    pub g: DVector<f64>,
+    pub contacts: Vec<Contact>,
+    /// Gap and slope of each joint limit: (gap, degree of freedom, sign).
+    pub limits: Vec<(f64, usize, f64)>,
+    pub kappa: f64,
+}
+
+/// Unit velocity of a degree of freedom: the point x moves by ω × (x − o) + t.
+struct Rate {
+    dof: usize,
+    omega: Vector3<f64>,
+    o: Vector3<f64>,
+    t: Vector3<f64>,
+}
+
+struct Poses(Vec<(Matrix3<f64>, Vector3<f64>)>);
+
+fn quaternion(q: &[f64]) -> UnitQuaternion<f64> {
+    UnitQuaternion::from_quaternion(Quaternion::new(q[0], q[1], q[2], q[3]))
+}
+
+/// Pose of a body's joint frame before the joint moves.
+fn joint_frame(body: &Body, poses: &Poses) -> (Matrix3<f64>, Vector3<f64>) {
+    let (rotation, position) = &poses.0[body.parent];
+    (rotation * body.rotation, position + rotation * body.xyz)
+}
+
+fn poses(model: &Model, q: &[f64]) -> Poses {
+    let mut poses = Poses(vec![(Matrix3::identity(), Vector3::zeros())]);
+    for body in &model.tree.bodies[1..] {
+        let (rotation, position) = joint_frame(body, &poses);
+        let at = |k: usize| body.ratio * q[body.q + k] + body.shift;
+        let (turn, shift) = match body.kind {
+            JointKind::Fixed => (Matrix3::identity(), Vector3::zeros()),
+            JointKind::Revolute | JointKind::Continuous => {
+                (Rotation3::new(body.axis * at(0)).into_inner(), Vector3::zeros())
+            }
+            JointKind::Prismatic => (Matrix3::identity(), body.axis * at(0)),
+            JointKind::Planar => {
+                assert_eq!(body.axis, Vector3::z());
+                (Rotation3::new(body.axis * at(2)).into_inner(), Vector3::new(at(0), at(1), 0.0))
+            }
+            JointKind::Translation => (Matrix3::identity(), Vector3::new(at(0), at(1), at(2))),
+            JointKind::Floating => {
+                let turn = quaternion(&q[body.q + 3..body.q + 7]).to_rotation_matrix().into_inner();
+                (turn, Vector3::new(at(0), at(1), at(2)))
+            }
+        };
+        poses.0.push((rotation * turn, position + rotation * shift));
+    }
+    poses
+}
+
+/// How a body moves, joint by joint from the root.
+fn rates(model: &Model, poses: &Poses, body: usize) -> Vec<Rate> {
+    let tree = &model.tree;
+    let mut rates = Vec::new();
+    let mut at = body;
+    while at != 0 {
+        let joint = &tree.bodies[at];
+        let (rotation, o) = joint_frame(joint, poses);
+        let position = poses.0[at].1;
+        let axis = rotation * joint.axis * joint.ratio;
+        let basis = |k: usize| rotation.column(k).into_owned();
+        let zero = Vector3::zeros();
+        let mut push = |k: usize, omega, o, t| {
+            rates.push(Rate { dof: tree.screw_dof[joint.screw + k], omega, o, t });
+        };
+        match joint.kind {
+            JointKind::Fixed => {}
+            JointKind::Revolute | JointKind::Continuous => push(0, axis, o, zero),
+            JointKind::Prismatic => push(0, zero, zero, axis),
+            JointKind::Planar => {
+                push(0, zero, zero, basis(0));
+                push(1, zero, zero, basis(1));
+                push(2, basis(2), position, zero);
+            }
+            JointKind::Translation => (0..3).for_each(|k| push(k, zero, zero, basis(k))),
+            JointKind::Floating => {
+                (0..3).for_each(|k| push(k, zero, zero, basis(k)));
+                (0..3).for_each(|k| push(3 + k, basis(k), position, zero));
+            }
+        }
+        at = joint.parent;
+    }
+    rates
+}
+
+/// Velocity (3, nv) of the material point `x` of a body, and its angular velocity (3, nv).
+fn jacobians(model: &Model, poses: &Poses, body: usize, x: &Vector3<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
+    let mut linear = DMatrix::zeros(3, model.nv());
+    let mut angular = DMatrix::zeros(3, model.nv());
+    for Rate { dof, omega, o, t } in rates(model, poses, body) {
+        let mut column = linear.column_mut(dof);
+        column += omega.cross(&(x - o)) + t;
+        let mut column = angular.column_mut(dof);
+        column += omega;
+    }
+    (linear, angular)
+}
+
+/// q ⊕ δ with nalgebra's exponential.
+pub fn integrate(model: &Model, q: &[f64], delta: &[f64]) -> Vec<f64> {
+    let mut next = q.to_vec();
+    for c in &model.tree.coordinates {
+        let plain = c.kind.nv().min(3);
+        (0..plain).for_each(|k| next[c.q + k] += delta[c.v + k]);
+        if c.kind == JointKind::Floating {
+            let omega = Vector3::new(delta[c.v + 3], delta[c.v + 4], delta[c.v + 5]);
+            let turned = UnitQuaternion::from_scaled_axis(omega) * quaternion(&q[c.q + 3..c.q + 7]);
+            next[c.q + 3..c.q + 7].copy_from_slice(&[turned.w, turned.i, turned.j, turned.k]);
+        }
+    }
+    next
+}
+
+/// The tangent from q ⊕ δ to (q ⊕ `moved`) ⊕ δ', to full precision though all three are small against q.
+pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64]) -> Vec<f64> {
+    let mut tangent: Vec<f64> = (0..model.nv()).map(|k| moved[k] + (delta_moved[k] - delta[k])).collect();
+    for c in model.tree.coordinates.iter().filter(|c| c.kind == JointKind::Floating) {
+        let turn = |of: &[f64], sign: f64| {
+            UnitQuaternion::from_scaled_axis(Vector3::from_column_slice(&of[c.v + 3..c.v + 6]) * sign)
+        };
+        let turned = turn(delta_moved, 1.0) * turn(moved, 1.0) * turn(delta, -1.0);
+        let sine = turned.imag().norm();
+        let factor = if sine < 1e-8 { 2.0 } else { 2.0 * sine.atan2(turned.w) / sine };
+        (0..3).for_each(|k| tangent[c.v + 3 + k] = factor * turned.imag()[k]);
+    }
+    tangent
+}
+
+impl Problem {
+    /// The problem of one world, given its contacts' (normal, point on A, point on B, φ) as the step reports them.
+    pub fn new(model: &Model, world: &World, witnesses: &[[f64; 10]]) -> Self {
+        let tree = &model.tree;
+        let parameter = world.parameter;
+        let poses = poses(model, world.q);
+        let nv = model.nv();
+        let free: Vec<bool> = (0..nv).map(|dof| !tree.actuated.contains(&dof)).collect();
+        let mut p = DMatrix::zeros(nv, nv);
+        let mut force = DVector::from_vec(parameter("tau"));
+        let factor = parameter("epsilon")[0] / parameter("h")[0].powi(2);
+        let gravity = Vector3::from_vec(parameter("gravity"));
+        let (masses, inertias) = (parameter("mass"), parameter("inertia"));
+        for (n, &body) in model.inertial.iter().enumerate() {
+            let (rotation, position) = &poses.0[body];
+            let com = tree.bodies[body].inertia.as_ref().unwrap().com;
+            let (mut linear, mut angular) = jacobians(model, &poses, body, &(position + rotation * com));
+            for dof in (0..nv).filter(|&dof| !free[dof]) {
+                linear.column_mut(dof).fill(0.0);
+                angular.column_mut(dof).fill(0.0);
+            }
+            let i = &inertias[6 * n..6 * n + 6];
+            let inertia = Matrix3::new(i[0], i[3], i[4], i[3], i[1], i[5], i[4], i[5], i[2]);
+            let turned = rotation * inertia * rotation.transpose();
+            p += (linear.transpose() * &linear * masses[n] + angular.transpose() * turned * &angular) * factor;
+            force += linear.transpose() * (gravity * masses[n]);
+        }
+        let stiffness = parameter("stiffness");
+        for c in tree.coordinates.iter() {
+            if let Some(k) = c.u {
+                p[(c.v, c.v)] = stiffness[k];
+                force[c.v] += stiffness[k] * (world.u[k] - world.q[c.q]);
+            }
+        }
+        let mu = parameter("mu");
+        let contacts = witnesses
+            .iter()
+            .enumerate()
+            .map(|(i, w)| {
+                let pair = model.pairs.pair_of_contact[i];
+                let at = |k: usize| Vector3::new(w[k], w[k + 1], w[k + 2]);
+                let (point_a, point_b) = (at(3), at(6));
+                let body = |shape: usize| model.shapes[shape].body;
+                let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
+                let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
+                Contact { normal: at(0), point_a, point_b, phi: w[9], mu: mu[pair], jacobian }
+            })
+            .collect();
+        let limited = tree.coordinates.iter().filter(|_| model.params.joint_limits);
+        let limits = limited
+            .filter_map(|c| c.limits.map(|l| (c, l)))
+            .flat_map(|(c, l)| [(world.q[c.q] - l.lower, c.v, 1.0), (l.upper - world.q[c.q], c.v, -1.0)])
+            .collect();
+        Self { p, g: -force, contacts, limits, kappa: parameter("kappa")[0] }
+    }
+
+    /// ν = J δ + φ n of a contact.
+    pub fn slack(&self, i: usize, delta: &DVector<f64>) -> (f64, Vector3<f64>) {
+        let c = &self.contacts[i];
+        let d: DVector<f64> = &c.jacobian * delta;
+        let d = Vector3::new(d[0], d[1], d[2]);
+        let along = c.normal.dot(&d);
+        (along + c.phi, d - c.normal * along)
+    }
+
+    /// λ = (2/(κ s)) G ν in world axes, with s = (ν_n − μ‖ν_t‖)(ν_n + μ‖ν_t‖).
+    pub fn force(&self, i: usize, delta: &DVector<f64>) -> Vector3<f64> {
+        let (along, across) = self.slack(i, delta);
+        let mu = self.contacts[i].mu;
+        let s = (along - mu * across.norm()) * (along + mu * across.norm());
+        (self.contacts[i].normal * along - across * (mu * mu)) * (2.0 / (self.kappa * s))
+    }
+
+    /// ∇F(δ) = P δ + g − Σ Jᵀλ(δ) − Σ limits, and the sum of the absolute values of its terms, row by row.
+    pub fn gradient(&self, delta: &DVector<f64>) -> (DVector<f64>, DVector<f64>) {
+        let (pd, mut size) = (&self.p * delta, self.p.abs() * delta.abs() + self.g.abs());
+        let mut gradient = pd + &self.g;
+        for (i, c) in self.contacts.iter().enumerate() {
+            let force = self.force(i, delta);
+            gradient -= c.jacobian.transpose() * force;
+            size += c.jacobian.transpose().abs() * force.abs();
+        }
+        for &(gap, dof, sign) in &self.limits {
+            let force = sign * 2.0 / (self.kappa * (gap + sign * delta[dof]));
+            gradient[dof] -= force;
+            size[dof] += force.abs();
+        }
+        (gradient, size)
+    }
+
+    /// ½ δᵀPδ + gᵀδ.
+    pub fn energy(&self, delta: &DVector<f64>) -> f64 {
+        0.5 * delta.dot(&(&self.p * delta)) + self.g.dot(delta)
+    }
+}
