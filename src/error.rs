@@ -38,7 +38,7 @@ impl Error {
     }
 
     /// The same error, its place set within `outer`: a file or an enclosing element.
-    pub(crate) fn within(self, outer: impl std::fmt::Display) -> Self {
+    pub fn within(self, outer: impl std::fmt::Display) -> Self {
         match self {
             Self::Invalid { place, message } => Self::Invalid { place: format!("{outer}: {place}"), message },
             other => other,

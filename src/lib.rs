@@ -92,11 +92,14 @@ mod error;
 pub mod kinematics;
 pub mod math;
 pub mod model;
+pub mod overrides;
 pub mod parameters;
 pub mod rollout;
+pub mod show;
 pub mod solve;
 pub mod step;
 
 pub use error::{Error, Result};
 pub use model::Model;
+pub use overrides::Overrides;
 pub use parameters::Parameters;

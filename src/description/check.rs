@@ -10,7 +10,7 @@ pub(super) fn finite(what: &str, value: f64) -> Result<()> {
 }
 
 /// `what` must be finite and greater than zero.
-pub(super) fn positive(what: &str, value: f64) -> Result<()> {
+pub(crate) fn positive(what: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
         Ok(())
     } else {
@@ -19,7 +19,7 @@ pub(super) fn positive(what: &str, value: f64) -> Result<()> {
 }
 
 /// `what` must be finite and not negative.
-pub(super) fn not_negative(what: &str, value: f64) -> Result<()> {
+pub(crate) fn not_negative(what: &str, value: f64) -> Result<()> {
     if value.is_finite() && value >= 0.0 {
         Ok(())
     } else {
@@ -28,7 +28,7 @@ pub(super) fn not_negative(what: &str, value: f64) -> Result<()> {
 }
 
 /// All three components of `what` must be finite.
-pub(super) fn finite_vector(what: &str, vector: &Vector3<f64>) -> Result<()> {
+pub(crate) fn finite_vector(what: &str, vector: &Vector3<f64>) -> Result<()> {
     if vector.iter().all(|x| x.is_finite()) {
         Ok(())
     } else {
@@ -62,7 +62,7 @@ pub(super) fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Re
 }
 
 /// "there is no joint "indx2"; did you mean "index2"?", or all the names where none is near and they are few.
-pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     const FEW: usize = 12;
     let known: Vec<&str> = known.collect();
     let near = known.iter().map(|other| (distance(name, other), other)).min();

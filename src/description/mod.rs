@@ -5,7 +5,7 @@
 
 mod articulation;
 mod builder;
-mod check;
+pub(crate) mod check;
 mod inertia;
 mod scene;
 mod scene_file;
@@ -17,6 +17,7 @@ mod validate;
 pub(crate) use check::unknown;
 
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
+pub use check::unknown;
 pub use inertia::Inertia;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
 pub use script::Keyframe;

@@ -120,9 +120,10 @@ fn accumulate<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
     write3(to, k, add(read3(to, k), v));
 }
 
-/// axes · C for a constant C.
+/// axes · C for a constant C, none for the identity.
 #[inline(always)]
-fn times<R: Real>(axes: &Mat3<R>, constant: &[[f64; 3]; 3]) -> Mat3<R> {
+fn turned<R: Real>(axes: &Mat3<R>, constant: &Option<[[f64; 3]; 3]>) -> Mat3<R> {
+    let Some(constant) = constant else { return *axes };
     let mut result = [zero(); 3];
     for (j, column) in result.iter_mut().enumerate() {
         *column = rotate_back(axes, [R::splat(constant[0][j]), R::splat(constant[1][j]), R::splat(constant[2][j])]);
@@ -173,7 +174,7 @@ impl FrameTables {
                 Pose { p: xyz, axes: [e(0), e(1), e(2)] }
             } else {
                 let parent = Pose::read(&bodies[POSE * joint.parent..]);
-                let axes = joint.rotation.map_or(parent.axes, |rotation| times(&parent.axes, &rotation));
+                let axes = turned(&parent.axes, &joint.rotation);
                 Pose { p: add(parent.p, rotate_back(&parent.axes, xyz)), axes }
             };
             joint.place(above, q, screws).write(&mut bodies[POSE * b..]);
@@ -181,7 +182,7 @@ impl FrameTables {
         for (f, (body, rotation)) in self.frames.iter().enumerate() {
             let body = Pose::read(&bodies[POSE * body..]);
             let xyz = read3(offsets, 3 * (self.joints.len() + f));
-            let axes = rotation.map_or(body.axes, |rotation| times(&body.axes, &rotation));
+            let axes = turned(&body.axes, rotation);
             Pose { p: add(body.p, rotate_back(&body.axes, xyz)), axes }.write(&mut frames[POSE * f..]);
         }
     }

@@ -116,7 +116,8 @@ impl Manifold {
         let Some(f) = &self.floating else { return Ok(gradient.clone()) };
         let plain = gradient.contiguous()?.index_select(&f.plain_q, 1)?;
         let (w, v) = split(&f.numbers(q)?)?;
-        let (grad_w, grad_v) = split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
+        let (grad_w, grad_v) =
+            split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
@@ -153,7 +154,8 @@ impl Manifold {
 impl Floating {
     /// q ⊕ δ as a tensor program: the definition, and the form for devices other than the CPU.
     fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
-        let plain = (q.contiguous()?.index_select(&self.plain_q, 1)? + delta.contiguous()?.index_select(&self.plain_v, 1)?)?;
+        let plain =
+            (q.contiguous()?.index_select(&self.plain_q, 1)? + delta.contiguous()?.index_select(&self.plain_v, 1)?)?;
         let turned = multiply(&exponential(&self.tangents(delta)?)?, &self.quaternions(q)?)?;
         self.assemble(&plain, &turned, &self.order_q)
     }

@@ -70,6 +70,20 @@ pub struct Coordinate {
     pub effort: f64,
 }
 
+impl Coordinate {
+    /// A name for each number in q: the joint's own where it has one number, else `"ball.x"`, `"ball.qw"`.
+    pub fn q_names(&self) -> Vec<String> {
+        let parts: &[&str] = match self.kind {
+            JointKind::Fixed => &[],
+            JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => return vec![self.name.clone()],
+            JointKind::Planar => &["x", "y", "yaw"],
+            JointKind::Translation => &["x", "y", "z"],
+            JointKind::Floating => &["x", "y", "z", "qw", "qx", "qy", "qz"],
+        };
+        parts.iter().map(|part| format!("{}.{part}", self.name)).collect()
+    }
+}
+
 /// A body and the joint above it.
 #[derive(Clone, Debug)]
 pub struct Body {

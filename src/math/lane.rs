@@ -1,7 +1,7 @@
 //! One numerical kernel, any width: [`Real`] is either one number or a lane of numbers, one per world.
 //!
 //! A [`Kernel`] is written once over `R: Real`. [`dispatch`] looks at the processor and runs it on lanes of
-//! [`WIDTH`] worlds, then on single worlds for the rest, inside a function that is compiled for the widest
+//! as many worlds as fill a register, then on single worlds for the rest, inside a function that is compiled for the widest
 //! instruction set there is, so that a plain build is fast.
 //!
 //! Two rules keep a world's result independent of its company:
@@ -14,7 +14,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-/// Worlds per SIMD lane: eight `f64` fill an AVX-512 register; sixteen were measured to gain nothing.
+/// Most worlds per SIMD lane.
 pub const WIDTH: usize = 8;
 
 /// A number, or one number per world of a lane.
@@ -119,7 +119,7 @@ pub trait Mask: Copy + Send + Sync {
 
 /// `W` double-precision numbers, one per world. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub struct Wide<const W: usize, const FMA: bool>([f64; W]);
 
 /// One double-precision number. `FMA` says whether multiply-adds are fused.
@@ -130,7 +130,7 @@ pub struct Single<const FMA: bool>(f64);
 ///
 /// Stored as 64-bit words, all ones or zero, the form in which SIMD compares and blends have them.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub struct WideMask<const W: usize>([u64; W]);
 
 macro_rules! lanewise {
@@ -541,6 +541,17 @@ impl InstructionSet {
         Self::Baseline
     }
 
+    /// Worlds per SIMD lane: as many as fill one register. With two registers per value the sixteen registers of AVX2 do
+    /// not hold a contact.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Avx512 => 8,
+            Self::Avx2 => 4,
+            Self::Baseline if cfg!(target_arch = "aarch64") => 4,
+            Self::Baseline => 1,
+        }
+    }
+
     /// The set's usual name.
     pub fn name(self) -> &'static str {
         match self {
@@ -557,12 +568,13 @@ pub trait Kernel {
     fn run<R: Lane>(&mut self, first: usize);
 }
 
-/// Runs a kernel over the worlds `range`, [`WIDTH`] at a time and the rest singly, with the processor's instruction set.
+/// Runs a kernel over the worlds `range`, a lane at a time and the rest singly, with the processor's instruction set.
 pub fn dispatch<K: Kernel>(kernel: &mut K, range: std::ops::Range<usize>) {
-    dispatch_as(InstructionSet::detect(), WIDTH, kernel, range);
+    let set = InstructionSet::detect();
+    dispatch_as(set, set.width(), kernel, range);
 }
 
-/// [`dispatch`] with the instruction set and the lane width (1, 4 or 8) chosen by the caller; for tests and benchmarks.
+/// [`dispatch`] with the instruction set and the lane width (1, or the set's own) chosen by the caller.
 ///
 /// # Panics
 /// If the processor lacks the instruction set.
@@ -571,11 +583,11 @@ pub fn dispatch_as<K: Kernel>(set: InstructionSet, width: usize, kernel: &mut K,
     {
         #[target_feature(enable = "avx2,fma")]
         fn avx2<K: Kernel>(width: usize, kernel: &mut K, range: std::ops::Range<usize>) {
-            lanes::<K, true>(width, kernel, range);
+            lanes::<K, 4, true>(width, kernel, range);
         }
         #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
         fn avx512<K: Kernel>(width: usize, kernel: &mut K, range: std::ops::Range<usize>) {
-            lanes::<K, true>(width, kernel, range);
+            lanes::<K, 8, true>(width, kernel, range);
         }
         let have = InstructionSet::detect();
         match set {
@@ -597,13 +609,14 @@ pub fn dispatch_as<K: Kernel>(set: InstructionSet, width: usize, kernel: &mut K,
     lanes::<K, { cfg!(target_arch = "aarch64") }>(width, kernel, range);
 }
 
+/// Lanes of `W` worlds if that is the wanted width, then single worlds.
 #[inline(always)]
-fn lanes<K: Kernel, const FMA: bool>(width: usize, kernel: &mut K, range: std::ops::Range<usize>) {
+fn lanes<K: Kernel, const W: usize, const FMA: bool>(width: usize, kernel: &mut K, range: std::ops::Range<usize>) {
     let mut first = range.start;
-    if width == 8 {
-        while first + 8 <= range.end {
-            kernel.run::<Wide<8, FMA>>(first);
-            first += 8;
+    if W > 1 && width == W {
+        while first + W <= range.end {
+            kernel.run::<Wide<W, FMA>>(first);
+            first += W;
         }
     }
     while first < range.end {
@@ -639,7 +652,7 @@ mod tests {
         let mut x: Vec<f64> = (-4000..4000).map(|i| f64::from(i) * 0.0173).collect();
         x.extend([0.0, -0.0, 1e-300, 1e5 - 0.1, 1e6, 1e15, -3e8, f64::NAN, f64::INFINITY, std::f64::consts::PI]);
         let mut widths = Vec::new();
-        for width in [1, 8] {
+        for width in [1, InstructionSet::detect().width()] {
             let mut kernel = Sines { x: &x, y: vec![(0.0, 0.0); x.len()] };
             dispatch_as(InstructionSet::detect(), width, &mut kernel, 0..x.len());
             for (x, (s, c)) in x.iter().zip(&kernel.y) {

@@ -10,7 +10,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
 use rayon::prelude::*;
 
-use super::lane::{Kernel, Lane, WIDTH, dispatch};
+use super::lane::{InstructionSet, Kernel, Lane, WIDTH, dispatch};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
 const CHUNK: usize = 64;
@@ -237,9 +237,10 @@ impl Group<'_, '_> {
 
 /// Runs a program over `worlds` worlds on rayon's threads and returns its rows of `width` numbers.
 pub fn run_program<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
+    let lane = InstructionSet::detect().width();
     in_chunks(program.scratch(), worlds, width, |mut left, mut scratch, mut out| {
         while !left.is_empty() {
-            let n = if left.len() < WIDTH { 1 } else { WIDTH };
+            let n = if left.len() < lane { 1 } else { lane };
             let worlds = left.start..left.start + n;
             left.start += n;
             program.group(&mut Group { worlds, scratch: &mut scratch, out: &mut out });

@@ -20,7 +20,7 @@ use super::cone::Cone;
 use super::structure::{Structure, triangle};
 
 /// κ · decrement² below which the quadratic convergence leaves nothing but rounding after the step.
-const CONVERGED: f64 = 1e-14;
+const CONVERGED: f64 = 1e-12;
 /// κ · decrement² below which an iterate that no longer improves counts as solved: rounding has the last word.
 const STALLED: f64 = 1e-6;
 /// κ · decrement² below which κ is raised.
@@ -308,11 +308,9 @@ pub(crate) fn solve<R: Real>(
         }
         let decrement = newton(s, problem, kappa, work);
         let full = decrement.lt(R::splat(FULL_STEP));
-        let alpha = if running.and(full.not()).any() {
-            R::select(full, R::one(), line_search(s, problem, kappa, work))
-        } else {
-            R::one()
-        };
+        // Worlds that are not yet in the region of quadratic convergence.
+        let far = running.and(full.not());
+        let alpha = if far.any() { R::select(full, R::one(), line_search(s, problem, kappa, work)) } else { R::one() };
         let alpha = R::select(running, alpha, R::zero());
         for k in 0..s.nv {
             work.delta[k] = R::select(running, alpha.mul_add(work.step[k], work.delta[k]), work.delta[k]);
@@ -326,29 +324,32 @@ pub(crate) fn solve<R: Real>(
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
         status = R::select(solved, code(Status::Solved), status);
-        let (depth, effort) = certificate(s, problem, work);
-        let lost = running.and(depth.gt(R::zero())).and((depth * depth).gt(reach * effort));
-        status = R::select(lost.and(solved.not()), code(Status::Infeasible), status);
-        running = running.and(solved.not()).and(lost.not());
+        running = running.and(solved.not());
         last = decrement;
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
         slow = R::select(decrement.gt(R::one()), slow + R::one(), R::zero());
-        let stuck = running.and(slow.gt(R::splat(STUCK)));
-        slow = R::select(stuck, R::zero(), slow);
-        if stuck.any() {
-            let energy = (depth.abs() + effort).max(R::splat(f64::MIN_POSITIVE));
-            kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
-            fill_p(s, problem.p, work.h);
-            s.factor_p.factor(work.h);
-            cold_start(s, problem, kappa, work);
-            balance(s, problem, work);
-            for k in 0..s.nv {
-                work.delta[k] = R::select(stuck, work.step[k], work.delta[k]);
-            }
-            for k in 0..work.eta.len() {
-                work.eta[k] = R::select(stuck, work.d_eta[k], work.eta[k]);
+        if far.any() {
+            let (depth, effort) = certificate(s, problem, work);
+            let lost = far.and(depth.gt(R::zero())).and((depth * depth).gt(reach * effort));
+            status = R::select(lost, code(Status::Infeasible), status);
+            running = running.and(lost.not());
+            let stuck = running.and(slow.gt(R::splat(STUCK)));
+            slow = R::select(stuck, R::zero(), slow);
+            if stuck.any() {
+                let energy = (depth.abs() + effort).max(R::splat(f64::MIN_POSITIVE));
+                kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
+                fill_p(s, problem.p, work.h);
+                s.factor_p.factor(work.h);
+                cold_start(s, problem, kappa, work);
+                balance(s, problem, work);
+                for k in 0..s.nv {
+                    work.delta[k] = R::select(stuck, work.step[k], work.delta[k]);
+                }
+                for k in 0..work.eta.len() {
+                    work.eta[k] = R::select(stuck, work.d_eta[k], work.eta[k]);
+                }
             }
         }
     }

@@ -1,0 +1,70 @@
+//! Commands from a file: JSON lines or CSV.
+
+use std::path::Path;
+
+use fingertip::Model;
+use fingertip::description::unknown;
+use fingertip::overrides::list;
+use serde_json::Value;
+
+/// Commands (nu numbers each), one per step.
+///
+/// JSON lines: `[…]` or `{"u": […]}`. CSV: numbers separated by commas; a first line that is not numbers names the joints,
+/// then columns may be in any order, and joints without a column stay at home.
+pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
+    let place = |message: String| format!("{}: {message}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| place(error.to_string()))?;
+    let is_json = text.trim_start().starts_with(['[', '{']);
+    let rows = if is_json { json_lines(&text, model.nu()) } else { csv(&text, model) }.map_err(place)?;
+    if rows.is_empty() {
+        return Err(place("expected a command per line, got an empty file".to_owned()));
+    }
+    Ok(rows)
+}
+
+fn json_lines(text: &str, nu: usize) -> Result<Vec<Vec<f64>>, String> {
+    let line = |(i, line): (usize, &str)| {
+        let place = |message: String| format!("line {}: {message}", i + 1);
+        let value: Value = serde_json::from_str(line).map_err(|error| place(error.to_string()))?;
+        let u = list("u", value.get("u").unwrap_or(&value)).map_err(|error| place(error.to_string()))?;
+        if u.len() != nu {
+            return Err(place(format!("expected {nu} numbers, got {}", u.len())));
+        }
+        Ok(u)
+    };
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(line).collect()
+}
+
+fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
+    let joints = || model.tree.coordinates.iter().filter_map(|c| Some((c.u?, c)));
+    let home: Vec<f64> = joints().map(|(_, joint)| joint.home[0]).collect();
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+    let mut columns: Vec<usize> = (0..model.nu()).collect();
+    if let Some((i, header)) = lines.next_if(|(_, line)| numbers(line).is_err()) {
+        let place = |name: &str| {
+            let known = joints().map(|(_, joint)| joint.name.as_str());
+            let found = joints().find(|(_, joint)| joint.name == name).map(|(u, _)| u);
+            found.ok_or_else(|| format!("line {}: {}", i + 1, unknown("commanded joint", name, known)))
+        };
+        columns = header.split(',').map(|name| place(name.trim().trim_matches('"'))).collect::<Result<_, _>>()?;
+    }
+    lines
+        .map(|(i, line)| {
+            let values = numbers(line).map_err(|message| format!("line {}: {message}", i + 1))?;
+            if values.len() != columns.len() {
+                return Err(format!("line {}: expected {} numbers, got {}", i + 1, columns.len(), values.len()));
+            }
+            let mut u = home.clone();
+            columns.iter().zip(values).for_each(|(&column, value)| u[column] = value);
+            Ok(u)
+        })
+        .collect()
+}
+
+fn numbers(line: &str) -> Result<Vec<f64>, String> {
+    let number = |field: &str| match field.trim().parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
+        _ => Err(format!("expected a finite number, got \"{}\"", field.trim())),
+    };
+    line.split(',').map(number).collect()
+}

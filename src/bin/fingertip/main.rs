@@ -1,0 +1,74 @@
+//! The command line of `fingertip`.
+
+mod audit;
+mod controls;
+mod demo;
+mod inspect;
+mod rollout;
+mod scene;
+mod step;
+mod summary;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Exit status when something is found wrong: a failed audit.
+const FAILED: u8 = 1;
+/// Exit status when the input is bad.
+const BAD_INPUT: u8 = 2;
+
+/// What a command says: an error for stderr, or the verdict that decides the exit status.
+type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
+
+/// Differentiable contact simulation for robot hands.
+///
+/// A scene (TOML) names robots (URDF) and objects. Each step takes the configuration q and the commanded joint
+/// positions u to the next configuration and the contact forces.
+///
+/// Without a command, the demo runs.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, after_help = "Exit status: 0, 1 if an audit fails, 2 for bad input.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// A hand closes on a ball, lifts and holds it: the first thing to try.
+    Demo(demo::Args),
+    /// What a scene holds: each name with its place in q, v and u, the contact pairs, and what was left out.
+    Inspect(inspect::Args),
+    /// One step for each line of JSON on stdin, a line of JSON on stdout: for use from any language.
+    Step(step::Args),
+    /// Many steps, each from the end of the one before: what touches what, with which force, and what is held.
+    Rollout(rollout::Args),
+    /// Is the step right on this scene? Optimality, gradients and conditioning on random states.
+    Audit(audit::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command.unwrap_or_else(|| Command::Demo(demo::Args::default())) {
+        Command::Demo(args) => demo::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Step(args) => step::run(&args),
+        Command::Rollout(args) => rollout::run(&args),
+        Command::Audit(args) => audit::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        // A reader that has seen enough (`| head`) is no error.
+        let closed = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+        if error.downcast_ref().is_some_and(closed) {
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("error: {}", one_line(&error.to_string()));
+        ExitCode::from(BAD_INPUT)
+    })
+}
+
+/// Messages are for one line, whatever a parser below made of them.
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}

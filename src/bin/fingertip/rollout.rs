@@ -1,0 +1,95 @@
+//! `fingertip rollout`: many steps, and what came of them.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use fingertip::description::Scene;
+use fingertip::show::{self, Recording, Source};
+use fingertip::step::Quasidynamic;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::scene::SceneArgs;
+use super::{Outcome, controls, summary};
+
+/// The rollout goes on for this long after the script's last keyframe, s.
+const AFTER_SCRIPT: f64 = 1.5;
+/// Steps of a scene without a script.
+const WITHOUT_SCRIPT: usize = 100;
+
+/// Rolls a scene out: each step starts where the one before ended.
+///
+/// Commands come from the scene's script, or from a file with one command per step; when the file ends, its last command
+/// stays. The summary says what touches what with which force at the end, and whether the objects are held.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scene: SceneArgs,
+
+    /// Steps [default: all of the commands file; else until 1.5 s after the script's end; else 100].
+    #[arg(long, short = 'n', value_name = "N")]
+    steps: Option<usize>,
+
+    /// Commands, a line per step: JSON lines ([…] or {"u": […]}), or CSV, with the joints' names on top or without.
+    #[arg(long, value_name = "FILE")]
+    controls: Option<PathBuf>,
+
+    /// Writes everything to this file (JSON).
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Plots forces and motion to this file (SVG).
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (source, step) = args.scene.load()?;
+    let rows = args.controls.as_ref().map(|path| controls::read(path, step.model())).transpose()?;
+    let n_steps = match (args.steps, &rows) {
+        (Some(0), _) => return Err("--steps: expected at least 1, got 0".into()),
+        (Some(n), _) => n,
+        (None, Some(rows)) => rows.len(),
+        (None, None) => steps_of_script(&source.scene, step.model().params.h),
+    };
+    let control = |k: usize, time: f64| match &rows {
+        Some(rows) => rows[k.min(rows.len() - 1)].clone(),
+        None => source.scene.control(time),
+    };
+    let recording = roll_out(&source, &step, n_steps, control)?;
+    report(&recording, args.record.as_deref(), args.plot.as_deref())
+}
+
+fn steps_of_script(scene: &Scene, h: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are finite and not negative")]
+    scene.script.last().map_or(WITHOUT_SCRIPT, |keyframe| ((keyframe.time + AFTER_SCRIPT) / h).round() as usize)
+}
+
+/// Rolls out with a progress bar.
+pub fn roll_out(
+    source: &Source,
+    step: &Quasidynamic,
+    n_steps: usize,
+    control: impl Fn(usize, f64) -> Vec<f64>,
+) -> candle_core::Result<Recording> {
+    let bar = ProgressBar::new(n_steps as u64);
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} steps, {eta} left") {
+        bar.set_style(style);
+    }
+    let recording = show::record(source, step, n_steps, control, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    recording
+}
+
+/// Prints the summary, and writes the files that are asked for.
+pub fn report(recording: &Recording, record: Option<&Path>, plot: Option<&Path>) -> Outcome {
+    print!("{}", summary::summary(recording));
+    if let Some(path) = record {
+        recording.write(path)?;
+        println!("recording  {}", path.display());
+    }
+    if let Some(path) = plot {
+        show::plot(recording, path)?;
+        println!("plot       {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

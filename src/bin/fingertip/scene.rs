@@ -1,0 +1,51 @@
+//! The scene that a command works on, with the overrides of the command line.
+
+use std::path::{Path, PathBuf};
+
+use candle_core::{DType, Device, Result as TensorResult};
+use fingertip::description::Scene;
+use fingertip::show::Source;
+use fingertip::step::Quasidynamic;
+use fingertip::{Model, Overrides, Result};
+
+/// Which scene, and what is different in it.
+#[derive(clap::Args)]
+pub struct SceneArgs {
+    /// Scene file (TOML).
+    pub scene: PathBuf,
+
+    /// Numbers in the place of the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
+    #[arg(long = "with", value_name = "JSON", default_value = "{}")]
+    overrides: String,
+}
+
+impl SceneArgs {
+    /// Reads the file and compiles it.
+    pub fn load(&self) -> TensorResult<(Source, Quasidynamic)> {
+        let source = read(&self.scene)?;
+        let step = compile(&source.scene, &self.overrides()?)?;
+        Ok((source, step))
+    }
+
+    /// What is different.
+    pub fn overrides(&self) -> Result<Overrides> {
+        Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
+    }
+}
+
+/// Reads a scene file.
+pub fn read(path: &Path) -> Result<Source> {
+    let scene = Scene::load(path)?;
+    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    Ok(Source { name, text, scene })
+}
+
+/// The step of a scene with overrides.
+pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynamic> {
+    let mut scene = scene.clone();
+    scene.params = overrides.params(&scene.params)?;
+    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    let parameters = overrides.parameters(&model, &model.parameters)?;
+    Quasidynamic::new(&model, &parameters)
+}

@@ -1,0 +1,80 @@
+//! `fingertip step`: JSON lines in, JSON lines out.
+
+mod line;
+mod models;
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::ExitCode;
+
+use rayon::prelude::*;
+
+use self::line::answer;
+use self::models::Models;
+use super::Outcome;
+use super::scene::SceneArgs;
+
+/// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
+const BLOCK: usize = 256;
+/// Bytes that are read at once, at most.
+const BUFFER: usize = 1 << 20;
+
+/// One step for each line of stdin, the result on the same line of stdout.
+///
+/// A line in: {"q": […], "u": […]}, and optionally "params": {"kappa": 1e4, …}, "mu": {"ball/hand": 0.4},
+/// "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this line only, and
+/// "jacobians": true.
+///
+/// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), contacts
+/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, infeasible, bad_input), iterations and
+/// residual; with jacobians dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
+///
+/// A bad line gives {"error": …} in its place, and the run goes on. `inspect` says what the numbers in q and u are.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    #[command(flatten)]
+    scene: SceneArgs,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (source, step) = args.scene.load()?;
+    let models = Models::new(source.scene, args.scene.overrides()?, step);
+    let mut input = BufReader::with_capacity(BUFFER, io::stdin());
+    let mut output = io::stdout().lock();
+    let (mut n_lines, mut n_bad) = (0_usize, 0_usize);
+    loop {
+        let block = block(&mut input)?;
+        if block.is_empty() {
+            break;
+        }
+        let answers: Vec<Result<String, String>> = block.par_iter().map(|line| answer(&models, line)).collect();
+        for answer in answers {
+            n_lines += 1;
+            match answer {
+                Ok(text) => writeln!(output, "{text}")?,
+                Err(message) => {
+                    n_bad += 1;
+                    writeln!(output, "{}", serde_json::json!({ "error": format!("line {n_lines}: {message}") }))?;
+                }
+            }
+        }
+        output.flush()?;
+    }
+    if n_bad > 0 {
+        eprintln!("{n_bad} of {n_lines} lines are bad; their errors are in their places");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The next line, and those after it that are there already.
+fn block(input: &mut BufReader<impl Read>) -> io::Result<Vec<Vec<u8>>> {
+    let mut lines = Vec::new();
+    while lines.is_empty() || (lines.len() < BLOCK && input.buffer().contains(&b'\n')) {
+        let mut line = Vec::new();
+        if input.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        lines.push(line);
+    }
+    Ok(lines)
+}

@@ -1,0 +1,90 @@
+//! What came of a rollout, in words and tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use fingertip::show::{Hold, Recording, Verdict, touches};
+
+use super::table::table;
+
+/// Forces below this part of the scene's largest load, or weight, are not worth a line.
+const LEAST: f64 = 0.005;
+
+/// Contacts, objects, and how the solves went.
+pub fn summary(recording: &Recording) -> String {
+    let mut text = String::new();
+    let Some(last) = recording.steps.last() else { return text };
+    let _ = writeln!(text, "{}", contacts(recording));
+    for hold in Hold::judge(recording) {
+        let _ = writeln!(text, "{}", sentence(&hold));
+    }
+    let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
+    text
+}
+
+fn contacts(recording: &Recording) -> String {
+    let gravity = recording.params.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
+    let weight = recording.objects.iter().map(|object| object.mass * gravity).fold(0.0, f64::max);
+    let Some(last) = recording.steps.last() else { return String::new() };
+    let found = touches(last, LEAST * weight);
+    if found.is_empty() {
+        return "At the end nothing touches.\n".to_owned();
+    }
+    let mut table = table(&["on", "by", "gap mm", "normal N", "friction N", "force x", "y", "z"], 2);
+    for touch in found {
+        let pair = &recording.contacts[touch.contact];
+        let [x, y, z] = touch.force.map(|f| format!("{f:.3}"));
+        table.add_row([
+            recording.bodies[pair.b].name.clone(),
+            recording.bodies[pair.a].name.clone(),
+            format!("{:.3}", 1e3 * touch.phi),
+            format!("{:.3}", touch.normal),
+            format!("{:.3}", touch.friction),
+            x,
+            y,
+            z,
+        ]);
+    }
+    format!("At the end:\n{table}\n")
+}
+
+/// "ball is held: …"
+fn sentence(hold: &Hold) -> String {
+    let Hold { object, verdict, load, carried, fixed, squeeze, drift, turn, window } = hold;
+    let share = if *load > 0.0 {
+        format!("robots carry {carried:.3} N of {load:.3} N")
+    } else {
+        format!("robots press with {squeeze:.3} N in all")
+    };
+    let verdict = match verdict {
+        Verdict::Held => "is HELD",
+        Verdict::Resting => "rests, not held",
+        Verdict::PartlyHeld => "is touched, not held",
+        Verdict::Moving => "is moving",
+    };
+    let (drift, turn) = (1e3 * drift, turn.to_degrees());
+    format!(
+        "{object} {verdict}: in the last {window:.2} s {share}, fixed bodies push with {fixed:.3} N at most, \
+         it moves by {drift:.2} mm and turns by {turn:.1}°"
+    )
+}
+
+/// "all solved, 7.1 iterations (12 at most) and 68 µs (140 µs at most) per step"
+fn solves(recording: &Recording) -> String {
+    let steps = &recording.steps;
+    let n = steps.len() as f64;
+    let mut counts = BTreeMap::new();
+    steps.iter().for_each(|step| *counts.entry(step.status.as_str()).or_insert(0) += 1);
+    let counts = match counts.into_iter().collect::<Vec<(&str, usize)>>()[..] {
+        [("solved", _)] => "all solved".to_owned(),
+        ref several => several.iter().map(|(status, n)| format!("{n} {status}")).collect::<Vec<_>>().join(", "),
+    };
+    let mean_iterations = steps.iter().map(|step| step.iterations as f64).sum::<f64>() / n;
+    let most_iterations = steps.iter().map(|step| step.iterations).max().unwrap_or(0);
+    let mean_time = 1e6 * steps.iter().map(|step| step.seconds).sum::<f64>() / n;
+    let most_time = 1e6 * steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
+    format!(
+        "{counts}, {mean_iterations:.1} iterations ({most_iterations} at most), \
+         {mean_time:.0} µs ({most_time:.0} µs at most) per step"
+    )
+}
