@@ -2,6 +2,8 @@
 
 mod detect;
 mod frame;
+#[cfg_attr(not(test), expect(dead_code, reason = "the fused step's; remove with its first use"))]
+pub(crate) mod lanes;
 pub mod pair;
 mod table;
 
