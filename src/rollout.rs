@@ -34,6 +34,10 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     if n_steps == 0 {
         bail!("rollout: expected u (B, T, {nu}) with at least one step, got {:?}", u.dims());
     }
+    step.check(q0, &u.narrow(1, 0, 1)?.squeeze(1)?)?;
+    if let Some(fused) = step.fused_rollout(q0, u)? {
+        return Ok(fused);
+    }
     let packed = Packed::new(step.parameters())?;
     let detached = step.with_parameters(&step.parameters().map(|_, t| Ok(t.detach()))?)?;
     let sweep = Sweep::run(detached, packed, &q0.detach(), &u.detach())?;

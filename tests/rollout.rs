@@ -11,6 +11,9 @@ use fingertip::step::Quasidynamic;
 /// contact forces change)⁴ are both below.
 const GRADIENT_TOLERANCE: f64 = 1e-6;
 
+/// Both forms solve each step to rounding; forty steps in contact amplify that.
+const FORMS_TOLERANCE: f64 = 1e-8;
+
 const STEPS: usize = 40;
 const WORLDS: usize = 3;
 
@@ -46,6 +49,34 @@ fn the_same_as_single_steps() -> Result<()> {
         assert_eq!(force.to_vec3::<f64>()?, single.force.to_vec3::<f64>()?);
         (q, warm) = (single.q_next, Some(single.warm));
         assert_eq!(result.q.narrow(1, t + 1, 1)?.squeeze(1)?.to_vec2::<f64>()?, q.to_vec2::<f64>()?);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_same_as_the_tensor_program() -> Result<()> {
+    let scene = Scene::load("assets/scenes/cube_fingertips.toml")?;
+    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    let (q0, u) = closing(&scene, &model)?;
+    let (q0, u) = (Var::from_tensor(&q0)?, Var::from_tensor(&u)?);
+    let mass = Var::from_tensor(&model.parameters.mass)?;
+    let mut parameters = model.parameters.clone();
+    parameters.mass = mass.as_tensor().clone();
+    let fused = Quasidynamic::new(&model, &parameters)?;
+    let program = fused.as_tensor_program();
+    let (a, b) = (rollout(&fused, &q0, &u)?, rollout(&program, &q0, &u)?);
+    let compare = |what: &str, a: &Tensor, b: &Tensor| -> Result<()> {
+        let scale = b.abs()?.max_all()?.to_scalar::<f64>()?;
+        let error = (a - b)?.abs()?.max_all()?.to_scalar::<f64>()?;
+        assert!(error <= FORMS_TOLERANCE * scale, "{what}: off by {error:e} of {scale:e}");
+        Ok(())
+    };
+    compare("q", &a.q, &b.q)?;
+    compare("force", &a.force, &b.force)?;
+    let cost = |r: &fingertip::rollout::Rollout| r.q.sqr()?.sum_all()? + (r.force.sqr()?.sum_all()? * 0.1)?;
+    let (x, y) = (cost(&a)?.backward()?, cost(&b)?.backward()?);
+    for (name, variable) in [("q0", &q0), ("u", &u), ("mass", &mass)] {
+        compare(name, x.get(variable).expect("tracked"), y.get(variable).expect("tracked"))?;
     }
     Ok(())
 }

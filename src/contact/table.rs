@@ -33,7 +33,7 @@ pub struct Pair {
     pub b: usize,
     /// Friction coefficient.
     pub mu: f64,
-    function: PairFunction,
+    pub(crate) function: PairFunction,
 }
 
 /// Pairs of two kinds of shapes, which one call handles.

@@ -14,8 +14,6 @@ mod shape;
 mod urdf;
 mod validate;
 
-pub(crate) use check::unknown;
-
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
 pub use check::unknown;
 pub use inertia::Inertia;

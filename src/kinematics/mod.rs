@@ -36,7 +36,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::contact::index;
 use crate::math::tensor::{constant, cross, position, rotate};
 
-pub(crate) use charts::{Charts, Integrate};
+pub(crate) use charts::{Charts, Difference, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
 pub(crate) use manifold_op::Map as ManifoldMap;

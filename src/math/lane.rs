@@ -605,8 +605,12 @@ pub fn dispatch_as<K: Kernel>(set: InstructionSet, width: usize, kernel: &mut K,
         }
     }
     let _ = set;
-    // aarch64 has fused multiply-add in its baseline, x86-64 has not.
-    lanes::<K, { cfg!(target_arch = "aarch64") }>(width, kernel, range);
+    // aarch64 has fused multiply-add in its baseline, x86-64 has not; nor would lanes gain much in its two-wide
+    // registers for the time that they take to compile.
+    #[cfg(target_arch = "aarch64")]
+    lanes::<K, 4, true>(width, kernel, range);
+    #[cfg(not(target_arch = "aarch64"))]
+    lanes::<K, 1, false>(width, kernel, range);
 }
 
 /// Lanes of `W` worlds if that is the wanted width, then single worlds.

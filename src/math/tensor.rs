@@ -14,12 +14,15 @@ pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
     Tensor::from_slice(values, shape, like.device())?.to_dtype(like.dtype())
 }
 
+/// [`no_length`] in `f64`.
+pub(crate) const NO_LENGTH: f64 = 1e-14;
+
 /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
 /// and above the rounding of coordinates of a few centimetres.
 pub fn no_length(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-8,
-        _ => 1e-14,
+        _ => NO_LENGTH,
     }
 }
 

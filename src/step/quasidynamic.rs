@@ -9,6 +9,7 @@ use crate::kinematics::{Frames, Manifold};
 use crate::math::op::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
+use crate::rollout::Rollout;
 use crate::solve::{self, ContactPaths, ContactProblem, Report, Solution, Status, Structure};
 
 use super::fused;
@@ -129,10 +130,12 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let plan = fused::Plan::new(model, &structure, &inertia, &limit_dofs)?.filter(|_| model.device.is_cpu());
-        let fused = plan
-            .map(|plan| Ok::<_, candle_core::Error>(Fused { plan: Arc::new(plan), par: fused::packed(parameters)? }));
-        let fused = fused.transpose()?;
+        let fused = if model.device.is_cpu() {
+            let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
+            Some(Fused { plan, par: fused::packed(parameters)? })
+        } else {
+            None
+        };
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -214,6 +217,11 @@ impl Quasidynamic {
             return self.step_around(q, &clean, u, &reports);
         }
         self.finish(q, contacts, solution, reports)
+    }
+
+    /// The whole rollout in the fused form, where there is one.
+    pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
+        self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
@@ -330,7 +338,8 @@ impl Quasidynamic {
         Tensor::cat(&parts, 1)
     }
 
-    fn check(&self, q: &Tensor, u: &Tensor) -> Result<()> {
+    /// Checks the shapes and types of q and u.
+    pub(crate) fn check(&self, q: &Tensor, u: &Tensor) -> Result<()> {
         let model = &self.model;
         let (nq, nu) = (model.nq(), model.nu());
         match (q.dims(), u.dims()) {

@@ -54,11 +54,14 @@ pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {
     core::offset_each(&core_a, &a.length(0)?, &gap, normal)
 }
 
+/// [`right_angle`] in `f64`.
+pub(in crate::contact) const RIGHT_ANGLE: f64 = 1e-24;
+
 /// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
 fn right_angle(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-10,
-        _ => 1e-24,
+        _ => RIGHT_ANGLE,
     }
 }
 

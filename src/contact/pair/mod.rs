@@ -6,14 +6,14 @@
 
 mod block;
 mod box_half_space;
-mod capsule_box;
+pub(super) mod capsule_box;
 mod capsule_capsule;
 mod capsule_half_space;
 mod core;
-mod cylinder_half_space;
+pub(super) mod cylinder_half_space;
 mod half_space;
-mod penetration;
-mod segment;
+pub(super) mod penetration;
+pub(super) mod segment;
 mod sphere_box;
 mod sphere_capsule;
 mod sphere_cylinder;
@@ -65,48 +65,95 @@ pub struct Witness {
     pub phi: Tensor,
 }
 
-type WitnessFunction = fn(&Shapes, &Shapes) -> Result<Witness>;
+/// Two kinds of shapes that there are contact functions for, A's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PairKind {
+    SphereSphere,
+    SphereCapsule,
+    SphereBox,
+    SphereCylinder,
+    SphereHalfSpace,
+    CapsuleCapsule,
+    CapsuleBox,
+    CapsuleHalfSpace,
+    BoxHalfSpace,
+    CylinderHalfSpace,
+}
+
+impl PairKind {
+    /// The kind of a pair of shapes (their sizes do not matter), and whether they have to be swapped to be in its order;
+    /// `None` for pairs that have no function.
+    pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
+        Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
+    }
+
+    fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
+        use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
+        Some(match (a, b) {
+            (Sphere { .. }, Sphere { .. }) => Self::SphereSphere,
+            (Sphere { .. }, Capsule { .. }) => Self::SphereCapsule,
+            (Sphere { .. }, Box { .. }) => Self::SphereBox,
+            (Sphere { .. }, Cylinder { .. }) => Self::SphereCylinder,
+            (Sphere { .. }, HalfSpace) => Self::SphereHalfSpace,
+            (Capsule { .. }, Capsule { .. }) => Self::CapsuleCapsule,
+            (Capsule { .. }, Box { .. }) => Self::CapsuleBox,
+            (Capsule { .. }, HalfSpace) => Self::CapsuleHalfSpace,
+            (Box { .. }, HalfSpace) => Self::BoxHalfSpace,
+            (Cylinder { .. }, HalfSpace) => Self::CylinderHalfSpace,
+            _ => return None,
+        })
+    }
+
+    /// Contacts per pair, m.
+    pub(crate) fn contacts(self) -> usize {
+        match self {
+            Self::SphereSphere
+            | Self::SphereCapsule
+            | Self::SphereBox
+            | Self::SphereCylinder
+            | Self::SphereHalfSpace
+            | Self::CapsuleCapsule => 1,
+            Self::CapsuleHalfSpace => 2,
+            Self::CapsuleBox => 3,
+            Self::BoxHalfSpace => 8,
+            Self::CylinderHalfSpace => 10,
+        }
+    }
+
+    fn witness(self) -> fn(&Shapes, &Shapes) -> Result<Witness> {
+        match self {
+            Self::SphereSphere => sphere_sphere::witness,
+            Self::SphereCapsule => sphere_capsule::witness,
+            Self::SphereBox => sphere_box::witness,
+            Self::SphereCylinder => sphere_cylinder::witness,
+            Self::SphereHalfSpace => sphere_half_space::witness,
+            Self::CapsuleCapsule => capsule_capsule::witness,
+            Self::CapsuleBox => capsule_box::witness,
+            Self::CapsuleHalfSpace => capsule_half_space::witness,
+            Self::BoxHalfSpace => box_half_space::witness,
+            Self::CylinderHalfSpace => cylinder_half_space::witness,
+        }
+    }
+}
 
 /// How a pair of shapes is turned into contacts.
 #[derive(Clone, Copy, Debug)]
 pub struct PairFunction {
-    contacts: usize,
-    witness: WitnessFunction,
-    swapped: bool,
+    pub(crate) kind: PairKind,
+    /// Are the pair's A and B the kind's B and A?
+    pub(crate) swapped: bool,
 }
 
 impl PairFunction {
     /// The function for shapes of the kinds of `a` and `b` (their sizes do not matter), in this order;
     /// `None` for pairs that have none.
     pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
-        let (found, swapped) = match Self::ordered(a, b) {
-            Some(found) => (found, false),
-            None => (Self::ordered(b, a)?, true),
-        };
-        Some(Self { contacts: found.0, witness: found.1, swapped })
-    }
-
-    /// Contacts per pair and the function, for pairs in the order in which they are written here.
-    fn ordered(a: &Shape, b: &Shape) -> Option<(usize, WitnessFunction)> {
-        use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
-        Some(match (a, b) {
-            (Sphere { .. }, Sphere { .. }) => (1, sphere_sphere::witness),
-            (Sphere { .. }, Capsule { .. }) => (1, sphere_capsule::witness),
-            (Sphere { .. }, Box { .. }) => (1, sphere_box::witness),
-            (Sphere { .. }, Cylinder { .. }) => (1, sphere_cylinder::witness),
-            (Sphere { .. }, HalfSpace) => (1, sphere_half_space::witness),
-            (Capsule { .. }, Capsule { .. }) => (1, capsule_capsule::witness),
-            (Capsule { .. }, Box { .. }) => (3, capsule_box::witness),
-            (Capsule { .. }, HalfSpace) => (2, capsule_half_space::witness),
-            (Box { .. }, HalfSpace) => (8, box_half_space::witness),
-            (Cylinder { .. }, HalfSpace) => (10, cylinder_half_space::witness),
-            _ => return None,
-        })
+        PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
     }
 
     /// Contacts per pair, m.
     pub fn contacts(&self) -> usize {
-        self.contacts
+        self.kind.contacts()
     }
 
     /// The contacts of n pairs in B worlds.
@@ -114,10 +161,11 @@ impl PairFunction {
     /// # Errors
     /// Where the tensors' shapes, types or devices do not fit each other.
     pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
+        let witness = self.kind.witness();
         if !self.swapped {
-            return (self.witness)(a, b);
+            return witness(a, b);
         }
-        let Witness { point_a, point_b, normal, phi } = (self.witness)(b, a)?;
+        let Witness { point_a, point_b, normal, phi } = witness(b, a)?;
         Ok(Witness { point_a: point_b, point_b: point_a, normal: normal.neg()?, phi })
     }
 }

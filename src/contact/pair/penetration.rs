@@ -23,12 +23,15 @@ pub(super) struct Deep {
     pub t: Tensor,
 }
 
+/// [`level`] in `f64`.
+pub(in crate::contact) const LEVEL: f64 = 1e-12;
+
 /// u counts as parallel to a face up to this |o·u|, and a face comes before an edge up to this difference in depth in
 /// metres: over a face to which u is parallel the two are the same way out.
 fn level(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-5,
-        _ => 1e-12,
+        _ => LEVEL,
     }
 }
 

@@ -38,12 +38,15 @@ impl Segment {
     }
 }
 
+/// [`parallel`] in `f64`.
+pub(in crate::contact) const PARALLEL: f64 = 1e-16;
+
 /// Segments count as parallel up to this squared sine of their angle, where rounding leaves nothing of the place
 /// at which their lines come closest.
 fn parallel(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-8,
-        _ => 1e-16,
+        _ => PARALLEL,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Mask, Real};
+use crate::math::lane::{Lane, Mask};
 use crate::math::op::{Output, Rows, Stage};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
 use crate::solve::{self, CONTACT, Gradients, Status};
@@ -199,7 +199,19 @@ impl Stage for PullGeometry<'_> {
             let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
             let mut sizes = [[R::zero(); 4]; 2];
             let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
-            lanes::pull(pair.pair, pair.swapped, &a, size_a, &b, size_b, grad, wrench_a, wrench_b, grad_a, grad_b);
+            lanes::pull(
+                pair.function.kind,
+                pair.function.swapped,
+                &a,
+                size_a,
+                &b,
+                size_b,
+                grad,
+                wrench_a,
+                wrench_b,
+                grad_a,
+                grad_b,
+            );
             for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip(wrenches.iter().zip(&sizes)) {
                 for k in 0..SHAPE_PULL {
                     to.shapes[SHAPE_PULL * shape + k] += wrench[k];

@@ -7,6 +7,7 @@ mod adjoint;
 mod plan;
 mod stages;
 mod step_op;
+mod sweep;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::contact::Contacts;
 use crate::solve::Report;
 
 use super::quasidynamic::Step;
+use crate::rollout::Rollout;
 
 pub(super) use plan::{Plan, packed};
 
@@ -48,5 +50,21 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - plan::INFO, plan::INFO)?)?,
         warm: detached.narrow(1, plan.n_results(), plan.n_eta())?,
+    })
+}
+
+/// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)) as one operation.
+pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
+    let (b, n_steps, nu) = u.dims3()?;
+    let (nq, nc) = (plan.nq, plan.structure.nc());
+    let op = sweep::RolloutOp { plan: plan.clone(), n_steps };
+    let rows = q0.contiguous()?.apply_op3(&u.contiguous()?.reshape((b, n_steps * nu))?, par, op)?;
+    let columns = sweep::Columns::new(plan, n_steps);
+    let info = rows.detach().narrow(1, columns.info(0), n_steps * plan::INFO)?.reshape((b * n_steps, plan::INFO))?;
+    let reports = Report::read(&info)?;
+    Ok(Rollout {
+        q: rows.narrow(1, 0, (n_steps + 1) * nq)?.reshape((b, n_steps + 1, nq))?,
+        force: rows.narrow(1, columns.force(0), n_steps * 3 * nc)?.reshape((b, n_steps, nc, 3))?,
+        reports: (0..n_steps).map(|t| (0..b).map(|world| reports[world * n_steps + t]).collect()).collect(),
     })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use crate::contact::lanes::LanePair;
+use crate::contact::pair::PairFunction;
 use crate::kinematics::{Charts, FrameTables, POSE, SCREW};
 use crate::math::lane::{Lane, Single};
 use crate::model::Model;
@@ -54,8 +54,7 @@ pub(in super::super) struct Plan {
 /// A pair of shapes and its contacts.
 #[derive(Debug)]
 pub(super) struct PairPlan {
-    pub(super) pair: LanePair,
-    pub(super) swapped: bool,
+    pub(super) function: PairFunction,
     pub(super) a: usize,
     pub(super) b: usize,
     /// First contact.
@@ -115,22 +114,19 @@ pub(in super::super) fn packed(parameters: &Parameters) -> Result<Tensor> {
 }
 
 impl Plan {
-    /// The plan of a model, or none if a pair of shapes has no lane form.
+    /// The plan of a model.
     pub(in super::super) fn new(
         model: &Model,
         structure: &Arc<Structure>,
         inertia: &InertiaTables,
         limits: &LimitDofs,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Self> {
         let tree = &model.tree;
         let mut pairs = Vec::new();
         let mut first = 0;
         for pair in &model.pairs.pairs {
-            let Some((lane, swapped)) = LanePair::find(&model.shapes[pair.a].shape, &model.shapes[pair.b].shape) else {
-                return Ok(None);
-            };
-            let contacts = lane.contacts();
-            pairs.push(PairPlan { pair: lane, swapped, a: pair.a, b: pair.b, first, contacts });
+            let contacts = pair.function.contacts();
+            pairs.push(PairPlan { function: pair.function, a: pair.a, b: pair.b, first, contacts });
             first += contacts;
         }
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| (c.v, c.q)).collect();
@@ -143,7 +139,7 @@ impl Plan {
                 Some((coordinate.q, sign, if sign > 0.0 { -bounds.lower } else { bounds.upper }))
             })
             .collect();
-        Ok(Some(Self {
+        Ok(Self {
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
@@ -162,7 +158,7 @@ impl Plan {
             contact_distance: model.params.contact_distance,
             fade: model.params.fade,
             max_iterations: model.params.max_iterations,
-        }))
+        })
     }
 
     /// Forces as the solver has them: three per contact, one per limit.

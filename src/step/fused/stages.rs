@@ -93,7 +93,7 @@ impl Stage for Geometry<'_> {
             let size = |shape: usize| plan.at.sizes + 4 * shape;
             let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
             let out = &mut m.geometry[GEOMETRY * pair.first..GEOMETRY * (pair.first + pair.contacts)];
-            lanes::witness(pair.pair, pair.swapped, &a, size_a, &b, size_b, out);
+            lanes::witness(pair.function.kind, pair.function.swapped, &a, size_a, &b, size_b, out);
         }
     }
 }

@@ -1,0 +1,160 @@
+//! Capsule A, box B, rounded or not: the exact signed distance of the bodies, then the sphere at the capsule's negative
+//! end and that at its positive end.
+
+use super::block::{self, Nearest};
+use super::penetration::{self, Deep};
+use super::segment::{self, Closest, Segment, SegmentPull};
+use super::total::choose;
+use super::{Contact, Contacts, Gradients, Reaction, Side, core};
+use crate::math::lane::{Mask, Real};
+use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
+
+/// The capsule's core in the box's frame.
+#[inline(always)]
+fn local<R: Real>(a: &Side<R>, b: &Side<R>) -> Segment<R> {
+    let axes = &b.pose.axes;
+    Segment { c: rotate(axes, sub(a.pose.p, b.pose.p)), u: rotate(axes, a.pose.axes[2]), h: a.size[1] }
+}
+
+/// A place on the core and what the box's core is to it.
+struct Touch<R> {
+    t: R,
+    normal: Vec3<R>,
+    gap: R,
+}
+
+/// Place t on the core against the box's core.
+#[inline(always)]
+fn touch<R: Real>(segment: &Segment<R>, e: Vec3<R>, t: R) -> (Touch<R>, Nearest<R, 3>) {
+    let nearest = block::nearest(axpy(t, segment.u, segment.c), e);
+    (Touch { t, normal: nearest.normal(), gap: nearest.gap }, nearest)
+}
+
+/// The closest place, or the way out where the core meets the box's.
+struct First<R: Real> {
+    touch: Touch<R>,
+    closest: Closest<R>,
+    nearest: Nearest<R, 3>,
+    /// If any world needs it.
+    deep: Option<Deep<R>>,
+}
+
+#[inline(always)]
+fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
+    let closest = segment::closest(segment, e);
+    let (mut touch, nearest) = touch(segment, e, closest.t);
+    let inside = nearest.inside();
+    let deep = if inside.any() {
+        let deep = penetration::of_segment(segment, e, closest.t);
+        touch = Touch {
+            t: R::select(inside, deep.t, touch.t),
+            normal: choose(inside, deep.normal, touch.normal),
+            gap: R::select(inside, deep.gap, touch.gap),
+        };
+        Some(deep)
+    } else {
+        None
+    };
+    First { touch, closest, nearest, deep }
+}
+
+#[inline(always)]
+fn place_of_end<R: Real>(segment: &Segment<R>, k: usize) -> R {
+    if k == 0 { -segment.h } else { segment.h }
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    let (segment, e) = (local(a, b), b.box_core());
+    for k in 0..3 {
+        let touch = match k {
+            0 => first(&segment, e).touch,
+            _ => touch(&segment, e, place_of_end(&segment, k - 1)).0,
+        };
+        let core_a = axpy(touch.t, a.pose.axes[2], a.pose.p);
+        let normal = rotate_back(&b.pose.axes, touch.normal);
+        out.set(k, core::offset(core_a, a.size[0], touch.gap - b.size[3], normal));
+    }
+}
+
+/// Gradients of a [`Touch`].
+#[inline(always)]
+fn pull_touch<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    touch: &Touch<R>,
+    grad: &Contact<R>,
+    on_a: &mut Reaction<R>,
+    on_b: &mut Reaction<R>,
+) -> Touch<R> {
+    let axis = a.pose.axes[2];
+    let normal = rotate_back(&b.pose.axes, touch.normal);
+    let pulls = core::pull_offset(a.size[0], touch.gap - b.size[3], normal, grad);
+    on_a.push(pulls.core_a);
+    on_a.turn(axis, scale(touch.t, pulls.core_a));
+    on_a.size[0] += pulls.radius_a;
+    on_b.turn(normal, pulls.normal);
+    on_b.size[3] -= pulls.gap;
+    Touch { t: dot(axis, pulls.core_a), normal: rotate(&b.pose.axes, pulls.normal), gap: pulls.gap }
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    grad: &Gradients<R>,
+    on_a: &mut Reaction<R>,
+    on_b: &mut Reaction<R>,
+) {
+    let (segment, e) = (local(a, b), b.box_core());
+    let (mut to, mut to_e) = (SegmentPull::none(), zero());
+
+    for k in 0..2 {
+        let (end, nearest) = touch(&segment, e, place_of_end(&segment, k));
+        let pulls = pull_touch(a, b, &end, &grad.get(1 + k), on_a, on_b);
+        let t = pull_nearest(&segment, &nearest, end.t, pulls, &mut to, &mut to_e);
+        to.h += if k == 0 { -t } else { t };
+    }
+
+    let First { touch, closest, nearest, deep } = first(&segment, e);
+    let pulls = pull_touch(a, b, &touch, &grad.get(0), on_a, on_b);
+    let none = R::zero();
+    let inside = nearest.inside();
+    let outer = Touch {
+        t: R::select(inside, none, pulls.t),
+        normal: choose(inside, zero(), pulls.normal),
+        gap: R::select(inside, none, pulls.gap),
+    };
+    let mut t = pull_nearest(&segment, &nearest, closest.t, outer, &mut to, &mut to_e);
+    if let Some(deep) = deep {
+        let normal = choose(inside, pulls.normal, zero());
+        let (gap, place) = (R::select(inside, pulls.gap, none), R::select(inside, pulls.t, none));
+        t += deep.pull(&segment, e, normal, gap, place, &mut to, &mut to_e);
+    }
+    closest.pull(t, &mut to, &mut to_e);
+
+    let (force, turn) = (rotate_back(&b.pose.axes, to.c), rotate_back(&b.pose.axes, to.u));
+    on_a.push(force);
+    on_a.turn(a.pose.axes[2], turn);
+    on_a.size[1] += to.h;
+    on_b.carry(sub(a.pose.p, b.pose.p), force);
+    on_b.turn_back(a.pose.axes[2], turn);
+    on_b.grow_box_core(to_e);
+}
+
+/// Adds to the gradients of the segment and of e; gives that of t.
+#[inline(always)]
+fn pull_nearest<R: Real>(
+    segment: &Segment<R>,
+    nearest: &Nearest<R, 3>,
+    t: R,
+    grad: Touch<R>,
+    to: &mut SegmentPull<R>,
+    to_e: &mut Vec3<R>,
+) -> R {
+    let (p, e) = nearest.pull(grad.normal, grad.gap);
+    to.c = add(to.c, p);
+    to.u = axpy(t, p, to.u);
+    *to_e = add(*to_e, e);
+    grad.t + dot(segment.u, p)
+}

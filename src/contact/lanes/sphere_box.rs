@@ -1,0 +1,41 @@
+//! Sphere A, box B, rounded or not: a centre inside the box's core leaves through the nearest face.
+
+use super::block::{self, Nearest};
+use super::{Contacts, Gradients, Reaction, Side, core};
+use crate::math::lane::Real;
+use crate::math::vector::{Vec3, add, rotate, rotate_back, sub};
+
+/// d from the box's origin to the sphere's, and that point against the box's core, in the box's frame.
+#[inline(always)]
+fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
+    let d = sub(a.pose.p, b.pose.p);
+    (d, block::nearest(rotate(&b.pose.axes, d), b.box_core()))
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    let (_, nearest) = nearest(a, b);
+    let normal = rotate_back(&b.pose.axes, nearest.normal());
+    out.set(0, core::offset(a.pose.p, a.size[0], nearest.gap - b.size[3], normal));
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    grad: &Gradients<R>,
+    on_a: &mut Reaction<R>,
+    on_b: &mut Reaction<R>,
+) {
+    let (d, nearest) = nearest(a, b);
+    let normal = rotate_back(&b.pose.axes, nearest.normal());
+    let pulls = core::pull_offset(a.size[0], nearest.gap - b.size[3], normal, &grad.get(0));
+    let (p, e) = nearest.pull(rotate(&b.pose.axes, pulls.normal), pulls.gap);
+    let force = rotate_back(&b.pose.axes, p);
+    on_a.push(add(pulls.core_a, force));
+    on_a.size[0] += pulls.radius_a;
+    on_b.carry(d, force);
+    on_b.turn(normal, pulls.normal);
+    on_b.grow_box_core(e);
+    on_b.size[3] -= pulls.gap;
+}

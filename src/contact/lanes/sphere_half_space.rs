@@ -1,0 +1,22 @@
+//! Sphere A, half-space B.
+
+use super::{Contacts, Gradients, Reaction, Side, half_space};
+use crate::math::lane::Real;
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    out.set(0, half_space::under(a.pose.p, a.size[0], &b.pose));
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    grad: &Gradients<R>,
+    on_a: &mut Reaction<R>,
+    on_b: &mut Reaction<R>,
+) {
+    let (centre, radius) = half_space::pull_under(a.pose.p, a.size[0], &b.pose, &grad.get(0), on_b);
+    on_a.push(centre);
+    on_a.size[0] += radius;
+}

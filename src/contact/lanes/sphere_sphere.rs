@@ -1,0 +1,34 @@
+//! Sphere A, sphere B: along the line of centres, along world +z where the centres coincide.
+
+use super::core::Between;
+use super::{Contacts, Gradients, Reaction, Side};
+use crate::math::lane::Real;
+use crate::math::vector::{Vec3, splat};
+
+#[inline(always)]
+fn between<R: Real>(a: &Side<R>, b: &Side<R>) -> (Between<R>, Vec3<R>) {
+    let between = Between { core_a: a.pose.p, radius_a: a.size[0], core_b: b.pose.p, radius_b: b.size[0] };
+    (between, splat([0.0, 0.0, 1.0]))
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    let (between, up) = between(a, b);
+    out.set(0, between.contact(up));
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    grad: &Gradients<R>,
+    on_a: &mut Reaction<R>,
+    on_b: &mut Reaction<R>,
+) {
+    let (between, up) = between(a, b);
+    let (pulls, _) = between.pull(up, &grad.get(0));
+    on_a.push(pulls.core_a);
+    on_a.size[0] += pulls.radius_a;
+    on_b.push(pulls.core_b);
+    on_b.size[0] += pulls.radius_b;
+}
