@@ -1,0 +1,196 @@
+//! The optimality conditions of a step, recomputed in plain loops: nothing here is shared with the solver.
+//!
+//! ```text
+//! balance         P δ + g − Σ Jᵀf − Σ ± f_limit = 0         relative to the largest term
+//! force law       f = (2 w / (κ s)) (ν_n n − μ² ν_t)          s = ν_n² − μ²‖ν_t‖², ν = J δ + φ n
+//! complementarity ν · f = 2 w / κ                             w: the contact's weight where it fades
+//! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
+//! ```
+//!
+//! P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
+
+use candle_core::{Result, Tensor};
+use fingertip::description::JointKind;
+use fingertip::kinematics::{POSE, SCREW};
+use fingertip::step::{Quasidynamic, Step};
+use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
+
+use super::states::State;
+
+/// How well a step satisfies the conditions, all relative.
+pub struct Optimality {
+    /// Force balance.
+    pub balance: f64,
+    /// Force law, the worst contact.
+    pub law: f64,
+    /// Complementarity, the worst contact.
+    pub complementarity: f64,
+    /// Condition number of H with unit diagonal; infinite if H is not positive definite.
+    pub conditioning: f64,
+    /// Sums of the contact forces, and of those at a distance, N.
+    pub force: f64,
+    pub distant_force: f64,
+    /// The smallest φ, m.
+    pub least_phi: f64,
+}
+
+/// φ from which a force acts at a distance, m.
+const DISTANCE: f64 = 1e-3;
+
+impl Optimality {
+    /// Recomputes everything at a solved step.
+    pub fn of(step: &Quasidynamic, state: &State, result: &Step) -> Result<Self> {
+        let model = step.model();
+        let (parameters, tree) = (step.parameters(), &model.tree);
+        let kappa = numbers(&parameters.kappa)?[0];
+        let mu = numbers(&parameters.mu)?;
+        let delta = DVector::from_vec(numbers(&result.delta)?);
+        let Plant { mut p, g, screws } = Plant::of(step, state)?;
+
+        // Terms of the balance, whose largest is the scale.
+        let elastic = &p * &delta;
+        let mut balance = &elastic + &g;
+        let mut scale = elastic.amax().max(g.amax());
+        let mut own =
+            Self { balance: 0.0, law: 0.0, complementarity: 0.0, conditioning: 0.0, force: 0.0, distant_force: 0.0, least_phi: f64::INFINITY };
+
+        let phi = numbers(&result.contacts.phi)?;
+        let (normals, forces) = (vectors(&result.contacts.normal)?, vectors(&result.force)?);
+        let (points_a, points_b) = (vectors(&result.contacts.point_a)?, vectors(&result.contacts.point_b)?);
+        for i in 0..model.nc() {
+            let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
+            let (mu, n, f) = (mu[model.pairs.pair_of_contact[i]], normals[i], forces[i]);
+            own.least_phi = own.least_phi.min(phi[i]);
+            let weight = weight(phi[i], model.params.contact_distance, model.params.fade);
+            if weight == 0.0 {
+                continue;
+            }
+            let mut jacobian = Matrix3xX::zeros(model.nv());
+            for (shape, point, sign) in [(pair.b, points_b[i], 1.0), (pair.a, points_a[i], -1.0)] {
+                for screw in tree.path(model.shapes[shape].body) {
+                    let (omega, m) = screws[screw];
+                    let mut column = jacobian.column_mut(tree.screw_dof[screw]);
+                    column += sign * (omega.cross(&point) + m);
+                }
+            }
+            let pull = jacobian.tr_mul(&f);
+            scale = scale.max(pull.amax());
+            balance -= pull;
+
+            let nu = &jacobian * &delta + phi[i] * n;
+            let (nu_n, nu_t) = (n.dot(&nu), nu - n * n.dot(&nu));
+            let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
+            let w = nu_n * n - mu * mu * nu_t;
+            let gain = 2.0 * weight / (kappa * s);
+            own.law = own.law.max((f - gain * w).norm() / f.norm());
+            own.complementarity = own.complementarity.max((nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
+            own.force += f.norm();
+            own.distant_force += if phi[i] > DISTANCE { f.norm() } else { 0.0 };
+
+            let g_matrix = n * n.transpose() - mu * mu * (Matrix3::identity() - n * n.transpose());
+            let stiffness = weight / kappa * (4.0 / (s * s) * w * w.transpose() - 2.0 / s * g_matrix);
+            p += jacobian.tr_mul(&(stiffness * &jacobian));
+        }
+        self::limits(step, state, result, |dof, sign, force, gap| {
+            balance[dof] -= sign * force;
+            scale = scale.max(force);
+            let opened = gap + sign * delta[dof];
+            own.complementarity = own.complementarity.max((force * opened * kappa / 2.0 - 1.0).abs());
+            p[(dof, dof)] += kappa / 2.0 * force * force;
+        })?;
+        own.balance = balance.amax() / scale;
+        own.conditioning = conditioning(&p);
+        Ok(own)
+    }
+}
+
+/// P, g, and the screws (ω, m) at a state.
+struct Plant {
+    p: DMatrix<f64>,
+    g: DVector<f64>,
+    screws: Vec<(Vector3<f64>, Vector3<f64>)>,
+}
+
+impl Plant {
+    fn of(step: &Quasidynamic, state: &State) -> Result<Self> {
+        let model = step.model();
+        let (parameters, tree) = (step.parameters(), &model.tree);
+        let frames = model.kinematics.frames(&state.q, &parameters.offsets)?;
+        let poses = numbers(&frames.poses)?;
+        let screws = numbers(&frames.screws)?;
+        let screws: Vec<_> = screws
+            .chunks_exact(SCREW)
+            .map(|s| (Vector3::new(s[0], s[1], s[2]), Vector3::new(s[3], s[4], s[5])))
+            .collect();
+        let (mass, six) = (numbers(&parameters.mass)?, numbers(&parameters.inertia)?);
+        let gravity = vectors(&parameters.gravity)?[0];
+        let (h, epsilon) = (numbers(&parameters.h)?[0], numbers(&parameters.epsilon)?[0]);
+        let mut p = DMatrix::zeros(model.nv(), model.nv());
+        let mut g = -DVector::from_vec(numbers(&parameters.tau)?);
+        for (n, &body) in model.inertial.iter().enumerate() {
+            let pose = &poses[POSE * (model.shapes.len() + n)..];
+            let at = Vector3::new(pose[0], pose[1], pose[2]);
+            let rotation = Matrix3::from_column_slice(&pose[3..12]);
+            let [xx, yy, zz, xy, xz, yz] = std::array::from_fn(|k| six[6 * n + k]);
+            let inertia = rotation * Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz) * rotation.transpose();
+            let free = |screw: &usize| !tree.actuated.contains(&tree.screw_dof[*screw]);
+            let path: Vec<usize> = tree.path(body).into_iter().filter(free).collect();
+            let velocity = |screw: usize| screws[screw].0.cross(&at) + screws[screw].1;
+            for &i in &path {
+                let (v_i, omega_i, dof_i) = (velocity(i), screws[i].0, tree.screw_dof[i]);
+                g[dof_i] -= mass[n] * gravity.dot(&v_i);
+                for &j in &path {
+                    let entry = mass[n] * v_i.dot(&velocity(j)) + omega_i.dot(&(inertia * screws[j].0));
+                    p[(dof_i, tree.screw_dof[j])] += epsilon / (h * h) * entry;
+                }
+            }
+        }
+        let (q, u, stiffness) = (numbers(&state.q)?, numbers(&state.u)?, numbers(&parameters.stiffness)?);
+        for (coordinate, k) in tree.coordinates.iter().filter_map(|c| Some((c, c.u?))) {
+            p[(coordinate.v, coordinate.v)] += stiffness[k];
+            g[coordinate.v] -= stiffness[k] * (u[k] - q[coordinate.q]);
+        }
+        Ok(Self { p, g, screws })
+    }
+}
+
+/// Calls `f(degree of freedom, sign of the gap's slope, force, gap)` for each joint limit in force.
+fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(usize, f64, f64, f64)) -> Result<()> {
+    let forces = numbers(&result.limit_force)?;
+    let q = numbers(&state.q)?;
+    let bounded = step.model().tree.coordinates.iter().filter(|c| c.kind != JointKind::Fixed);
+    let bounded = bounded.filter_map(|c| Some((c, c.limits?)));
+    let sides = bounded.flat_map(|(c, limits)| [(c, 1.0, limits.lower), (c, -1.0, limits.upper)]);
+    for ((c, sign, bound), force) in sides.zip(forces) {
+        f(c.v, sign, force, sign * (q[c.q] - bound));
+    }
+    Ok(())
+}
+
+/// 1 up to `distance − fade`, 0 from `distance` on, a C² polynomial between.
+fn weight(phi: f64, distance: Option<f64>, fade: f64) -> f64 {
+    match distance {
+        None => 1.0,
+        Some(distance) if fade == 0.0 => f64::from(phi < distance),
+        Some(distance) => {
+            let t = ((distance - phi) / fade).clamp(0.0, 1.0);
+            t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
+        }
+    }
+}
+
+/// Condition number of a symmetric matrix scaled to unit diagonal.
+fn conditioning(matrix: &DMatrix<f64>) -> f64 {
+    let root = matrix.diagonal().map(f64::sqrt);
+    let scaled = DMatrix::from_fn(matrix.nrows(), matrix.ncols(), |i, j| matrix[(i, j)] / (root[i] * root[j]));
+    let values = scaled.symmetric_eigenvalues();
+    if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
+}
+
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_vec1()
+}
+
+fn vectors(tensor: &Tensor) -> Result<Vec<Vector3<f64>>> {
+    Ok(numbers(tensor)?.chunks_exact(3).map(|v| Vector3::new(v[0], v[1], v[2])).collect())
+}
