@@ -103,3 +103,8 @@ pub use error::{Error, Result};
 pub use model::Model;
 pub use overrides::Overrides;
 pub use parameters::Parameters;
+
+/// The README's code, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
