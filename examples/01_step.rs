@@ -14,9 +14,9 @@ fn main() -> Result<()> {
     let scene = Scene::load("assets/scenes/hand_ball.toml")?;
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
 
-    // The fingers closed on the ball, as the scene's script commands them after one second. q has the objects first:
+    // The fingers as the script commands them when they close, the ball at its place. q has the objects first:
     // the ball's x, y, z, then the 21 joints.
-    let command = scene.control(1.0);
+    let command = scene.control(0.7);
     let ball = [0.1, 0.0, -0.156];
     let u = Var::from_tensor(&model.tensor(&[&command])?)?;
     let q = model.tensor(&[&[&ball[..], &command].concat()])?;

@@ -68,12 +68,13 @@
 //! |---|---|---|
 //! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
-//! | 2 | [`model`], [`parameters`] | a scene compiled to tables and tensors; the numbers that gradients can reach |
+//! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
 //! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
 //! | 4 | [`contact`] | signed distance, witness points and normal, one file per pair of shapes |
 //! | 5 | [`solve`] | the contact problem, and the barrier solver with its adjoint |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation |
-//! | 7 | [`rollout`] | many steps, differentiable end to end |
+//! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
+//! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
 //!
 //! # What to expect
 //!
@@ -103,3 +104,8 @@ pub use error::{Error, Result};
 pub use model::Model;
 pub use overrides::Overrides;
 pub use parameters::Parameters;
+
+/// The README's code, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
