@@ -100,6 +100,10 @@ pub mod show;
 pub mod solve;
 pub mod step;
 
+// So that unit tests can share what integration tests use.
+#[cfg(test)]
+extern crate self as fingertip;
+
 pub use error::{Error, Result};
 pub use model::Model;
 pub use overrides::Overrides;
