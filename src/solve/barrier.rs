@@ -306,7 +306,8 @@ pub(crate) fn solve<R: Real>(
         if !running.any() {
             break;
         }
-        let decrement = newton(s, problem, kappa, work);
+        let (alone, change) = newton(s, problem, kappa, work);
+        let decrement = alone.max(change);
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
         let far = running.and(full.not());
@@ -329,7 +330,7 @@ pub(crate) fn solve<R: Real>(
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
-        slow = R::select(decrement.gt(R::one()), slow + R::one(), R::zero());
+        slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
         if far.any() {
             let (depth, effort) = certificate(s, problem, work);
             let lost = far.and(depth.gt(R::zero())).and((depth * depth).gt(reach * effort));
@@ -440,9 +441,10 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<R>) {
     s.factor_p.solve(work.h, work.step);
 }
 
-/// One Newton step into `work.step` and `work.d_eta`; gives κ · decrement².
+/// One Newton step into `work.step` and `work.d_eta`; gives κ · decrement², and how far the step goes in the most
+/// affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
 #[inline(always)]
-fn newton<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<R>) -> R {
+fn newton<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<R>) -> (R, R) {
     fill_h(s, problem, kappa, work.columns, work.eta, work.h);
     s.factor_h.factor(work.h);
     // Right-hand side −(P δ + g) − J̃ᵀ (W r₂ − η), where W r₂ = W ζ − η.
@@ -471,6 +473,7 @@ fn newton<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Wor
     s.factor_h.solve(work.h, work.step);
     // Δη = −W (ζ + J̃ Δδ) + η, decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
+    let mut change = R::zero();
     for i in 0..s.nc() {
         let cone = Cone::read(problem.contacts, i);
         let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
@@ -480,6 +483,9 @@ fn newton<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Wor
         let step = sub(eta, cone.weigh(own, eta, rho, next));
         put3(work.d_eta, i, step);
         decrement -= (kappa * dot(zeta, step)) - pull_of_barrier(&cone, kappa, own, eta, rho, step);
+        let slope = dot(cone.reflected(eta), step).scale(2.0) / rho;
+        let far = slope.mul_add(slope, -(cone.rho(step) / rho).scale(2.0));
+        change = R::select(own.gt(R::zero()), change.max(far), change);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let l = 3 * s.nc() + l;
@@ -488,8 +494,9 @@ fn newton<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Wor
         let step = eta - (kappa * eta * eta).scale(0.5) * next;
         work.d_eta[l] = step;
         decrement -= step * (kappa * work.zeta[l] - R::splat(2.0) / eta);
+        change = change.max((step / eta * (step / eta)).scale(2.0));
     }
-    decrement
+    (decrement, change)
 }
 
 /// κ ζ*(η) · Δη = 2 (κ/κᵢ) η · RΔη / ρ(η); zero for a contact of no weight.

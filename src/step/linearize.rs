@@ -50,7 +50,7 @@ impl Quasidynamic {
             Some(grad) => Ok(grad.clone()),
             None => var.zeros_like(),
         };
-        let by_q = self.manifold.to_tangent(&q.detach(), &of(&q)?)?.reshape((worlds, n, nv))?;
+        let by_q = self.manifold.to_tangent(&self.usable(&q.detach())?, &of(&q)?)?.reshape((worlds, n, nv))?;
         let by_u = of(&u)?.reshape((worlds, n, nu))?;
         Ok(Linearization {
             step,

@@ -211,10 +211,8 @@ impl Quasidynamic {
         let Assembled { contacts, problem } = self.assemble(q, u)?;
         let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
         let reports = solution.report()?;
-        if reports.iter().any(|report| report.status == Status::BadInput)
-            && let Some(clean) = self.without_bad_worlds(q)?
-        {
-            return self.step_around(q, &clean, u, &reports);
+        if reports.iter().any(|report| report.status == Status::BadInput) {
+            return self.step_around(q, u, warm, &reports);
         }
         self.finish(q, contacts, solution, reports)
     }
@@ -229,23 +227,32 @@ impl Quasidynamic {
         Ok(Step { q_next: self.manifold.integrate(q, &delta)?, delta, force, contacts, limit_force, reports, warm })
     }
 
-    /// The step where some worlds' q is unusable: those stay at home, without forces.
-    fn step_around(&self, q: &Tensor, good: &Tensor, u: &Tensor, reports: &[Report]) -> Result<Step> {
-        let home = self.model.home(q.dim(0)?)?;
-        let good = good.broadcast_as(q.shape())?;
-        let clean = good.where_cond(q, &home)?;
-        let Assembled { contacts, mut problem } = self.assemble(&clean, u)?;
+    /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their
+    /// numbers are replaced first, as a gradient of zero times NaN is NaN, and parameters are shared.
+    fn step_around(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>, reports: &[Report]) -> Result<Step> {
+        let worlds = reports.len();
+        let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
+        let good = Tensor::from_vec(good, (worlds, 1), q.device())?;
+        let keep = |t: &Tensor, other: &Tensor| {
+            let shape = (worlds, t.dim(1)?);
+            good.broadcast_as(shape)?.where_cond(&t.broadcast_as(shape)?, &other.broadcast_as(shape)?)
+        };
+        let mut own = self.model.parameters.tensors().into_iter();
+        let parameters = self.parameters.map(|_, t| keep(t, own.next().unwrap_or(t)))?;
+        let clean = Self { parameters, ..self.clone() };
+        let q = self.usable(q)?;
+        let Assembled { contacts, mut problem } = clean.assemble(&q, &keep(u, &u.zeros_like()?)?)?;
         // NaN in the problem keeps the world's status.
         let bad = reports.iter().map(|r| if r.status == Status::BadInput { f64::NAN } else { 0.0 }).collect::<Vec<_>>();
-        let bad = Tensor::from_vec(bad, (reports.len(), 1), q.device())?.to_dtype(q.dtype())?;
+        let bad = Tensor::from_vec(bad, (worlds, 1), q.device())?.to_dtype(q.dtype())?;
         problem.problem = problem.problem.broadcast_add(&bad)?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
         let reports = solution.report()?;
-        self.finish(&clean, contacts, solution, reports)
+        self.finish(&q, contacts, solution, reports)
     }
 
-    /// A mask (B, 1) of worlds whose q is finite with nonzero quaternions; none if all are.
-    fn without_bad_worlds(&self, q: &Tensor) -> Result<Option<Tensor>> {
+    /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
+    pub(super) fn usable(&self, q: &Tensor) -> Result<Tensor> {
         let rows = Rows::from_tensor(&q.to_device(&candle_core::Device::Cpu)?)?;
         let usable = |row: &[f64]| {
             let floating = self.model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
@@ -254,9 +261,10 @@ impl Quasidynamic {
         };
         let mask: Vec<u8> = (0..rows.rows()).map(|world| u8::from(usable(rows.row(world)))).collect();
         if mask.iter().all(|&good| good == 1) {
-            return Ok(None);
+            return Ok(q.clone());
         }
-        Tensor::from_vec(mask, (rows.rows(), 1), q.device()).map(Some)
+        let mask = Tensor::from_vec(mask, (rows.rows(), 1), q.device())?.broadcast_as(q.shape())?;
+        mask.where_cond(q, &self.model.home(q.dim(0)?)?)
     }
 
     /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
