@@ -51,8 +51,15 @@ impl Optimality {
         let elastic = &p * &delta;
         let mut balance = &elastic + &g;
         let mut scale = elastic.amax().max(g.amax());
-        let mut own =
-            Self { balance: 0.0, law: 0.0, complementarity: 0.0, conditioning: 0.0, force: 0.0, distant_force: 0.0, least_phi: f64::INFINITY };
+        let mut own = Self {
+            balance: 0.0,
+            law: 0.0,
+            complementarity: 0.0,
+            conditioning: 0.0,
+            force: 0.0,
+            distant_force: 0.0,
+            least_phi: f64::INFINITY,
+        };
 
         let phi = numbers(&result.contacts.phi)?;
         let (normals, forces) = (vectors(&result.contacts.normal)?, vectors(&result.force)?);
