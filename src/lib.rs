@@ -47,18 +47,18 @@
 //!
 //! | letter | in the code | shape | unit | meaning |
 //! |---|---|---|---|---|
-//! | q, q₊ | `q`, `q_next` | (B, nq) | m, rad | configuration: objects in file order, then the robots' joints |
+//! | q, q₊ | `q`, `q_next` | (B, nq) | m, rad | configuration: objects in file order, then robots |
 //! | δ | `delta` | (B, nv) | m, rad | the step in tangent coordinates |
 //! | u | `u` | (B, nu) | rad, m | commanded joint positions |
 //! | φ, n | `phi`, `normal` | (B, nc), (B, nc, 3) | m | signed distance, positive apart; unit normal from A to B |
-//! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B: along (n, t₁, t₂), and in world axes |
+//! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B along (n, t₁, t₂); in world axes |
 //! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: large is hard contact |
 //! | μ | `mu` | (1 or B, pairs) | | friction coefficient |
 //! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!
-//! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes, v is the
-//! velocity of the body frame's origin, and q ⊕ δ multiplies Exp(ω) from the **left**.
+//! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes, v is
+//! the velocity of the body frame's origin, and q ⊕ δ multiplies Exp(ω) from the **left**.
 //!
 //! # The floors
 //!
@@ -79,11 +79,11 @@
 //! # What to expect
 //!
 //! - **A step is total.** It neither panics nor returns NaN, and no world fails for another: each has a
-//!   [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err` that says what
-//!   was expected and what came.
+//!   [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err` that says
+//!   what was expected and what came.
 //! - **Gradients are exact**, also for touching, sliding and penetrating bodies. Second derivatives are not offered.
-//! - **A world's result does not depend on its company**: alone, in any batch, on any number of threads it is the same to
-//!   the last bit.
+//! - **A world's result does not depend on its company**: alone, in any batch, on any number of threads it is the
+//!   same to the last bit.
 //! - **SI units everywhere**; forces are newtons, not impulses.
 
 pub mod contact;
