@@ -1,6 +1,9 @@
 //! Misuse is an error that says in one sentence where it stands and what was expected there.
 
+use candle_core::{DType, Device, Tensor};
 use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, ObjectBody, Robot, Scene};
+use fingertip::step::Quasidynamic;
+use fingertip::{Model, Parameters};
 
 const LINKS: &str = r#"<link name="base"/><link name="arm"/>"#;
 
@@ -425,4 +428,66 @@ fn check(case: &str, error: &str, place: &str, message: &str) {
     assert!(error.starts_with(place), "{case}: \"{error}\" does not begin with \"{place}\"");
     assert!(error.contains(message), "{case}: \"{error}\" does not say \"{message}\"");
     assert!(!error.contains('\n'), "{case}: \"{error}\" is more than one line");
+}
+
+/// Calls with tensors of a wrong shape or type, on a hand with 24 numbers in q, 21 commands and 6 contacts.
+#[test]
+fn wrong_tensors() {
+    let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let error = Model::new(&scene, DType::U32, &Device::Cpu).unwrap_err().to_string();
+    assert!(error.contains("expected number type f64 or f32, got U32"), "{error}");
+    let zeros = |shape: &[usize], dtype| Tensor::zeros(shape, dtype, &Device::Cpu).unwrap();
+    let f64s = |shape: &[usize]| zeros(shape, DType::F64);
+    let expected = "expected q (B, 24) and u (B, 21) with the same B ≥ 1";
+    let states = [
+        (f64s(&[1, 23]), f64s(&[1, 21]), expected),
+        (f64s(&[1, 24]), f64s(&[1, 20]), expected),
+        (f64s(&[2, 24]), f64s(&[1, 21]), expected),
+        (f64s(&[1, 24]), f64s(&[2, 21]), expected),
+        (f64s(&[0, 24]), f64s(&[0, 21]), expected),
+        (f64s(&[24]), f64s(&[21]), expected),
+        (f64s(&[1, 1, 24]), f64s(&[1, 21]), expected),
+        (zeros(&[1, 24], DType::F32), f64s(&[1, 21]), "expected q and u of F64, the model's type, got F32 and F64"),
+        (f64s(&[1, 24]), zeros(&[1, 21], DType::F32), "expected q and u of F64, the model's type, got F64 and F32"),
+        (f64s(&[1, 24]), zeros(&[1, 21], DType::I64), "expected q and u of F64, the model's type, got F64 and I64"),
+    ];
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    for (i, (q, u, message)) in states.iter().enumerate() {
+        let errors = [
+            step.step(q, u).map(drop),
+            step.forward(q, u).map(drop),
+            step.linearize(q, u).map(drop),
+            step.smoothing_error(q, u).map(drop),
+        ];
+        for error in errors {
+            let error = error.expect_err(&format!("state {i}")).to_string();
+            assert!(error.contains(message), "state {i}: \"{error}\" does not say \"{message}\"");
+        }
+    }
+
+    // Parameters: too wide, of another type, of three worlds where there are two.
+    let (q, u) = (model.home(2).unwrap(), f64s(&[2, 21]));
+    for (k, name) in Parameters::NAMES.iter().enumerate() {
+        let width = model.parameters.tensors()[k].dim(1).unwrap();
+        let wrong = [
+            (f64s(&[1, width + 1]), format!("parameter `{name}`: expected shape (1 or ")),
+            (f64s(&[width]), format!("parameter `{name}`: expected shape (1 or ")),
+            (zeros(&[1, width], DType::F32), format!("parameter `{name}`: expected type F64, got F32")),
+            (f64s(&[3, width]), format!("parameter `{name}`: expected shape (1 or 2, {width}), got [3, {width}]")),
+        ];
+        for (tensor, message) in wrong {
+            let parameters = model.parameters.map(|own, t| Ok(if own == *name { tensor.clone() } else { t.clone() }));
+            let result = Quasidynamic::new(&model, &parameters.unwrap()).and_then(|step| step.step(&q, &u));
+            let error = result.map(drop).expect_err(&message).to_string();
+            assert!(error.contains(&message), "\"{error}\" does not say \"{message}\"");
+        }
+    }
+
+    for warm in [f64s(&[2, 17]), f64s(&[3, 18])] {
+        let error = step.step_from(&q, &u, Some(&warm)).map(drop).unwrap_err().to_string();
+        assert!(error.contains("warm start: expected forces (1 or 2, 18)"), "{error}");
+    }
+    let error = model.tensor(&[&[1.0, 2.0], &[3.0]]).unwrap_err().to_string();
+    assert!(error.contains("expected rows of 2 numbers, got one of 1"), "{error}");
 }

@@ -81,19 +81,6 @@ fn sixty_four_worlds_are_sixty_four_singles() {
         let one = threads(1, || derivatives(&batch));
         assert!(one == threads(2, || derivatives(&batch)), "{name}: derivatives depend on threads");
         for w in [0, 7, 63] {
-            let alone = &derivatives(&single(&batch, w))[0];
-            for (k, (a, b)) in alone.iter().zip(&one[w]).enumerate() {
-                if a != b {
-                    println!(
-                        "{name} {w} {k} {:e} {:e} nv {} nu {} nc {}",
-                        f64::from_bits(*a),
-                        f64::from_bits(*b),
-                        batch.model.nv(),
-                        batch.model.nu(),
-                        batch.model.nc()
-                    );
-                }
-            }
             assert!(derivatives(&single(&batch, w))[0] == one[w], "{name}: derivatives of world {w} depend on others");
         }
     }

@@ -14,8 +14,8 @@ use support::{largest, numbers, rows};
 
 /// Closed forms hold to rounding, a few operations on each side, relative.
 const EXACT: f64 = 1e-12;
-/// What κ = 1e8 leaves of the gap law, m: √(1/κ) of a micrometre-sized force scale; measured 1e-8.
-const GAP: f64 = 1e-6;
+/// What κ = 1e8 leaves of the gap law, m: ν_n − μ‖ν_t‖ = s/(ν_n + μ‖ν_t‖) is about 1/(κ λ_n), with some 5 N.
+const GAP: f64 = 1e-8;
 
 fn compile(scene: &Scene) -> Model {
     Model::new(scene, DType::F64, &Device::Cpu).unwrap()

@@ -305,7 +305,8 @@ impl Quasidynamic {
             Some(index) => self.parameters.mu.contiguous()?.index_select(index, 1)?,
             None => self.parameters.mu.clone(),
         };
-        let mu = mu.broadcast_as((b, nc))?.unsqueeze(2)?;
+        // Contiguous, as `cat` makes another graph of strided operands, in which gradients add up in another order.
+        let mu = mu.broadcast_as((b, nc))?.contiguous()?.unsqueeze(2)?;
         let weight = self.weights(phi)?.unsqueeze(2)?;
         Tensor::cat(&[normal, point_a, point_b, &phi.unsqueeze(2)?, &mu, &weight], 2)?.reshape((b, ()))
     }
