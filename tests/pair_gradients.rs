@@ -8,8 +8,6 @@ use fingertip::contact::pair::{PairFunction, Shapes};
 use fingertip::description::Shape;
 use pair_support::*;
 
-/// Coordinates: (v, ω) of A, (v, ω) of B, sizes of A, sizes of B.
-const COORDINATES: usize = 20;
 /// Central differences with this step err by its square times third derivatives (about 1e3 here, up to 1e6 close to
 /// the cores) and by rounding over the step.
 const STEP: f64 = 1e-5;
@@ -20,20 +18,6 @@ const DIFFERENCE: f64 = 1e-6;
 const ROUNDING: f64 = 1e-9;
 
 type Row = [f64; COORDINATES];
-
-fn moved((a, b): &(Body, Body), coordinate: usize, step: f64) -> (Body, Body) {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    let unit: V3 = std::array::from_fn(|i| if coordinate % 3 == i { step } else { 0.0 });
-    match coordinate {
-        0..3 => a = a.moved(unit, [0.0; 3]),
-        3..6 => a = a.moved([0.0; 3], unit),
-        6..9 => b = b.moved(unit, [0.0; 3]),
-        9..12 => b = b.moved([0.0; 3], unit),
-        12..16 => a.size[coordinate - 12] += step,
-        _ => b.size[coordinate - 16] += step,
-    }
-    (a, b)
-}
 
 /// Rows of d(φ, n, p_A, p_B of each contact)/d(coordinates), all in one backward pass over as many copies of the state.
 fn derivatives((a, b): &(Body, Body), dtype: DType) -> Vec<Row> {

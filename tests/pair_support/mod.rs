@@ -316,3 +316,21 @@ pub fn degenerate() -> Vec<(&'static str, Body, Body, Option<f64>)> {
         ("lying cylinder", Body::new(cylinder(), [0.0, 0.0, 0.1], along_x), at(Shape::HalfSpace, o), Some(0.0)),
     ]
 }
+
+/// Coordinates of a pair: (v, ω) of A, (v, ω) of B, sizes of A, sizes of B.
+pub const COORDINATES: usize = 20;
+
+/// The pair a step along a coordinate.
+pub fn moved((a, b): &(Body, Body), coordinate: usize, step: f64) -> (Body, Body) {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    let unit: V3 = std::array::from_fn(|i| if coordinate % 3 == i { step } else { 0.0 });
+    match coordinate {
+        0..3 => a = a.moved(unit, [0.0; 3]),
+        3..6 => a = a.moved([0.0; 3], unit),
+        6..9 => b = b.moved(unit, [0.0; 3]),
+        9..12 => b = b.moved([0.0; 3], unit),
+        12..16 => a.size[coordinate - 12] += step,
+        _ => b.size[coordinate - 16] += step,
+    }
+    (a, b)
+}

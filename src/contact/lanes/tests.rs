@@ -3,8 +3,8 @@
 #[path = "../../../tests/pair_support/mod.rs"]
 mod pair_support;
 
-use candle_core::{DType, Device, Tensor, Var};
-use pair_support::{Body, PAIRS, Random, V3, add, contacts, cross, degenerate};
+use candle_core::{Device, Tensor, Var};
+use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate, moved};
 
 use super::{CONTACT, pull, witness};
 use crate::contact::pair::{PairFunction, PairKind, Shapes};
@@ -20,10 +20,11 @@ const STEP: f64 = 1e-5;
 /// Relative to 1 + |derivative|: the sum of both of the differences' errors.
 const DIFFERENCE: f64 = 1e-6;
 
+const GRID: f64 = 0.05;
 type Pairs = [(Body, Body)];
 
-/// Gradients of poses, as force and moment, and of sizes: A's ten, then B's.
-type Reactions = [f64; 20];
+/// Gradients: A's force and moment, B's, A's sizes, B's.
+type Reactions = [f64; COORDINATES];
 
 /// One pair per world.
 struct Geometry<'a> {
@@ -56,25 +57,32 @@ impl Kernel for Geometry<'_> {
 
         let mut out = vec![R::zero(); n];
         witness(kind, swapped, &a, &size_a, &b, &size_b, &mut out);
-        let mut reaction = [R::zero(); 20];
-        let (on_a, on_b) = reaction.split_at_mut(10);
-        let ((wrench_a, grad_size_a), (wrench_b, grad_size_b)) = (on_a.split_at_mut(6), on_b.split_at_mut(6));
-        pull(kind, swapped, &a, &size_a, &b, &size_b, &grad, wrench_a, wrench_b, grad_size_a, grad_size_b);
+        let (mut wrench_a, mut wrench_b) = ([R::zero(); 6], [R::zero(); 6]);
+        let (mut grow_a, mut grow_b) = ([R::zero(); 4], [R::zero(); 4]);
+        pull(kind, swapped, &a, &size_a, &b, &size_b, &grad, &mut wrench_a, &mut wrench_b, &mut grow_a, &mut grow_b);
+        let reactions = [&wrench_a[..], &wrench_b, &grow_a, &grow_b].concat();
         for i in 0..R::WIDTH {
             self.contacts.push(out.iter().map(|lane| lane.get(i)).collect());
-            self.reactions.push(reaction.map(|lane| lane.get(i)));
+            self.reactions.push(std::array::from_fn(|k| reactions[k].get(i)));
         }
     }
 }
 
-fn on_lanes(pairs: &Pairs, grads: &[Vec<f64>], set: InstructionSet, width: usize) -> (Vec<Vec<f64>>, Vec<Reactions>) {
+type Results = (Vec<Vec<f64>>, Vec<Reactions>);
+
+fn on_lanes_as(set: InstructionSet, width: usize, pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
     let mut geometry = Geometry { pairs, grads, contacts: Vec::new(), reactions: Vec::new() };
     dispatch_as(set, width, &mut geometry, 0..pairs.len());
     (geometry.contacts, geometry.reactions)
 }
 
+fn on_lanes(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
+    let set = InstructionSet::detect();
+    on_lanes_as(set, set.width(), pairs, grads)
+}
+
 /// The same by tensor operations and their backward pass.
-fn by_tensors(pairs: &Pairs, grads: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<Reactions>) {
+fn by_tensors(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
     let function = PairFunction::find(&pairs[0].0.shape, &pairs[0].1.shape).unwrap();
     let m = function.contacts();
     let variable = |values: Vec<f64>, k: usize| {
@@ -96,20 +104,15 @@ fn by_tensors(pairs: &Pairs, grads: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<Reaction
         let none = || vec![vec![0.0; v.dim(2).unwrap()]; pairs.len()];
         store.get(v).map_or_else(none, |g| g.squeeze(1).unwrap().to_vec2().unwrap())
     };
-    let reaction = |body: &Body, pose: &[f64], size: &[f64]| -> [f64; 10] {
+    let wrench = |body: &Body, pose: &[f64]| -> Vec<f64> {
         let part = |k: usize| -> V3 { [pose[3 * k], pose[3 * k + 1], pose[3 * k + 2]] };
-        let turned = |moment: V3, k: usize| add(moment, 1.0, cross(body.axis(k), part(k + 1)));
-        let moment = (0..3).fold([0.0; 3], turned);
-        std::array::from_fn(|i| match i {
-            0..3 => pose[i],
-            3..6 => moment[i - 3],
-            _ => size[i - 6],
-        })
+        let moment = (0..3).fold([0.0; 3], |sum, k| add(sum, 1.0, cross(body.axis(k), part(k + 1))));
+        [part(0), moment].concat()
     };
     let (by_pose_a, by_size_a, by_pose_b, by_size_b) = (rows(&pose_a), rows(&size_a), rows(&pose_b), rows(&size_b));
     let reactions = pairs.iter().enumerate().map(|(i, (a, b))| {
-        let (on_a, on_b) = (reaction(a, &by_pose_a[i], &by_size_a[i]), reaction(b, &by_pose_b[i], &by_size_b[i]));
-        std::array::from_fn(|k| if k < 10 { on_a[k] } else { on_b[k - 10] })
+        let wrenches = [wrench(a, &by_pose_a[i]), wrench(b, &by_pose_b[i])].concat();
+        [&wrenches[..], &by_size_a[i], &by_size_b[i]].concat().try_into().unwrap()
     });
     (all.to_vec2().unwrap(), reactions.collect())
 }
@@ -129,7 +132,7 @@ fn largest(numbers: &[f64]) -> f64 {
 
 fn assert_agreement(name: &str, pairs: &Pairs, random: &mut Random) {
     let grads = random_grads(random, pairs);
-    let (contacts, reactions) = on_lanes(pairs, &grads, InstructionSet::detect(), 8);
+    let (contacts, reactions) = on_lanes(pairs, &grads);
     let (values, gradients) = by_tensors(pairs, &grads);
     for i in 0..pairs.len() {
         for (k, (x, y)) in contacts[i].iter().zip(&values[i]).enumerate() {
@@ -159,5 +162,187 @@ fn degenerate_places_agree_with_the_tensor_operations() {
         let pairs = [(a, b)];
         assert_agreement(name, &pairs, &mut random);
         assert_agreement(name, &swapped(&pairs), &mut random);
+    }
+}
+
+#[test]
+fn aligned_debug() {
+    let mut random = Random::new(23);
+    for kinds in PAIRS {
+        for step in [0.05, 1e-9] {
+            let pairs: Vec<_> =
+                (0..1000).map(|_| (aligned(&mut random, kinds.0, step), aligned(&mut random, kinds.1, step))).collect();
+            let grads = random_grads(&mut random, &pairs);
+            let (contacts, reactions) = on_lanes(&pairs, &grads);
+            let (values, gradients) = by_tensors(&pairs, &grads);
+            let (mut phi, mut value, mut grad) = (0, 0, 0);
+            let mut shown = 0;
+            for i in 0..pairs.len() {
+                let off: Vec<f64> = contacts[i].iter().zip(&values[i]).map(|(x, y)| (x - y).abs()).collect();
+                let dphi = off.iter().skip(9).step_by(10).fold(0.0, |a: f64, b| a.max(*b));
+                let dval = off.iter().fold(0.0, |a: f64, b| a.max(*b));
+                let scale = 1.0 + largest(&gradients[i]);
+                let dg = reactions[i].iter().zip(&gradients[i]).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+                if dphi > VALUE {
+                    phi += 1
+                }
+                if dval > VALUE {
+                    value += 1
+                }
+                if dg > GRADIENT * scale {
+                    grad += 1;
+                    if shown < 2 && step < 0.01 {
+                        shown += 1;
+                        println!(
+                            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+                            pairs[i], contacts[i], values[i], reactions[i], gradients[i]
+                        );
+                    }
+                }
+            }
+            println!("{kinds:?} {step}: {phi} {value} {grad}");
+        }
+    }
+}
+
+fn aligned(random: &mut Random, kind: &str, step: f64) -> Body {
+    let grid = |x: f64| (x / step).round() * step;
+    let mut body = Body::at(random.shape(kind), [0.0; 3].map(|_: f64| grid(random.between(-0.3, 0.3))));
+    body.size = body.size.map(grid);
+    if kind == "rounded box" {
+        body.size = body.size.map(|length| length + 0.05);
+        body.size[3] = 0.05;
+    }
+    for _ in 0..2 {
+        let axis = body.axis(random.between(0.0, 3.0) as usize % 3);
+        for k in 0..3 {
+            let column = body.axis(k);
+            let turned = cross(axis, column);
+            let along = add([0.0; 3], pair_support::dot(axis, column), axis);
+            body.pose[3 + 3 * k..6 + 3 * k].copy_from_slice(&add(turned, 1.0, along));
+        }
+    }
+    body
+}
+
+#[test]
+fn reactions_are_differences() {
+    for kinds in PAIRS {
+        let mut random = Random::new(29);
+        let pairs: Vec<_> = (0..25).map(|_| random.pair(kinds, 0.35)).collect();
+        let grads = random_grads(&mut random, &pairs);
+        let (_, reactions) = on_lanes(&pairs, &grads);
+        let (mut compared, mut kinks) = (0, 0);
+        for ((pair, grad), reactions) in pairs.iter().zip(&grads).zip(reactions) {
+            for (k, reaction) in reactions.into_iter().enumerate() {
+                let states: Vec<_> = (-2..=2).map(|s| moved(pair, k, f64::from(s) * STEP)).collect();
+                let (values, _) = on_lanes(&states, &vec![grad.clone(); 5]);
+                let pulled: Vec<f64> = values.iter().map(|v| v.iter().zip(grad).map(|(x, g)| x * g).sum()).collect();
+                let [m2, m1, zero, p1, p2] = pulled[..] else { unreachable!() };
+                let difference = (8.0 * (p1 - m1) - (p2 - m2)) / (12.0 * STEP);
+                let bend = (p2 - 2.0 * p1 + zero).abs().max((m2 - 2.0 * m1 + zero).abs()) / STEP;
+                if bend > 1e-2 * (1.0 + difference.abs()) {
+                    kinks += 1;
+                    continue;
+                }
+                compared += 1;
+                let error = (reaction - difference).abs() / (1.0 + difference.abs());
+                assert!(error < DIFFERENCE, "{kinds:?} by coordinate {k}: {reaction} against {difference}\n{pair:?}");
+            }
+        }
+        assert!(kinks * 20 < compared, "{kinds:?}: {kinks} kinks among {compared}");
+    }
+}
+
+#[test]
+fn any_width_gives_the_same_bits() {
+    let set = InstructionSet::detect();
+    for kinds in PAIRS {
+        let mut random = Random::new(31);
+        let pairs: Vec<_> = (0..103)
+            .map(|i| match i % 3 {
+                0 => (aligned(&mut random, kinds.0, GRID), aligned(&mut random, kinds.1, GRID)),
+                _ => random.pair(kinds, 0.4),
+            })
+            .collect();
+        let grads = random_grads(&mut random, &pairs);
+        let bits = |(contacts, reactions): Results| -> Vec<u64> {
+            contacts.into_iter().flatten().chain(reactions.into_iter().flatten()).map(f64::to_bits).collect()
+        };
+        assert_eq!(
+            bits(on_lanes_as(set, set.width(), &pairs, &grads)),
+            bits(on_lanes_as(set, 1, &pairs, &grads)),
+            "{kinds:?}"
+        );
+    }
+}
+
+struct Timed<'a> {
+    kind: PairKind,
+    x: &'a [f64],
+    sum: f64,
+    back: bool,
+    n: usize,
+}
+impl Kernel for Timed<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&mut self, _first: usize) {
+        let mut x = [R::zero(); 32];
+        for k in 0..32 {
+            for i in 0..R::WIDTH {
+                x[k].set(i, self.x[32 * i + k]);
+            }
+        }
+        let g = [R::splat(0.3); 100];
+        let mut out = [R::zero(); 100];
+        let mut w = [R::zero(); 20];
+        for _ in 0..self.n {
+            let (a, b) = (Pose::read(&x[..12]), Pose::read(&x[12..24]));
+            if self.back {
+                let (wa, rest) = w.split_at_mut(6);
+                let (wb, rest) = rest.split_at_mut(6);
+                let (sa, sb) = rest.split_at_mut(4);
+                pull(self.kind, false, &a, &x[24..28], &b, &x[28..], &g, wa, wb, sa, sb);
+            } else {
+                witness(self.kind, false, &a, &x[24..28], &b, &x[28..], &mut out);
+            }
+            std::hint::black_box(&mut x);
+            std::hint::black_box(&mut out);
+        }
+        self.sum += w[0].get(0) + out[9].get(0);
+    }
+}
+
+#[test]
+#[ignore]
+fn timing() {
+    let set = InstructionSet::detect();
+    for kinds in PAIRS {
+        let mut random = Random::new(31);
+        for reach in [0.15, 1.5] {
+            let x: Vec<f64> = (0..8)
+                .flat_map(|_| {
+                    let (a, b) = random.pair(kinds, reach);
+                    [&a.pose[..], &b.pose, &a.size, &b.size].concat()
+                })
+                .collect();
+            let mut r = random.pair(kinds, 0.3);
+            let _ = &mut r;
+            let (kind, _) = PairKind::find(&r.0.shape, &r.1.shape).unwrap();
+            let mut line = format!("{kinds:?} {reach}: ");
+            for back in [false, true] {
+                for width in [set.width(), 1] {
+                    let mut best = f64::INFINITY;
+                    for _ in 0..5 {
+                        let mut k = Timed { kind, x: &x, sum: 0.0, back, n: 2000 };
+                        let t = std::time::Instant::now();
+                        dispatch_as(set, width, &mut k, 0..width);
+                        best = best.min(t.elapsed().as_secs_f64() / 2000.0 / width as f64);
+                    }
+                    line += &format!(" {:.1}", best * 1e9);
+                }
+            }
+            println!("{line}");
+        }
     }
 }
