@@ -297,7 +297,8 @@ struct Block {
 
 impl Scratch {
     fn new(numbers: usize, worlds: usize) -> Self {
-        let blocks = if worlds < WIDTH { numbers.div_ceil(WIDTH) } else { numbers };
+        let single = worlds < InstructionSet::detect().width();
+        let blocks = if single { numbers.div_ceil(WIDTH) } else { numbers };
         Self { blocks: vec![Block { _numbers: [0.0; WIDTH] }; blocks], numbers }
     }
 

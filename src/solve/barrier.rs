@@ -37,6 +37,8 @@ const STUCK: f64 = 8.0;
 const FALL: f64 = 0.03;
 /// Iterations of the line search, Newton's method between bisections.
 const LINE_SEARCH: usize = 8;
+/// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
+const LONGEST_STEP: f64 = 100.0;
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
 
@@ -579,7 +581,7 @@ fn line_search<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mu
     }
     // `low` is inside and on the descending side; a Newton iterate just past the minimum is inside as well.
     let safe = alpha.lt(end);
-    R::select(safe, alpha, low)
+    R::select(safe, alpha, low).min(R::splat(LONGEST_STEP))
 }
 
 /// −φ · η_n and ‖J̃ᵀη‖²_P⁻¹, which prove that every feasible δ has ‖δ‖_P ≥ the first over the root of the second.

@@ -53,7 +53,8 @@ fn gradients_hold_at_every_angle() {
         let q = [0.1, 0.2, 0.3, 0.6, -0.8, 1.0, 1.4];
         let dq = [0.5, -0.6, 0.7, axis[0] * angle, axis[1] * angle, axis[2] * angle];
         let next = numbers(&m.integrate(&row(&q), &row(&dq)).unwrap());
-        let maps: [(&[f64], &[f64], &dyn Fn(&Tensor, &Tensor) -> Tensor); 2] =
+        type Map<'a> = &'a dyn Fn(&Tensor, &Tensor) -> Tensor;
+        let maps: [(&[f64], &[f64], Map); 2] =
             [(&q, &dq, &|a, b| m.integrate(a, b).unwrap()), (&q, &next, &|a, b| m.difference(a, b).unwrap())];
         for (a, b, f) in maps {
             let (va, vb) = (Var::from_tensor(&row(a)).unwrap(), Var::from_tensor(&row(b)).unwrap());

@@ -170,11 +170,9 @@ impl<R: Real> Contacts<'_, R> {
     fn set(&mut self, k: usize, contact: Contact<R>) {
         let contact = contact.named(self.swapped);
         let to = &mut self.numbers[CONTACT * k..CONTACT * (k + 1)];
-        for i in 0..3 {
-            to[i] = contact.normal[i];
-            to[3 + i] = contact.point_a[i];
-            to[6 + i] = contact.point_b[i];
-        }
+        to[..3].copy_from_slice(&contact.normal);
+        to[3..6].copy_from_slice(&contact.point_a);
+        to[6..9].copy_from_slice(&contact.point_b);
         to[9] = contact.phi;
     }
 }

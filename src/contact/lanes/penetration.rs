@@ -89,6 +89,7 @@ fn place<R: Real>(segment: &Segment<R>, e: Vec3<R>, out: Vec3<R>, edge: Vec3<R>,
 
 impl<R: Real> Deep<R> {
     /// Adds to the gradients of the segment and of e, given those of normal, gap and t; gives that of `inside`.
+    #[allow(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
     #[inline(always)]
     pub(super) fn pull(
         &self,

@@ -5,7 +5,7 @@ use crate::kinematics::{Integrate, ManifoldMap, Pose};
 use crate::math::lane::{Lane, Mask, Real};
 use crate::math::op::{Output, Rows, Stage};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
-use crate::solve::{self, CONTACT, Problem};
+use crate::solve::{self, CONTACT, Problem, Status};
 
 use super::plan::{GEOMETRY, MOTION, Plan};
 
@@ -244,10 +244,15 @@ impl Stage for Solve<'_> {
             m.delta[dof] = m.work.delta[place];
         }
         Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
+        // In a world of bad input even a product with zero may be NaN.
+        let solved = outcome.status.lt(R::splat(Status::Infeasible.code()));
         for c in 0..s.nc() {
             let contact = &m.contacts[CONTACT * c..];
             let (n, mu, eta) = (at3(contact, 0), contact[10], at3(m.work.eta, 3 * c));
-            put3(m.force, 3 * c, axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta)));
+            let force = axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta));
+            for k in 0..3 {
+                m.force[3 * c + k] = R::select(solved, force[k], R::zero());
+            }
         }
     }
 }
