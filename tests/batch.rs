@@ -1,5 +1,7 @@
 //! A world's result does not depend on its company, on threads, on the start of the solve, and little on the number type.
 
+#![allow(clippy::unit_arg, reason = "one-line entries of a table of assignments")]
+
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
