@@ -166,7 +166,8 @@ fn degenerate_places_agree_with_the_tensor_operations() {
 }
 
 #[test]
-fn aligned_debug() {
+#[ignore = "fails: a capsule's core inside a box, exactly parallel to a face, takes another side of the kink"]
+fn bodies_along_the_axes() {
     let mut random = Random::new(23);
     for kinds in PAIRS {
         for step in [0.05, 1e-9] {
@@ -176,7 +177,6 @@ fn aligned_debug() {
             let (contacts, reactions) = on_lanes(&pairs, &grads);
             let (values, gradients) = by_tensors(&pairs, &grads);
             let (mut phi, mut value, mut grad) = (0, 0, 0);
-            let mut shown = 0;
             for i in 0..pairs.len() {
                 let off: Vec<f64> = contacts[i].iter().zip(&values[i]).map(|(x, y)| (x - y).abs()).collect();
                 let dphi = off.iter().skip(9).step_by(10).fold(0.0, |a: f64, b| a.max(*b));
@@ -191,16 +191,11 @@ fn aligned_debug() {
                 }
                 if dg > GRADIENT * scale {
                     grad += 1;
-                    if shown < 2 && step < 0.01 {
-                        shown += 1;
-                        println!(
-                            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-                            pairs[i], contacts[i], values[i], reactions[i], gradients[i]
-                        );
-                    }
                 }
             }
-            println!("{kinds:?} {step}: {phi} {value} {grad}");
+            // On the coarse grid features tie, and rounding may choose among equal answers: φ alone must agree.
+            assert_eq!(phi, 0, "{kinds:?}");
+            assert!(step > 0.01 || (value, grad) == (0, 0), "{kinds:?}: {value} values and {grad} gradients disagree");
         }
     }
 }
