@@ -197,7 +197,6 @@ fn hard_contact_is_clarabels() {
 
 /// A ball among fixed planes of any direction: sometimes there is no room.
 #[test]
-#[ignore = "fails: one world of scene 49 runs into the iteration limit where Clarabel has a certificate"]
 fn infeasible_is_what_clarabel_certifies() {
     /// Solutions nearer than this (m) must be found; `solve` gives up from 10 on.
     const REACH: f64 = 5.0;

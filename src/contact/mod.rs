@@ -8,5 +8,4 @@ mod table;
 
 pub use detect::Contacts;
 pub use frame::frame;
-pub(crate) use table::index;
 pub use table::{BodyShape, Pair, PairTable};

@@ -5,6 +5,7 @@ use candle_core::{Device, Result as TensorResult, Tensor};
 use crate::description::{Scene, Shape};
 use crate::error::{Error, Result};
 use crate::kinematics::Tree;
+use crate::math::tensor::index;
 
 use super::pair::PairFunction;
 
@@ -147,10 +148,4 @@ fn rank(tree: &Tree, body: usize) -> u8 {
         (true, _) => 1,
         (false, true) => 0,
     }
-}
-
-pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> TensorResult<Tensor> {
-    let values: Vec<u32> = values.map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
-    let n = values.len();
-    Tensor::from_vec(values, n, device)
 }

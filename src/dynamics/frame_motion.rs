@@ -11,9 +11,8 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::contact::index;
 use crate::kinematics::{FrameSpec, Frames, Kinematics, Tree};
-use crate::math::tensor::cross;
+use crate::math::tensor::{cross, index};
 
 /// The point and axes that a velocity is given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

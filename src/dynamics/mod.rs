@@ -34,7 +34,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::kinematics::{Coordinate, Manifold, Tree};
-use crate::math::op::Rows;
+use crate::math::rows::Rows;
 
 pub use frame_motion::{FrameMotion, Reference};
 pub use inertia::inertias_of;

@@ -9,14 +9,18 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::op::{Group, Program, Rows, gradient, run_program, storage, worlds};
+use crate::kinematics::{PlaceFrames, PullFrames};
+use crate::math::program::{Group, Program, run};
+use crate::math::rows::{Rows, gradient, storage, worlds};
 
 use super::links::Links;
-use super::pulls::{Negate, PullInverse, PullInverseDynamics, PullMassMatrix, PullPlace, PullTotals, Seed};
+use super::pulls::{
+    Negate, PullInertias, PullInverse, PullInverseDynamics, PullMassMatrix, PullTotals, Seed, StoreGradients,
+};
 use super::quantity::{Places, Quantity};
 use super::stages::{
-    Clear, Columns, Factor, Finish, ForwardDynamics, InverseDynamics, MassMatrix, Operands, Place, Solve, SolveColumns,
-    Stages, StoreColumns, StoreInverse, StoreMassMatrix, StorePivots, Totals,
+    Clear, Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
+    SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, StorePivots, Totals,
 };
 
 /// A quantity's tensor operation.
@@ -32,6 +36,15 @@ struct Forward<'a> {
     operands: Operands<'a>,
 }
 
+impl Forward<'_> {
+    fn place(&self, group: &mut Group) {
+        let (of, at) = (Stages { links: self.links, at: &self.places }, &self.places);
+        group.run(&Load(of, &self.operands));
+        group.run(&PlaceFrames { tables: &self.links.frames, at: &at.frames });
+        group.run(&PlaceInertias(of));
+    }
+}
+
 impl Program for Forward<'_> {
     fn scratch(&self) -> usize {
         self.places.len()
@@ -39,7 +52,7 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let (of, at) = (Stages { links: self.links, at: &self.places }, &self.places);
-        group.run(&Place(of, &self.operands));
+        self.place(group);
         match self.quantity {
             Quantity::InverseDynamics => group.run(&InverseDynamics { of, a: &at.input, tau: &at.result }),
             Quantity::ForwardDynamics if self.links.open => group.run(&ForwardDynamics(of)),
@@ -109,11 +122,11 @@ impl Program for Backward<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Forward { links, quantity, places: at, operands } = &self.forward;
+        let Forward { links, quantity, places: at, .. } = &self.forward;
         let of = Stages { links, at };
         let grad_x = at.grad_state.start + links.nq;
         let (grad_v, grad_input) = (grad_x..grad_x + links.nv, grad_x + links.nv..at.grad_state.end);
-        group.run(&Place(of, operands));
+        self.forward.place(group);
         group.run(&Seed(of, &self.grad));
         match quantity {
             Quantity::InverseDynamics => {
@@ -144,7 +157,9 @@ impl Program for Backward<'_> {
             // These carry no graph.
             Quantity::InverseDynamicsDerivatives | Quantity::ForwardDynamicsDerivatives | Quantity::Pivots => {}
         }
-        group.run(&PullPlace(of));
+        group.run(&PullInertias(of));
+        group.run(&PullFrames { tables: &links.frames, at: &at.frames, gradients: &at.grad_frames });
+        group.run(&StoreGradients(of));
     }
 }
 
@@ -155,7 +170,7 @@ impl Program for Backward<'_> {
 pub(super) fn evaluate(links: &Links, quantity: Quantity, operands: Operands) -> Result<(Vec<f64>, usize)> {
     let b = worlds(quantity.name(), &[&operands.state, &operands.parameters, &operands.offsets])?;
     let program = Forward { links, quantity, places: Places::new(links, quantity, false), operands };
-    Ok((run_program(&program, b, quantity.n_outputs(links)), b))
+    Ok((run(&program, b, quantity.n_outputs(links)), b))
 }
 
 impl CustomOp3 for DynamicsOp {
@@ -209,7 +224,7 @@ impl CustomOp3 for DynamicsOp {
         let program = Backward { forward, grad: Rows::from_tensor(grad)? };
         let widths = program.widths();
         let n = widths.iter().sum();
-        let data = run_program(&program, b, n);
+        let data = run(&program, b, n);
         let of = |k: usize| {
             let from = widths[..k].iter().sum::<usize>();
             wanted[k].then(|| gradient(&data, n, from..from + widths[k], rows[k], dtype)).transpose()

@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use crate::math::lane::Lane;
-use crate::math::op::{Output, Rows, Stage};
+use crate::math::layout::parts;
+use crate::math::program::Stage;
+use crate::math::rows::{Output, Rows};
 
 use super::links::PlacedGradients;
 use super::rnea::Motion;
-use super::stages::{Stages, parts, view};
+use super::stages::{Stages, view};
 use super::{crba, energy};
 
 /// The adjoint of [`InverseDynamics`] for a gradient of τ; that of a goes to another place.
@@ -24,8 +26,9 @@ impl Stage for PullInverseDynamics<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Stages { links, at } = self.of;
         let [parameters, placed, inertias, v, a, grad_tau, motion] =
-            [&at.parameters, &at.placed, &at.inertias, &at.v, self.a, self.grad_tau, &at.motion];
-        let gradients = [&at.grad_parameters, &at.grad_placed, &at.grad_inertias, &self.grad_v, self.grad_a, &at.work];
+            [&at.parameters, &at.frames.result, &at.inertias, &at.v, self.a, self.grad_tau, &at.motion];
+        let gradients =
+            [&at.grad_parameters, &at.grad_frames.result, &at.grad_inertias, &self.grad_v, self.grad_a, &at.work];
         let [g1, g2, g3, g4, g5, g6] = gradients;
         let [
             parameters,
@@ -65,11 +68,11 @@ impl Stage for PullMassMatrix<'_> {
             memory,
             [
                 &at.parameters,
-                &at.placed,
+                &at.frames.result,
                 &at.inertias,
                 &at.composites,
                 &at.result,
-                &at.grad_placed,
+                &at.grad_frames.result,
                 &at.grad_inertias,
                 &at.work,
             ],
@@ -122,12 +125,12 @@ impl Stage for PullTotals<'_> {
                 memory,
                 [
                     &at.parameters,
-                    &at.placed,
+                    &at.frames.result,
                     &at.inertias,
                     &at.v,
                     &at.result,
                     &at.grad_parameters,
-                    &at.grad_placed,
+                    &at.grad_frames.result,
                     &at.grad_inertias,
                     &at.grad_state,
                     &at.work,
@@ -156,40 +159,40 @@ impl Stage for Seed<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Self(Stages { at, .. }, grad) = self;
+        // The gradients are neighbours.
         memory[at.grad_state.start..at.grad_inertias.end].fill(R::zero());
         grad.load_all(first, 0, &mut memory[at.result.clone()]);
     }
 }
 
-/// From gradients of screws and inertias to those of the operands, which it writes out.
-pub(super) struct PullPlace<'a>(pub(super) Stages<'a>);
+/// From gradients of the inertias to those of their parameters and poses.
+pub(super) struct PullInertias<'a>(pub(super) Stages<'a>);
 
-impl Stage for PullPlace<'_> {
+impl Stage for PullInertias<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, grad_inertias, grad_placed, grad_parameters] = parts(
+            memory,
+            [&at.parameters, &at.frames.result, &at.grad_inertias, &at.grad_frames.result, &at.grad_parameters],
+        );
+        links.pull_inertias(placed, parameters, grad_inertias, grad_placed, grad_parameters);
+    }
+}
+
+/// Writes the operands' gradients.
+pub(super) struct StoreGradients<'a>(pub(super) Stages<'a>);
+
+impl Stage for StoreGradients<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Stages { links, at } = self.0;
-        let [q, parameters, bodies, placed] = [&at.q, &at.parameters, &at.bodies, &at.placed];
-        let [g1, g2, g3, g4, g5] =
-            [&at.grad_state, &at.grad_parameters, &at.grad_offsets, &at.grad_placed, &at.grad_inertias];
-        let [
-            q,
-            parameters,
-            bodies,
-            placed,
-            grad_state,
-            grad_parameters,
-            grad_offsets,
-            grad_placed,
-            grad_inertias,
-            work,
-        ] = parts(memory, [q, parameters, bodies, placed, g1, g2, g3, g4, g5, &at.work]);
-        links.pull_inertias(placed, parameters, grad_inertias, grad_placed, grad_parameters);
-        let wrenches = &mut work[..links.frames.n_wrenches()];
-        let grad_q = &mut grad_state[..links.nq];
-        links.frames.backward(q, bodies, placed, grad_placed, wrenches, grad_q, grad_offsets);
-        out.store_all(first, 0, grad_state);
-        out.store_all(first, grad_state.len(), grad_parameters);
-        out.store_all(first, grad_state.len() + grad_parameters.len(), &grad_offsets[..links.n_offsets]);
+        let offsets = &at.grad_frames.offsets;
+        let mut column = 0;
+        for range in [&at.grad_state, &at.grad_parameters, &(offsets.start..offsets.start + links.n_offsets)] {
+            out.store_all(first, column, &memory[range.clone()]);
+            column += range.len();
+        }
     }
 }
 

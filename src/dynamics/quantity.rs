@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::kinematics::{FrameGradients, FrameNumbers};
+
 use super::derivatives;
 use super::links::Links;
 use super::{aba, rnea};
@@ -79,16 +81,12 @@ impl Quantity {
 pub(super) struct Places {
     /// q and the inputs.
     pub(super) state: Range<usize>,
-    pub(super) q: Range<usize>,
     pub(super) v: Range<usize>,
     /// a or τ, as the quantity has it.
     pub(super) input: Range<usize>,
     pub(super) parameters: Range<usize>,
-    pub(super) offsets: Range<usize>,
-    /// Poses of all bodies.
-    pub(super) bodies: Range<usize>,
-    /// Poses of bodies with mass, and screws.
-    pub(super) placed: Range<usize>,
+    /// The result: poses of bodies with mass, and screws.
+    pub(super) frames: FrameNumbers<Range<usize>>,
     pub(super) inertias: Range<usize>,
     /// V, A, F.
     pub(super) motion: Range<usize>,
@@ -108,8 +106,7 @@ pub(super) struct Places {
     /// Gradients, in the order in which they are given out; offsets of frames included.
     pub(super) grad_state: Range<usize>,
     pub(super) grad_parameters: Range<usize>,
-    pub(super) grad_offsets: Range<usize>,
-    pub(super) grad_placed: Range<usize>,
+    pub(super) grad_frames: FrameGradients<Range<usize>>,
     pub(super) grad_inertias: Range<usize>,
     pub(super) work: Range<usize>,
 }
@@ -132,18 +129,29 @@ impl Places {
             back(rnea::n_motion(links)),
             back(links.n_inertias()),
             back(12 * n_links),
-            back(frames.n_wrenches()),
         ];
         let state = take(n_state);
+        let grad_state = take(back(n_state));
         Self {
-            q: 0..links.nq,
+            grad_parameters: take(back(links.n_parameters())),
+            grad_frames: FrameGradients {
+                q: grad_state.start..grad_state.start + back(links.nq),
+                offsets: take(back(frames.n_offsets())),
+                result: take(back(links.n_placed())),
+                wrenches: take(back(frames.n_wrenches())),
+            },
+            grad_state,
+            grad_inertias: take(back(links.n_inertias())),
             v: links.nq..(links.nq + n).min(n_state),
             input: (links.nq + n).min(n_state)..n_state,
             state,
             parameters: take(links.n_parameters()),
-            offsets: take(frames.n_offsets()),
-            bodies: take(frames.n_bodies()),
-            placed: take(links.n_placed()),
+            frames: FrameNumbers {
+                q: 0..links.nq,
+                offsets: take(frames.n_offsets()),
+                bodies: take(frames.n_bodies()),
+                result: take(links.n_placed()),
+            },
             inertias: take(links.n_inertias()),
             motion: take(rnea::n_motion(links)),
             composites: take(links.n_inertias()),
@@ -155,11 +163,6 @@ impl Places {
             by_q: take(square),
             by_v: take(square),
             result: take(quantity.n_outputs(links)),
-            grad_state: take(back(n_state)),
-            grad_parameters: take(back(links.n_parameters())),
-            grad_offsets: take(back(frames.n_offsets())),
-            grad_placed: take(back(links.n_placed())),
-            grad_inertias: take(back(links.n_inertias())),
             work: take(work.into_iter().max().unwrap_or(0)),
         }
     }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use crate::math::lane::{Lane, Real};
-use crate::math::op::{Output, Rows, Stage};
+use crate::math::layout::parts;
+use crate::math::program::Stage;
+use crate::math::rows::{Output, Rows};
 
 use super::links::{Links, Placed};
 use super::quantity::Places;
@@ -24,14 +26,6 @@ pub(super) struct Operands<'a> {
     pub(super) offsets: Rows<'a>,
 }
 
-/// Disjoint parts of the memory.
-#[inline(always)]
-pub(super) fn parts<'a, R, const N: usize>(memory: &'a mut [R], ranges: [&Range<usize>; N]) -> [&'a mut [R]; N] {
-    // Ranges out of place would be an error of `Places`.
-    #[expect(clippy::expect_used, reason = "no input reaches this")]
-    memory.get_disjoint_mut(ranges.map(Range::clone)).expect("disjoint places")
-}
-
 /// The parts as a placed forest.
 #[inline(always)]
 pub(super) fn view<'a, R: Real>(links: &Links, placed: &'a [R], inertias: &'a [R], parameters: &[R]) -> Placed<'a, R> {
@@ -39,21 +33,30 @@ pub(super) fn view<'a, R: Real>(links: &Links, placed: &'a [R], inertias: &'a [R
     Placed { screws: &placed[links.screws_from()..], inertias, gravity }
 }
 
-/// Reads the operands, runs the kinematics and places the inertias.
-pub(super) struct Place<'a>(pub(super) Stages<'a>, pub(super) &'a Operands<'a>);
+/// Reads the operands.
+pub(super) struct Load<'a>(pub(super) Stages<'a>, pub(super) &'a Operands<'a>);
 
-impl Stage for Place<'_> {
+impl Stage for Load<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Self(Stages { links, at }, operands) = self;
-        let [state, parameters, offsets, bodies, placed, inertias] =
-            parts(memory, [&at.state, &at.parameters, &at.offsets, &at.bodies, &at.placed, &at.inertias]);
+        let [state, parameters, offsets] = parts(memory, [&at.state, &at.parameters, &at.frames.offsets]);
         operands.state.load_all(first, 0, state);
         operands.parameters.load_all(first, 0, parameters);
         operands.offsets.load_all(first, 0, &mut offsets[..links.n_offsets]);
         // The frames are those of the bodies themselves.
         offsets[links.n_offsets..].fill(R::zero());
-        links.frames.forward(&state[..links.nq], offsets, bodies, placed);
+    }
+}
+
+/// After the kinematics: the inertias in the world.
+pub(super) struct PlaceInertias<'a>(pub(super) Stages<'a>);
+
+impl Stage for PlaceInertias<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Stages { links, at } = self.0;
+        let [parameters, placed, inertias] = parts(memory, [&at.parameters, &at.frames.result, &at.inertias]);
         links.place_inertias(placed, parameters, inertias);
     }
 }
@@ -70,7 +73,7 @@ impl Stage for InverseDynamics<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Stages { links, at } = self.of;
         let [parameters, placed, inertias, v, a, tau, motion] =
-            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, self.a, self.tau, &at.motion]);
+            parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.v, self.a, self.tau, &at.motion]);
         tau.fill(R::zero());
         Motion::new(links, motion).inverse_dynamics(links, &view(links, placed, inertias, parameters), v, a, tau);
     }
@@ -84,7 +87,7 @@ impl Stage for MassMatrix<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Stages { links, at } = self.0;
         let [parameters, placed, inertias, composites, m] =
-            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.composites, &at.m]);
+            parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.composites, &at.m]);
         crba::packed(links, &view(links, placed, inertias, parameters), composites, m);
     }
 }
@@ -130,7 +133,7 @@ impl Stage for ForwardDynamics<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Stages { links, at } = self.0;
         let [parameters, placed, inertias, v, tau, a, work] =
-            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, &at.input, &at.result, &at.work]);
+            parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.v, &at.input, &at.result, &at.work]);
         aba::forward_dynamics(links, &view(links, placed, inertias, parameters), v, tau, a, work);
     }
 }
@@ -144,7 +147,7 @@ impl Stage for Columns<'_> {
         let Stages { links, at } = self.0;
         let [parameters, placed, inertias, motion, composites, by_q, by_v, work] = parts(
             memory,
-            [&at.parameters, &at.placed, &at.inertias, &at.motion, &at.composites, &at.by_q, &at.by_v, &at.work],
+            [&at.parameters, &at.frames.result, &at.inertias, &at.motion, &at.composites, &at.by_q, &at.by_v, &at.work],
         );
         let placed = view(links, placed, inertias, parameters);
         derivatives::inverse_dynamics(links, &placed, &Motion::new(links, motion), composites, [by_q, by_v], work);
@@ -241,7 +244,7 @@ impl Stage for Totals<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Stages { links, at } = self.0;
         let [parameters, placed, inertias, v, result, work] =
-            parts(memory, [&at.parameters, &at.placed, &at.inertias, &at.v, &at.result, &at.work]);
+            parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.v, &at.result, &at.work]);
         let placed = view(links, placed, inertias, parameters);
         if v.is_empty() {
             result.copy_from_slice(&energy::centre_of_mass(links, &placed));

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{D, Device, Result, Tensor};
 
-use crate::contact::index;
-use crate::math::tensor::{cross, dot};
+use crate::math::tensor::{cross, dot, index};
 
 use super::charts::{Charts, Difference, Integrate};
 use super::manifold_op::ManifoldOp;

@@ -6,7 +6,8 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use crate::math::lane::{Lane, Real};
-use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
+use crate::math::program::{Group, Program, Stage, run};
+use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 
 use super::charts::Charts;
 
@@ -35,11 +36,17 @@ struct Forward<'a, M> {
     b: Rows<'a>,
 }
 
-impl<M: Map> RowKernel for Forward<'_, M> {
+impl<M: Map> Program for Forward<'_, M> {
     fn scratch(&self) -> usize {
         M::widths(self.charts).iter().sum()
     }
 
+    fn group(&self, group: &mut Group) {
+        group.run(self);
+    }
+}
+
+impl<M: Map> Stage for Forward<'_, M> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let [n_a, n_b, _] = M::widths(self.charts);
@@ -57,12 +64,18 @@ struct Backward<'a, M> {
     grad: Rows<'a>,
 }
 
-impl<M: Map> RowKernel for Backward<'_, M> {
+impl<M: Map> Program for Backward<'_, M> {
     fn scratch(&self) -> usize {
         let [n_a, n_b, n_out] = M::widths(self.forward.charts);
         2 * (n_a + n_b) + n_out
     }
 
+    fn group(&self, group: &mut Group) {
+        group.run(self);
+    }
+}
+
+impl<M: Map> Stage for Backward<'_, M> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
         let [n_a, n_b, n_out] = M::widths(self.forward.charts);
@@ -91,7 +104,7 @@ impl<M: Map> CustomOp2 for ManifoldOp<M> {
             bail!("{}: expected (B, {n_a}) and (B, {n_b}), got {:?} and {:?}", M::NAME, la.shape(), lb.shape());
         }
         let n = worlds(M::NAME, &[&a, &b])?;
-        let data = run_rows(&Forward { charts: &self.charts, _map: self.map, a, b }, n, n_out);
+        let data = run(&Forward { charts: &self.charts, _map: self.map, a, b }, n, n_out);
         Ok((storage(data, dtype)?, Shape::from((n, n_out))))
     }
 
@@ -102,7 +115,7 @@ impl<M: Map> CustomOp2 for ManifoldOp<M> {
         let (a, b, grad) = (Rows::from_tensor(a)?, Rows::from_tensor(b)?, Rows::from_tensor(grad)?);
         let rows = (a.rows(), b.rows());
         let forward = Forward { charts: &self.charts, _map: self.map, a, b };
-        let data = run_rows(&Backward { forward, grad }, n, width);
+        let data = run(&Backward { forward, grad }, n, width);
         let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, width, columns, rows, dtype)).transpose();
         Ok((of(wanted.0, 0..n_a, rows.0)?, of(wanted.1, n_a..width, rows.1)?))
     }

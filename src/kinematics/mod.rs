@@ -22,24 +22,26 @@ mod charts;
 mod frames;
 #[cfg(feature = "ik")]
 pub mod ik;
+mod joint;
 mod manifold;
 mod manifold_op;
 mod op;
 mod rotation;
 mod sample;
+mod stages;
 mod tree;
 
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::contact::index;
-use crate::math::tensor::{constant, cross, position, rotate};
+use crate::math::tensor::{constant, cross, index, position, rotate};
 
 pub(crate) use charts::{Charts, Difference, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
 pub(crate) use manifold_op::Map as ManifoldMap;
+pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
 pub use tree::{Body, Coordinate, Owner, Tree};
 
 /// Poses of chosen frames and the screws of all degrees of freedom, as differentiable tensors.

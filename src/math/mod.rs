@@ -1,7 +1,9 @@
-//! Floor 0: numbers, SIMD lanes and their run-time dispatch, small vectors and rotations.
+//! Floor 0: numbers, SIMD lanes and programs that run on them, small vectors and rotations.
 
 pub mod lane;
-pub mod op;
+pub(crate) mod layout;
+pub mod program;
+pub mod rows;
 pub mod spatial;
 pub mod tensor;
 pub mod vector;

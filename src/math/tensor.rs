@@ -3,7 +3,7 @@
 //! Every function is made of differentiable candle operations and is total: values and gradients are finite for finite
 //! input. Scalars keep their last dimension (.., 1), so that they broadcast against vectors. Shapes broadcast.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor};
 
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
@@ -12,6 +12,13 @@ pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
         *last = values.len();
     }
     Tensor::from_slice(values, shape, like.device())?.to_dtype(like.dtype())
+}
+
+/// Indices as a tensor (n) on a device.
+pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> Result<Tensor> {
+    let values: Vec<u32> = values.map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
+    let n = values.len();
+    Tensor::from_vec(values, n, device)
 }
 
 /// [`no_length`] in `f64`.

@@ -13,48 +13,21 @@
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
-use super::barrier::{self, Problem, Work, add_force, at3, put3};
 use super::cone::{CONTACT, Cone};
+use super::memory::{Gradients, Problem, Work};
+use super::problem::{add_force, at3, put3};
 use super::structure::Structure;
 
-/// Gradients of a lane's operands.
-pub(crate) struct Gradients<'a, R> {
-    /// Of the screws, six numbers each.
-    pub(crate) screws: &'a mut [R],
-    /// Of the contacts, twelve numbers each.
-    pub(crate) contacts: &'a mut [R],
-    /// Of P's entries.
-    pub(crate) p: &'a mut [R],
-    /// Of the gaps.
-    pub(crate) gaps: &'a mut [R],
-    /// Of κ.
-    pub(crate) kappa: &'a mut R,
-}
-
-/// Factors H at a solution: `work` holds δ and η, zero in worlds without one.
-#[inline(always)]
-pub(crate) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<R>) {
-    barrier::columns(s, problem, work.columns);
-    barrier::fill_h(s, problem, problem.kappa, work.columns, work.eta, work.h);
-    s.factor_h.factor(work.h);
-}
-
-/// Sets the gradients of the operands, given those of the forces on B (three numbers per contact), of the limits' forces,
-/// and in `y` that of δ, in the order of elimination; leaves y there, and −y is the gradient of g.
-///
-/// Worlds that `keep` leaves out get zeros.
-#[expect(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
+/// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
 #[inline(always)]
 pub(crate) fn pull<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    work: &Work<R>,
+    work: &Work<&mut [R]>,
     keep: R::Mask,
-    grad_force: &[R],
-    grad_limit: &[R],
-    y: &mut [R],
-    to: &mut Gradients<R>,
+    to: &mut Gradients<&mut [R]>,
 ) {
+    let (grad_force, grad_limit, y) = (&*to.force, &*to.limit, &mut *to.y);
     let kappa = problem.kappa;
     for i in 0..s.nc() {
         let cone = Cone::read(problem.contacts, i);
@@ -121,14 +94,14 @@ pub(crate) fn pull<R: Real>(
         to.gaps[l] = -(kappa * eta * eta * e).scale(0.5);
         grad_kappa -= e * eta / kappa;
     }
-    *to.kappa = grad_kappa;
+    to.kappa[0] = grad_kappa;
     // Worlds without a solution have no gradient; their other numbers may be NaN.
     for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps] {
         for value in block.iter_mut() {
             *value = R::select(keep, *value, R::zero());
         }
     }
-    *to.kappa = R::select(keep, *to.kappa, R::zero());
+    to.kappa[0] = R::select(keep, to.kappa[0], R::zero());
 }
 
 /// A screw's velocity at its side's witness point, negative for A.

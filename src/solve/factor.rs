@@ -24,6 +24,20 @@ impl Pattern {
         }
     }
 
+    /// xᵀA⁻¹x, given the factor of A; overwrites x.
+    #[inline(always)]
+    pub(crate) fn square<R: Real>(&self, factor: &[R], x: &mut [R]) -> R {
+        let mut sum = R::zero();
+        for (k, rows) in self.0.iter().enumerate() {
+            let above = -x[k];
+            for &i in rows {
+                x[i] = above.mul_add(factor[triangle(i, k)], x[i]);
+            }
+            sum = (x[k] * x[k]).mul_add(factor[triangle(k, k)], sum);
+        }
+        sum
+    }
+
     /// x ← A⁻¹ x, given the factor of A.
     #[inline(always)]
     pub(crate) fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {

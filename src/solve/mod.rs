@@ -4,17 +4,24 @@ mod adjoint;
 mod barrier;
 mod cone;
 mod factor;
+mod judge;
+mod line_search;
+mod memory;
+mod newton;
 mod op;
+mod problem;
+mod stages;
+mod start;
 mod structure;
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-pub(crate) use adjoint::{Gradients, prepare, pull};
 pub use barrier::Status;
-pub(crate) use barrier::{Problem, Work, solve};
 pub use cone::CONTACT;
+pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
+pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
 
 /// A batch of contact problems of one structure, as differentiable tensors.
@@ -48,8 +55,10 @@ pub struct Solution {
     pub limit_force: Tensor,
     /// The forces as the solver has them (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,
-    /// (B, 3): status code, iterations, residual. No gradient; see [`Solution::report`].
-    info: Tensor,
+    /// The whole result of the operation. No gradient.
+    packed: Tensor,
+    /// Its first column of the report.
+    info: usize,
 }
 
 /// How one world's solve went.
@@ -77,7 +86,7 @@ pub fn barrier(
     let op = op::BarrierOp { structure: structure.clone(), max_iterations, warm: warm.map(Tensor::detach) };
     let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, op)?;
     let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
-    let n = 3 * nc + nl;
+    let n = structure.n_eta();
     let b = packed.dim(0)?;
     let detached = packed.detach();
     Ok(Solution {
@@ -85,7 +94,8 @@ pub fn barrier(
         force: packed.narrow(1, nv, 3 * nc)?.reshape((b, nc, 3))?,
         limit_force: packed.narrow(1, nv + 3 * nc, nl)?,
         warm: detached.narrow(1, structure.n_results(), n)?,
-        info: detached.narrow(1, structure.n_results() + n, op::INFO)?,
+        info: structure.n_results() + n,
+        packed: detached,
     })
 }
 
@@ -95,7 +105,7 @@ impl Solution {
     /// # Errors
     /// If the numbers cannot be fetched from the device.
     pub fn report(&self) -> Result<Vec<Report>> {
-        Report::read(&self.info)
+        Report::read(&self.packed.narrow(1, self.info, INFO)?)
     }
 }
 
@@ -116,5 +126,5 @@ impl Report {
 /// If a tensor has another shape than the structure wants.
 pub fn smoothing_error(structure: &Structure, problem: &ContactProblem, solution: &Solution) -> Result<Tensor> {
     let ContactProblem { screws, contacts, problem } = problem;
-    op::smoothing_error(structure, [screws, contacts, problem], &solution.warm)
+    op::smoothing_error(structure, [screws, contacts, problem], &solution.packed)
 }

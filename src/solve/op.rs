@@ -5,17 +5,15 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::lane::{Lane, Single};
-use crate::math::op::{Output, RowKernel, Rows, gradient, run_rows, storage, worlds};
-use crate::math::vector::scale;
+use crate::math::lane::Lane;
+use crate::math::program::{Group, Program, Stage, run};
+use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 
-use super::adjoint::{self, Gradients};
-use super::barrier::{self, Problem, Work, add_force, at3};
 use super::cone::{CONTACT, Cone};
+use super::memory::{Gradients, INFO, Operands, Places, Work};
+use super::problem::at3;
+use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::structure::Structure;
-
-/// Numbers after δ, the forces and η: status, iterations, residual.
-pub(super) const INFO: usize = 3;
 
 /// (screws, contacts, [P | g | κ | gaps]) → [δ | f | limit forces | η | status, iterations, residual].
 pub(super) struct BarrierOp {
@@ -28,72 +26,92 @@ pub(super) struct BarrierOp {
 impl Structure {
     /// Numbers of δ and the forces: what gradients flow into.
     pub(super) fn n_results(&self) -> usize {
-        self.nv + 3 * self.nc() + self.nl()
+        self.nv + self.n_eta()
     }
 
-    fn n_problem(&self) -> usize {
-        self.np() + self.nv + 1 + self.nl()
-    }
-
-    fn n_operands(&self) -> usize {
-        6 * self.ns + CONTACT * self.nc() + self.n_problem()
+    /// Columns of the three operands.
+    fn widths(&self) -> [usize; 3] {
+        [6 * self.ns, CONTACT * self.nc(), self.np() + self.nv + 1 + self.nl()]
     }
 }
 
-struct Operands<'a> {
-    screws: Rows<'a>,
-    contacts: Rows<'a>,
-    problem: Rows<'a>,
+/// What every program here needs.
+struct Base<'a> {
+    structure: &'a Structure,
+    at: Places,
+    gradients: Gradients<std::ops::Range<usize>>,
+    operands: [Rows<'a>; 3],
+    warm: Option<Rows<'a>>,
 }
 
-impl Operands<'_> {
-    /// Fills `memory` with a lane of operands and gives them as a problem.
+impl<'a> Base<'a> {
+    fn new(structure: &'a Structure, operands: [Rows<'a>; 3], warm: Option<Rows<'a>>) -> Self {
+        let at = Operands::sizes(structure).from(0);
+        let work = Work::sizes(structure).from(at.end());
+        let gradients = Gradients::sizes(structure).from(work.end());
+        Self { structure, at: Places { operands: at, work }, gradients, operands, warm }
+    }
+
+    fn from_tensors(structure: &'a Structure, operands: [&Tensor; 3]) -> Result<Self> {
+        let [a, b, c] = operands;
+        let rows = [Rows::from_tensor(a)?, Rows::from_tensor(b)?, Rows::from_tensor(c)?];
+        Ok(Self::new(structure, rows, None))
+    }
+
+    fn factor(&self) -> Factor<'_> {
+        Factor { structure: self.structure, at: &self.at }
+    }
+}
+
+/// Fills in the operands.
+struct Load<'a>(&'a Base<'a>);
+
+impl Stage for Load<'_> {
     #[inline(always)]
-    fn load<'m, R: Lane>(&self, s: &Structure, first: usize, memory: &'m mut [R]) -> Problem<'m, R> {
-        let (screws, rest) = memory.split_at_mut(6 * s.ns);
-        let (contacts, rest) = rest.split_at_mut(CONTACT * s.nc());
-        let (p, rest) = rest.split_at_mut(s.np());
-        let (g, gaps) = rest.split_at_mut(s.nv);
-        self.screws.load_all(first, 0, screws);
-        self.contacts.load_all(first, 0, contacts);
-        self.problem.load_all(first, 0, p);
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Base { structure: s, at, operands: [screws, contacts, problem], warm, .. } = self.0;
+        let to = at.operands.cut(memory).0;
+        screws.load_all(first, 0, to.screws);
+        contacts.load_all(first, 0, to.contacts);
+        problem.load_all(first, 0, to.p);
         for (dof, &place) in s.place.iter().enumerate() {
-            g[place] = self.problem.load(first, s.np() + dof);
+            to.g[place] = problem.load(first, s.np() + dof);
         }
-        let kappa = self.problem.load(first, s.np() + s.nv);
-        self.problem.load_all(first, s.np() + s.nv + 1, gaps);
-        Problem { screws, contacts, p, g, kappa, gaps }
+        problem.load_all(first, s.np() + s.nv, to.kappa);
+        problem.load_all(first, s.np() + s.nv + 1, to.gaps);
+        if let Some(warm) = warm {
+            warm.load_all(first, 0, to.warm);
+        }
     }
 }
 
 struct Forward<'a> {
-    structure: &'a Structure,
+    base: Base<'a>,
     max_iterations: usize,
-    operands: Operands<'a>,
-    warm: Option<Rows<'static>>,
 }
 
-impl RowKernel for Forward<'_> {
+impl Program for Forward<'_> {
     fn scratch(&self) -> usize {
-        let s = self.structure;
-        s.n_operands() + Work::<Single<false>>::size(s) + 3 * s.nc() + s.nl()
+        self.base.at.work.end()
     }
 
+    fn group(&self, group: &mut Group) {
+        let Self { base, max_iterations } = self;
+        group.run(&Load(base));
+        let (structure, at, warm) = (base.structure, &base.at, base.warm.is_some());
+        group.run(&Solve { structure, at, max_iterations: *max_iterations, warm });
+        group.run(&Store(base));
+    }
+}
+
+/// Writes the result.
+struct Store<'a>(&'a Base<'a>);
+
+impl Stage for Store<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
-        let s = self.structure;
-        let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
-        let problem = self.operands.load(s, first, operands);
-        let (mut work, rest) = Work::new(s, rest);
-        let n = 3 * s.nc() + s.nl();
-        let warm = self.warm.as_ref().map(
-            #[inline(always)]
-            |rows| {
-                rows.load_all(first, 0, &mut rest[..n]);
-                &rest[..n]
-            },
-        );
-        let outcome = barrier::solve(s, &problem, self.max_iterations, warm, &mut work);
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let s = self.0.structure;
+        let (problem, work) = self.0.at.of(memory);
         for (dof, &place) in s.place.iter().enumerate() {
             out.store(first, dof, work.delta[place]);
         }
@@ -106,67 +124,79 @@ impl RowKernel for Forward<'_> {
         out.store_all(first, at, &work.eta[3 * s.nc()..]);
         at += s.nl();
         out.store_all(first, at, work.eta);
-        at += n;
-        out.store_all(first, at, &[outcome.status, outcome.iterations, outcome.residual]);
+        at += s.n_eta();
+        out.store_all(first, at, work.info);
     }
 }
 
 struct Backward<'a> {
-    structure: &'a Structure,
-    operands: Operands<'a>,
+    base: Base<'a>,
     result: Rows<'a>,
     grad: Rows<'a>,
 }
 
-impl RowKernel for Backward<'_> {
+impl Program for Backward<'_> {
     fn scratch(&self) -> usize {
-        let s = self.structure;
-        2 * s.n_operands() - 1 + Work::<Single<false>>::size(s) + s.n_results()
+        self.base.gradients.end()
     }
 
-    #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
-        let s = self.structure;
-        let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
-        let problem = self.operands.load(s, first, operands);
-        let (mut work, rest) = Work::new(s, rest);
-        let (y, rest) = rest.split_at_mut(s.nv);
-        let (grad_force, rest) = rest.split_at_mut(3 * s.nc());
-        let (grad_limit, grads) = rest.split_at_mut(s.nl());
-        for (dof, &place) in s.place.iter().enumerate() {
-            work.delta[place] = self.result.load(first, dof);
-            y[place] = self.grad.load(first, dof);
-        }
-        self.result.load_all(first, s.n_results(), work.eta);
-        let status: R = self.result.load(first, s.n_results() + work.eta.len());
-        self.grad.load_all(first, s.nv, grad_force);
-        self.grad.load_all(first, s.nv + 3 * s.nc(), grad_limit);
-
-        let (screws, rest) = grads.split_at_mut(6 * s.ns);
-        let (contacts, rest) = rest.split_at_mut(CONTACT * s.nc());
-        let (p, rest) = rest.split_at_mut(s.np());
-        let (g, rest) = rest.split_at_mut(s.nv);
-        let (kappa, gaps) = rest.split_at_mut(1);
-        let keep = status.lt(R::splat(barrier::Status::Infeasible.code()));
-        adjoint::prepare(s, &problem, &mut work);
-        let mut to = Gradients { screws, contacts, p, gaps, kappa: &mut kappa[0] };
-        adjoint::pull(s, &problem, &work, keep, grad_force, grad_limit, y, &mut to);
-        for (dof, &place) in s.place.iter().enumerate() {
-            g[dof] = -y[place];
-        }
-        out.store_all(first, 0, grads);
+    fn group(&self, group: &mut Group) {
+        let base = &self.base;
+        group.run(&Load(base));
+        group.run(&Recall { base, result: &self.result, grad: Some(&self.grad) });
+        group.run(&base.factor());
+        group.run(&Pull { structure: base.structure, at: &base.at, gradients: &base.gradients });
+        group.run(&StoreGradients(base));
     }
 }
 
-impl BarrierOp {
-    fn check(&self, operands: &Operands) -> Result<usize> {
-        let s = &self.structure;
-        let found = (operands.screws.width(), operands.contacts.width(), operands.problem.width());
-        let expected = (6 * s.ns, CONTACT * s.nc(), s.n_problem());
-        if found != expected {
-            bail!("barrier solve: expected operands of width {expected:?}, got {found:?}");
+/// The solution from a result's row, and the gradients of that row.
+struct Recall<'a> {
+    base: &'a Base<'a>,
+    result: &'a Rows<'a>,
+    grad: Option<&'a Rows<'a>>,
+}
+
+impl Stage for Recall<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Self { base: Base { structure: s, at, gradients, .. }, result, grad } = self;
+        let (memory, rest) = memory.split_at_mut(at.work.end());
+        let (_, work) = at.of(memory);
+        for (dof, &place) in s.place.iter().enumerate() {
+            work.delta[place] = result.load(first, dof);
         }
-        worlds("barrier solve", &[&operands.screws, &operands.contacts, &operands.problem])
+        result.load_all(first, s.n_results(), work.eta);
+        result.load_all(first, s.n_results() + s.n_eta(), work.info);
+        if let Some(grad) = grad {
+            let to = gradients.cut(rest).0;
+            for (dof, &place) in s.place.iter().enumerate() {
+                to.y[place] = grad.load(first, dof);
+            }
+            grad.load_all(first, s.nv, to.force);
+            grad.load_all(first, s.nv + 3 * s.nc(), to.limit);
+        }
+    }
+}
+
+/// Writes the operands' gradients.
+struct StoreGradients<'a>(&'a Base<'a>);
+
+impl Stage for StoreGradients<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Base { structure: s, gradients, .. } = self.0;
+        let of = gradients.cut(&mut memory[gradients.force.start..]).0;
+        let mut at = 0;
+        for block in [of.screws, of.contacts, of.p] {
+            out.store_all(first, at, block);
+            at += block.len();
+        }
+        for (dof, &place) in s.place.iter().enumerate() {
+            out.store(first, at + dof, -of.y[place]);
+        }
+        out.store_all(first, at + s.nv, of.kappa);
+        out.store_all(first, at + s.nv + 1, of.gaps);
     }
 }
 
@@ -186,21 +216,22 @@ impl CustomOp3 for BarrierOp {
     ) -> Result<(CpuStorage, Shape)> {
         let s = &*self.structure;
         let dtype = screws.dtype();
-        let operands = Operands {
-            screws: Rows::from_storage(screws, l1)?,
-            contacts: Rows::from_storage(contacts, l2)?,
-            problem: Rows::from_storage(problem, l3)?,
-        };
-        let b = self.check(&operands)?;
-        let n = s.n_results() + 3 * s.nc() + s.nl() + INFO;
+        let operands =
+            [Rows::from_storage(screws, l1)?, Rows::from_storage(contacts, l2)?, Rows::from_storage(problem, l3)?];
+        let found = [0, 1, 2].map(|k| operands[k].width());
+        if found != s.widths() {
+            bail!("barrier solve: expected operands of width {:?}, got {found:?}", s.widths());
+        }
+        let b = worlds("barrier solve", &operands.each_ref())?;
+        let n = s.n_results() + s.n_eta() + INFO;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
         if let Some(warm) = &warm
-            && (warm.width() != 3 * s.nc() + s.nl() || (warm.rows() != b && warm.rows() != 1))
+            && (warm.width() != s.n_eta() || (warm.rows() != b && warm.rows() != 1))
         {
-            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", 3 * s.nc() + s.nl(), self.warm);
+            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", s.n_eta(), self.warm);
         }
-        let kernel = Forward { structure: s, max_iterations: self.max_iterations, operands, warm };
-        Ok((storage(run_rows(&kernel, b, n), dtype)?, Shape::from((b, n))))
+        let program = Forward { base: Base::new(s, operands, warm), max_iterations: self.max_iterations };
+        Ok((storage(run(&program, b, n), dtype)?, Shape::from((b, n))))
     }
 
     fn bwd(
@@ -212,18 +243,12 @@ impl CustomOp3 for BarrierOp {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let s = &*self.structure;
-        let (b, dtype) = (grad.dim(0)?, grad.dtype());
-        let operands = Operands {
-            screws: Rows::from_tensor(screws)?,
-            contacts: Rows::from_tensor(contacts)?,
-            problem: Rows::from_tensor(problem)?,
-        };
-        let rows = [operands.screws.rows(), operands.contacts.rows(), operands.problem.rows()];
-        let widths = [operands.screws.width(), operands.contacts.width(), operands.problem.width()];
-        let kernel =
-            Backward { structure: s, operands, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
+        let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), s.widths());
+        let base = Base::from_tensors(s, [screws, contacts, problem])?;
+        let rows = [0, 1, 2].map(|k| base.operands[k].rows());
+        let program = Backward { base, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
         let width = widths.iter().sum();
-        let data = run_rows(&kernel, b, width);
+        let data = run(&program, b, width);
         let mut at = 0;
         let mut grads = [None, None, None];
         for (k, operand) in [screws, contacts, problem].into_iter().enumerate() {
@@ -237,52 +262,31 @@ impl CustomOp3 for BarrierOp {
     }
 }
 
-/// −H⁻¹ Σ Jᵀf at a solution: see [`super::smoothing_error`].
-struct Smoothing<'a> {
-    structure: &'a Structure,
-    operands: Operands<'a>,
+/// −H⁻¹ Σ Jᵀf at a solution.
+struct Displacement<'a> {
+    base: Base<'a>,
     result: Rows<'a>,
 }
 
-impl RowKernel for Smoothing<'_> {
+impl Program for Displacement<'_> {
     fn scratch(&self) -> usize {
-        self.structure.n_operands() + Work::<Single<false>>::size(self.structure)
+        self.base.at.work.end()
     }
 
-    #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
-        let s = self.structure;
-        let (operands, rest) = scratch.split_at_mut(s.n_operands() - 1);
-        let problem = self.operands.load(s, first, operands);
-        let (work, _) = Work::new(s, rest);
-        self.result.load_all(first, 0, work.eta);
-        barrier::columns(s, &problem, work.columns);
-        barrier::fill_h(s, &problem, problem.kappa, work.columns, work.eta, work.h);
-        s.factor_h.factor(work.h);
-        work.delta.fill(R::zero());
-        for i in 0..s.nc() {
-            add_force(s, work.columns, i, scale(-R::one(), at3(work.eta, i)), work.delta);
-        }
-        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
-        }
-        s.factor_h.solve(work.h, work.delta);
-        for (dof, &place) in s.place.iter().enumerate() {
-            out.store(first, dof, work.delta[place]);
-        }
+    fn group(&self, group: &mut Group) {
+        let base = &self.base;
+        group.run(&Load(base));
+        group.run(&Recall { base, result: &self.result, grad: None });
+        group.run(&base.factor());
+        group.run(&Smoothing { structure: base.structure, at: &base.at });
+        group.run(&Store(base));
     }
 }
 
 /// See [`super::smoothing_error`].
-pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], warm: &Tensor) -> Result<Tensor> {
-    let [screws, contacts, problem] = operands;
-    let dtype = screws.dtype();
-    let operands = Operands {
-        screws: Rows::from_tensor(screws)?,
-        contacts: Rows::from_tensor(contacts)?,
-        problem: Rows::from_tensor(problem)?,
-    };
-    let (b, n) = (warm.dim(0)?, structure.nv);
-    let data = run_rows(&Smoothing { structure, operands, result: Rows::from_tensor(warm)? }, b, n);
-    Tensor::from_vec(data, (b, n), &candle_core::Device::Cpu)?.to_dtype(dtype)
+pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], result: &Tensor) -> Result<Tensor> {
+    let base = Base::from_tensors(structure, operands)?;
+    let (b, n) = result.dims2()?;
+    let data = run(&Displacement { base, result: Rows::from_tensor(result)? }, b, n);
+    gradient(&data, n, 0..structure.nv, b, operands[0].dtype())
 }

@@ -122,6 +122,11 @@ impl Structure {
         self.entries.len()
     }
 
+    /// Numbers of the forces as the solver has them: three per contact, one per limit.
+    pub(crate) fn n_eta(&self) -> usize {
+        3 * self.nc() + self.nl()
+    }
+
     /// Numbers in a triangle of `nv` rows.
     pub(crate) fn n_triangle(&self) -> usize {
         self.nv * (self.nv + 1) / 2

@@ -12,10 +12,9 @@
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::contact::index;
 use crate::description::JointKind;
 use crate::kinematics::{Frames, Tree};
-use crate::math::tensor::{cross, position, rotate_back};
+use crate::math::tensor::{cross, index, position, rotate_back};
 use crate::parameters::Parameters;
 
 /// Which bodies weigh on which degrees of freedom.

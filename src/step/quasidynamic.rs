@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use crate::contact::{Contacts, index};
+use crate::contact::Contacts;
 use crate::kinematics::{Frames, Manifold};
-use crate::math::op::Rows;
+use crate::math::rows::Rows;
+use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;

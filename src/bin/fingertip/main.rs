@@ -4,6 +4,7 @@ mod audit;
 mod controls;
 mod demo;
 mod inspect;
+mod message;
 mod rollout;
 mod scene;
 mod step;
@@ -63,12 +64,7 @@ fn main() -> ExitCode {
         if error.downcast_ref().is_some_and(closed) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {}", one_line(&error.to_string()));
+        eprintln!("error: {}", message::of(error.as_ref()));
         ExitCode::from(BAD_INPUT)
     })
-}
-
-/// Messages are for one line, whatever a parser below made of them.
-fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
 }

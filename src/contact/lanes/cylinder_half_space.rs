@@ -6,7 +6,7 @@ use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::contact::pair::cylinder_half_space::{RIM, UPRIGHT};
 use crate::math::lane::{Mask, Real};
 use crate::math::tensor::NO_LENGTH;
-use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
+use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
 /// m = N − (N·a) a and f(σ), σ = ‖m‖.
 struct Tilt<R> {
@@ -70,13 +70,12 @@ pub(super) fn pull<R: Real>(
     let (radius, half_length) = (a.size[0], a.size[1]);
     let Tilt { level, factor, slope } = tilt(up, axis);
     let lowest = axpy(-(factor * radius), level, a.pose.p);
-    let [negative, positive] = [0, 1].map(
-        #[inline(always)]
-        |k| {
-            let point = axpy(sign::<R>(k) * half_length, axis, lowest);
-            half_space::pull_under(point, R::zero(), &b.pose, &grad.get(k), on_b).0
-        },
-    );
+    let mut caps = [zero(); 2];
+    for (k, cap) in caps.iter_mut().enumerate() {
+        let point = axpy(sign::<R>(k) * half_length, axis, lowest);
+        *cap = half_space::pull_under(point, R::zero(), &b.pose, &grad.get(k), on_b).0;
+    }
+    let [negative, positive] = caps;
     let (both, reach) = (add(negative, positive), sub(positive, negative));
     let along = dot(level, both);
     on_a.push(both);

@@ -6,12 +6,14 @@ use super::segment::{Segment, SegmentPull};
 use super::total::{Limited, Unit, limited, neg, sign, unit};
 use crate::contact::pair::penetration::LEVEL;
 use crate::math::lane::{Mask, Real};
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, splat, sub};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, splat};
 
 /// The shortest way out.
 pub(super) struct Deep<R: Real> {
-    /// −o, into the block.
+    /// −o, into the block; o = sense · way.
     pub(super) normal: Vec3<R>,
+    way: Vec3<R>,
+    sense: R,
     /// Minus the depth.
     pub(super) gap: R,
     /// Place on the segment of its witness point.
@@ -57,7 +59,8 @@ pub(super) fn of_segment<R: Real>(segment: &Segment<R>, e: Vec3<R>, inside: R) -
     for k in 1..6 {
         way = axpy(chosen[k], ways[k], way);
     }
-    let out = scale(sign(dot(way, c)), way);
+    let sense = sign(dot(way, c));
+    let out = scale(sense, way);
 
     let edge = [chosen[3], chosen[4], chosen[5]];
     let is_edge = (edge[0] + edge[1] + edge[2]).gt(R::splat(0.5));
@@ -67,7 +70,7 @@ pub(super) fn of_segment<R: Real>(segment: &Segment<R>, e: Vec3<R>, inside: R) -
     let at_edge = place(segment, e, out, edge, is_edge);
     let limited = limited(R::select(is_edge, at_edge.t, at_face), h);
     let gap = -depth(segment, e, way);
-    Deep { normal: neg(out), gap, t: limited.value, edge, is_edge, is_level, at_edge, limited }
+    Deep { normal: neg(out), way, sense, gap, t: limited.value, edge, is_edge, is_level, at_edge, limited }
 }
 
 /// Σ e_j |o_j| + h |o·u| − |o·c|.
@@ -104,26 +107,24 @@ impl<R: Real> Deep<R> {
         let &Segment { c, u, h } = segment;
         let zero = R::zero();
 
-        // The depth does not change with the sense of o.
-        let o = neg(self.normal);
-        let (along_u, along_c) = (dot(o, u), dot(o, c));
+        // Depth as a function of the way before it is turned, so that at a kink the branch is the tensor operations'.
+        let (way, sense) = (self.way, self.sense);
+        let (along_u, along_c) = (dot(way, u), dot(way, c));
         let (sense_u, sense_c) = (sign(along_u) * h, sign(along_c));
-        let mut grad_o = sub(neg(normal), scale(gap, axpy(sense_u, u, scale(-sense_c, c))));
+        let depth = axpy(sense_u, u, scale(-sense_c, c));
+        let mut grad_way = axpy(-sense, normal, scale(-gap, depth));
         for i in 0..3 {
-            to_e[i] -= gap * o[i].abs();
-            grad_o[i] -= gap * (sign(o[i]) * e[i]);
+            to_e[i] -= gap * way[i].abs();
+            grad_way[i] -= gap * (sign(way[i]) * e[i]);
         }
         to.h -= gap * along_u.abs();
-        to.u = axpy(-(gap * sense_u), o, to.u);
-        to.c = axpy(gap * sense_c, o, to.c);
-        // o is ± the unit vector of u × 1_i.
-        let across = across(u, self.edge);
-        let sense = sign(dot(across.value, o));
-        to.u = add(to.u, cross(self.edge, across.pull(scale(sense, grad_o))));
+        to.u = axpy(-(gap * sense_u), way, to.u);
+        to.c = axpy(gap * sense_c, way, to.c);
+        to.u = add(to.u, cross(self.edge, across(u, self.edge).pull(grad_way)));
 
         let through = self.limited.of_x * t;
         let at_face = R::select(self.is_level.or(self.is_edge), zero, through);
-        to.h += self.limited.of_limit * t - sign(along_u) * at_face;
+        to.h += self.limited.of_limit * t - sign(sense * along_u) * at_face;
         let Place { edge, to_edge, slope, t: place } = self.at_edge;
         let numerator = R::select(self.is_edge, through, zero) / slope;
         let slope = -(place * numerator);
@@ -132,7 +133,7 @@ impl<R: Real> Deep<R> {
         to.c = axpy(-numerator, edge, to.c);
         for i in 0..3 {
             to.u[i] += (R::one() - self.edge[i]) * grad_edge[i];
-            to_e[i] += sign(o[i]) * (numerator * edge[i]);
+            to_e[i] += sign(sense * way[i]) * (numerator * edge[i]);
         }
         R::select(self.is_level, through, zero)
     }

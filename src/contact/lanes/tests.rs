@@ -9,7 +9,9 @@ use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate,
 use super::{CONTACT, pull, witness};
 use crate::contact::pair::{PairFunction, PairKind, Shapes};
 use crate::kinematics::Pose;
-use crate::math::lane::{InstructionSet, Kernel, Lane, dispatch_as};
+use crate::math::lane::{InstructionSet, Lane};
+use crate::math::program::{Group, Program, Stage, run_on};
+use crate::math::rows::Output;
 
 /// The tensor operations do not fuse multiply-adds: coordinates of half a metre, a few tens of roundings.
 const VALUE: f64 = 1e-12;
@@ -31,13 +33,21 @@ struct Geometry<'a> {
     pairs: &'a Pairs,
     /// What to pull with, as many numbers as the contacts have.
     grads: &'a [Vec<f64>],
-    contacts: Vec<Vec<f64>>,
-    reactions: Vec<Reactions>,
 }
 
-impl Kernel for Geometry<'_> {
+impl Program for Geometry<'_> {
+    fn scratch(&self) -> usize {
+        0
+    }
+    fn group(&self, group: &mut Group) {
+        group.run(self);
+    }
+}
+
+/// A row has the contacts, then the reactions.
+impl Stage for Geometry<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&mut self, first: usize) {
+    fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
         let (kind, swapped) = PairKind::find(&self.pairs[0].0.shape, &self.pairs[0].1.shape).unwrap();
         let n = CONTACT * kind.contacts();
         let gather = |get: &dyn Fn(usize) -> f64| {
@@ -60,25 +70,22 @@ impl Kernel for Geometry<'_> {
         let (mut wrench_a, mut wrench_b) = ([R::zero(); 6], [R::zero(); 6]);
         let (mut grow_a, mut grow_b) = ([R::zero(); 4], [R::zero(); 4]);
         pull(kind, swapped, &a, &size_a, &b, &size_b, &grad, &mut wrench_a, &mut wrench_b, &mut grow_a, &mut grow_b);
-        let reactions = [&wrench_a[..], &wrench_b, &grow_a, &grow_b].concat();
-        for i in 0..R::WIDTH {
-            self.contacts.push(out.iter().map(|lane| lane.get(i)).collect());
-            self.reactions.push(std::array::from_fn(|k| reactions[k].get(i)));
-        }
+        to.store_all(first, 0, &out);
+        to.store_all(first, n, &[&wrench_a[..], &wrench_b, &grow_a, &grow_b].concat());
     }
 }
 
 type Results = (Vec<Vec<f64>>, Vec<Reactions>);
 
-fn on_lanes_as(set: InstructionSet, width: usize, pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
-    let mut geometry = Geometry { pairs, grads, contacts: Vec::new(), reactions: Vec::new() };
-    dispatch_as(set, width, &mut geometry, 0..pairs.len());
-    (geometry.contacts, geometry.reactions)
+fn on_lanes_as(set: InstructionSet, pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
+    let n = grads[0].len();
+    let data = run_on(set, &Geometry { pairs, grads }, pairs.len(), n + COORDINATES);
+    let rows = data.chunks(n + COORDINATES);
+    rows.map(|row| (row[..n].to_vec(), Reactions::try_from(&row[n..]).unwrap())).unzip()
 }
 
 fn on_lanes(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
-    let set = InstructionSet::detect();
-    on_lanes_as(set, set.width(), pairs, grads)
+    on_lanes_as(InstructionSet::detect(), pairs, grads)
 }
 
 /// The same by tensor operations and their backward pass.
@@ -166,7 +173,6 @@ fn degenerate_places_agree_with_the_tensor_operations() {
 }
 
 #[test]
-#[ignore = "fails: a capsule's core inside a box, exactly parallel to a face, takes another side of the kink"]
 fn bodies_along_the_axes() {
     let mut random = Random::new(23);
     for kinds in PAIRS {
@@ -251,7 +257,6 @@ fn reactions_are_differences() {
 
 #[test]
 fn any_width_gives_the_same_bits() {
-    let set = InstructionSet::detect();
     for kinds in PAIRS {
         let mut random = Random::new(31);
         let pairs: Vec<_> = (0..103)
@@ -264,80 +269,9 @@ fn any_width_gives_the_same_bits() {
         let bits = |(contacts, reactions): Results| -> Vec<u64> {
             contacts.into_iter().flatten().chain(reactions.into_iter().flatten()).map(f64::to_bits).collect()
         };
-        assert_eq!(
-            bits(on_lanes_as(set, set.width(), &pairs, &grads)),
-            bits(on_lanes_as(set, 1, &pairs, &grads)),
-            "{kinds:?}"
-        );
-    }
-}
-
-struct Timed<'a> {
-    kind: PairKind,
-    x: &'a [f64],
-    sum: f64,
-    back: bool,
-    n: usize,
-}
-impl Kernel for Timed<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&mut self, _first: usize) {
-        let mut x = [R::zero(); 32];
-        for k in 0..32 {
-            for i in 0..R::WIDTH {
-                x[k].set(i, self.x[32 * i + k]);
-            }
-        }
-        let g = [R::splat(0.3); 100];
-        let mut out = [R::zero(); 100];
-        let mut w = [R::zero(); 20];
-        for _ in 0..self.n {
-            let (a, b) = (Pose::read(&x[..12]), Pose::read(&x[12..24]));
-            if self.back {
-                let (wa, rest) = w.split_at_mut(6);
-                let (wb, rest) = rest.split_at_mut(6);
-                let (sa, sb) = rest.split_at_mut(4);
-                pull(self.kind, false, &a, &x[24..28], &b, &x[28..], &g, wa, wb, sa, sb);
-            } else {
-                witness(self.kind, false, &a, &x[24..28], &b, &x[28..], &mut out);
-            }
-            std::hint::black_box(&mut x);
-            std::hint::black_box(&mut out);
-        }
-        self.sum += w[0].get(0) + out[9].get(0);
-    }
-}
-
-#[test]
-#[ignore]
-fn timing() {
-    let set = InstructionSet::detect();
-    for kinds in PAIRS {
-        let mut random = Random::new(31);
-        for reach in [0.15, 1.5] {
-            let x: Vec<f64> = (0..8)
-                .flat_map(|_| {
-                    let (a, b) = random.pair(kinds, reach);
-                    [&a.pose[..], &b.pose, &a.size, &b.size].concat()
-                })
-                .collect();
-            let mut r = random.pair(kinds, 0.3);
-            let _ = &mut r;
-            let (kind, _) = PairKind::find(&r.0.shape, &r.1.shape).unwrap();
-            let mut line = format!("{kinds:?} {reach}: ");
-            for back in [false, true] {
-                for width in [set.width(), 1] {
-                    let mut best = f64::INFINITY;
-                    for _ in 0..5 {
-                        let mut k = Timed { kind, x: &x, sum: 0.0, back, n: 2000 };
-                        let t = std::time::Instant::now();
-                        dispatch_as(set, width, &mut k, 0..width);
-                        best = best.min(t.elapsed().as_secs_f64() / 2000.0 / width as f64);
-                    }
-                    line += &format!(" {:.1}", best * 1e9);
-                }
-            }
-            println!("{line}");
-        }
+        let fused =
+            InstructionSet::ALL.into_iter().filter(|set| *set != InstructionSet::Baseline && set.is_available());
+        let all: Vec<_> = fused.map(|set| bits(on_lanes_as(set, &pairs, &grads))).collect();
+        assert!(all.windows(2).all(|two| two[0] == two[1]), "{kinds:?}");
     }
 }

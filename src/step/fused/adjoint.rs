@@ -3,85 +3,62 @@
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
 use crate::math::lane::{Lane, Mask};
-use crate::math::op::{Output, Rows, Stage};
+use crate::math::program::Stage;
+use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
-use crate::solve::{self, CONTACT, Gradients, Status};
+use crate::solve::{CONTACT, INFO};
 
-use super::plan::{Adjoint, GEOMETRY, INFO, MOTION, Memory, Plan, SHAPE_PULL};
-use super::stages::{Parts, add3, at3, parts};
+use super::memory::{GEOMETRY, Gradients, MOTION, Memory, Numbers, SHAPE_PULL};
+use super::plan::Plan;
+use super::stages::{add3, at3};
 
-/// Fills in δ and η of a step's result row and the gradient of its results; factors H.
-pub(super) struct Recover<'a> {
+/// The solution from a step's result row, and the gradient of its results.
+pub(super) struct Recall<'a> {
     pub(super) plan: &'a Plan,
     pub(super) result: &'a Rows<'a>,
-    pub(super) grad: Option<&'a Rows<'a>>,
+    pub(super) grad: &'a Rows<'a>,
 }
 
-impl Stage for Recover<'_> {
+impl Stage for Recall<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.plan;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
-        if let Some(grad) = self.grad {
-            grad.load_all(first, 0, to.grad);
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        let mut at = 0;
+        for block in [to.q_next, to.delta, to.force, to.limit, to.geometry] {
+            self.grad.load_all(first, at, block);
+            at += block.len();
         }
         self.result.load_all(first, plan.nq, m.delta);
-        self.result.load_all(first, plan.n_results(), m.work.eta);
-        let status: R = self.result.load(first, plan.n_row() - INFO);
-        plan.factor(m, to, status);
+        self.result.load_all(first, plan.n_results(), work.eta);
+        self.result.load_all(first, plan.n_row() - INFO, work.info);
+        plan.place_delta(m.delta, work.delta);
     }
 }
 
 impl Plan {
-    /// Puts δ in place and factors H; notes which worlds have a solution.
+    /// δ from the order of v to that of elimination.
     #[inline(always)]
-    pub(super) fn factor<R: Lane>(&self, mut m: Memory<R>, to: Adjoint<R>, status: R) {
-        let s = &*self.structure;
-        let keep = status.lt(R::splat(Status::Infeasible.code()));
-        to.keep[0] = R::select(keep, R::one(), R::zero());
-        for (dof, &place) in s.place.iter().enumerate() {
-            m.work.delta[place] = m.delta[dof];
+    pub(super) fn place_delta<R: Lane>(&self, delta: &[R], to: &mut [R]) {
+        for (dof, &place) in self.structure.place.iter().enumerate() {
+            to[place] = delta[dof];
         }
-        let parts = parts!(m);
-        let problem = self.problem(&parts);
-        solve::prepare(s, &problem, &mut m.work);
     }
 }
 
-/// From the gradient of the results to those of the problem's operands.
-pub(super) struct PullSolve<'a>(pub(super) &'a Plan);
+/// From the gradients of q₊ and δ to that of the solve's δ.
+pub(super) struct PullIntegrate<'a>(pub(super) &'a Plan);
 
-impl Stage for PullSolve<'_> {
+impl Stage for PullIntegrate<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let s = &*plan.structure;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
-        let keep = to.keep[0].gt(R::zero());
-        let (grad_next, grads) = to.grad.split_at(plan.nq);
-        let (grad_delta, grads) = grads.split_at(s.nv);
-        let (grad_force, grads) = grads.split_at(3 * s.nc());
-        let (grad_limit, grad_geometry) = grads.split_at(s.nl());
-        Integrate::pull(&plan.charts, m.q, m.delta, grad_next, to.through_q, to.through_delta);
-        for (dof, &place) in s.place.iter().enumerate() {
-            to.y[place] = grad_delta[dof] + to.through_delta[dof];
+        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
+        Integrate::pull(&plan.charts, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
+        for (dof, &place) in plan.structure.place.iter().enumerate() {
+            to.y[place] = to.delta[dof] + to.through_delta[dof];
         }
         to.kin.fill(R::zero());
-        let screws = &mut to.kin[plan.screw(0)..];
-        let parts = parts!(m);
-        let problem = plan.problem(&parts);
-        let mut gradients =
-            Gradients { screws, contacts: to.contacts, p: to.p, gaps: to.gaps, kappa: &mut to.kappa[0] };
-        solve::pull(s, &problem, &m.work, keep, grad_force, grad_limit, to.y, &mut gradients);
-        for c in 0..s.nc() {
-            let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
-            for (value, &grad) in contact.iter_mut().zip(&grad_geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
-                *value += grad;
-            }
-            contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
-        }
     }
 }
 
@@ -94,8 +71,14 @@ impl Stage for PullAssemble<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let at = &plan.at;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
+        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
+        for c in 0..s.nc() {
+            let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+                *value += grad;
+            }
+            contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
+        }
         to.q.fill(R::zero());
         to.u.fill(R::zero());
         to.par.fill(R::zero());
@@ -124,7 +107,7 @@ impl Stage for PullAssemble<'_> {
 
 impl Plan {
     #[inline(always)]
-    fn pull_inertia<R: Lane>(&self, m: &Memory<R>, to: Adjoint<R>) {
+    fn pull_inertia<R: Lane>(&self, m: &Numbers<&mut [R]>, to: Gradients<&mut [R]>) {
         let (s, at) = (&*self.structure, &self.at);
         let (h, epsilon, factor) = (m.par[at.h], m.par[at.epsilon], self.inertia_factor(m.par));
         // P = factor · M: the gradient of the factor is Σ P̄ M.
@@ -181,8 +164,7 @@ impl Stage for PullGeometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
+        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         to.shapes.fill(R::zero());
         for pair in &plan.pairs {
             let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
@@ -234,17 +216,13 @@ impl Stage for PullGeometry<'_> {
     }
 }
 
-/// From poses and screws to q and offsets.
-pub(super) struct PullKinematics<'a>(pub(super) &'a Plan);
+/// Adds what q gets through q ⊕ δ; worlds whose numbers are unusable have no gradient.
+pub(super) struct Clean<'a>(pub(super) &'a Plan);
 
-impl Stage for PullKinematics<'_> {
+impl Stage for Clean<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.0;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
-        let offsets = plan.at.offsets..plan.at.offsets + plan.frames.n_offsets();
-        plan.frames.backward(m.q, m.bodies, m.kin, to.kin, to.wrenches, to.q, &mut to.par[offsets]);
+        let (Memory { numbers: m, .. }, to) = self.0.places.both(memory);
         let usable = m.usable[0].gt(R::zero());
         for (grad, &through) in to.q.iter_mut().zip(to.through_q.iter()) {
             let sum = *grad + through;
@@ -262,8 +240,7 @@ pub(super) struct StoreGradients<'a>(pub(super) &'a Plan);
 impl Stage for StoreGradients<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let (_, rest) = self.0.memory(memory);
-        let to = self.0.adjoint(rest);
+        let (_, to) = self.0.places.both(memory);
         let mut at = 0;
         for block in [to.q, to.u, to.par] {
             out.store_all(first, at, block);

@@ -4,6 +4,7 @@
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
+mod memory;
 mod plan;
 mod stages;
 mod step_op;
@@ -14,10 +15,11 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::solve::Report;
+use crate::solve::{INFO, Report};
 
 use super::quasidynamic::Step;
 use crate::rollout::Rollout;
+use memory::GEOMETRY;
 
 pub(super) use plan::{Plan, packed};
 
@@ -35,7 +37,7 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
     let delta = next(plan.structure.nv)?;
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
     let limit_force = next(nl)?;
-    let geometry = next(plan::GEOMETRY * nc)?.reshape((b, nc, plan::GEOMETRY))?;
+    let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
     let detached = rows.detach();
     Ok(Step {
         q_next,
@@ -48,8 +50,8 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
             phi: geometry.narrow(2, 9, 1)?.squeeze(2)?,
         },
         limit_force,
-        reports: Report::read(&detached.narrow(1, plan.n_row() - plan::INFO, plan::INFO)?)?,
-        warm: detached.narrow(1, plan.n_results(), plan.n_eta())?,
+        reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
+        warm: detached.narrow(1, plan.n_results(), plan.structure.n_eta())?,
     })
 }
 
@@ -60,7 +62,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let op = sweep::RolloutOp { plan: plan.clone(), n_steps };
     let rows = q0.contiguous()?.apply_op3(&u.contiguous()?.reshape((b, n_steps * nu))?, par, op)?;
     let columns = sweep::Columns::new(plan, n_steps);
-    let info = rows.detach().narrow(1, columns.info(0), n_steps * plan::INFO)?.reshape((b * n_steps, plan::INFO))?;
+    let info = rows.detach().narrow(1, columns.info(0), n_steps * INFO)?.reshape((b * n_steps, INFO))?;
     let reports = Report::read(&info)?;
     Ok(Rollout {
         q: rows.narrow(1, 0, (n_steps + 1) * nq)?.reshape((b, n_steps + 1, nq))?,

@@ -1,27 +1,21 @@
-//! What the fused step needs to know of a model, as plain tables, and how its working memory is laid out.
+//! What the fused step needs to know of a model, as plain tables, and the order of its stages.
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
 use crate::contact::pair::PairFunction;
-use crate::kinematics::{Charts, FrameTables, POSE, SCREW};
-use crate::math::lane::{Lane, Single};
+use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
+use crate::math::program::Group;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT, Structure, Work};
+use crate::solve::{self, INFO, Structure};
 
 use super::super::inertia::InertiaTables;
 use super::super::quasidynamic::LimitDofs;
-
-/// Numbers of one contact's geometry: normal, point on A, point on B, φ.
-pub(super) const GEOMETRY: usize = 10;
-/// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
-pub(super) const MOTION: usize = 6;
-/// Numbers of what pulls on a shape: force and moment about its frame's origin.
-pub(super) const SHAPE_PULL: usize = 6;
-/// Numbers that report a solve: status, iterations, residual.
-pub(super) const INFO: usize = 3;
+use super::adjoint::{Clean, PullAssemble, PullGeometry, PullIntegrate};
+use super::memory::{GEOMETRY, Places};
+use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
 #[derive(Debug)]
@@ -43,6 +37,7 @@ pub(in super::super) struct Plan {
     /// Place in q, sign and offset of each limit's gap.
     pub(super) limits: Vec<(usize, f64, f64)>,
     pub(super) at: ParameterPlaces,
+    pub(super) places: Places,
     pub(super) home: Vec<f64>,
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
@@ -139,11 +134,15 @@ impl Plan {
                 Some((coordinate.q, sign, if sign > 0.0 { -bounds.lower } else { bounds.upper }))
             })
             .collect();
+        let frames = model.kinematics.tables();
+        let at = ParameterPlaces::new(&model.parameters)?;
+        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len()];
         Ok(Self {
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
-            frames: model.kinematics.tables().clone(),
+            frames: frames.clone(),
+            places: Places::new(structure, frames, &at, counts),
             charts: Arc::new(Charts::new(tree)),
             pairs,
             n_shapes: model.shapes.len(),
@@ -152,7 +151,7 @@ impl Plan {
             free: inertia.free.clone(),
             commanded,
             limits,
-            at: ParameterPlaces::new(&model.parameters)?,
+            at,
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
             contact_distance: model.params.contact_distance,
@@ -161,19 +160,14 @@ impl Plan {
         })
     }
 
-    /// Forces as the solver has them: three per contact, one per limit.
-    pub(super) fn n_eta(&self) -> usize {
-        3 * self.structure.nc() + self.structure.nl()
-    }
-
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry.
     pub(super) fn n_results(&self) -> usize {
-        self.nq + self.structure.nv + self.n_eta() + GEOMETRY * self.structure.nc()
+        self.nq + self.structure.nv + self.structure.n_eta() + GEOMETRY * self.structure.nc()
     }
 
     /// Numbers of a result row: those, then η and the report.
     pub(super) fn n_row(&self) -> usize {
-        self.n_results() + self.n_eta() + INFO
+        self.n_results() + self.structure.n_eta() + INFO
     }
 
     /// Numbers of the gradient of q, u and the parameters.
@@ -181,182 +175,35 @@ impl Plan {
         self.nq + self.nu + self.at.n
     }
 
-    /// Working memory of a step.
-    pub(super) fn n_memory(&self) -> usize {
-        let s = &self.structure;
-        self.nq
-            + self.nu
-            + self.at.n
-            + self.frames.n_bodies()
-            + self.frames.n_outputs()
-            + GEOMETRY * s.nc()
-            + CONTACT * s.nc()
-            + MOTION * self.incidences.len()
-            + s.np()
-            + s.nv
-            + s.nl()
-            + 1
-            + self.n_eta()
-            + self.nq
-            + s.nv
-            + 3 * s.nc()
-            + INFO
-            + Work::<Single<false>>::size(s)
+    /// Everything up to the solve, once q, u and the parameters are there.
+    pub(super) fn prepare(&self, group: &mut Group) {
+        group.run(&Check(self));
+        group.run(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
+        group.run(&Geometry(self));
+        group.run(&Assemble(self));
     }
 
-    /// Working memory of a step's adjoint.
-    pub(super) fn n_adjoint(&self) -> usize {
-        let s = &self.structure;
-        self.n_results()
-            + self.n_gradient()
-            + self.frames.n_outputs()
-            + CONTACT * s.nc()
-            + MOTION * self.incidences.len()
-            + s.np()
-            + s.nv
-            + s.nl()
-            + 1
-            + self.frames.n_wrenches()
-            + self.nq
-            + s.nv
-            + SHAPE_PULL * self.n_shapes
-            + 1
-            + self.nq
-            + self.at.n
-    }
-}
-
-/// A step's working memory.
-pub(super) struct Memory<'a, R> {
-    pub(super) q: &'a mut [R],
-    pub(super) u: &'a mut [R],
-    pub(super) par: &'a mut [R],
-    pub(super) bodies: &'a mut [R],
-    /// Poses of the frames, screws.
-    pub(super) kin: &'a mut [R],
-    /// Normal, points and φ of each contact.
-    pub(super) geometry: &'a mut [R],
-    pub(super) contacts: &'a mut [R],
-    pub(super) motion: &'a mut [R],
-    pub(super) p: &'a mut [R],
-    /// In the order of elimination.
-    pub(super) g: &'a mut [R],
-    pub(super) gaps: &'a mut [R],
-    /// 1 where q is usable.
-    pub(super) usable: &'a mut [R],
-    pub(super) warm: &'a mut [R],
-    pub(super) q_next: &'a mut [R],
-    /// In the order of v.
-    pub(super) delta: &'a mut [R],
-    /// Force on B of each contact.
-    pub(super) force: &'a mut [R],
-    /// Status, iterations, residual.
-    pub(super) info: &'a mut [R],
-    pub(super) work: Work<'a, R>,
-}
-
-/// A step's adjoint's working memory.
-pub(super) struct Adjoint<'a, R> {
-    /// Gradient of the results.
-    pub(super) grad: &'a mut [R],
-    /// Gradients of q, u and the parameters.
-    pub(super) q: &'a mut [R],
-    pub(super) u: &'a mut [R],
-    pub(super) par: &'a mut [R],
-    pub(super) kin: &'a mut [R],
-    pub(super) contacts: &'a mut [R],
-    pub(super) motion: &'a mut [R],
-    pub(super) p: &'a mut [R],
-    /// y of the solve's adjoint, in the order of elimination.
-    pub(super) y: &'a mut [R],
-    pub(super) gaps: &'a mut [R],
-    pub(super) kappa: &'a mut [R],
-    pub(super) wrenches: &'a mut [R],
-    /// Gradients of q and δ through q ⊕ δ.
-    pub(super) through_q: &'a mut [R],
-    pub(super) through_delta: &'a mut [R],
-    /// Force and moment on each shape.
-    pub(super) shapes: &'a mut [R],
-    /// 1 in worlds with a solution.
-    pub(super) keep: &'a mut [R],
-    /// What later steps of a rollout want of q₊, and of the parameters.
-    pub(super) carry: &'a mut [R],
-    pub(super) par_sum: &'a mut [R],
-}
-
-/// Takes the next `n` numbers off.
-fn cut<'a, R>(rest: &mut &'a mut [R], n: usize) -> &'a mut [R] {
-    let (part, left) = std::mem::take(rest).split_at_mut(n);
-    *rest = left;
-    part
-}
-
-impl Plan {
-    /// Lays the memory out; the rest comes back.
-    #[inline(always)]
-    pub(super) fn memory<'a, R: Lane>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, &'a mut [R]) {
-        let s = &*self.structure;
-        let mut rest = memory;
-        let rest = &mut rest;
-        let (q, u, par) = (cut(rest, self.nq), cut(rest, self.nu), cut(rest, self.at.n));
-        let (bodies, kin) = (cut(rest, self.frames.n_bodies()), cut(rest, self.frames.n_outputs()));
-        let (geometry, contacts) = (cut(rest, GEOMETRY * s.nc()), cut(rest, CONTACT * s.nc()));
-        let motion = cut(rest, MOTION * self.incidences.len());
-        let (p, g, gaps) = (cut(rest, s.np()), cut(rest, s.nv), cut(rest, s.nl()));
-        let (usable, warm, q_next) = (cut(rest, 1), cut(rest, self.n_eta()), cut(rest, self.nq));
-        let (delta, force, info) = (cut(rest, s.nv), cut(rest, 3 * s.nc()), cut(rest, INFO));
-        let (work, rest) = Work::new(s, std::mem::take(rest));
-        (
-            Memory {
-                q,
-                u,
-                par,
-                bodies,
-                kin,
-                geometry,
-                contacts,
-                motion,
-                p,
-                g,
-                gaps,
-                usable,
-                warm,
-                q_next,
-                delta,
-                force,
-                info,
-                work,
-            },
-            rest,
-        )
+    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
+    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
+        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
+        group.run(&solve::Solve { structure, at, max_iterations, warm });
+        group.run(&Finish(self));
     }
 
-    /// Lays the adjoint's memory out.
-    #[inline(always)]
-    pub(super) fn adjoint<'a, R: Lane>(&self, memory: &'a mut [R]) -> Adjoint<'a, R> {
-        let s = &*self.structure;
-        let mut rest = memory;
-        let rest = &mut rest;
-        Adjoint {
-            grad: cut(rest, self.n_results()),
-            q: cut(rest, self.nq),
-            u: cut(rest, self.nu),
-            par: cut(rest, self.at.n),
-            kin: cut(rest, self.frames.n_outputs()),
-            contacts: cut(rest, CONTACT * s.nc()),
-            motion: cut(rest, MOTION * self.incidences.len()),
-            p: cut(rest, s.np()),
-            y: cut(rest, s.nv),
-            gaps: cut(rest, s.nl()),
-            kappa: cut(rest, 1),
-            wrenches: cut(rest, self.frames.n_wrenches()),
-            through_q: cut(rest, self.nq),
-            through_delta: cut(rest, s.nv),
-            shapes: cut(rest, SHAPE_PULL * self.n_shapes),
-            keep: cut(rest, 1),
-            carry: cut(rest, self.nq),
-            par_sum: cut(rest, self.at.n),
-        }
+    /// Factors H at the solution that is there.
+    pub(super) fn factor(&self, group: &mut Group) {
+        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve });
+    }
+
+    /// From the gradients of the results to those of q, u and the parameters.
+    pub(super) fn pull(&self, group: &mut Group) {
+        let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
+        group.run(&PullIntegrate(self));
+        group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
+        group.run(&PullAssemble(self));
+        group.run(&PullGeometry(self));
+        group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
+        group.run(&Clean(self));
     }
 
     /// Where frame `f`'s pose starts among the kinematics' results.

@@ -3,11 +3,13 @@
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
 use crate::math::lane::{Lane, Mask, Real};
-use crate::math::op::{Output, Rows, Stage};
+use crate::math::program::Stage;
+use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
-use crate::solve::{self, CONTACT, Problem, Status};
+use crate::solve::{CONTACT, Status};
 
-use super::plan::{GEOMETRY, MOTION, Plan};
+use super::memory::{GEOMETRY, MOTION, Memory};
+use super::plan::Plan;
 
 /// Operands of a step: one row per world, or one for all.
 pub(super) struct Operands<'a> {
@@ -42,7 +44,7 @@ pub(super) struct Load<'a> {
 impl Stage for Load<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let (m, _) = self.plan.memory(memory);
+        let m = self.plan.places.memory(memory).0.numbers;
         self.operands.q.load_all(first, 0, m.q);
         self.operands.u.load_all(first, 0, m.u);
         self.operands.par.load_all(first, 0, m.par);
@@ -52,14 +54,14 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Poses and screws. Where q is not finite or has a zero quaternion, the home configuration takes its place.
-pub(super) struct Kinematics<'a>(pub(super) &'a Plan);
+/// Where q is not finite or has a zero quaternion, the home configuration takes its place.
+pub(super) struct Check<'a>(pub(super) &'a Plan);
 
-impl Stage for Kinematics<'_> {
+impl Stage for Check<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (m, _) = plan.memory(memory);
+        let m = plan.places.memory(memory).0.numbers;
         let mut sum = R::zero();
         for &x in m.q.iter() {
             sum = x.mul_add(R::zero(), sum);
@@ -76,7 +78,6 @@ impl Stage for Kinematics<'_> {
         for (x, &home) in m.q.iter_mut().zip(&plan.home) {
             *x = R::select(usable, *x, R::splat(home));
         }
-        plan.frames.forward(m.q, &m.par[plan.at.offsets..], m.bodies, m.kin);
     }
 }
 
@@ -87,7 +88,7 @@ impl Stage for Geometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (m, _) = plan.memory(memory);
+        let m = plan.places.memory(memory).0.numbers;
         for pair in &plan.pairs {
             let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
             let size = |shape: usize| plan.at.sizes + 4 * shape;
@@ -106,7 +107,7 @@ impl Stage for Assemble<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let s = &*plan.structure;
-        let (m, _) = plan.memory(memory);
+        let m = plan.places.memory(memory).0.numbers;
         for (index, pair) in plan.pairs.iter().enumerate() {
             for c in pair.first..pair.first + pair.contacts {
                 let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
@@ -116,6 +117,8 @@ impl Stage for Assemble<'_> {
             }
         }
 
+        let usable = m.usable[0].gt(R::zero());
+        m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
         m.p.fill(R::zero());
         m.g.fill(R::zero());
         plan.motions(m.kin, m.motion);
@@ -184,71 +187,27 @@ impl Plan {
         let i = &par[self.at.inertia + 6 * body..];
         [[i[0], i[3], i[4]], [i[3], i[1], i[5]], [i[4], i[5], i[2]]]
     }
-
-    /// The solver's view of the memory. κ is NaN, which is bad input, where q is not usable.
-    #[inline(always)]
-    pub(super) fn problem<'m, R: Lane>(&self, m: &'m Parts<'_, R>) -> Problem<'m, R> {
-        let usable = m.usable[0].gt(R::zero());
-        let kappa = R::select(usable, m.par[self.at.kappa], R::splat(f64::NAN));
-        let screws = &m.kin[self.screw(0)..];
-        Problem { screws, contacts: m.contacts, p: m.p, g: m.g, kappa, gaps: m.gaps }
-    }
 }
 
-/// The parts of [`Memory`] that make a problem.
-pub(super) struct Parts<'a, R> {
-    pub(super) par: &'a [R],
-    pub(super) kin: &'a [R],
-    pub(super) contacts: &'a [R],
-    pub(super) p: &'a [R],
-    pub(super) g: &'a [R],
-    pub(super) gaps: &'a [R],
-    pub(super) usable: &'a [R],
-}
+/// δ, forces and q₊ from what the solve has left; the forces are the next one's start.
+pub(super) struct Finish<'a>(pub(super) &'a Plan);
 
-macro_rules! parts {
-    ($m:ident) => {
-        Parts {
-            par: &*$m.par,
-            kin: &*$m.kin,
-            contacts: &*$m.contacts,
-            p: &*$m.p,
-            g: &*$m.g,
-            gaps: &*$m.gaps,
-            usable: &*$m.usable,
-        }
-    };
-}
-pub(super) use parts;
-
-/// The Newton iteration, forces and q₊.
-pub(super) struct Solve<'a> {
-    pub(super) plan: &'a Plan,
-    /// Start at the forces in `warm`?
-    pub(super) warm: bool,
-}
-
-impl Stage for Solve<'_> {
+impl Stage for Finish<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let plan = self.plan;
+        let plan = self.0;
         let s = &*plan.structure;
-        let (mut m, _) = plan.memory(memory);
-        let parts = parts!(m);
-        let problem = plan.problem(&parts);
-        let warm = self.warm.then_some(&*m.warm);
-        let outcome = solve::solve(s, &problem, plan.max_iterations, warm, &mut m.work);
-        m.info.copy_from_slice(&[outcome.status, outcome.iterations, outcome.residual]);
-        m.warm.copy_from_slice(m.work.eta);
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        m.warm.copy_from_slice(work.eta);
         for (dof, &place) in s.place.iter().enumerate() {
-            m.delta[dof] = m.work.delta[place];
+            m.delta[dof] = work.delta[place];
         }
         Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
         // In a world of bad input even a product with zero may be NaN.
-        let solved = outcome.status.lt(R::splat(Status::Infeasible.code()));
+        let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
         for c in 0..s.nc() {
             let contact = &m.contacts[CONTACT * c..];
-            let (n, mu, eta) = (at3(contact, 0), contact[10], at3(m.work.eta, 3 * c));
+            let (n, mu, eta) = (at3(contact, 0), contact[10], at3(work.eta, 3 * c));
             let force = axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta));
             for k in 0..3 {
                 m.force[3 * c + k] = R::select(solved, force[k], R::zero());
@@ -263,10 +222,10 @@ pub(super) struct Store<'a>(pub(super) &'a Plan);
 impl Stage for Store<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let (m, _) = self.0.memory(memory);
-        let limits = &m.work.eta[3 * self.0.structure.nc()..];
+        let Memory { numbers: m, work } = self.0.places.memory(memory).0;
+        let limits = &work.eta[3 * self.0.structure.nc()..];
         let mut at = 0;
-        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, m.work.eta, m.info] {
+        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, work.eta, work.info] {
             out.store_all(first, at, block);
             at += block.len();
         }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::op::{Group, Program, Rows, gradient, run_program, storage, worlds};
+use crate::math::program::{Group, Program, run};
+use crate::math::rows::{Rows, gradient, storage, worlds};
 
-use super::adjoint::{PullAssemble, PullGeometry, PullKinematics, PullSolve, Recover, StoreGradients};
+use super::adjoint::{Recall, StoreGradients};
 use super::plan::Plan;
-use super::stages::{Assemble, Geometry, Kinematics, Load, Operands, Solve, Store};
+use super::stages::{Load, Operands, Store};
 
 /// (q, u, parameters) → a step's row.
 pub(super) struct StepOp {
@@ -23,48 +24,39 @@ struct Forward<'a> {
     operands: Operands<'a>,
 }
 
-impl Forward<'_> {
-    /// Everything up to the solve.
-    fn prepare(&self, group: &mut Group) {
-        let Self { plan, operands } = self;
-        group.run(&Load { plan, operands });
-        group.run(&Kinematics(plan));
-        group.run(&Geometry(plan));
-        group.run(&Assemble(plan));
-    }
-}
-
 impl Program for Forward<'_> {
     fn scratch(&self) -> usize {
-        self.plan.n_memory()
+        self.plan.places.solve.work.end()
     }
 
     fn group(&self, group: &mut Group) {
-        self.prepare(group);
-        group.run(&Solve { plan: self.plan, warm: self.operands.warm.is_some() });
-        group.run(&Store(self.plan));
+        let Self { plan, operands } = self;
+        group.run(&Load { plan, operands });
+        plan.prepare(group);
+        plan.solve(group, operands.warm.is_some());
+        group.run(&Store(plan));
     }
 }
 
 struct Backward<'a> {
-    forward: Forward<'a>,
+    plan: &'a Plan,
+    operands: Operands<'a>,
     result: Rows<'a>,
     grad: Rows<'a>,
 }
 
 impl Program for Backward<'_> {
     fn scratch(&self) -> usize {
-        self.forward.plan.n_memory() + self.forward.plan.n_adjoint()
+        self.plan.places.gradients.end()
     }
 
     fn group(&self, group: &mut Group) {
-        let plan = self.forward.plan;
-        self.forward.prepare(group);
-        group.run(&Recover { plan, result: &self.result, grad: Some(&self.grad) });
-        group.run(&PullSolve(plan));
-        group.run(&PullAssemble(plan));
-        group.run(&PullGeometry(plan));
-        group.run(&PullKinematics(plan));
+        let Self { plan, operands, result, grad } = self;
+        group.run(&Load { plan, operands });
+        plan.prepare(group);
+        group.run(&Recall { plan, result, grad });
+        plan.factor(group);
+        plan.pull(group);
         group.run(&StoreGradients(plan));
     }
 }
@@ -88,12 +80,12 @@ impl CustomOp3 for StepOp {
         let b = worlds("fused step", &[&q, &u, &par])?;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
         if let Some(warm) = &warm
-            && (warm.width() != plan.n_eta() || (warm.rows() != b && warm.rows() != 1))
+            && (warm.width() != plan.structure.n_eta() || (warm.rows() != b && warm.rows() != 1))
         {
-            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.n_eta(), self.warm);
+            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.structure.n_eta(), self.warm);
         }
         let program = Forward { plan, operands: Operands { q, u, par, warm } };
-        let data = run_program(&program, b, plan.n_row());
+        let data = run(&program, b, plan.n_row());
         Ok((storage(data, dtype)?, Shape::from((b, plan.n_row()))))
     }
 
@@ -110,13 +102,9 @@ impl CustomOp3 for StepOp {
         let operands =
             Operands { q: Rows::from_tensor(q)?, u: Rows::from_tensor(u)?, par: Rows::from_tensor(par)?, warm: None };
         let par_rows = operands.par.rows();
-        let program = Backward {
-            forward: Forward { plan, operands },
-            result: Rows::from_tensor(result)?,
-            grad: Rows::from_tensor(grad)?,
-        };
+        let program = Backward { plan, operands, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
         let n = plan.n_gradient();
-        let data = run_program(&program, b, n);
+        let data = run(&program, b, n);
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };

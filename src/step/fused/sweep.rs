@@ -10,13 +10,14 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Mask};
-use crate::math::op::{Group, Output, Program, Rows, Stage, gradient, run_program, storage, worlds};
+use crate::math::program::{Group, Program, Stage, run};
+use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 use crate::math::vector::{axpy, dot, scale};
-use crate::solve::CONTACT;
+use crate::solve::{CONTACT, INFO};
 
-use super::adjoint::{PullAssemble, PullGeometry, PullKinematics, PullSolve};
-use super::plan::{INFO, Plan};
-use super::stages::{Assemble, Geometry, Kinematics, Load, Operands, Solve, at3, put3};
+use super::memory::Memory;
+use super::plan::Plan;
+use super::stages::{Load, Operands, at3, put3};
 
 /// (q₀, u, parameters) → rows.
 pub(super) struct RolloutOp {
@@ -62,7 +63,7 @@ struct Forward<'a> {
 
 impl Program for Forward<'_> {
     fn scratch(&self) -> usize {
-        self.plan.n_memory()
+        self.plan.places.solve.work.end()
     }
 
     fn group(&self, group: &mut Group) {
@@ -70,10 +71,8 @@ impl Program for Forward<'_> {
         group.run(&Load { plan, operands });
         for t in 0..columns.n_steps {
             group.run(&Enter { forward: self, t });
-            group.run(&Kinematics(plan));
-            group.run(&Geometry(plan));
-            group.run(&Assemble(plan));
-            group.run(&Solve { plan, warm: t > 0 });
+            plan.prepare(group);
+            plan.solve(group, t > 0);
             group.run(&Leave { forward: self, t });
         }
     }
@@ -89,7 +88,7 @@ impl Stage for Enter<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Forward { plan, operands, columns } = self.forward;
-        let (m, _) = plan.memory(memory);
+        let m = plan.places.memory(memory).0.numbers;
         if self.t > 0 {
             m.q.copy_from_slice(m.q_next);
             operands.u.load_all(first, self.t * plan.nu, m.u);
@@ -108,11 +107,11 @@ impl Stage for Leave<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Forward { plan, columns, .. } = self.forward;
-        let (m, _) = plan.memory(memory);
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
         out.store_all(first, columns.state(self.t + 1), m.q_next);
         out.store_all(first, columns.force(self.t), m.force);
-        out.store_all(first, columns.limit(self.t), &m.work.eta[columns.n_force..]);
-        out.store_all(first, columns.info(self.t), m.info);
+        out.store_all(first, columns.limit(self.t), &work.eta[columns.n_force..]);
+        out.store_all(first, columns.info(self.t), work.info);
     }
 }
 
@@ -124,7 +123,7 @@ struct Backward<'a> {
 
 impl Program for Backward<'_> {
     fn scratch(&self) -> usize {
-        self.forward.plan.n_memory() + self.forward.plan.n_adjoint()
+        self.forward.plan.places.gradients.end()
     }
 
     fn group(&self, group: &mut Group) {
@@ -132,14 +131,10 @@ impl Program for Backward<'_> {
         group.run(&Load { plan, operands });
         for t in (0..columns.n_steps).rev() {
             group.run(&Revisit { backward: self, t });
-            group.run(&Kinematics(plan));
-            group.run(&Geometry(plan));
-            group.run(&Assemble(plan));
+            plan.prepare(group);
             group.run(&Recover(plan));
-            group.run(&PullSolve(plan));
-            group.run(&PullAssemble(plan));
-            group.run(&PullGeometry(plan));
-            group.run(&PullKinematics(plan));
+            plan.factor(group);
+            plan.pull(group);
             group.run(&Collect { backward: self, t });
         }
     }
@@ -155,39 +150,36 @@ impl Stage for Revisit<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Backward { forward: Forward { plan, operands, columns }, result, grad } = self.backward;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         result.load_all(first, columns.state(self.t), m.q);
         result.load_all(first, columns.state(self.t + 1), m.q_next);
         result.load_all(first, columns.force(self.t), m.force);
-        result.load_all(first, columns.limit(self.t), &mut m.work.eta[columns.n_force..]);
-        result.load_all(first, columns.info(self.t), m.info);
+        result.load_all(first, columns.limit(self.t), &mut work.eta[columns.n_force..]);
+        result.load_all(first, columns.info(self.t), work.info);
         operands.u.load_all(first, self.t * plan.nu, m.u);
         if self.t + 1 == columns.n_steps {
             to.carry.fill(R::zero());
             to.par_sum.fill(R::zero());
         }
-        to.grad.fill(R::zero());
-        let (grad_next, rest) = to.grad.split_at_mut(plan.nq);
-        let (grad_force, rest) = rest[plan.structure.nv..].split_at_mut(columns.n_force);
-        grad.load_all(first, columns.state(self.t + 1), grad_next);
-        grad.load_all(first, columns.force(self.t), grad_force);
-        grad.load_all(first, columns.limit(self.t), &mut rest[..columns.n_limit]);
-        for (value, &carry) in grad_next.iter_mut().zip(to.carry.iter()) {
+        to.delta.fill(R::zero());
+        to.geometry.fill(R::zero());
+        grad.load_all(first, columns.state(self.t + 1), to.q_next);
+        grad.load_all(first, columns.force(self.t), to.force);
+        grad.load_all(first, columns.limit(self.t), to.limit);
+        for (value, &carry) in to.q_next.iter_mut().zip(to.carry.iter()) {
             *value += carry;
         }
     }
 }
 
-/// δ and η of the step from its states and forces; factors H.
+/// δ and η of the step from its states and forces.
 struct Recover<'a>(&'a Plan);
 
 impl Stage for Recover<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (m, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
         Difference::value(&plan.charts, m.q, m.q_next, m.delta);
         for c in 0..plan.structure.nc() {
             let contact = &m.contacts[CONTACT * c..];
@@ -195,10 +187,9 @@ impl Stage for Recover<'_> {
             let slippery = mu.gt(R::zero()).not();
             let inverse = R::select(slippery, R::zero(), R::one() / R::select(slippery, R::one(), mu));
             let along = dot(n, force);
-            put3(m.work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+            put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }
-        let status = m.info[0];
-        plan.factor(m, to, status);
+        plan.place_delta(m.delta, work.delta);
     }
 }
 
@@ -212,8 +203,7 @@ impl Stage for Collect<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Backward { forward: Forward { plan, columns, .. }, grad, .. } = self.backward;
-        let (_, rest) = plan.memory(memory);
-        let to = plan.adjoint(rest);
+        let (_, to) = plan.places.both(memory);
         to.carry.copy_from_slice(to.q);
         for (sum, &grad) in to.par_sum.iter_mut().zip(to.par.iter()) {
             *sum += grad;
@@ -247,7 +237,7 @@ impl CustomOp3 for RolloutOp {
         let b = worlds("rollout", &[&q, &u, &par])?;
         let columns = Columns::new(&self.plan, self.n_steps);
         let operands = Operands { q, u, par, warm: None };
-        let data = run_program(&Forward { plan: &self.plan, operands, columns }, b, columns.width());
+        let data = run(&Forward { plan: &self.plan, operands, columns }, b, columns.width());
         Ok((storage(data, dtype)?, Shape::from((b, columns.width()))))
     }
 
@@ -272,7 +262,7 @@ impl CustomOp3 for RolloutOp {
         };
         let controls = plan.nq..plan.nq + self.n_steps * plan.nu;
         let n = controls.end + plan.at.n;
-        let data = run_program(&program, b, n);
+        let data = run(&program, b, n);
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };

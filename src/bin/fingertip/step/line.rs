@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::models::Models;
+use crate::message;
 
 /// Keys of a line beside those of [`Overrides`].
 const KEYS: [&str; 3] = ["q", "u", "jacobians"];
@@ -56,7 +57,7 @@ struct Question {
 /// The answer to a line, as JSON, or what is wrong with the line.
 pub fn answer(models: &Models, line: &[u8]) -> Result<String, String> {
     let question = Question::read(line, models.base().model())?;
-    solve(models, &question).map_err(|error| error.to_string())
+    solve(models, &question).map_err(|error| message::plain(&error))
 }
 
 impl Question {

@@ -1,8 +1,10 @@
 //! Changes of a model's numbers by name, for one step or one run.
 
+mod json;
+
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+pub use json::{list, number};
 
 use crate::description::{Params, Shape, check};
 use crate::error::{Error, Result};
@@ -50,49 +52,6 @@ struct ParamOverrides {
 impl Overrides {
     /// The keys of the JSON form.
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
-
-    /// Reads the JSON form.
-    ///
-    /// # Errors
-    /// An unknown key, with the nearest known one, or a value that is not of the expected kind. Names of things are checked
-    /// by [`Overrides::parameters`].
-    pub fn from_json(text: &str) -> Result<Self> {
-        let map: Map<String, Value> =
-            serde_json::from_str(text).map_err(|error| Error::invalid("overrides", error.to_string()))?;
-        if let Some(key) = map.keys().find(|key| !Self::KEYS.contains(&key.as_str())) {
-            return Err(Error::invalid("overrides", check::unknown("key", key, Self::KEYS.into_iter())));
-        }
-        Self::from_map(&map)
-    }
-
-    /// Takes what is there under [`Overrides::KEYS`]; other keys are not looked at.
-    ///
-    /// # Errors
-    /// As [`Overrides::from_json`].
-    pub fn from_map(map: &Map<String, Value>) -> Result<Self> {
-        let table = |key: &str| -> Result<Option<&Map<String, Value>>> {
-            match map.get(key) {
-                None => Ok(None),
-                Some(Value::Object(table)) => Ok(Some(table)),
-                Some(other) => Err(Error::invalid(key, format!("expected an object, got {other}"))),
-            }
-        };
-        let numbers = |key: &str| -> Result<BTreeMap<String, f64>> {
-            let entries = table(key)?.into_iter().flatten();
-            entries.map(|(name, value)| Ok((name.clone(), number(&format!("{key} of \"{name}\""), value)?))).collect()
-        };
-        let sizes = table("size")?.into_iter().flatten().map(|(name, value)| {
-            let place = format!("size of \"{name}\"");
-            Ok((name.clone(), if value.is_array() { list(&place, value)? } else { vec![number(&place, value)?] }))
-        });
-        Ok(Self {
-            size: sizes.collect::<Result<_>>()?,
-            params: table("params")?.map(ParamOverrides::from_map).transpose()?.unwrap_or_default(),
-            mu: numbers("mu")?,
-            stiffness: numbers("stiffness")?,
-            mass: numbers("mass")?,
-        })
-    }
 
     /// The scene's numbers of the step with these in their place. What of it [`Parameters`] does not hold (`mu` of pairs
     /// without a rule, `contact_distance`, `fade`, `joint_limits`, `max_iterations`) asks for a model of its own.
@@ -236,63 +195,6 @@ impl Overrides {
         }
         Ok(sizes)
     }
-}
-
-impl ParamOverrides {
-    const KEYS: [&'static str; 9] =
-        ["h", "epsilon", "kappa", "gravity", "mu", "contact_distance", "fade", "joint_limits", "max_iterations"];
-
-    fn from_map(map: &Map<String, Value>) -> Result<Self> {
-        let mut own = Self::default();
-        for (key, value) in map {
-            let place = format!("params: {key}");
-            match key.as_str() {
-                "h" => own.h = Some(number(&place, value)?),
-                "epsilon" => own.epsilon = Some(number(&place, value)?),
-                "kappa" => own.kappa = Some(number(&place, value)?),
-                "mu" => own.mu = Some(number(&place, value)?),
-                "fade" => own.fade = Some(number(&place, value)?),
-                "contact_distance" if value.is_null() => own.contact_distance = Some(None),
-                "contact_distance" => own.contact_distance = Some(Some(number(&place, value)?)),
-                "gravity" => {
-                    let expected = |list: Vec<f64>| format!("expected 3 numbers, got {}", list.len());
-                    let gravity = list(&place, value)?;
-                    let gravity = gravity.try_into().map_err(|list| Error::invalid(&place, expected(list)))?;
-                    own.gravity = Some(gravity);
-                }
-                "joint_limits" => {
-                    let expected = || Error::invalid(&place, format!("expected true or false, got {value}"));
-                    own.joint_limits = Some(value.as_bool().ok_or_else(expected)?);
-                }
-                "max_iterations" => {
-                    let expected = || Error::invalid(&place, format!("expected a whole number from 1 up, got {value}"));
-                    let iterations = value.as_u64().and_then(|n| usize::try_from(n).ok());
-                    own.max_iterations = Some(iterations.ok_or_else(expected)?);
-                }
-                _ => return Err(Error::invalid("params", check::unknown("parameter", key, Self::KEYS.into_iter()))),
-            }
-        }
-        Ok(own)
-    }
-}
-
-/// A JSON number.
-///
-/// # Errors
-/// Anything else, saying what came at `place`.
-pub fn number(place: &str, value: &Value) -> Result<f64> {
-    value.as_f64().ok_or_else(|| Error::invalid(place, format!("expected a number, got {value}")))
-}
-
-/// A JSON list of numbers.
-///
-/// # Errors
-/// Anything else, saying what came at `place`.
-pub fn list(place: &str, value: &Value) -> Result<Vec<f64>> {
-    let Value::Array(values) = value else {
-        return Err(Error::invalid(place, format!("expected a list of numbers, got {value}")));
-    };
-    values.iter().enumerate().map(|(i, value)| number(&format!("{place}[{i}]"), value)).collect()
 }
 
 /// The two sides of `"ball/hand/palm"`, each a thing or a body.

@@ -1,4 +1,4 @@
-//! Between candle tensors and kernels: rows of numbers in, rows out, worlds shared among threads.
+//! Between candle tensors and kernels: rows of numbers in, rows out.
 //!
 //! Operands of the custom operations are matrices (B or 1, n): one row per world, or one row for all.
 //! Kernels compute in `f64`; `f32` tensors are converted on the way in and out.
@@ -8,12 +8,8 @@ use std::ops::Range;
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
-use rayon::prelude::*;
 
-use super::lane::{InstructionSet, Kernel, Lane, WIDTH, dispatch};
-
-/// Worlds that one thread takes at a time: enough lanes to pay for the handover.
-const CHUNK: usize = 64;
+use super::lane::Lane;
 
 /// A matrix operand, one row per world or one for all.
 pub struct Rows<'a> {
@@ -87,8 +83,18 @@ impl<'a> Rows<'a> {
     /// Columns from `k` on of the worlds from `first` on.
     #[inline(always)]
     pub fn load_all<R: Lane>(&self, first: usize, k: usize, to: &mut [R]) {
-        for (i, lane) in to.iter_mut().enumerate() {
-            *lane = self.load(first, k + i);
+        self.gather(first, k, R::WIDTH, R::numbers_mut(to));
+    }
+
+    /// Fills `to` with columns from `k` on, `width` worlds side by side.
+    #[inline(never)]
+    fn gather(&self, first: usize, k: usize, width: usize, to: &mut [f64]) {
+        let n = to.len() / width;
+        for i in 0..width {
+            let row = &self.row(first + i)[k..k + n];
+            for (to, &x) in to.iter_mut().skip(i).step_by(width).zip(row) {
+                *to = x;
+            }
         }
     }
 }
@@ -118,9 +124,10 @@ pub fn worlds(name: &str, operands: &[&Rows]) -> Result<usize> {
 
 /// Rows of results, written by kernels.
 pub struct Output<'a> {
-    data: &'a mut [f64],
-    first: usize,
-    width: usize,
+    pub(super) data: &'a mut [f64],
+    /// The world of the first row.
+    pub(super) first: usize,
+    pub(super) width: usize,
 }
 
 impl Output<'_> {
@@ -135,117 +142,20 @@ impl Output<'_> {
     /// Sets columns from `k` on of the worlds from `first` on.
     #[inline(always)]
     pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
-        for (i, lane) in from.iter().enumerate() {
-            self.store(first, k + i, *lane);
+        self.scatter(first, k, R::WIDTH, R::numbers(from));
+    }
+
+    /// The opposite of [`Rows::gather`].
+    #[inline(never)]
+    fn scatter(&mut self, first: usize, k: usize, width: usize, from: &[f64]) {
+        let n = from.len() / width;
+        for i in 0..width {
+            let start = (first - self.first + i) * self.width + k;
+            for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
+                *to = x;
+            }
         }
     }
-}
-
-/// Work on lanes of worlds that writes one row per world and has working memory of its own in each thread.
-pub trait RowKernel: Sync {
-    /// Numbers of working memory that `run` needs for one world.
-    fn scratch(&self) -> usize;
-    /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
-    fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output);
-}
-
-struct Bound<'a, K: RowKernel> {
-    kernel: &'a K,
-    scratch: Scratch,
-    out: Output<'a>,
-}
-
-impl<K: RowKernel> Kernel for Bound<'_, K> {
-    #[inline(always)]
-    fn run<R: Lane>(&mut self, first: usize) {
-        self.kernel.run::<R>(first, self.scratch.lanes(), &mut self.out);
-    }
-}
-
-/// Runs a kernel over `worlds` worlds on rayon's threads and returns its rows of `width` numbers.
-pub fn run_rows<K: RowKernel>(kernel: &K, worlds: usize, width: usize) -> Vec<f64> {
-    in_chunks(kernel.scratch(), worlds, width, |range, scratch, out| {
-        dispatch(&mut Bound { kernel, scratch, out }, range);
-    })
-}
-
-fn in_chunks(
-    scratch: usize,
-    worlds: usize,
-    width: usize,
-    work: impl Fn(Range<usize>, Scratch, Output) + Sync,
-) -> Vec<f64> {
-    let mut data = vec![0.0; worlds * width];
-    let work = |range: Range<usize>, data: &mut [f64]| {
-        let scratch = Scratch::new(scratch, range.len());
-        let first = range.start;
-        work(range, scratch, Output { data, first, width });
-    };
-    if worlds <= CHUNK || width == 0 {
-        work(0..worlds, &mut data);
-    } else {
-        data.par_chunks_mut(CHUNK * width)
-            .enumerate()
-            .for_each(|(i, chunk)| work(i * CHUNK..(i * CHUNK + chunk.len() / width), chunk));
-    }
-    data
-}
-
-/// A part of a [`Program`], compiled on its own for each instruction set.
-pub trait Stage {
-    /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
-}
-
-/// Work on lanes of worlds in several stages that share their working memory.
-///
-/// A kernel that uses an algorithm twice, or two kernels that use the same one, are compiled with two copies of it;
-/// stages are compiled once each.
-pub trait Program: Sync {
-    /// Numbers of working memory for one world.
-    fn scratch(&self) -> usize;
-    /// Calls [`Group::run`] for one stage after the other.
-    fn group(&self, group: &mut Group);
-}
-
-/// A lane of worlds, or a single one, on its way through a [`Program`].
-pub struct Group<'a, 'b> {
-    worlds: Range<usize>,
-    scratch: &'a mut Scratch,
-    out: &'a mut Output<'b>,
-}
-
-struct Staged<'a, 'b, 'c, S> {
-    stage: &'c S,
-    scratch: &'a mut Scratch,
-    out: &'a mut Output<'b>,
-}
-
-impl<S: Stage> Kernel for Staged<'_, '_, '_, S> {
-    #[inline(always)]
-    fn run<R: Lane>(&mut self, first: usize) {
-        self.stage.run::<R>(first, self.scratch.lanes(), self.out);
-    }
-}
-
-impl Group<'_, '_> {
-    /// Runs one stage.
-    pub fn run(&mut self, stage: &impl Stage) {
-        dispatch(&mut Staged { stage, scratch: self.scratch, out: self.out }, self.worlds.clone());
-    }
-}
-
-/// Runs a program over `worlds` worlds on rayon's threads and returns its rows of `width` numbers.
-pub fn run_program<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
-    let lane = InstructionSet::detect().width();
-    in_chunks(program.scratch(), worlds, width, |mut left, mut scratch, mut out| {
-        while !left.is_empty() {
-            let n = if left.len() < lane { 1 } else { lane };
-            let worlds = left.start..left.start + n;
-            left.start += n;
-            program.group(&mut Group { worlds, scratch: &mut scratch, out: &mut out });
-        }
-    })
 }
 
 /// Results as storage of a custom operation.
@@ -281,33 +191,4 @@ pub fn gradient(data: &[f64], width: usize, columns: Range<usize>, rows: usize, 
         }
     }
     Tensor::from_vec(gradient, (rows, n), &Device::Cpu)?.to_dtype(dtype)
-}
-
-/// Working memory for lanes of any width.
-struct Scratch {
-    blocks: Vec<Block>,
-    numbers: usize,
-}
-
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Block {
-    _numbers: [f64; WIDTH],
-}
-
-impl Scratch {
-    fn new(numbers: usize, worlds: usize) -> Self {
-        let single = worlds < InstructionSet::detect().width();
-        let blocks = if single { numbers.div_ceil(WIDTH) } else { numbers };
-        Self { blocks: vec![Block { _numbers: [0.0; WIDTH] }; blocks], numbers }
-    }
-
-    #[inline(always)]
-    fn lanes<R: Lane>(&mut self) -> &mut [R] {
-        let bytes = std::mem::size_of_val(self.blocks.as_slice());
-        assert!(self.numbers * std::mem::size_of::<R>() <= bytes && std::mem::align_of::<R>() <= 64);
-        // SAFETY: the memory is large enough and aligned, as asserted; `Lane` is `unsafe` to implement because its
-        // implementations must be valid for any bits that were written as numbers.
-        unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
-    }
 }

@@ -1,0 +1,81 @@
+//! Which instructions kernels are compiled for, and what the processor has.
+
+/// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
+///
+/// All but the baseline fuse multiply-adds and give the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// One world, with what every x86-64 processor has.
+    Baseline,
+    /// One world, with fused multiply-add.
+    Fma,
+    /// Four worlds: AVX2 on x86-64, NEON (two registers per value) on aarch64.
+    Four,
+    /// Eight worlds: AVX-512 (F, DQ, VL).
+    Eight,
+}
+
+impl InstructionSet {
+    /// All of them, from the narrowest to the widest.
+    pub const ALL: [Self; 4] = [Self::Baseline, Self::Fma, Self::Four, Self::Eight];
+
+    /// The widest set that this processor has.
+    pub fn detect() -> Self {
+        let widest = Self::ALL.into_iter().rev().find(|set| set.is_available());
+        widest.unwrap_or(Self::Baseline)
+    }
+
+    /// Has this processor the set?
+    pub fn is_available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            match self {
+                Self::Baseline => true,
+                Self::Fma | Self::Four => fma,
+                Self::Eight => {
+                    fma && is_x86_feature_detected!("avx512f")
+                        && is_x86_feature_detected!("avx512dq")
+                        && is_x86_feature_detected!("avx512vl")
+                }
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        match self {
+            Self::Baseline => true,
+            Self::Fma | Self::Four => cfg!(target_arch = "aarch64"),
+            Self::Eight => false,
+        }
+    }
+
+    /// Worlds per lane: as many as fill one register. With two registers per value the sixteen registers of AVX2 do
+    /// not hold a contact.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Baseline | Self::Fma => 1,
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+
+    /// The widest part of this set for so few worlds.
+    pub(in crate::math) fn within(self, worlds: usize) -> Self {
+        match self {
+            Self::Eight if worlds < 8 => Self::Four.within(worlds),
+            Self::Four if worlds < 4 => Self::Fma,
+            set => set,
+        }
+    }
+
+    /// The set's usual name.
+    pub fn name(self) -> &'static str {
+        let arm = cfg!(target_arch = "aarch64");
+        match self {
+            Self::Baseline => std::env::consts::ARCH,
+            Self::Fma => "fma",
+            Self::Four if arm => "neon",
+            Self::Four => "avx2",
+            Self::Eight => "avx512",
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! One numerical kernel, any width: [`Real`] is either one number or a lane of numbers, one per world.
+//!
+//! A kernel is written once over `R: Real`, as a [`Stage`](super::program::Stage). [`super::program`] looks at the processor
+//! and runs it on lanes of as many worlds as fill a register, inside a function that is compiled for the widest instruction
+//! set there is, so that a plain build is fast.
+//!
+//! Two rules keep a world's result independent of its company:
+//! every world's arithmetic is the same sequence of operations at any width (fused multiply-adds included),
+//! and a loop that ends when *all* worlds are done must not change a world that is done already
+//! (use [`Real::select`]).
+//!
+//! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
+//! for the baseline processor.
+
+mod instruction_set;
+mod numbers;
+mod trigonometry;
+
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+pub use instruction_set::InstructionSet;
+pub use numbers::{Single, Wide};
+
+/// Most worlds per SIMD lane.
+pub const WIDTH: usize = 8;
+
+/// A number, or one number per world of a lane.
+///
+/// Comparisons give masks; a mask chooses with [`Real::select`], so that worlds of a lane may take different branches.
+pub trait Real:
+    Copy
+    + Send
+    + Sync
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + 'static
+{
+    /// One flag per world.
+    type Mask: Mask;
+
+    /// The same value in every world.
+    fn splat(value: f64) -> Self;
+    /// `self · a + b`, fused where the processor has it.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// Square root; NaN for negative numbers.
+    fn sqrt(self) -> Self;
+    /// Sine and cosine.
+    fn sin_cos(self) -> (Self, Self);
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+    /// The angle of the point (x, self) from the x axis, from −π to π.
+    fn atan2(self, x: Self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// The smaller of two.
+    fn min(self, other: Self) -> Self;
+    /// The larger of two.
+    fn max(self, other: Self) -> Self;
+    /// `self < other`, world by world; false for NaN.
+    fn lt(self, other: Self) -> Self::Mask;
+    /// `self` where the mask is set, else `other`.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// Zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(0.0)
+    }
+    /// One.
+    #[inline(always)]
+    fn one() -> Self {
+        Self::splat(1.0)
+    }
+    /// `self > other`, world by world; false for NaN.
+    #[inline(always)]
+    fn gt(self, other: Self) -> Self::Mask {
+        other.lt(self)
+    }
+    /// Is the number neither NaN nor infinite?
+    #[inline(always)]
+    fn is_finite(self) -> Self::Mask {
+        self.abs().lt(Self::splat(f64::INFINITY))
+    }
+    /// Multiplication by a plain number.
+    #[inline(always)]
+    fn scale(self, factor: f64) -> Self {
+        self * Self::splat(factor)
+    }
+}
+
+/// A [`Real`] that is nothing but one number per world.
+///
+/// # Safety
+/// A value must be `WIDTH` numbers of type `f64` in memory and nothing else, so that working memory can be read as lanes of
+/// any width.
+pub unsafe trait Lane: Real {
+    /// Worlds in one value.
+    const WIDTH: usize;
+    /// The value of world `i < WIDTH`.
+    fn get(self, i: usize) -> f64;
+    /// Sets the value of world `i < WIDTH`.
+    fn set(&mut self, i: usize, value: f64);
+
+    /// Lanes as the numbers that they are.
+    #[inline(always)]
+    fn numbers(lanes: &[Self]) -> &[f64] {
+        // SAFETY: a lane is `WIDTH` numbers, as the trait demands, and no less aligned than one.
+        unsafe { std::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * Self::WIDTH) }
+    }
+    /// Lanes as the numbers that they are.
+    #[inline(always)]
+    fn numbers_mut(lanes: &mut [Self]) -> &mut [f64] {
+        // SAFETY: as for `numbers`.
+        unsafe { std::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * Self::WIDTH) }
+    }
+}
+
+/// Flags, one per world of a lane.
+pub trait Mask: Copy + Send + Sync {
+    /// The same flag in every world.
+    fn splat(flag: bool) -> Self;
+    /// Both.
+    fn and(self, other: Self) -> Self;
+    /// Either.
+    fn or(self, other: Self) -> Self;
+    /// The opposite.
+    fn not(self) -> Self;
+    /// Is any world's flag set?
+    fn any(self) -> bool;
+    /// The flag of world `i`.
+    fn get(self, i: usize) -> bool;
+    /// Sets the flag of world `i`.
+    fn set(&mut self, i: usize, flag: bool);
+}

@@ -1,0 +1,153 @@
+//! A problem's operands and working memory, as places in a world's memory.
+
+use std::ops::Range;
+
+use crate::math::lane::Real;
+use crate::math::layout::layout;
+
+use super::cone::CONTACT;
+use super::structure::Structure;
+
+layout! {
+    /// A problem's numbers.
+    pub(crate) struct Operands {
+        /// Six numbers each.
+        screws,
+        /// [`CONTACT`] numbers each.
+        contacts,
+        /// P's entries.
+        p,
+        /// Linear term, in the order of elimination.
+        g,
+        /// One number. NaN makes the world one of bad input.
+        kappa,
+        /// Gaps to the joint limits.
+        gaps,
+        /// Forces to start from, in the form of [`Work::eta`].
+        warm,
+    }
+}
+
+layout! {
+    /// What a solve works on.
+    pub(crate) struct Work {
+        /// J̃ column by column, three numbers per slot.
+        columns,
+        /// Forces: three numbers per contact, one per limit.
+        eta,
+        /// ζ and the limits' gaps at δ.
+        zeta,
+        d_eta,
+        /// P + J̃ᵀWJ̃ or P, or the factor.
+        h,
+        /// In the order of elimination, as the vectors that follow.
+        delta,
+        step,
+        /// Where everything would go without contacts.
+        free,
+        /// [`super::Status::code`], iterations, residual.
+        info,
+    }
+}
+
+layout! {
+    /// Gradients of the results, and of the operands that they reach.
+    pub(crate) struct Gradients {
+        /// Of the forces on B.
+        force,
+        /// Of the limits' forces.
+        limit,
+        /// Of δ in the order of elimination; then y of [`super::adjoint`], −y being the gradient of g.
+        y,
+        screws,
+        contacts,
+        p,
+        gaps,
+        kappa,
+    }
+}
+
+/// Numbers of [`Work::info`].
+pub(crate) const INFO: usize = 3;
+
+impl Operands<usize> {
+    pub(crate) fn sizes(s: &Structure) -> Self {
+        Self {
+            screws: 6 * s.ns,
+            contacts: CONTACT * s.nc(),
+            p: s.np(),
+            g: s.nv,
+            kappa: 1,
+            gaps: s.nl(),
+            warm: s.n_eta(),
+        }
+    }
+}
+
+impl Work<usize> {
+    pub(crate) fn sizes(s: &Structure) -> Self {
+        let n = s.n_eta();
+        Self {
+            columns: 3 * s.n_slots,
+            eta: n,
+            zeta: n,
+            d_eta: n,
+            h: s.n_triangle(),
+            delta: s.nv,
+            step: s.nv,
+            free: s.nv,
+            info: INFO,
+        }
+    }
+}
+
+impl Gradients<usize> {
+    pub(crate) fn sizes(s: &Structure) -> Self {
+        let of = Operands::sizes(s);
+        let Operands { screws, contacts, p, gaps, kappa, .. } = of;
+        Self { force: 3 * s.nc(), limit: s.nl(), y: s.nv, screws, contacts, p, gaps, kappa }
+    }
+}
+
+/// Where a problem and its working memory are: operands first.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) operands: Operands<Range<usize>>,
+    pub(crate) work: Work<Range<usize>>,
+}
+
+impl Places {
+    /// The problem, and what to work on.
+    #[inline(always)]
+    pub(crate) fn of<'a, R: Real>(&self, memory: &'a mut [R]) -> (Problem<'a, R>, Work<&'a mut [R]>) {
+        let (operands, work) = memory.split_at_mut(self.work.columns.start);
+        (Problem::read(&self.operands, operands), self.work.cut(work).0)
+    }
+}
+
+/// A lane of problems.
+pub(crate) struct Problem<'a, R> {
+    pub(crate) screws: &'a [R],
+    pub(crate) contacts: &'a [R],
+    pub(crate) p: &'a [R],
+    pub(crate) g: &'a [R],
+    pub(crate) kappa: R,
+    pub(crate) gaps: &'a [R],
+    pub(crate) warm: &'a [R],
+}
+
+impl<'a, R: Real> Problem<'a, R> {
+    #[inline(always)]
+    fn read(at: &Operands<Range<usize>>, memory: &'a [R]) -> Self {
+        let part = |range: &Range<usize>| &memory[range.start..range.end];
+        Self {
+            screws: part(&at.screws),
+            contacts: part(&at.contacts),
+            p: part(&at.p),
+            g: part(&at.g),
+            kappa: memory[at.kappa.start],
+            gaps: part(&at.gaps),
+            warm: part(&at.warm),
+        }
+    }
+}

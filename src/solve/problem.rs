@@ -1,0 +1,118 @@
+//! What the iteration and the adjoint ask of a problem: its Jacobian, forces along it, H.
+
+use crate::math::lane::{Mask, Real};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
+
+use super::cone::Cone;
+use super::memory::Problem;
+use super::structure::{Structure, triangle};
+
+#[inline(always)]
+pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
+    [from[3 * i], from[3 * i + 1], from[3 * i + 2]]
+}
+
+#[inline(always)]
+pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
+    to[3 * i] = v[0];
+    to[3 * i + 1] = v[1];
+    to[3 * i + 2] = v[2];
+}
+
+/// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
+#[inline(always)]
+pub(crate) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [R]) {
+    columns.fill(R::zero());
+    for (i, contact) in s.contacts.iter().enumerate() {
+        let cone = Cone::read(problem.contacts, i);
+        for &(screw, slot, b) in &contact.columns {
+            let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
+            let at = contact.first + slot;
+            let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
+            let sum = at3(columns, at);
+            put3(columns, at, if b { add(sum, velocity) } else { sub(sum, velocity) });
+        }
+        for slot in 0..contact.dofs.len() {
+            let column = at3(columns, contact.first + slot);
+            put3(columns, contact.first + slot, cone.scaled(column));
+        }
+    }
+}
+
+/// J̃ x for contact `i`.
+#[inline(always)]
+pub(crate) fn along<R: Real>(s: &Structure, columns: &[R], i: usize, x: &[R]) -> Vec3<R> {
+    let contact = &s.contacts[i];
+    let mut sum = zero();
+    for (slot, &dof) in contact.dofs.iter().enumerate() {
+        sum = axpy(x[dof], at3(columns, contact.first + slot), sum);
+    }
+    sum
+}
+
+/// x += J̃ᵀ force of contact `i`.
+#[inline(always)]
+pub(crate) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: Vec3<R>, x: &mut [R]) {
+    let contact = &s.contacts[i];
+    for (slot, &dof) in contact.dofs.iter().enumerate() {
+        x[dof] += dot(at3(columns, contact.first + slot), force);
+    }
+}
+
+/// h ← P.
+#[inline(always)]
+pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
+    h.fill(R::zero());
+    for (entry, &value) in s.entries.iter().zip(p) {
+        h[entry.index] = value;
+    }
+}
+
+/// h ← P + J̃ᵀWJ̃ at η.
+#[inline(always)]
+pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, columns: &[R], eta: &[R], h: &mut [R]) {
+    fill_p(s, problem.p, h);
+    for (i, contact) in s.contacts.iter().enumerate() {
+        let cone = Cone::read(problem.contacts, i);
+        let (own, force) = (cone.kappa(kappa), at3(eta, i));
+        let rho = cone.rho(force);
+        for (a, &row) in contact.dofs.iter().enumerate() {
+            let weighed = cone.weigh(own, force, rho, at3(columns, contact.first + a));
+            for (b, &column) in contact.dofs[..=a].iter().enumerate() {
+                h[triangle(row, column)] += dot(weighed, at3(columns, contact.first + b));
+            }
+        }
+    }
+    for (l, &(dof, _)) in s.limits.iter().enumerate() {
+        let force = eta[3 * s.nc() + l];
+        h[triangle(dof, dof)] += (kappa * force * force).scale(0.5);
+    }
+}
+
+/// P x − y into y, with P from its entries.
+#[inline(always)]
+pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
+    for (entry, &value) in s.entries.iter().zip(p) {
+        y[entry.row] = value.mul_add(x[entry.column], y[entry.row]);
+        if entry.row != entry.column {
+            y[entry.column] = value.mul_add(x[entry.row], y[entry.column]);
+        }
+    }
+}
+
+/// Worlds whose numbers are finite and in range.
+#[inline(always)]
+pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
+    let mut sum = problem.kappa;
+    let all = [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps];
+    for &x in all.into_iter().flatten() {
+        // NaN and infinity survive the multiplication by zero.
+        sum = x.mul_add(R::zero(), sum);
+    }
+    let mut good = sum.is_finite().and(problem.kappa.gt(R::zero()));
+    for i in 0..s.nc() {
+        let cone = Cone::read(problem.contacts, i);
+        good = good.and(cone.mu.lt(R::zero()).not());
+    }
+    good
+}

@@ -1,0 +1,102 @@
+//! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
+
+use crate::math::lane::Lane;
+use crate::math::layout::parts;
+use crate::math::program::Stage;
+use crate::math::rows::Output;
+use crate::math::vector::scale;
+
+use super::adjoint;
+use super::barrier::{self, Status};
+use super::memory::{Gradients, Places};
+use super::problem::{add_force, at3, columns, fill_h};
+use super::structure::Structure;
+
+/// The Newton iteration: δ, η and the report are left in the working memory.
+pub(crate) struct Solve<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    pub(crate) max_iterations: usize,
+    /// Start at the forces in `warm`, where they are inside the cones?
+    pub(crate) warm: bool,
+}
+
+impl Stage for Solve<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let (problem, mut work) = self.at.of(memory);
+        barrier::solve(self.structure, &problem, self.max_iterations, self.warm, &mut work);
+    }
+}
+
+/// Factors H at a solution: the working memory holds δ and η, zero in worlds without one.
+pub(crate) struct Factor<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+}
+
+impl Stage for Factor<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (problem, work) = self.at.of(memory);
+        columns(s, &problem, work.columns);
+        fill_h(s, &problem, problem.kappa, work.columns, work.eta, work.h);
+        s.factor_h.factor(work.h);
+    }
+}
+
+/// After [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds without a solution.
+pub(crate) struct Pull<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    /// Behind the working memory.
+    pub(crate) gradients: &'a Gradients<std::ops::Range<usize>>,
+}
+
+impl Stage for Pull<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let of = self.gradients;
+        let [memory, force, limit, y, screws, contacts, p, gaps, kappa] = parts(
+            memory,
+            [
+                &(0..self.at.work.end()),
+                &of.force,
+                &of.limit,
+                &of.y,
+                &of.screws,
+                &of.contacts,
+                &of.p,
+                &of.gaps,
+                &of.kappa,
+            ],
+        );
+        let (problem, work) = self.at.of(memory);
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
+        adjoint::pull(self.structure, &problem, &work, keep, &mut gradients);
+    }
+}
+
+/// After [`Factor`]: −H⁻¹ Σ Jᵀf in the place of δ, see [`super::smoothing_error`].
+pub(super) struct Smoothing<'a> {
+    pub(super) structure: &'a Structure,
+    pub(super) at: &'a Places,
+}
+
+impl Stage for Smoothing<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (_, work) = self.at.of(memory);
+        work.delta.fill(R::zero());
+        for i in 0..s.nc() {
+            add_force(s, work.columns, i, scale(-R::one(), at3(work.eta, i)), work.delta);
+        }
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
+        }
+        s.factor_h.solve(work.h, work.delta);
+    }
+}

@@ -1,0 +1,207 @@
+//! The working memory of a step and of its adjoint.
+
+use std::ops::Range;
+
+use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
+use crate::math::layout::layout;
+use crate::solve::{self, CONTACT, Operands, Structure, Work};
+
+use super::plan::ParameterPlaces;
+
+/// Numbers of one contact's geometry: normal, point on A, point on B, φ.
+pub(super) const GEOMETRY: usize = 10;
+/// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
+pub(super) const MOTION: usize = 6;
+/// Numbers of what pulls on a shape: force and moment about its frame's origin.
+pub(super) const SHAPE_PULL: usize = 6;
+
+layout! {
+    /// A step's numbers but for the solver's own.
+    pub(super) struct Numbers {
+        q,
+        u,
+        par,
+        bodies,
+        /// Poses of the frames, screws.
+        kin,
+        /// Normal, points and φ of each contact.
+        geometry,
+        contacts,
+        motion,
+        p,
+        /// In the order of elimination.
+        g,
+        /// NaN where q is not usable.
+        kappa,
+        gaps,
+        warm,
+        /// 1 where q is usable.
+        usable,
+        q_next,
+        /// In the order of v.
+        delta,
+        /// Force on B of each contact.
+        force,
+    }
+}
+
+layout! {
+    /// The adjoint's numbers.
+    pub(super) struct Gradients {
+        /// Of the results.
+        q_next,
+        delta,
+        force,
+        limit,
+        geometry,
+        /// Of the operands.
+        q,
+        u,
+        par,
+        kin,
+        contacts,
+        motion,
+        p,
+        /// y of the solve's adjoint, in the order of elimination.
+        y,
+        gaps,
+        kappa,
+        wrenches,
+        /// Of q and δ through q ⊕ δ.
+        through_q,
+        through_delta,
+        /// Force and moment on each shape.
+        shapes,
+        /// What later steps of a rollout want of q₊, and of the parameters.
+        carry,
+        par_sum,
+    }
+}
+
+/// Where everything is.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub(super) numbers: Numbers<Range<usize>>,
+    pub(super) gradients: Gradients<Range<usize>>,
+    pub(super) frames: FrameNumbers<Range<usize>>,
+    pub(super) frame_gradients: FrameGradients<Range<usize>>,
+    pub(super) solve: solve::Places,
+    pub(super) solve_gradients: solve::Gradients<Range<usize>>,
+}
+
+/// A step's memory, split.
+pub(super) struct Memory<'a, R> {
+    pub(super) numbers: Numbers<&'a mut [R]>,
+    pub(super) work: Work<&'a mut [R]>,
+}
+
+impl Places {
+    pub(super) fn new(
+        s: &Structure,
+        frames: &FrameTables,
+        at: &ParameterPlaces,
+        [nq, nu, n_incidences, n_shapes]: [usize; 4],
+    ) -> Self {
+        let nc = s.nc();
+        let sizes = Numbers {
+            q: nq,
+            u: nu,
+            par: at.n,
+            bodies: frames.n_bodies(),
+            kin: frames.n_outputs(),
+            geometry: GEOMETRY * nc,
+            contacts: CONTACT * nc,
+            motion: MOTION * n_incidences,
+            p: s.np(),
+            g: s.nv,
+            kappa: 1,
+            gaps: s.nl(),
+            warm: s.n_eta(),
+            usable: 1,
+            q_next: nq,
+            delta: s.nv,
+            force: 3 * nc,
+        };
+        let numbers = sizes.clone().from(0);
+        let work = Work::sizes(s).from(numbers.end());
+        let gradient_sizes = Gradients {
+            q_next: nq,
+            delta: s.nv,
+            force: 3 * nc,
+            limit: s.nl(),
+            geometry: sizes.geometry,
+            q: nq,
+            u: nu,
+            par: at.n,
+            kin: sizes.kin,
+            contacts: sizes.contacts,
+            motion: sizes.motion,
+            p: sizes.p,
+            y: s.nv,
+            gaps: sizes.gaps,
+            kappa: 1,
+            wrenches: frames.n_wrenches(),
+            through_q: nq,
+            through_delta: s.nv,
+            shapes: SHAPE_PULL * n_shapes,
+            carry: nq,
+            par_sum: at.n,
+        };
+        let gradients = gradient_sizes.from(work.end());
+        let offsets = |par: &Range<usize>| par.start + at.offsets..par.start + at.offsets + frames.n_offsets();
+        let screws = |kin: &Range<usize>| kin.end - SCREW * s.ns..kin.end;
+        Self {
+            frames: FrameNumbers {
+                q: numbers.q.clone(),
+                offsets: offsets(&numbers.par),
+                bodies: numbers.bodies.clone(),
+                result: numbers.kin.clone(),
+            },
+            frame_gradients: FrameGradients {
+                result: gradients.kin.clone(),
+                wrenches: gradients.wrenches.clone(),
+                q: gradients.q.clone(),
+                offsets: offsets(&gradients.par),
+            },
+            solve: solve::Places {
+                operands: Operands {
+                    screws: screws(&numbers.kin),
+                    contacts: numbers.contacts.clone(),
+                    p: numbers.p.clone(),
+                    g: numbers.g.clone(),
+                    kappa: numbers.kappa.clone(),
+                    gaps: numbers.gaps.clone(),
+                    warm: numbers.warm.clone(),
+                },
+                work,
+            },
+            solve_gradients: solve::Gradients {
+                force: gradients.force.clone(),
+                limit: gradients.limit.clone(),
+                y: gradients.y.clone(),
+                screws: screws(&gradients.kin),
+                contacts: gradients.contacts.clone(),
+                p: gradients.p.clone(),
+                gaps: gradients.gaps.clone(),
+                kappa: gradients.kappa.clone(),
+            },
+            numbers,
+            gradients,
+        }
+    }
+
+    /// A step's parts; the rest comes back.
+    #[inline(always)]
+    pub(super) fn memory<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, &'a mut [R]) {
+        let (numbers, rest) = self.numbers.cut(memory);
+        let (work, rest) = self.solve.work.cut(rest);
+        (Memory { numbers, work }, rest)
+    }
+
+    /// The parts of a step and of its adjoint.
+    #[inline(always)]
+    pub(super) fn both<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Gradients<&'a mut [R]>) {
+        let (memory, rest) = self.memory(memory);
+        (memory, self.gradients.cut(rest).0)
+    }
+}
