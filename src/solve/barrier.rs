@@ -36,8 +36,10 @@ const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
 /// cone, steps are short however well they are searched. It starts again on the cones' axes, with κ less by this factor
-/// and below 1 over the energy that it has got to, where the barrier outweighs the rest.
+/// and below 1 over the energy that it has got to, where the barrier outweighs the rest. Each time it is given more steps
+/// than before: on the way to a narrow certificate every step is that far.
 const STUCK: f64 = 8.0;
+const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
 
 /// How a world's solve ended.
@@ -125,6 +127,7 @@ pub(crate) fn solve<R: Real>(
     let mut iterations = R::zero();
     let mut last = R::splat(f64::INFINITY);
     let mut slow = R::zero();
+    let mut patience = R::splat(STUCK);
     for _ in 0..max_iterations {
         if !running.any() {
             break;
@@ -159,8 +162,9 @@ pub(crate) fn solve<R: Real>(
             let lost = far.and(hopeless);
             status = R::select(lost, code(Status::Infeasible), status);
             running = running.and(lost.not());
-            let stuck = running.and(slow.gt(R::splat(STUCK)));
+            let stuck = running.and(slow.gt(patience));
             slow = R::select(stuck, R::zero(), slow);
+            patience = R::select(stuck, patience.scale(PATIENCE), patience);
             if stuck.any() {
                 let energy = energy.max(R::splat(1e-300)).min(R::splat(1e300));
                 kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
