@@ -419,7 +419,20 @@ fn motions_without_inertia() {
     let mut base = Object::articulated("door", Articulation::from_urdf("assets/robots/door.urdf").unwrap());
     for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation, Freedom::Fixed] {
         base = base.with_freedom(freedom);
-        Scene::new().object(base.clone()).validate().unwrap();
+        let scene = Scene::new().object(base.clone());
+        scene.validate().unwrap();
+        // A frame that turns freely about its hinge, without mass of its own.
+        if let Err(error) = Model::new(&scene, DType::F64, &Device::Cpu) {
+            assert!(matches!(freedom, Freedom::Free | Freedom::Planar), "{error}");
+            check(
+                "massless frame",
+                &error.to_string(),
+                "\"door",
+                "expected it to move some mass that no other joint moves",
+            );
+        } else {
+            assert!(matches!(freedom, Freedom::Translation | Freedom::Fixed));
+        }
     }
 }
 

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::kinematics::{Coordinate, Manifold, Tree};
+use crate::kinematics::{Manifold, Tree};
 use crate::math::rows::Rows;
 
 pub use frame_motion::{FrameMotion, Reference};
@@ -53,7 +53,7 @@ use stages::Operands;
 pub struct Dynamics {
     links: Arc<Links>,
     bodies: Vec<usize>,
-    weightless: Option<String>,
+    weightless: Vec<(usize, String)>,
     gravity: Tensor,
     inertias: Tensor,
     offsets: Tensor,
@@ -90,7 +90,7 @@ impl Dynamics {
             Tensor::from_vec(data, (1, n), &Device::Cpu)
         };
         let (gravity, inertias, offsets) = (row(gravity.to_vec())?, row(inertias)?, row(offsets)?);
-        let dynamics = Self { links: Arc::new(links), bodies, weightless: None, gravity, inertias, offsets };
+        let dynamics = Self { links: Arc::new(links), bodies, weightless: Vec::new(), gravity, inertias, offsets };
         let weightless = dynamics.find_weightless(tree)?;
         let there = |tensor: &Tensor| tensor.to_dtype(dtype)?.to_device(device);
         Ok(Self {
@@ -237,22 +237,23 @@ impl Dynamics {
         self.derivatives(Quantity::ForwardDynamicsDerivatives, &[("q", q), ("v", v), ("tau", tau)])
     }
 
-    /// The name of a coordinate that moves no mass, if there is one: M is then singular at every q, so that one q that
-    /// has nothing special shows it.
-    fn find_weightless(&self, tree: &Tree) -> Result<Option<String>> {
+    /// The degrees of freedom that move no mass which others do not move already, with the names of their coordinates: M is
+    /// then singular at every q, so that one q that has nothing special shows it.
+    fn find_weightless(&self, tree: &Tree) -> Result<Vec<(usize, String)>> {
         let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
         let (pivots, _) = self.evaluate(Quantity::Pivots, &[("q", &q)])?;
         // Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
-        let light = |&dof: &usize| pivots[dof] < 1e-13 || pivots[dof].is_nan();
-        let name = |dof| {
-            let holds = |c: &&Coordinate| (c.v..c.v + c.kind.nv()).contains(&dof);
-            tree.coordinates.iter().find(holds).map(|c| c.name.clone())
-        };
-        Ok((0..tree.nv).find(light).and_then(name))
+        let light = (0..tree.nv).filter(|&dof| pivots[dof] < 1e-13 || pivots[dof].is_nan());
+        Ok(light.filter_map(|dof| Some((dof, tree.coordinate_of(dof)?.name.clone()))).collect())
+    }
+
+    /// The name of the first coordinate that moves no mass of its own, among those whose degree of freedom `counts`.
+    pub(crate) fn weightless(&self, counts: impl Fn(usize) -> bool) -> Option<&str> {
+        self.weightless.iter().find(|(dof, _)| counts(*dof)).map(|(_, name)| name.as_str())
     }
 
     fn all_heavy(&self) -> Result<()> {
-        match &self.weightless {
+        match self.weightless(|_| true) {
             Some(name) => bail!("forward dynamics: expected every joint to move some mass, but \"{name}\" does not"),
             None => Ok(()),
         }

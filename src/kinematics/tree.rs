@@ -114,6 +114,11 @@ pub struct Body {
 }
 
 impl Tree {
+    /// The coordinate with a degree of freedom.
+    pub fn coordinate_of(&self, dof: usize) -> Option<&Coordinate> {
+        self.coordinates.iter().find(|c| (c.v..c.v + c.kind.nv()).contains(&dof))
+    }
+
     /// The forest of a scene that has passed [`Scene::validate`].
     pub fn new(scene: &Scene) -> Self {
         let mut tree = Self {
