@@ -424,12 +424,10 @@ fn motions_without_inertia() {
         // A frame that turns freely about its hinge, without mass of its own.
         if let Err(error) = Model::new(&scene, DType::F64, &Device::Cpu) {
             assert!(matches!(freedom, Freedom::Free | Freedom::Planar), "{error}");
-            check(
-                "massless frame",
-                &error.to_string(),
-                "\"door",
-                "expected it to move some mass that no other joint moves",
-            );
+            // Candle adds a backtrace where `RUST_BACKTRACE` asks for one.
+            let text = error.to_string();
+            let line = text.lines().next().unwrap();
+            check("massless frame", line, "\"door", "expected it to move some mass that no other joint moves");
         } else {
             assert!(matches!(freedom, Freedom::Translation | Freedom::Fixed));
         }
