@@ -375,7 +375,7 @@ const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e5), mu: (0.05, 1.5), mu_also: &[], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 
 /// Differences that are not sure of themselves may be this share.
-const UNSURE: f64 = 0.01;
+const UNSURE: f64 = 0.001;
 
 fn finish(name: &str, tally: &Tally) {
     let share = tally.unsure as f64 / tally.compared as f64;
