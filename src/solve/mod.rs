@@ -1,10 +1,17 @@
 //! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
+//!
+//! [`barrier`] solves it smoothed, with Coulomb friction, batched and differentiable. [`Frictionless`] is the same problem
+//! in velocities, hard and without friction, for one world: as quadratic programs, as [`lcp`] and as [`qcqp`].
 
 mod adjoint;
 mod barrier;
 mod cone;
 mod factor;
+mod frictionless;
+pub mod lcp;
 mod op;
+pub mod qcqp;
+mod qp;
 mod structure;
 
 use std::sync::Arc;
@@ -15,6 +22,7 @@ pub(crate) use adjoint::{Gradients, prepare, pull};
 pub use barrier::Status;
 pub(crate) use barrier::{Problem, Work, solve};
 pub use cone::CONTACT;
+pub use frictionless::{Delassus, Frictionless, Impact, Method};
 pub use structure::{ContactPaths, Structure};
 
 /// A batch of contact problems of one structure, as differentiable tensors.

@@ -12,7 +12,7 @@ use crate::parameters::Parameters;
 use crate::solve::{CONTACT, Structure, Work};
 
 use super::super::inertia::InertiaTables;
-use super::super::quasidynamic::LimitDofs;
+use super::super::limits::LimitDofs;
 
 /// Numbers of one contact's geometry: normal, point on A, point on B, φ.
 pub(super) const GEOMETRY: usize = 10;
