@@ -1,15 +1,22 @@
 //! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
+//!
+//! [`barrier`] solves it smoothed, with Coulomb friction, batched and differentiable. [`Frictionless`] is the same problem
+//! in velocities, hard and without friction, for one world: as quadratic programs, as [`lcp`] and as [`qcqp`].
 
 mod adjoint;
 mod barrier;
 mod cone;
 mod factor;
+mod frictionless;
 mod judge;
+pub mod lcp;
 mod line_search;
 mod memory;
 mod newton;
 mod op;
 mod problem;
+pub mod qcqp;
+mod qp;
 mod stages;
 mod start;
 mod structure;
@@ -20,6 +27,7 @@ use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
 pub use cone::CONTACT;
+pub use frictionless::{Delassus, Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};

@@ -1,9 +1,19 @@
 //! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
+//!
+//! [`Quasidynamic`] balances forces: no velocities. [`Dynamic`] integrates them: inertia, torques, control laws.
 
+pub mod control;
+mod dynamic;
 mod fused;
 mod inertia;
+mod joints;
+mod limits;
 mod linearize;
+mod operands;
 mod quasidynamic;
+mod rigid;
 
+pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
 pub use linearize::Linearization;
 pub use quasidynamic::{Form, Quasidynamic, Step};
+pub use rigid::RigidContact;

@@ -6,15 +6,16 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::contact::Contacts;
 use crate::kinematics::{Frames, Manifold};
-use crate::math::rows::Rows;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, ContactPaths, ContactProblem, Report, Solution, Status, Structure};
+use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
 
 use super::fused;
 use super::inertia::InertiaTables;
+use super::limits::LimitTables;
+use super::operands::{contact_operand, contact_paths, detect, weights, worlds_with_usable_q};
 
 /// The step of a model with given parameters. Cheap to clone.
 ///
@@ -53,18 +54,6 @@ pub enum Form {
     Fused,
     /// The tensor program that defines the step.
     TensorProgram,
-}
-
-/// Degree of freedom of each limit and the sign of its gap's slope.
-pub(super) type LimitDofs = Vec<(usize, f64)>;
-
-#[derive(Clone, Debug)]
-struct LimitTables {
-    /// Place in q of each limit's coordinate.
-    q: Tensor,
-    /// Gap = sign · q + offset.
-    sign: Tensor,
-    offset: Tensor,
 }
 
 /// Result of a step. Everything but `reports` and `warm` is differentiable.
@@ -113,19 +102,10 @@ impl Quasidynamic {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
         let inertia = InertiaTables::new(tree, &model.inertial, model.shapes.len(), &model.device)?;
-        let path = |shape: usize| -> Vec<(usize, usize)> {
-            tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
-        };
-        let paths: Vec<ContactPaths> = model
-            .pairs
-            .pair_of_contact
-            .iter()
-            .map(|&p| ContactPaths { a: path(model.pairs.pairs[p].a), b: path(model.pairs.pairs[p].b) })
-            .collect();
         let mut entries = inertia.entries.clone();
         entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
         let (limits, limit_dofs) = LimitTables::new(model)?;
-        let structure = Arc::new(Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs));
+        let structure = Arc::new(Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs));
         let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
         let mut inverse = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
@@ -254,18 +234,10 @@ impl Quasidynamic {
 
     /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
     pub(super) fn usable(&self, q: &Tensor) -> Result<Tensor> {
-        let rows = Rows::from_tensor(&q.to_device(&candle_core::Device::Cpu)?)?;
-        let usable = |row: &[f64]| {
-            let floating = self.model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
-            row.iter().all(|x| x.is_finite())
-                && floating.map(|c| &row[c.q + 3..c.q + 7]).all(|quaternion| quaternion.iter().any(|&x| x != 0.0))
-        };
-        let mask: Vec<u8> = (0..rows.rows()).map(|world| u8::from(usable(rows.row(world)))).collect();
-        if mask.iter().all(|&good| good == 1) {
-            return Ok(q.clone());
+        match worlds_with_usable_q(&self.model, q)? {
+            Some(mask) => mask.broadcast_as(q.shape())?.where_cond(q, &self.model.home(q.dim(0)?)?),
+            None => Ok(q.clone()),
         }
-        let mask = Tensor::from_vec(mask, (rows.rows(), 1), q.device())?.broadcast_as(q.shape())?;
-        mask.where_cond(q, &self.model.home(q.dim(0)?)?)
     }
 
     /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
@@ -283,46 +255,14 @@ impl Quasidynamic {
     fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
         let (model, parameters) = (&self.model, &self.parameters);
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let n_shapes = model.shapes.len();
-        let sizes = parameters.sizes.reshape(((), n_shapes, crate::description::Shape::SIZES))?;
-        let poses = match model.inertial.len() {
-            0 => frames.poses.clone(),
-            _ => frames.poses.narrow(1, 0, n_shapes)?.contiguous()?,
-        };
-        let contacts = model.pairs.detect(&poses, &sizes)?;
+        let contacts = detect(model, parameters, &frames)?;
+        let weights = weights(&model.params, &contacts.phi)?;
         let problem = ContactProblem {
-            contacts: self.contact_operand(&contacts)?,
+            contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,
             problem: self.problem_operand(q, u, &frames)?,
             screws: frames.screws,
         };
         Ok(Assembled { contacts, problem })
-    }
-
-    /// Normal, points, φ, μ and weight of each contact (B, 12 nc).
-    fn contact_operand(&self, contacts: &Contacts) -> Result<Tensor> {
-        let Contacts { point_a, point_b, normal, phi } = contacts;
-        let (b, nc) = phi.dims2()?;
-        let mu = match &self.model.pairs.contact_index {
-            Some(index) => self.parameters.mu.contiguous()?.index_select(index, 1)?,
-            None => self.parameters.mu.clone(),
-        };
-        // Contiguous, as `cat` makes another graph of strided operands, in which gradients add up in another order.
-        let mu = mu.broadcast_as((b, nc))?.contiguous()?.unsqueeze(2)?;
-        let weight = self.weights(phi)?.unsqueeze(2)?;
-        Tensor::cat(&[normal, point_a, point_b, &phi.unsqueeze(2)?, &mu, &weight], 2)?.reshape((b, ()))
-    }
-
-    /// Weight of each contact's barrier: 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them
-    /// t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
-    fn weights(&self, phi: &Tensor) -> Result<Tensor> {
-        let Some(distance) = self.model.params.contact_distance else { return phi.ones_like() };
-        let fade = self.model.params.fade;
-        if fade == 0.0 {
-            return phi.lt(distance)?.to_dtype(phi.dtype());
-        }
-        let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
-        let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
-        polynomial * t.powf(3.0)?
     }
 
     /// [P | g | κ | gaps] (B, ·).
@@ -342,8 +282,7 @@ impl Quasidynamic {
         let mut parts =
             vec![wide(&inertia.broadcast_mul(&factor)?)?, wide(&parameters.stiffness)?, g, wide(&parameters.kappa)?];
         if let Some(limits) = &self.limits {
-            let q = q.contiguous()?.index_select(&limits.q, 1)?;
-            parts.push(q.broadcast_mul(&limits.sign)?.broadcast_add(&limits.offset)?);
+            parts.push(limits.gaps(q)?);
         }
         Tensor::cat(&parts, 1)
     }
@@ -365,31 +304,5 @@ impl Quasidynamic {
             );
         }
         self.parameters.check(&model.parameters, q.dim(0)?)
-    }
-}
-
-impl LimitTables {
-    /// The tables, and the degree of freedom and sign of each limit.
-    fn new(model: &Model) -> Result<(Option<Self>, LimitDofs)> {
-        let mut dofs = Vec::new();
-        let (mut q, mut offsets) = (Vec::new(), Vec::new());
-        for coordinate in model.tree.coordinates.iter().filter(|_| model.params.joint_limits) {
-            let Some(limits) = coordinate.limits else { continue };
-            for (sign, bound) in [(1.0, limits.lower), (-1.0, limits.upper)] {
-                dofs.push((coordinate.v, sign));
-                q.push(coordinate.q);
-                offsets.push(-sign * bound);
-            }
-        }
-        if dofs.is_empty() {
-            return Ok((None, dofs));
-        }
-        let row = |values: Vec<f64>| {
-            let n = values.len();
-            Tensor::from_vec(values, (1, n), &model.device)?.to_dtype(model.dtype)
-        };
-        let sign = row(dofs.iter().map(|limit| limit.1).collect())?;
-        let tables = Self { q: index(q.into_iter(), &model.device)?, sign, offset: row(offsets)? };
-        Ok((Some(tables), dofs))
     }
 }

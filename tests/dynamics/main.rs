@@ -3,6 +3,7 @@
 mod derivatives;
 mod golden;
 mod gradients;
+mod hand_sim;
 mod manifold;
 mod models;
 mod physics;

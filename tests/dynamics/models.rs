@@ -24,6 +24,7 @@ fn matrix3(value: &Value) -> Matrix3<f64> {
 
 /// A model of Pinocchio's.
 pub struct Case {
+    pub scene: Scene,
     pub tree: Tree,
     /// Bodies by Pinocchio's joint number.
     pub bodies: Vec<usize>,
@@ -54,7 +55,8 @@ impl Case {
                     continue;
                 }
             };
-            robot.links.push(link(name, Some(inertia(j))));
+            let massive = j["mass"].as_f64().is_some_and(|mass| mass > 0.0);
+            robot.links.push(link(name, massive.then(|| inertia(j))));
             let turn = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(matrix3(&j["rotation"])));
             robot.joints.push(Joint {
                 name: name.into(),
@@ -70,12 +72,13 @@ impl Case {
                 mimic: None,
             });
         }
-        let tree = Tree::new(&scene.robot(Robot::new("robot", robot)));
+        let scene = scene.robot(Robot::new("robot", robot));
+        let tree = Tree::new(&scene);
         let body = |j: &Value| {
             let name = j["name"].as_str().unwrap();
             tree.body(&format!("robot/{name}")).or_else(|| tree.body(name)).unwrap()
         };
         let bodies = std::iter::once(0).chain(joints.iter().map(body)).collect();
-        Self { tree, bodies, free }
+        Self { scene, tree, bodies, free }
     }
 }

@@ -12,7 +12,7 @@ use crate::parameters::Parameters;
 use crate::solve::{self, INFO, Structure};
 
 use super::super::inertia::InertiaTables;
-use super::super::quasidynamic::LimitDofs;
+use super::super::limits::LimitDofs;
 use super::adjoint::{Clean, PullAssemble, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
 use super::stages::{Assemble, Check, Finish, Geometry};

@@ -1,0 +1,129 @@
+//! Frictionless contact as a quadratic program, by Clarabel's interior-point method.
+//!
+//! ```text
+//! primal   min over v₊, s   ½ ‖v₊ − v_f‖²_M + cᵀ s     s.t.  J v₊ ≥ l,  −s ≤ v₊ ≤ s     (s where there is dry friction)
+//! dual     min over Λ       ½ ΛᵀDΛ + (J v_f − l)ᵀ Λ    s.t.  Λ ≥ 0,  −c ≤ Λ ≤ c         (D = J M⁻¹ Jᵀ)
+//! ```
+//!
+//! The interior-point iterate stops a little inside; [`Delassus::polish`] takes it onto the bounds that it shows.
+
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
+use nalgebra::{DMatrix, DVector};
+
+use super::frictionless::{Delassus, Found, Frictionless};
+
+/// Gap and feasibility asked of the interior-point method; where rounding does not allow it, it stops earlier.
+const TOLERANCE: f64 = 1e-12;
+
+struct Program {
+    p: DMatrix<f64>,
+    q: DVector<f64>,
+    /// A x ≤ b.
+    a: DMatrix<f64>,
+    b: DVector<f64>,
+}
+
+struct Optimum {
+    x: Vec<f64>,
+    /// Multipliers of A x ≤ b.
+    z: Vec<f64>,
+    iterations: usize,
+    infeasible: bool,
+}
+
+/// The primal program; none if it cannot be set up.
+pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
+    let (nv, nc) = (problem.nv(), problem.nc());
+    let dry: Vec<(usize, f64)> = problem.dry().collect();
+    let (n, m) = (nv + dry.len(), nc + 2 * dry.len());
+    let mut p = DMatrix::zeros(n, n);
+    p.view_mut((0, 0), (nv, nv)).copy_from(problem.mass());
+    let mut q = DVector::zeros(n);
+    q.rows_mut(0, nv).copy_from(&-(problem.mass() * problem.v_free()));
+    let mut a = DMatrix::zeros(m, n);
+    a.view_mut((0, 0), (nc, nv)).copy_from(&-problem.jacobian());
+    let mut b = DVector::zeros(m);
+    b.rows_mut(0, nc).copy_from(&-problem.bounds());
+    for (k, &(dof, limit)) in dry.iter().enumerate() {
+        q[nv + k] = limit;
+        for (row, sign) in [(nc + 2 * k, 1.0), (nc + 2 * k + 1, -1.0)] {
+            a[(row, dof)] = sign;
+            a[(row, nv + k)] = -1.0;
+        }
+    }
+    let Optimum { z, iterations, infeasible, .. } = Program { p, q, a, b }.solve()?;
+    let impulse = |k: usize| match k.checked_sub(nc) {
+        None => z[k].max(0.0),
+        Some(d) => (z[nc + 2 * d + 1] - z[nc + 2 * d]).clamp(-dry[d].1, dry[d].1),
+    };
+    let impulses = DVector::from_fn(nc + dry.len(), |k, _| impulse(k));
+    Some(Found { impulses: problem.delassus()?.polish(impulses), iterations, infeasible })
+}
+
+/// The dual program; none if it cannot be set up.
+pub(super) fn dual(delassus: &Delassus) -> Option<Found> {
+    let n = delassus.len();
+    let boxed: Vec<usize> = (0..n).filter(|&i| delassus.upper[i].is_finite()).collect();
+    let mut a = DMatrix::zeros(n + boxed.len(), n);
+    let mut b = DVector::zeros(n + boxed.len());
+    for i in 0..n {
+        a[(i, i)] = -1.0;
+        b[i] = -delassus.lower[i];
+    }
+    for (k, &i) in boxed.iter().enumerate() {
+        a[(n + k, i)] = 1.0;
+        b[n + k] = delassus.upper[i];
+    }
+    let program = Program { p: delassus.matrix.clone(), q: delassus.offset.clone(), a, b };
+    let Optimum { x, iterations, infeasible, .. } = program.solve()?;
+    let impulses = DVector::from_fn(n, |i, _| x[i].clamp(delassus.lower[i], delassus.upper[i]));
+    Some(Found { impulses: delassus.polish(impulses), iterations, infeasible })
+}
+
+impl Program {
+    /// min ½ xᵀPx + qᵀx subject to A x ≤ b.
+    fn solve(&self) -> Option<Optimum> {
+        let settings = DefaultSettings {
+            verbose: false,
+            max_threads: 1,
+            tol_gap_abs: TOLERANCE,
+            tol_gap_rel: TOLERANCE,
+            tol_feas: TOLERANCE,
+            ..DefaultSettings::default()
+        };
+        let cones = [NonnegativeConeT(self.b.len())];
+        let (p, a) = (sparse(&self.p, true), sparse(&self.a, false));
+        let mut solver = DefaultSolver::new(&p, self.q.as_slice(), &a, self.b.as_slice(), &cones, settings).ok()?;
+        solver.solve();
+        let solution = solver.solution;
+        let infeasible = matches!(
+            solution.status,
+            SolverStatus::PrimalInfeasible
+                | SolverStatus::DualInfeasible
+                | SolverStatus::AlmostPrimalInfeasible
+                | SolverStatus::AlmostDualInfeasible
+        );
+        let finite = solution.x.iter().chain(&solution.z).all(|x| x.is_finite());
+        let iterations = solution.iterations as usize;
+        (finite || infeasible).then_some(Optimum { x: solution.x, z: solution.z, iterations, infeasible })
+    }
+}
+
+/// The nonzeros of a matrix, or of its upper triangle, by columns.
+fn sparse(matrix: &DMatrix<f64>, upper: bool) -> CscMatrix<f64> {
+    let (m, n) = matrix.shape();
+    let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
+    for j in 0..n {
+        for i in 0..if upper { j + 1 } else { m } {
+            let value = matrix[(i, j)];
+            // The diagonal stays even where it is zero.
+            if value != 0.0 || (upper && i == j) {
+                rows.push(i);
+                values.push(value);
+            }
+        }
+        starts.push(rows.len());
+    }
+    CscMatrix::new(m, n, starts, rows, values)
+}

@@ -1,0 +1,447 @@
+//! The second-order step: semi-implicit Euler with inertia, joint friction and contact.
+//!
+//! ```text
+//! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
+//! ```
+//!
+//! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
+//! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
+//! it a joint slows down and never turns back. Who wants explicit damping adds −D v to τ.
+//!
+//! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
+//! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
+//!
+//! ```text
+//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
+//! ```
+
+use std::sync::Arc;
+
+use candle_core::{Device, Result, Tensor, bail};
+
+use crate::contact::Contacts;
+use crate::dynamics::{Dynamics, inertias_of};
+use crate::kinematics::{Manifold, Tree};
+use crate::math::rows::Rows;
+use crate::math::tensor::index;
+use crate::model::Model;
+use crate::parameters::Parameters;
+use crate::solve::{self, ContactPaths, ContactProblem, Method, Report, Solution, Structure};
+
+use super::joints::Joints;
+use super::limits::{LimitDofs, LimitTables};
+use super::operands::{contact_operand, contact_paths, detect, is_usable, mask, weights};
+use super::rigid::{RigidBatch, RigidContact, RigidStep};
+
+/// How contact is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// Smoothed by the barrier of parameter κ, with Coulomb friction; differentiable.
+    Barrier,
+    /// Hard and frictionless: μ and κ do not matter. Without gradient.
+    Rigid(Method),
+}
+
+/// What a contact's gap allows, J v₊ ≥ l.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out.
+    Gap {
+        /// From 0 (what has sunk in stays) to 1 (all is pushed out in one step, with that velocity); usually 0.1 … 0.3.
+        beta: f64,
+    },
+    /// l = 0 for contacts with φ up to a margin, m; none for others. What is left of the gap stays open, positions are not
+    /// corrected.
+    Velocity {
+        /// Usually 1e-4 … 1e-3 m; below v h, bodies sink in.
+        margin: f64,
+    },
+}
+
+/// Choices of a [`Dynamic`] step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DynamicParams {
+    /// How contact is solved.
+    pub contact: Contact,
+    /// What a gap allows. Joint limits always allow their gap, with the same β, or 0.
+    pub bound: Bound,
+    /// Creep speed of dry friction under [`Contact::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
+    /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
+    /// law itself.
+    pub creep: f64,
+}
+
+impl Default for DynamicParams {
+    fn default() -> Self {
+        Self { contact: Contact::Barrier, bound: Bound::Gap { beta: 0.2 }, creep: 1e-3 }
+    }
+}
+
+/// The second-order step of a model with given parameters. Cheap to clone.
+///
+/// Of the model's parameters it uses h, κ, μ, gravity, sizes, offsets, `tau` and, for the bodies that these cover, mass
+/// and inertia. All joints move by inertia: stiffness and ε do not matter, impedance is a control law, see
+/// [`super::control`].
+#[derive(Clone, Debug)]
+pub struct Dynamic {
+    model: Model,
+    parameters: Parameters,
+    params: DynamicParams,
+    dynamics: Dynamics,
+    manifold: Manifold,
+    joints: Joints,
+    structure: Arc<Structure>,
+    paths: Arc<Vec<ContactPaths>>,
+    /// Places of P's entries in M (nv · nv): the diagonal, then the others.
+    entries: Tensor,
+    diagonal: Tensor,
+    limits: Option<LimitTables>,
+    limit_dofs: LimitDofs,
+}
+
+/// Result of a second-order step. Under [`Contact::Barrier`], everything but `reports` and `warm` is differentiable.
+#[derive(Clone, Debug)]
+pub struct DynamicStep {
+    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where q itself is not usable.
+    pub q_next: Tensor,
+    /// Next velocity (B, nv); zero where there is no solution.
+    pub v_next: Tensor,
+    /// Contact force on B in world axes (B, nc, 3), N: the step's impulse over h.
+    pub force: Tensor,
+    /// Contacts at q.
+    pub contacts: Contacts,
+    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    pub limit_force: Tensor,
+    /// How each world's solve went. The residual of rigid contact is a velocity, see [`solve::Delassus::residual`].
+    pub reports: Vec<Report>,
+    /// Start for the next step's solve (B, 3 nc + nl), from the barrier.
+    pub warm: Option<Tensor>,
+}
+
+/// What a step starts from, with home at rest and h = 1 s in worlds where a number cannot be used.
+struct State {
+    good: Vec<bool>,
+    q: Tensor,
+    v: Tensor,
+    tau: Tensor,
+    h: Tensor,
+}
+
+/// What a step solves, before the solve.
+struct Assembled {
+    contacts: Contacts,
+    screws: Tensor,
+    /// M (B, nv · nv), its diagonal (B, nv), and τ − b (B, nv).
+    mass: Tensor,
+    diagonal: Tensor,
+    force: Tensor,
+    /// M v.
+    momentum: Tensor,
+    /// −h l (B, nc), the contacts' weights (B, nc), −h l of the limits.
+    gap: Tensor,
+    weight: Tensor,
+    limit_gap: Option<Tensor>,
+}
+
+impl Dynamic {
+    /// The step of a model. `parameters` are the model's own, `model.parameters`, or a changed copy: tracked tensors in it
+    /// get gradients.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's, or a choice is out of its range.
+    pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
+        match params.bound {
+            Bound::Gap { beta } if !(0.0..=1.0).contains(&beta) => bail!("bound: expected β from 0 to 1, got {beta}"),
+            Bound::Velocity { margin } if margin.is_nan() => bail!("bound: expected a margin in m, got {margin}"),
+            _ => {}
+        }
+        if !(params.creep > 0.0 && params.creep.is_finite()) {
+            bail!("creep: expected a positive speed, got {}", params.creep);
+        }
+        let (tree, device) = (&model.tree, &model.device);
+        let entries = coupled(tree);
+        let (limits, limit_dofs) = LimitTables::new(model)?;
+        let paths = contact_paths(model);
+        let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
+        Ok(Self {
+            model: model.clone(),
+            parameters: parameters.clone(),
+            params,
+            dynamics: dynamics(model, parameters)?,
+            manifold: Manifold::new(tree, device)?,
+            joints: Joints::new(tree, model.dtype, device)?,
+            structure: Arc::new(structure),
+            paths: Arc::new(paths),
+            entries: index(entries.iter().map(|&(i, j)| i * tree.nv + j), device)?,
+            diagonal: index((0..tree.nv).map(|i| i * tree.nv + i), device)?,
+            limits,
+            limit_dofs,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The rigid-body dynamics that the step integrates, with the parameters' gravity, masses and offsets.
+    pub fn dynamics(&self) -> &Dynamics {
+        &self.dynamics
+    }
+
+    /// The same step with other parameters.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's.
+    pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
+        let dynamics = dynamics(&self.model, parameters)?;
+        Ok(Self { parameters: parameters.clone(), dynamics, ..self.clone() })
+    }
+
+    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
+    /// limit. Differentiable in q, v, τ and parameters under [`Contact::Barrier`].
+    ///
+    /// # Errors
+    /// If a shape or type is not as said. Numerical trouble is no error: see [`DynamicStep::reports`].
+    pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
+        self.step_from(q, v, tau, None)
+    }
+
+    /// [`Dynamic::step`], with the barrier's solve started at a nearby step's forces, [`DynamicStep::warm`].
+    ///
+    /// # Errors
+    /// As [`Dynamic::step`].
+    pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
+        self.check(q, v, tau)?;
+        let state = self.usable(q, v, tau)?;
+        let assembled = self.assemble(&state)?;
+        match self.params.contact {
+            Contact::Barrier => self.smooth(&state, assembled, warm),
+            Contact::Rigid(method) => self.rigid(&state, assembled, method),
+        }
+    }
+
+    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says: for other
+    /// solvers, or for [`solve::qcqp`]. None where the state is not usable or M is not positive definite.
+    ///
+    /// # Errors
+    /// As [`Dynamic::step`].
+    pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
+        self.check(q, v, tau)?;
+        let state = self.usable(q, v, tau)?;
+        let batch = self.batch(&state.h.detach(), &self.assemble(&state)?)?;
+        let problem = |(world, good): (usize, &bool)| if *good { batch.problem(world) } else { None };
+        Ok(state.good.iter().enumerate().map(problem).collect())
+    }
+
+    fn assemble(&self, State { q, v, tau, .. }: &State) -> Result<Assembled> {
+        let (model, parameters) = (&self.model, &self.parameters);
+        let (b, nv) = v.dims2()?;
+        let frames = model.kinematics.frames(q, &parameters.offsets)?;
+        let contacts = detect(model, parameters, &frames)?;
+        let (gap, weight) = self.gaps(&contacts.phi)?;
+        let limit_gap = match &self.limits {
+            Some(limits) => Some(self.allowed(&limits.gaps(q)?)?),
+            None => None,
+        };
+        let mass = self.dynamics.mass_matrix(q)?;
+        let momentum = mass.broadcast_mul(&v.unsqueeze(1)?)?.sum(2)?;
+        let applied = self.joints.limited(tau)?.broadcast_add(&parameters.tau)?;
+        let force = (applied - self.dynamics.bias(q, v)?)?;
+        let mass = mass.reshape((b, nv * nv))?;
+        let diagonal = mass.index_select(&self.diagonal, 1)?;
+        Ok(Assembled { contacts, screws: frames.screws, mass, diagonal, force, momentum, gap, weight, limit_gap })
+    }
+
+    /// −h l and weight of each contact (B, nc).
+    fn gaps(&self, phi: &Tensor) -> Result<(Tensor, Tensor)> {
+        let weight = weights(&self.model.params, phi)?;
+        match self.params.bound {
+            Bound::Gap { .. } => Ok((self.allowed(phi)?, weight)),
+            Bound::Velocity { margin } => {
+                let near = phi.detach().le(margin)?.to_dtype(phi.dtype())?;
+                Ok((phi.detach().zeros_like()?, (weight * near)?))
+            }
+        }
+    }
+
+    /// max(φ, 0) + β min(φ, 0): the way that a gap may close within the step; negative, the way that it must open.
+    fn allowed(&self, phi: &Tensor) -> Result<Tensor> {
+        let beta = match self.params.bound {
+            Bound::Gap { beta } => beta,
+            Bound::Velocity { .. } => 0.0,
+        };
+        phi.relu()? - (phi.neg()?.relu()? * beta)?
+    }
+
+    /// Damping (B, nv) at v₊: the joints' own, and dry friction's of a smooth step.
+    fn damping(&self, h: &Tensor, assembled: &Assembled) -> Result<Option<Tensor>> {
+        let Assembled { diagonal, force, momentum, .. } = assembled;
+        let per_inertia = diagonal.recip()?.broadcast_mul(h)?;
+        let free = ((momentum + force.broadcast_mul(h)?)? / diagonal)?;
+        let dry = self.joints.dry_damping(&free, &per_inertia, self.params.creep)?;
+        Ok(match (&self.joints.damping, dry) {
+            (Some(viscous), Some(dry)) => Some(dry.broadcast_add(viscous)?),
+            (Some(viscous), None) => Some(viscous.broadcast_as(diagonal.shape())?),
+            (None, dry) => dry,
+        })
+    }
+
+    fn smooth(&self, state: &State, assembled: Assembled, warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let State { good, q, h, .. } = state;
+        let damping = self.damping(h, &assembled)?;
+        let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
+        let (b, nv) = force.dims2()?;
+        let mut p = mass.index_select(&self.entries, 1)?.broadcast_div(&h.sqr()?)?;
+        if let Some(damping) = damping {
+            let diagonal = (p.narrow(1, 0, nv)? + damping.broadcast_div(h)?)?;
+            p = Tensor::cat(&[diagonal, p.narrow(1, nv, p.dim(1)? - nv)?], 1)?;
+        }
+        let g = (momentum.broadcast_div(h)? + force)?.neg()?;
+        let kappa = self.parameters.kappa.broadcast_as((b, 1))?;
+        let mut parts = vec![p, g, kappa];
+        parts.extend(limit_gap);
+        let mut problem = Tensor::cat(&parts, 1)?;
+        if good.contains(&false) {
+            // NaN in the problem is what tells the solve.
+            let marks: Vec<f64> = good.iter().map(|&good| if good { 0.0 } else { f64::NAN }).collect();
+            let marks = Tensor::from_vec(marks, (b, 1), q.device())?.to_dtype(q.dtype())?;
+            problem = problem.broadcast_add(&marks)?;
+        }
+        let contact = contact_operand(&self.model, &self.parameters, &contacts, &gap, &weight)?;
+        let problem = ContactProblem { screws, contacts: contact, problem };
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
+        let reports = solution.report()?;
+        let Solution { delta, force, limit_force, warm, .. } = solution;
+        let q_next = self.manifold.integrate(q, &delta)?;
+        let v_next = delta.broadcast_div(h)?;
+        Ok(DynamicStep { q_next, v_next, force, contacts, limit_force, reports, warm: Some(warm) })
+    }
+
+    fn rigid(&self, State { good, q, h, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
+        let h = h.detach();
+        let batch = self.batch(&h, &assembled)?;
+        let RigidStep { v_next, force, limit_force, reports } = batch.solve(good, method, q)?;
+        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&h)?)?;
+        Ok(DynamicStep { q_next, v_next, force, contacts: assembled.contacts, limit_force, reports, warm: None })
+    }
+
+    /// All worlds' rigid problems.
+    fn batch(&self, h: &Tensor, assembled: &Assembled) -> Result<RigidBatch<'_>> {
+        let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
+        let nv = force.dim(1)?;
+        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
+        let mass = match &self.joints.damping {
+            Some(damping) => {
+                let own = Tensor::eye(nv, mass.dtype(), mass.device())?;
+                let damping = damping.broadcast_mul(h)?.unsqueeze(2)?.broadcast_mul(&own.unsqueeze(0)?)?;
+                mass.broadcast_add(&damping.flatten_from(1)?)?
+            }
+            None => mass.clone(),
+        };
+        let [normal, point_a, point_b] = RigidBatch::contact_rows(contacts)?;
+        Ok(RigidBatch {
+            paths: &self.paths,
+            limits: &self.limit_dofs,
+            screws: rows(screws)?,
+            normal,
+            point_a,
+            point_b,
+            gap: rows(gap)?,
+            weight: rows(weight)?,
+            limit_gap: limit_gap.as_ref().map(rows).transpose()?,
+            mass: rows(&mass)?,
+            momentum: rows(&(momentum + force.broadcast_mul(h)?)?)?,
+            dry: self.joints.dry_impulses(h)?.as_ref().map(rows).transpose()?,
+            h: rows(h)?,
+        })
+    }
+
+    /// The state with what cannot be used replaced: a gradient of zero times NaN would be NaN.
+    fn usable(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<State> {
+        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
+        let h = &self.parameters.h;
+        let numbers = [rows(q)?, rows(v)?, rows(tau)?, rows(h)?];
+        let steps = |h: f64| h > 0.0 && h.is_finite();
+        let good = |world: usize| {
+            let [q, v, tau, h] = numbers.each_ref().map(|rows| rows.row(world));
+            is_usable(&self.model, q) && v.iter().chain(tau).all(|x| x.is_finite()) && steps(h[0])
+        };
+        let good: Vec<bool> = (0..q.dim(0)?).map(good).collect();
+        let [mut q, mut v, mut tau, mut h] = [q, v, tau, h].map(Tensor::clone);
+        if let Some(mask) = mask(&good, q.device())? {
+            let keep = |x: &Tensor, other: &Tensor| mask.broadcast_as(x.shape())?.where_cond(x, other);
+            q = keep(&q, &self.model.home(good.len())?)?;
+            v = keep(&v, &v.zeros_like()?)?;
+            tau = keep(&tau, &tau.zeros_like()?)?;
+            h = h.broadcast_as((good.len(), 1))?;
+            h = keep(&h, &h.ones_like()?)?;
+        }
+        Ok(State { good, q, v, tau, h })
+    }
+
+    fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
+        let (nq, nv, dtype) = (self.model.nq(), self.model.nv(), self.model.dtype);
+        let worlds = match q.dims() {
+            [b, n] if *b > 0 && *n == nq => *b,
+            other => bail!("dynamic step: expected q (B, {nq}) with B ≥ 1, got {other:?}"),
+        };
+        for (name, x) in [("v", v), ("tau", tau)] {
+            if x.dims() != [worlds, nv] {
+                bail!("dynamic step: expected {name} ({worlds}, {nv}), got {:?}", x.dims());
+            }
+        }
+        if let Some(other) = [q, v, tau].into_iter().find(|x| x.dtype() != dtype) {
+            bail!("dynamic step: expected q, v and tau of {dtype:?}, the model's type, got {:?}", other.dtype());
+        }
+        self.parameters.check(&self.model.parameters, worlds)
+    }
+}
+
+/// The degrees of freedom that M couples, as entries (i, j), j ≤ i: those that move one body with mass. The diagonal
+/// comes first.
+fn coupled(tree: &Tree) -> Vec<(usize, usize)> {
+    let mut there = vec![false; tree.nv * tree.nv];
+    for body in (0..tree.bodies.len()).filter(|&body| tree.bodies[body].inertia.is_some()) {
+        let dofs: Vec<usize> = tree.path(body).into_iter().map(|screw| tree.screw_dof[screw]).collect();
+        for &i in &dofs {
+            dofs.iter().for_each(|&j| there[i * tree.nv + j] = true);
+        }
+    }
+    let off_diagonal = (0..tree.nv).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let off_diagonal = off_diagonal.filter(|&(i, j)| there[i * tree.nv + j]);
+    (0..tree.nv).map(|i| (i, i)).chain(off_diagonal).collect()
+}
+
+/// The model's dynamics with the parameters' gravity and offsets, and their masses and inertias where they have them;
+/// other bodies', those of commanded joints, are as described.
+fn dynamics(model: &Model, parameters: &Parameters) -> Result<Dynamics> {
+    let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
+    let worlds = worlds.into_iter().max().unwrap_or(1);
+    parameters.check(&model.parameters, worlds)?;
+    let (n_bodies, n) = (model.tree.bodies.len(), model.inertial.len());
+    let dynamics = Dynamics::new(&model.tree, [0.0; 3], model.dtype, &model.device)?
+        .with_gravity(&parameters.gravity)?
+        .with_offsets(&parameters.offsets.narrow(1, 0, 3 * n_bodies)?.contiguous()?)?;
+    if n == 0 {
+        return Ok(dynamics);
+    }
+    let com = parameters.offsets.narrow(1, 3 * (n_bodies + model.shapes.len()), 3 * n)?;
+    let (mass, inertia) = (&parameters.mass, &parameters.inertia);
+    let rows = mass.dim(0)?.max(inertia.dim(0)?).max(com.dim(0)?);
+    let wide = |t: &Tensor| t.broadcast_as((rows, t.dim(1)?))?.contiguous();
+    // From xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz.
+    let order = index([0, 3, 4, 1, 5, 2].into_iter(), &model.device)?;
+    let inertia = wide(inertia)?.reshape((rows, n, 6))?.index_select(&order, 2)?;
+    let own = inertias_of(&wide(mass)?, &wide(&com)?.reshape((rows, n, 3))?, &inertia)?;
+    let described = dynamics.inertias();
+    let all = Tensor::cat(&[wide(described)?, own], 1)?;
+    let numbers = described.dim(1)? / dynamics.bodies().len();
+    let places = dynamics.bodies().iter().enumerate().flat_map(|(k, body)| {
+        let place = model.inertial.iter().position(|other| other == body);
+        let first = numbers * place.map_or(k, |place| dynamics.bodies().len() + place);
+        first..first + numbers
+    });
+    let inertias = all.index_select(&index(places, &model.device)?, 1)?;
+    dynamics.with_inertias(&inertias)
+}

@@ -1,0 +1,10 @@
+//! Second-order contact: all descriptions of one problem against reference numbers, closed forms and each other; the
+//! step's physics and gradients.
+
+mod cart;
+mod joints;
+mod methods;
+mod qcqp;
+mod smooth;
+mod steps;
+mod support;
