@@ -1,17 +1,25 @@
-//! The tensor program's step, linearisation and gradients on the hand and ball: µs per call, and per world in batches.
+//! The step, its derivatives and rollouts of the hand and ball (6 pairs, κ = 100), in both forms.
+//!
+//! `cargo bench --bench step` prints the time of a call; the throughput beside it is in worlds, or in steps of a world for
+//! rollouts. `BENCHMARKS.md` has figures.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fingertip::Model;
 use fingertip::description::Scene;
+use fingertip::rollout::rollout;
 use fingertip::step::Quasidynamic;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Steps of a rollout.
+const STEPS: usize = 50;
+
 /// Worlds around the hand and ball with all five fingertips near the ball, each a little different.
 fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
-    let scene = Scene::load("assets/scenes/hand_ball.toml")?;
+    let mut scene = Scene::load("assets/scenes/hand_ball.toml")?;
+    scene.params.kappa = 100.0;
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
     let noise = |n: usize| {
         let values: Vec<f64> = (0..b * n).map(|i| 0.02 * ((i as f64 * 12.9898).sin() * 43758.5453).fract()).collect();
@@ -25,26 +33,37 @@ fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
 
 fn bench(c: &mut Criterion) {
     for b in [1_usize, 64, 1024] {
-        let (step, q, u) = worlds(b).expect("the scene is in assets");
-        let mut group = c.benchmark_group("hand_ball");
-        group.throughput(Throughput::Elements(b as u64));
-        group.sample_size(20);
-        group.bench_function(BenchmarkId::new("forward", b), |bencher| {
-            bencher.iter(|| step.forward(&q, &u).expect("shapes fit"));
-        });
+        let (fused, q, u) = worlds(b).expect("the scene is in assets");
         let (vq, vu) = (Var::from_tensor(&q).expect("copy"), Var::from_tensor(&u).expect("copy"));
-        group.bench_function(BenchmarkId::new("forward_backward", b), |bencher| {
-            bencher.iter(|| {
-                let q_next = step.forward(&vq, &vu).expect("shapes fit");
-                q_next.sum_all().and_then(|sum| sum.backward()).expect("gradients")
-            });
-        });
-        if b <= 64 {
-            group.bench_function(BenchmarkId::new("linearize", b), |bencher| {
-                bencher.iter(|| step.linearize(&q, &u).expect("shapes fit"));
-            });
+        let controls = u.unsqueeze(1).and_then(|u| u.repeat((1, STEPS, 1))).expect("copy");
+        let controls = Var::from_tensor(&controls).expect("copy");
+        for (form, step) in [("fused", fused.clone()), ("tensor_program", fused.as_tensor_program())] {
+            let mut group = c.benchmark_group(form);
+            group.sample_size(20).throughput(Throughput::Elements(b as u64));
+            let mut run = |name: &str, call: &dyn Fn() -> Result<()>| {
+                group.bench_function(BenchmarkId::new(name, b), |bencher| {
+                    bencher.iter(|| call().expect("shapes fit"));
+                });
+            };
+            let sum = |t: &Tensor| t.sum_all();
+            run("forward", &|| step.forward(&q, &u).map(drop));
+            run("forward_backward", &|| sum(&step.forward(&vq, &vu)?)?.backward().map(drop));
+            // The tensor program's Jacobians are one reverse pass over as many copies of a world as there are results.
+            if form == "fused" || b <= 64 {
+                run("linearize", &|| step.linearize(&q, &u).map(drop));
+            }
+            if form == "tensor_program" && b > 64 {
+                continue;
+            }
+            group.throughput(Throughput::Elements((b * STEPS) as u64));
+            let mut run = |name: &str, call: &dyn Fn() -> Result<()>| {
+                group.bench_function(BenchmarkId::new(name, b), |bencher| {
+                    bencher.iter(|| call().expect("shapes fit"));
+                });
+            };
+            run("rollout", &|| rollout(&step, &q, &controls.detach()).map(drop));
+            run("rollout_backward", &|| sum(&rollout(&step, &q, &controls)?.q)?.backward().map(drop));
         }
-        group.finish();
     }
 }
 

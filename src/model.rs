@@ -6,7 +6,6 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::contact::{BodyShape, PairTable};
 use crate::description::{Collision, ObjectBody, Params, Scene};
-use crate::dynamics::Dynamics;
 use crate::error::Error;
 use crate::kinematics::{FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
@@ -58,7 +57,6 @@ impl Model {
         }
         scene.validate()?;
         let tree = Tree::new(scene);
-        check_inertias(scene, &tree)?;
         let shapes = body_shapes(scene, &tree);
         let pairs = PairTable::new(scene, &tree, &shapes, device)?;
         let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
@@ -135,24 +133,6 @@ impl FrameSpec {
     fn centre_of_mass(tree: &Tree, body: usize) -> Self {
         let xyz = tree.bodies[body].inertia.as_ref().map_or([0.0; 3], |inertia| inertia.com.into());
         Self { xyz, ..Self::of_body(body) }
-    }
-}
-
-/// Each motion that no command holds must move some mass that the others do not, or the step has no answer.
-fn check_inertias(scene: &Scene, tree: &Tree) -> Result<()> {
-    // A rigid object's inertia has been validated by itself.
-    if scene.objects.iter().all(|object| matches!(object.body, ObjectBody::Rigid { .. })) {
-        return Ok(());
-    }
-    let dynamics = Dynamics::new(tree, [0.0; 3], DType::F64, &Device::Cpu)?;
-    match dynamics.weightless(|dof| !tree.actuated.contains(&dof)) {
-        None => Ok(()),
-        Some(name) => Err(Error::invalid(
-            format!("\"{name}\""),
-            "expected it to move some mass that no other joint moves in the same way, got none: give its link an inertia, \
-             or fix it",
-        )
-        .into()),
     }
 }
 

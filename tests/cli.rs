@@ -207,11 +207,10 @@ fn many_lines_come_in_order() {
         })
         .collect();
     let answers = step(HAND, &lines);
-    // Nothing but the table touches: x stays where it was.
+    // The table's contact is right below the ball.
     for (line, answer) in lines.iter().zip(&answers) {
-        assert!((line["q"][0].as_f64().unwrap() - answer["q_next"][0].as_f64().unwrap()).abs() < 1e-4, "{answer}");
+        assert_eq!(line["q"][0], answer["contacts"][0]["point"][0]);
     }
-    assert!(answers.windows(2).all(|two| two[0]["q_next"][0].as_f64() < two[1]["q_next"][0].as_f64()));
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -233,16 +232,28 @@ fn the_demo_holds_the_ball() {
 
 #[test]
 fn scripts_do_what_they_say() {
-    // The cube is carried by nothing but fingers, as the script says; the box is pushed and left alone.
-    let cube = said(&["rollout", "assets/scenes/cube_fingertips.toml"], "");
-    assert!(cube.contains("cube is HELD"), "{cube}");
-    let disc = said(&["rollout", "assets/scenes/two_fingers.toml"], "");
-    assert!(disc.contains("disc is HELD"), "{disc}");
-    let push = said(&["rollout", "assets/scenes/push.toml"], "");
-    assert!(push.contains("box rests, touched by nothing"), "{push}");
-    for text in [cube, disc, push] {
+    let run = |name: &str| {
+        let record = scratch(&format!("{name}.json"));
+        let path = format!("assets/scenes/{name}.toml");
+        let text = said(&["rollout", &path, "--record", record.to_str().unwrap()], "");
         assert!(text.contains("all solved"), "{text}");
-    }
+        let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
+        let body = recording["objects"][0]["body"].as_u64().unwrap() as usize;
+        let pose = |step: &Value| numbers(&step["poses"][body]);
+        let steps = recording["steps"].as_array().unwrap();
+        // Angle about z, from the quaternion (w, x, y, z).
+        let yaw = |pose: &[f64]| 2.0 * pose[6].atan2(pose[3]).to_degrees();
+        let (start, end) = (pose(&steps[0]), pose(&steps[steps.len() - 1]));
+        (text, std::array::from_fn::<f64, 3, _>(|k| end[k] - start[k]), yaw(&end) - yaw(&start))
+    };
+    let (text, _, turned) = run("cube_fingertips");
+    assert!(turned > 25.0 && text.contains("hand/ring_tip"), "{turned}: {text}");
+    let (text, _, _) = run("two_fingers");
+    assert!(text.contains("disc is HELD"), "{text}");
+    let (text, moved, turned) = run("push");
+    assert!(moved[0] > 0.08 && turned > 20.0 && text.contains("box rests"), "{moved:?}, {turned}: {text}");
+    let (text, moved, _) = run("hand_ball");
+    assert!(moved[2] > 0.02 && text.contains("ball is HELD"), "{moved:?}: {text}");
 }
 
 #[test]

@@ -275,7 +275,7 @@ fn q_and_u_have_the_documented_order() {
 #[test]
 fn the_hand_and_ball_scene() {
     let scene = scene("hand_ball");
-    assert_eq!((scene.params.h, scene.params.epsilon, scene.params.kappa, scene.params.mu), (0.01, 0.1, 100.0, 0.5));
+    assert_eq!((scene.params.h, scene.params.epsilon, scene.params.kappa, scene.params.mu), (0.01, 0.1, 1e4, 0.5));
     let names: Vec<_> = scene.objects.iter().map(|object| (object.name.as_str(), object.freedom)).collect();
     assert_eq!(names, [("ball", Freedom::Translation), ("table", Freedom::Fixed)]);
     let ObjectBody::Rigid { inertia: Some(ball), collisions } = &scene.objects[0].body else { panic!("a rigid ball") };

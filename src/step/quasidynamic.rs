@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::contact::Contacts;
+use crate::dynamics::Dynamics;
 use crate::kinematics::{Frames, Manifold};
 use crate::math::tensor::index;
 use crate::model::Model;
@@ -96,11 +97,13 @@ impl Quasidynamic {
     /// get gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's.
+    /// If a parameter has another shape or type than the model's, or an articulated object has a joint that moves no mass
+    /// of its own.
     pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
         let tree = &model.tree;
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
+        check_inertias(model)?;
         let inertia = InertiaTables::new(tree, &model.inertial, model.shapes.len(), &model.device)?;
         let mut entries = inertia.entries.clone();
         entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
@@ -304,5 +307,22 @@ impl Quasidynamic {
             );
         }
         self.parameters.check(&model.parameters, q.dim(0)?)
+    }
+}
+
+/// Each motion that no command holds must move some mass that the others do not, or the step has no answer.
+fn check_inertias(model: &Model) -> Result<()> {
+    let tree = &model.tree;
+    // A rigid object's inertia has been validated by itself.
+    if model.inertial.iter().all(|&body| tree.bodies[body].parent == 0) {
+        return Ok(());
+    }
+    let dynamics = Dynamics::new(tree, [0.0; 3], DType::F64, &Device::Cpu)?;
+    match dynamics.weightless(|dof| !tree.actuated.contains(&dof)) {
+        None => Ok(()),
+        Some(name) => bail!(
+            "\"{name}\": expected it to move some mass that no other joint moves in the same way, got none: give its link \
+             an inertia, or fix it"
+        ),
     }
 }

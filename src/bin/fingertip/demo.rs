@@ -7,8 +7,6 @@ use fingertip::Overrides;
 use super::{Outcome, rollout, scene};
 
 const SCENE: &str = "assets/scenes/hand_ball.toml";
-/// The scene's own κ shows gaps of millimetres; this one contact as one knows it.
-const OVERRIDES: &str = r#"{"params": {"kappa": 1e4}}"#;
 const N_STEPS: usize = 300;
 
 /// A 21-joint hand closes on a ball, lifts it and holds it; 300 steps of 10 ms.
@@ -30,7 +28,7 @@ impl Default for Args {
 
 pub fn run(args: &Args) -> Outcome {
     let source = scene::read(&find()?)?;
-    let step = scene::compile(&source.scene, &Overrides::from_json(OVERRIDES)?)?;
+    let step = scene::compile(&source.scene, &Overrides::default())?;
     println!("A hand with {} joints closes on a ball, lifts it and holds it.\n", step.model().nu());
     let recording = rollout::roll_out(&source, &step, N_STEPS, |_, time| source.scene.control(time))?;
     rollout::report(&recording, Some(&args.out.join("hand_ball.json")), Some(&args.out.join("hand_ball.svg")))
