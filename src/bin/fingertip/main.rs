@@ -1,6 +1,7 @@
 //! The command line of `fingertip`.
 
 mod audit;
+mod bench;
 mod controls;
 mod demo;
 mod inspect;
@@ -48,6 +49,8 @@ enum Command {
     Rollout(rollout::Args),
     /// Is the step right on this scene? Optimality, gradients and conditioning on random states.
     Audit(audit::Args),
+    /// How fast is the step on this scene and machine? A row for each batch size and number of threads.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Command::Step(args) => step::run(&args),
         Command::Rollout(args) => rollout::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough (`| head`) is no error.

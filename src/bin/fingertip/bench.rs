@@ -1,0 +1,226 @@
+//! `fingertip bench`: how fast is the step on this scene and machine?
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use candle_core::{Result as TensorResult, Tensor, Var};
+use fingertip::kinematics::Manifold;
+use fingertip::math::lane::InstructionSet;
+use fingertip::rollout::rollout;
+use fingertip::show::Source;
+use fingertip::step::{Form, Quasidynamic};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
+
+use super::Outcome;
+use super::scene::SceneArgs;
+use super::table::table;
+
+/// Steps of a rollout.
+const STEPS: usize = 50;
+/// Worlds differ by up to this in each tangent coordinate and command, rad or m.
+const NOISE: f64 = 5e-3;
+/// A scene without a script is measured this far from its start, s.
+const WITHOUT_SCRIPT: f64 = 0.5;
+/// Calls are timed until this much time has passed, s, and no less often than this.
+const LEAST_TIME: f64 = 0.3;
+const LEAST_CALLS: usize = 5;
+
+/// Times the step, its rollout, its gradient and its Jacobians.
+///
+/// Worlds stand around the middle of the scene's script, each a little different. Times are medians, in µs per world:
+/// `step` is one cold step, `rollout` a step of a rollout of 50, `backward` that step's share of the reverse pass (without
+/// the forward pass), `linearize` a step with A, B, C and D.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scene: SceneArgs,
+
+    /// Worlds in a batch, one row each.
+    #[arg(long, value_name = "B,…", value_delimiter = ',', default_values_t = [1, 8, 64, 256, 1024])]
+    worlds: Vec<usize>,
+
+    /// Threads, one row each [default: 1, and as many as there are cores].
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    threads: Vec<usize>,
+
+    /// Measures the tensor program instead of the fused form.
+    #[arg(long)]
+    tensor_program: bool,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    scene: String,
+    form: &'static str,
+    dtype: &'static str,
+    instruction_set: &'static str,
+    cores: usize,
+    nq: usize,
+    nv: usize,
+    nu: usize,
+    contacts: usize,
+    kappa: f64,
+    rows: Vec<Row>,
+}
+
+/// Times in µs per world.
+#[derive(Serialize)]
+struct Row {
+    worlds: usize,
+    threads: usize,
+    step: f64,
+    rollout: f64,
+    backward: f64,
+    linearize: f64,
+    /// Newton iterations of a cold step and of one of a rollout, mean over the worlds.
+    iterations: f64,
+    rollout_iterations: f64,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    if args.worlds.contains(&0) || args.threads.contains(&0) {
+        return Err("--worlds, --threads: expected numbers from 1 up, got 0".into());
+    }
+    let (source, mut step) = args.scene.load()?;
+    if args.tensor_program {
+        step = step.as_tensor_program();
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut threads = if args.threads.is_empty() { vec![1, cores] } else { args.threads.clone() };
+    threads.dedup();
+    let model = step.model();
+    let mut report = Report {
+        scene: source.name.clone(),
+        form: if step.form() == Form::Fused { "fused" } else { "tensor program" },
+        dtype: "f64",
+        instruction_set: InstructionSet::detect().name(),
+        cores,
+        nq: model.nq(),
+        nv: model.nv(),
+        nu: model.nu(),
+        contacts: model.nc(),
+        kappa: step.parameters().kappa.flatten_all()?.get(0)?.to_scalar()?,
+        rows: Vec::new(),
+    };
+    for n_threads in threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
+        for &worlds in &args.worlds {
+            let work = Work::new(&source, &step, worlds)?;
+            report.rows.push(pool.install(|| work.measure(n_threads))?);
+        }
+    }
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{}", report.text());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A batch to be timed.
+struct Work<'a> {
+    step: &'a Quasidynamic,
+    q: Tensor,
+    u: Tensor,
+    /// (B, T, nu).
+    controls: Var,
+}
+
+impl<'a> Work<'a> {
+    fn new(source: &Source, step: &'a Quasidynamic, worlds: usize) -> TensorResult<Self> {
+        let model = step.model();
+        let h = model.params.h;
+        let middle = source.scene.script.last().map_or(WITHOUT_SCRIPT, |last| 0.5 * last.time);
+        let commands = |from: f64, n: usize| -> TensorResult<Tensor> {
+            let rows: Vec<Vec<f64>> = (1..=n).map(|t| source.scene.control(from + h * t as f64)).collect();
+            model.tensor(&rows.iter().map(Vec::as_slice).collect::<Vec<_>>())?.unsqueeze(0)
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "times are finite and not negative"
+        )]
+        let before = ((middle / h).round() as usize).max(1);
+        let path = rollout(step, &model.home(1)?, &commands(0.0, before)?)?.q;
+        let there = path.narrow(1, before, 1)?.squeeze(1)?;
+
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut noise = |n: usize| -> TensorResult<Tensor> {
+            let values: Vec<f64> = (0..worlds * n).map(|_| random.random_range(-NOISE..NOISE)).collect();
+            Tensor::from_vec(values, (worlds, n), &model.device)
+        };
+        let there = there.broadcast_as((worlds, model.nq()))?.contiguous()?;
+        let q = Manifold::new(&model.tree, &model.device)?.integrate(&there, &noise(model.nv())?)?;
+        let controls = commands(middle, STEPS)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?;
+        let u = controls.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
+        Ok(Self { step, q, u, controls: Var::from_tensor(&controls)? })
+    }
+
+    fn measure(&self, threads: usize) -> TensorResult<Row> {
+        let Self { step, q, u, controls } = self;
+        let worlds = q.dim(0)?;
+        let constant = controls.detach();
+        let one = |seconds: f64| 1e6 * seconds / worlds as f64;
+        let cold = step.step(q, u)?;
+        let long = rollout(step, q, &constant)?;
+        let of_rollout = long.reports.iter().flatten().map(|report| report.iterations).sum::<usize>();
+        let forward = median(|| rollout(step, q, controls).map(drop))?;
+        let both = median(|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
+        Ok(Row {
+            worlds,
+            threads,
+            step: one(median(|| step.step(q, u).map(drop))?),
+            rollout: one(median(|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
+            backward: one(both - forward) / STEPS as f64,
+            linearize: one(median(|| step.linearize(q, u).map(drop))?),
+            iterations: cold.reports.iter().map(|report| report.iterations).sum::<usize>() as f64 / worlds as f64,
+            rollout_iterations: of_rollout as f64 / (worlds * STEPS) as f64,
+        })
+    }
+}
+
+/// Median time of a call, s; the first one, which warms up, does not count.
+fn median(call: impl Fn() -> TensorResult<()>) -> TensorResult<f64> {
+    call()?;
+    let mut times = Vec::new();
+    let start = Instant::now();
+    while times.len() < LEAST_CALLS || start.elapsed().as_secs_f64() < LEAST_TIME {
+        let start = Instant::now();
+        call()?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let mut table = table(
+            &["threads", "worlds", "step", "iterations", "rollout step", "iterations", "its backward", "linearize"],
+            0,
+        );
+        for row in &self.rows {
+            let time = |us: f64| if us < 100.0 { format!("{us:.2}") } else { format!("{us:.0}") };
+            table.add_row([
+                row.threads.to_string(),
+                row.worlds.to_string(),
+                time(row.step),
+                format!("{:.1}", row.iterations),
+                time(row.rollout),
+                format!("{:.1}", row.rollout_iterations),
+                time(row.backward),
+                time(row.linearize),
+            ]);
+        }
+        format!(
+            "{}: {} degrees of freedom, {} contacts, κ = {}; {} in {}, {}, {} cores; µs per world\n{table}\n",
+            self.scene, self.nv, self.contacts, self.kappa, self.form, self.dtype, self.instruction_set, self.cores
+        )
+    }
+}
