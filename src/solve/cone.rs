@@ -113,6 +113,35 @@ impl<R: Real> Cone<R> {
         grad_n = axpy(keep * grad_phi, d, grad_n);
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
+
+    /// The change of n nᵀ x with n.
+    #[inline(always)]
+    fn turned(&self, dn: Vec3<R>, x: Vec3<R>) -> Vec3<R> {
+        axpy(dot(self.n, x), dn, scale(dot(dn, x), self.n))
+    }
+
+    /// The change of f = M η(ζ), ζ = M d + φ n, with d, n and φ: the forward form of [`Cone::pull`].
+    #[inline(always)]
+    pub(crate) fn push(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, change: &Push<R>) -> Vec3<R> {
+        let (n, dn) = (self.n, change.n);
+        let keep = R::one() - self.mu;
+        let rho = self.rho(eta);
+        let zeta = add(self.scaled(d), scale(self.phi, n));
+        let of_zeta = axpy(keep, self.turned(dn, d), axpy(change.phi, n, axpy(self.phi, dn, self.scaled(change.d))));
+        // As in `pull`, 2/(κ ρ(ζ)) = κ ρ(η)/2.
+        let slope = kappa * rho;
+        let along = slope * kappa * dot(n, zeta) * dot(dn, zeta);
+        let of_n = axpy(slope, self.turned(dn, zeta), scale(-along, eta));
+        let of_eta = sub(of_n, self.weigh(kappa, eta, rho, of_zeta));
+        axpy(keep, self.turned(dn, eta), self.scaled(of_eta))
+    }
+}
+
+/// See [`Cone::push`].
+pub(crate) struct Push<R> {
+    pub(crate) d: Vec3<R>,
+    pub(crate) n: Vec3<R>,
+    pub(crate) phi: R,
 }
 
 /// See [`Cone::pull`].

@@ -41,18 +41,50 @@ impl Pattern {
     /// x ← A⁻¹ x, given the factor of A.
     #[inline(always)]
     pub(crate) fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
-        for (k, rows) in self.0.iter().enumerate() {
+        self.eliminate(factor, 0..self.0.len(), x);
+        self.substitute(factor, [x]);
+    }
+
+    /// x ← L⁻¹ x; rows that are zero may be left out, see [`Pattern::reach`].
+    #[inline(always)]
+    pub(crate) fn eliminate<R: Real>(&self, factor: &[R], rows: impl Iterator<Item = usize>, x: &mut [R]) {
+        for k in rows {
             let above = -x[k];
-            for &i in rows {
+            for &i in &self.0[k] {
                 x[i] = above.mul_add(factor[triangle(i, k)], x[i]);
             }
         }
+    }
+
+    /// x ← L⁻ᵀ D⁻¹ x for N vectors at once: their sums do not wait for each other.
+    #[inline(always)]
+    pub(crate) fn substitute<R: Real, const N: usize>(&self, factor: &[R], x: [&mut [R]; N]) {
         for (k, rows) in self.0.iter().enumerate().rev() {
-            let mut sum = x[k] * factor[triangle(k, k)];
-            for &i in rows {
-                sum = (-x[i]).mul_add(factor[triangle(i, k)], sum);
+            let mut sums = [factor[triangle(k, k)]; N];
+            for n in 0..N {
+                sums[n] = x[n][k] * sums[n];
             }
-            x[k] = sum;
+            for &i in rows {
+                let l = factor[triangle(i, k)];
+                for n in 0..N {
+                    sums[n] = (-x[n][i]).mul_add(l, sums[n]);
+                }
+            }
+            for n in 0..N {
+                x[n][k] = sums[n];
+            }
         }
+    }
+
+    /// The rows, ascending, that elimination makes nonzero when those in `nonzero` are.
+    pub(crate) fn reach(&self, nonzero: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut reached = vec![false; self.0.len()];
+        nonzero.for_each(|row| reached[row] = true);
+        for (k, rows) in self.0.iter().enumerate() {
+            if reached[k] {
+                rows.iter().for_each(|&row| reached[row] = true);
+            }
+        }
+        (0..reached.len()).filter(|&row| reached[row]).collect()
     }
 }

@@ -20,6 +20,7 @@ use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
 pub use cone::CONTACT;
+pub(crate) use cone::{Cone, Push};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
