@@ -1,4 +1,4 @@
-//! The tensor program's step, linearisation and gradients on the hand and ball: µs per call, and per world in batches.
+//! The step, linearisation and gradients on the hand and ball: µs per call, and per world in batches.
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -24,7 +24,7 @@ fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
 }
 
 fn bench(c: &mut Criterion) {
-    for b in [1_usize, 64, 1024] {
+    for b in [1_usize, 64, 256, 1024] {
         let (step, q, u) = worlds(b).expect("the scene is in assets");
         let mut group = c.benchmark_group("hand_ball");
         group.throughput(Throughput::Elements(b as u64));
@@ -39,11 +39,9 @@ fn bench(c: &mut Criterion) {
                 q_next.sum_all().and_then(|sum| sum.backward()).expect("gradients")
             });
         });
-        if b <= 64 {
-            group.bench_function(BenchmarkId::new("linearize", b), |bencher| {
-                bencher.iter(|| step.linearize(&q, &u).expect("shapes fit"));
-            });
-        }
+        group.bench_function(BenchmarkId::new("linearize", b), |bencher| {
+            bencher.iter(|| step.linearize(&q, &u).expect("shapes fit"));
+        });
         group.finish();
     }
 }

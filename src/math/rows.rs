@@ -163,11 +163,36 @@ impl Part<'_> {
     /// The opposite of [`Rows::gather`].
     #[inline(never)]
     fn scatter(&mut self, row: usize, k: usize, width: usize, from: &[f64]) {
-        let n = from.len() / width;
-        for i in 0..width {
-            let start = (row + i) * self.width + k;
-            for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
-                *to = x;
+        match width {
+            4 => self.scatter_block::<4>(row, k, from),
+            8 => self.scatter_block::<8>(row, k, from),
+            _ => {
+                let n = from.len() / width;
+                for i in 0..width {
+                    let start = (row + i) * self.width + k;
+                    for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
+                        *to = x;
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`Part::scatter`] for N worlds, square by square: each number's memory is touched once.
+    #[inline(always)]
+    fn scatter_block<const N: usize>(&mut self, row: usize, k: usize, from: &[f64]) {
+        let (columns, _) = from.as_chunks::<N>();
+        let (squares, rest) = columns.as_chunks::<N>();
+        let end = k + columns.len();
+        for i in 0..N {
+            let start = (row + i) * self.width;
+            for (to, square) in self.data[start + k..start + end].chunks_exact_mut(N).zip(squares) {
+                for (to, column) in to.iter_mut().zip(square) {
+                    *to = column[i];
+                }
+            }
+            for (to, column) in self.data[start + end - rest.len()..start + end].iter_mut().zip(rest) {
+                *to = column[i];
             }
         }
     }

@@ -41,38 +41,46 @@ impl Pattern {
     /// x ← A⁻¹ x, given the factor of A.
     #[inline(always)]
     pub(crate) fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
-        self.eliminate(factor, 0..self.0.len(), x);
-        self.substitute(factor, [x]);
-    }
-
-    /// x ← L⁻¹ x; rows that are zero may be left out, see [`Pattern::reach`].
-    #[inline(always)]
-    pub(crate) fn eliminate<R: Real>(&self, factor: &[R], rows: impl Iterator<Item = usize>, x: &mut [R]) {
-        for k in rows {
+        for (k, rows) in self.0.iter().enumerate() {
             let above = -x[k];
-            for &i in &self.0[k] {
+            for &i in rows {
                 x[i] = above.mul_add(factor[triangle(i, k)], x[i]);
             }
         }
+        for (k, rows) in self.0.iter().enumerate().rev() {
+            let mut sum = x[k] * factor[triangle(k, k)];
+            for &i in rows {
+                sum = (-x[i]).mul_add(factor[triangle(i, k)], sum);
+            }
+            x[k] = sum;
+        }
     }
 
-    /// x ← L⁻ᵀ D⁻¹ x for N vectors at once: their sums do not wait for each other.
+    /// [`Pattern::solve`] for N vectors side by side, so that their sums do not wait for each other. `reach` are the rows
+    /// that elimination makes nonzero, as [`Pattern::reach`] has them.
     #[inline(always)]
-    pub(crate) fn substitute<R: Real, const N: usize>(&self, factor: &[R], x: [&mut [R]; N]) {
-        for (k, rows) in self.0.iter().enumerate().rev() {
-            let mut sums = [factor[triangle(k, k)]; N];
-            for n in 0..N {
-                sums[n] = x[n][k] * sums[n];
-            }
-            for &i in rows {
-                let l = factor[triangle(i, k)];
+    pub(crate) fn solve_block<R: Real, const N: usize>(&self, factor: &[R], reach: &[usize], x: &mut [[R; N]]) {
+        for &k in reach {
+            let above = x[k];
+            for &i in &self.0[k] {
+                let (l, below) = (-factor[triangle(i, k)], &mut x[i]);
                 for n in 0..N {
-                    sums[n] = (-x[n][i]).mul_add(l, sums[n]);
+                    below[n] = above[n].mul_add(l, below[n]);
                 }
             }
-            for n in 0..N {
-                x[n][k] = sums[n];
+        }
+        for (k, rows) in self.0.iter().enumerate().rev() {
+            let (inverse, mut sums) = (factor[triangle(k, k)], x[k]);
+            for sum in &mut sums {
+                *sum = *sum * inverse;
             }
+            for &i in rows {
+                let (l, below) = (-factor[triangle(i, k)], &x[i]);
+                for n in 0..N {
+                    sums[n] = below[n].mul_add(l, sums[n]);
+                }
+            }
+            x[k] = sums;
         }
     }
 

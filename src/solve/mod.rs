@@ -20,8 +20,9 @@ use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
 pub use cone::CONTACT;
-pub(crate) use cone::{Cone, Push};
+pub(crate) use cone::{Cone, Rates};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
+pub(crate) use problem::clear;
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
 

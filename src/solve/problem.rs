@@ -19,10 +19,18 @@ pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     to[3 * i + 2] = v[2];
 }
 
+/// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
+#[inline(always)]
+pub(crate) fn clear<R: Real>(numbers: &mut [R]) {
+    for x in numbers {
+        *x = R::zero();
+    }
+}
+
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
 #[inline(always)]
 pub(crate) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [R]) {
-    columns.fill(R::zero());
+    clear(columns);
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
         for &(screw, slot, b) in &contact.columns {
@@ -62,7 +70,7 @@ pub(crate) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: 
 /// h ← P.
 #[inline(always)]
 pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
-    h.fill(R::zero());
+    clear(h);
     for (entry, &value) in s.entries.iter().zip(p) {
         h[entry.index] = value;
     }

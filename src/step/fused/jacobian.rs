@@ -19,11 +19,11 @@ use crate::math::lane::{Lane, Mask, Real};
 use crate::math::program::{Group, Program, Stage, run_parts};
 use crate::math::rows::{Output, Rows, worlds};
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Mat3, Vec3, add, axpy, cross, rotate, rotate_back, scale, sub, zero};
-use crate::solve::{CONTACT, Cone, Push, Status};
+use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, product, rotate, rotate_back, scale, sub, zero};
+use crate::solve::{CONTACT, Cone, Rates, Status, clear};
 
 use super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::paths::{BLOCK, BodyPath, Jacobian, PathScrew};
+use super::paths::{BLOCK, BodyPath, Input, Jacobian, PathScrew};
 use super::plan::Plan;
 use super::stages::{Load, Operands, Store, at3, put3};
 
@@ -132,13 +132,13 @@ impl Stage for Touch<'_> {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let screws = plan.screws(m.kin);
-        to.geometry.fill(R::zero());
+        clear(to.geometry);
         for pair in &plan.pairs {
             let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
             let size = |shape: usize| plan.at.sizes + 4 * shape;
             let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
             let seed = &mut to.seed[..GEOMETRY * pair.contacts];
-            seed.fill(R::zero());
+            clear(seed);
             for (n, number) in (0..pair.contacts).flat_map(
                 #[inline(always)]
                 |n| INDEPENDENT.map(|number| (n, number)),
@@ -195,15 +195,16 @@ impl Stage for Balance<'_> {
         let s = &*plan.structure;
         let (Memory { numbers: m, work }, mut to) = plan.with_jacobian(memory);
         let kappa = m.kappa[0];
-        to.x.fill(R::zero());
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        clear(to.x);
         for (k, &(dof, _)) in plan.commanded.iter().enumerate() {
             let (place, stiffness) = (s.place[dof], m.par[plan.at.stiffness + k]);
-            to.x[place * s.nv + place] -= stiffness;
-            to.x[(s.nv + k) * s.nv + place] = stiffness;
+            to.x[plan.paths.entry(place, place)] -= stiffness;
+            to.x[plan.paths.entry(plan.paths.commands[k], place)] = stiffness;
         }
         for (l, &(place, _)) in s.limits.iter().enumerate() {
             let eta = work.eta[3 * s.nc() + l];
-            to.x[place * s.nv + place] -= (kappa * eta * eta).scale(0.5);
+            to.x[plan.paths.entry(place, place)] -= (kappa * eta * eta).scale(0.5);
         }
         for body in &plan.paths.bodies {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
@@ -219,6 +220,11 @@ impl Stage for Balance<'_> {
                 work.columns,
                 &mut to,
             );
+        }
+        for changes in [to.lambda, to.columns] {
+            for change in changes {
+                *change = R::select(keep, *change, R::zero());
+            }
         }
     }
 }
@@ -252,7 +258,7 @@ impl Plan {
         delta: &[R],
         to: &mut Jacobian<&mut [R]>,
     ) {
-        let (nv, screws) = (self.structure.nv, self.screws(kin));
+        let screws = self.screws(kin);
         let pose = Pose::read(&kin[POSE * (self.n_shapes + body)..]);
         let factor = self.inertia_factor(par);
         let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.inertia(par, body) };
@@ -267,11 +273,10 @@ impl Plan {
             let mut change = screw.cross_wrench(moved).minus(solid.momentum(screw.cross(before)).times(factor));
             change.moment = sub(change.moment, cross(velocity(screw, p), weight));
             let carried = change.minus(screw.cross_wrench(total));
-            let x = &mut to.x[nv * column.place..nv * (column.place + 1)];
             for (k, row) in path.iter().enumerate() {
                 if row.free {
                     let change = if k < column.after { change } else { carried };
-                    x[row.place] -= Twist::read(screws, row.screw).dot(change);
+                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(change);
                 }
             }
         }
@@ -291,16 +296,16 @@ impl Plan {
         columns: &[R],
         to: &mut Jacobian<&mut [R]>,
     ) {
-        let (nv, of, paths) = (self.structure.nv, &self.structure.contacts[contact], &self.paths.contacts[contact]);
+        let (of, paths) = (&self.structure.contacts[contact], &self.paths.contacts[contact]);
         let slots = of.first..of.first + of.dofs.len();
         let cone = Cone::read(contacts, contact);
         let (own, eta) = (cone.kappa(kappa), at3(eta, 3 * contact));
-        let (force, rho) = (cone.scaled(eta), cone.rho(eta));
+        let force = cone.scaled(eta);
         let points = [cone.point_a, cone.point_b];
 
         // J δ, and its change where screws are carried.
         let (mut d, mut turns) = (zero(), [zero(); 2]);
-        to.force[3 * slots.start..3 * slots.end].fill(R::zero());
+        clear(&mut to.force[3 * slots.start..3 * slots.end]);
         for side in 0..2 {
             sum_up(&paths[side], screws, delta, false, to.sums);
             let all = Twist::read(to.sums, 0);
@@ -318,16 +323,18 @@ impl Plan {
         let (weight, slope) = self.weight(cone.phi);
         let there = weight.gt(R::zero());
         let fading = R::select(there, slope / R::select(there, weight, R::one()), R::zero());
+        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = cone.rates(own, eta, d);
+        let by_phi = axpy(fading, force, by_phi);
+        let by_delta = product(&frame, &zeta);
         for slot in slots.clone() {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
             let (n, phi) = (at3(geometry, 0), geometry[9]);
             let moved = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
-            let change = cone.push(own, eta, d, &Push { d: add(at3(to.force, 3 * slot), moved), n, phi });
-            let change = axpy(fading * phi, force, change);
+            let d = add(at3(to.force, 3 * slot), moved);
+            let change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
             put3(to.force, 3 * slot, change);
             put3(to.lambda, 3 * slot, add(rotate(&frame, change), rotate(&turning, n)));
-            let weighed = cone.weigh(own, eta, rho, at3(columns, 3 * slot));
-            put3(to.columns, 3 * slot, rotate(&frame, cone.scaled(sub(zero(), weighed))));
+            put3(to.columns, 3 * slot, rotate(&by_delta, at3(columns, 3 * slot)));
         }
 
         for side in 0..2 {
@@ -337,16 +344,37 @@ impl Plan {
                 let mut change = at_point(points[side], signed(side, at3(to.force, 3 * slot)));
                 change.moment = add(change.moment, cross(point, own_force));
                 for row in path {
-                    to.x[nv * column + row.place] += Twist::read(screws, row.screw).dot(change);
+                    to.x[self.paths.entry(column, row.place)] += Twist::read(screws, row.screw).dot(change);
                 }
             }
             let on = at_point(points[side], own_force);
             for column in path {
                 let carried = Twist::read(screws, column.screw).cross_wrench(on);
                 for row in &path[column.after..] {
-                    to.x[nv * column.place + row.place] -= Twist::read(screws, row.screw).dot(carried);
+                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(carried);
                 }
             }
+        }
+    }
+}
+
+/// Zeros for what is not finite.
+#[inline(always)]
+fn clean<R: Real>(numbers: &mut [R]) {
+    let mut sums = [R::zero(); 4];
+    let (quads, rest) = numbers.as_chunks::<4>();
+    for quad in quads {
+        for (sum, x) in sums.iter_mut().zip(quad) {
+            *sum = x.mul_add(R::zero(), *sum);
+        }
+    }
+    let [mut sum, ..] = sums;
+    for &x in sums[1..].iter().chain(rest) {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    if sum.is_finite().not().any() {
+        for x in numbers {
+            *x = R::select(x.is_finite(), *x, R::zero());
         }
     }
 }
@@ -361,17 +389,16 @@ impl Stage for Respond<'_> {
         let s = &*plan.structure;
         let (Memory { work, .. }, to) = plan.with_jacobian(memory);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for (x, reach) in to.x.chunks_exact_mut(s.nv).zip(&plan.paths.reach) {
-            s.factor_h.eliminate(work.h, reach.iter().copied(), x);
+        let (x, _) = to.x.as_chunks_mut::<BLOCK>();
+        for (x, reach) in x.chunks_exact_mut(s.nv.max(1)).zip(&plan.paths.reach) {
+            for &row in reach {
+                for number in &mut x[row] {
+                    *number = R::select(keep, *number, R::zero());
+                }
+            }
+            s.factor_h.solve_block(work.h, reach, x);
         }
-        for block in to.x.chunks_exact_mut(BLOCK * s.nv) {
-            let (first, second) = block.split_at_mut(2 * s.nv);
-            let ((a, b), (c, d)) = (first.split_at_mut(s.nv), second.split_at_mut(s.nv));
-            s.factor_h.substitute(work.h, [a, b, c, d]);
-        }
-        for x in to.x.iter_mut() {
-            *x = R::select(keep.and(x.is_finite()), *x, R::zero());
-        }
+        clean(to.x);
     }
 }
 
@@ -382,35 +409,41 @@ impl Stage for StoreForces<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
-        let s = &*plan.structure;
-        let (Memory { work, .. }, to) = plan.with_jacobian(memory);
-        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for (contact, of) in s.contacts.iter().enumerate() {
-            for (part, n, from) in [(C, s.nv, 0), (D, plan.nu, s.nv)] {
-                let rows = &mut to.rows[..3 * n];
-                for k in 0..n {
-                    let column = if part == C { s.place[k] } else { from + k };
-                    let x = &to.x[s.nv * column..s.nv * (column + 1)];
-                    let mut change = zero();
-                    for (slot, &place) in of.dofs.iter().enumerate() {
-                        change = axpy(x[place], at3(to.columns, 3 * (of.first + slot)), change);
-                    }
-                    for i in 0..3 {
-                        rows[n * i + k] = change[i];
-                    }
-                }
-                if part == C {
-                    for (slot, &place) in of.dofs.iter().enumerate() {
-                        for i in 0..3 {
-                            rows[n * i + plan.paths.dofs[place]] += to.lambda[3 * (of.first + slot) + i];
+        let (nv, nu) = (plan.structure.nv, plan.nu);
+        let (_, to) = plan.with_jacobian(memory);
+        let (x, _) = to.x.as_chunks::<BLOCK>();
+        for (contact, of) in plan.structure.contacts.iter().enumerate() {
+            for (x, inputs) in x.chunks_exact(nv.max(1)).zip(plan.paths.columns.chunks(BLOCK)) {
+                let mut changes = [[R::zero(); BLOCK]; 3];
+                for (slot, &place) in of.dofs.iter().enumerate() {
+                    let by_delta = at3(to.columns, 3 * (of.first + slot));
+                    for (changes, rate) in changes.iter_mut().zip(by_delta) {
+                        for (change, &x) in changes.iter_mut().zip(&x[place]) {
+                            *change = rate.mul_add(x, *change);
                         }
                     }
                 }
-                for x in rows.iter_mut() {
-                    *x = R::select(keep.and(x.is_finite()), *x, R::zero());
+                for (k, &input) in inputs.iter().enumerate() {
+                    let (at, stride) = match input {
+                        Input::Q(dof) => (dof, nv),
+                        Input::U(command) => (3 * nv + command, nu),
+                    };
+                    for i in 0..3 {
+                        to.rows[at + stride * i] = changes[i][k];
+                    }
                 }
-                out.store_in(part, first, 3 * contact * n, rows);
             }
+            for (slot, &place) in of.dofs.iter().enumerate() {
+                if let Input::Q(dof) = plan.paths.columns[place] {
+                    for i in 0..3 {
+                        to.rows[dof + nv * i] += to.lambda[3 * (of.first + slot) + i];
+                    }
+                }
+            }
+            clean(to.rows);
+            let (by_q, by_u) = to.rows.split_at(3 * nv);
+            out.store_in(C, first, 3 * contact * nv, by_q);
+            out.store_in(D, first, 3 * contact * nu, by_u);
         }
     }
 }
@@ -422,38 +455,49 @@ impl Stage for StoreStates<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
-        let s = &*plan.structure;
-        let (nv, place) = (s.nv, &s.place);
+        let (nv, nu, place) = (plan.structure.nv, plan.nu, &plan.structure.place);
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let usable = m.usable[0];
         for dof in plan.charts.rotations() {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
             let [carried, turned]: [Mat3<R>; 2] = Charts::rotation_rates(at3(m.delta, dof));
-            for x in to.x.chunks_exact_mut(nv) {
-                let [i, j, k] = of;
-                let change = rotate(&turned, [x[i], x[j], x[k]]);
-                (x[i], x[j], x[k]) = (change[0], change[1], change[2]);
+            let (x, _) = to.x.as_chunks_mut::<BLOCK>();
+            for x in x.chunks_exact_mut(nv.max(1)) {
+                for k in 0..BLOCK {
+                    let change = of.map(
+                        #[inline(always)]
+                        |row| x[row][k],
+                    );
+                    for i in 0..3 {
+                        x[of[i]][k] = dot(turned[i], change);
+                    }
+                }
             }
             for i in 0..3 {
                 for k in 0..3 {
                     // The identity is added to all.
                     let one = if i == k { R::one() } else { R::zero() };
-                    to.x[nv * of[k] + of[i]] += usable * (carried[i][k] - one);
+                    to.x[plan.paths.entry(of[k], of[i])] += usable * (carried[i][k] - one);
                 }
             }
         }
         for k in 0..nv {
-            to.x[nv * k + k] += usable;
+            to.x[plan.paths.entry(k, k)] += usable;
         }
+        let (x, _) = to.x.as_chunks::<BLOCK>();
         for (dof, &row) in place.iter().enumerate() {
-            for (part, n) in [(A, nv), (B, plan.nu)] {
-                let to_row = &mut to.rows[..n];
-                for (k, number) in to_row.iter_mut().enumerate() {
-                    let column = if part == A { place[k] } else { nv + k };
-                    *number = to.x[nv * column + row];
+            for (x, inputs) in x.chunks_exact(nv.max(1)).zip(plan.paths.columns.chunks(BLOCK)) {
+                for (&number, &input) in x[row].iter().zip(inputs) {
+                    let at = match input {
+                        Input::Q(dof) => dof,
+                        Input::U(command) => nv + command,
+                    };
+                    to.rows[at] = number;
                 }
-                out.store_in(part, first, n * dof, to_row);
             }
+            let (by_q, by_u) = to.rows[..nv + nu].split_at(nv);
+            out.store_in(A, first, nv * dof, by_q);
+            out.store_in(B, first, nu * dof, by_u);
         }
     }
 }

@@ -8,8 +8,17 @@ use crate::solve::Structure;
 
 use super::memory::GEOMETRY;
 
-/// Columns that are solved for at once: a multiple of this is stored.
+/// Columns that are solved for at once and stored side by side; a multiple of this is stored.
 pub(super) const BLOCK: usize = 4;
+
+/// What a column of ∂δ is by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Input {
+    /// This degree of freedom of q.
+    Q(usize),
+    /// This command.
+    U(usize),
+}
 
 /// A screw on the path from the world to a body.
 #[derive(Clone, Copy, Debug)]
@@ -48,9 +57,9 @@ layout! {
         lambda,
         /// Change of λ with δ: three numbers per slot.
         columns,
-        /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: column by column, rows and q's columns in the order of elimination.
+        /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Rows to be written.
+        /// Three rows by q, three by u, to be written.
         rows,
     }
 }
@@ -61,10 +70,13 @@ pub(super) struct Paths {
     /// For each contact the paths of A and B.
     pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,
     pub(super) bodies: Vec<BodyPath>,
-    /// Rows of each of x's columns that its right-hand side and elimination make nonzero.
+    /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
     pub(super) reach: Vec<Vec<usize>>,
-    /// The degree of freedom at each place.
-    pub(super) dofs: Vec<usize>,
+    /// x's columns: q in the order of elimination, then u likewise, so that those of a block reach much the same rows.
+    pub(super) columns: Vec<Input>,
+    /// The column of each command.
+    pub(super) commands: Vec<usize>,
+    nv: usize,
     pub(super) at: Jacobian<std::ops::Range<usize>>,
 }
 
@@ -108,10 +120,15 @@ impl Paths {
                 nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
             }
         }
-        nonzero.extend(tree.actuated.iter().map(|&dof| vec![s.place[dof]]));
-        let reach: Vec<_> = nonzero.into_iter().map(|rows| s.factor_h.reach(rows.into_iter())).collect();
-        let mut dofs = vec![0; s.nv];
-        s.place.iter().enumerate().for_each(|(dof, &place)| dofs[place] = dof);
+        let mut order: Vec<usize> = (0..tree.nu).collect();
+        order.sort_by_key(|&k| s.place[tree.actuated[k]]);
+        nonzero.extend(order.iter().map(|&k| vec![s.place[tree.actuated[k]]]));
+        let reach = nonzero.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
+        let mut columns = vec![Input::Q(0); s.nv];
+        s.place.iter().enumerate().for_each(|(dof, &place)| columns[place] = Input::Q(dof));
+        columns.extend(order.iter().map(|&k| Input::U(k)));
+        let mut commands = vec![0; tree.nu];
+        order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
 
         let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
         let n_seed = model.pairs.pairs.iter().map(|pair| GEOMETRY * pair.function.contacts()).max();
@@ -122,10 +139,16 @@ impl Paths {
             force: 3 * s.n_slots,
             lambda: 3 * s.n_slots,
             columns: 3 * s.n_slots,
-            x: s.nv * reach.len().next_multiple_of(BLOCK),
-            rows: 3 * s.nv.max(tree.nu),
+            x: s.nv * columns.len().next_multiple_of(BLOCK),
+            rows: 3 * (s.nv + tree.nu),
         };
-        Self { contacts, bodies, reach, dofs, at: sizes.from(start) }
+        Self { contacts, bodies, reach, columns, commands, nv: s.nv, at: sizes.from(start) }
+    }
+
+    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side.
+    #[inline(always)]
+    pub(super) fn entry(&self, column: usize, row: usize) -> usize {
+        (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK
     }
 }
 
