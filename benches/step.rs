@@ -32,7 +32,7 @@ fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
 }
 
 fn bench(c: &mut Criterion) {
-    for b in [1_usize, 64, 1024] {
+    for b in [1_usize, 64, 256, 1024] {
         let (fused, q, u) = worlds(b).expect("the scene is in assets");
         let (vq, vu) = (Var::from_tensor(&q).expect("copy"), Var::from_tensor(&u).expect("copy"));
         let controls = u.unsqueeze(1).and_then(|u| u.repeat((1, STEPS, 1))).expect("copy");

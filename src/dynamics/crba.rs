@@ -54,7 +54,7 @@ pub fn dense<R: Real>(links: &Links, packed: &[R], m: &mut [R]) {
     for i in 0..n {
         let of = pattern.dof(i);
         m[of * n + of] = packed[pattern.at(i, i)];
-        for j in pattern.above(i) {
+        for &j in pattern.above(i) {
             let (entry, other) = (packed[pattern.at(i, j)], pattern.dof(j));
             m[of * n + other] = entry;
             m[other * n + of] = entry;

@@ -21,11 +21,10 @@
 
 use crate::description::JointKind;
 use crate::kinematics::{FrameSpec, FrameTables, POSE, Pose, Tree};
+use crate::math::factor::Pattern;
 use crate::math::lane::Real;
 use crate::math::spatial::SpatialInertia;
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
-
-use super::factor::Pattern;
 
 /// Numbers of an inertia.
 pub const INERTIA: usize = 10;

@@ -19,7 +19,6 @@ mod aba;
 mod crba;
 mod derivatives;
 mod energy;
-mod factor;
 mod frame_motion;
 mod inertia;
 mod links;

@@ -9,6 +9,7 @@
 
 use crate::description::JointKind;
 use crate::math::lane::Real;
+use crate::math::vector::{Mat3, Vec3};
 
 use super::manifold_op::Map;
 use super::rotation::Quaternion;
@@ -34,6 +35,19 @@ impl Charts {
             turning.extend(free.then_some((q + 3, v + 3)));
         }
         Self { plain, turning, nq: tree.nq, nv: tree.nv }
+    }
+}
+
+impl Charts {
+    /// First places in δ of rotations; all other numbers of a tangent of q ⊕ δ change as those of q and δ do.
+    pub(crate) fn rotations(&self) -> impl Iterator<Item = usize> {
+        self.turning.iter().map(|&(_, at)| at)
+    }
+
+    /// For a rotation δ: how the tangent of q ⊕ δ changes with that of q, and with δ.
+    #[inline(always)]
+    pub(crate) fn rotation_rates<R: Real>(delta: Vec3<R>) -> [Mat3<R>; 2] {
+        Quaternion::exp_rates(delta)
     }
 }
 

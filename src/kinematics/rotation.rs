@@ -7,7 +7,7 @@
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
+use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
 #[derive(Clone, Copy)]
@@ -107,6 +107,20 @@ impl<R: Real> Quaternion<R> {
         Self { w: c, v: scale(s, omega) }
     }
 
+    /// How Exp(ω) R turns, as a tangent of its own, with a tangent of R: the rotation matrix E of Exp(ω); and with ω: L, the
+    /// left Jacobian.
+    ///
+    /// ```text
+    /// E = 1 + 2 s c [ω]× + 2 s² [ω]×²       L = 1 + 2 s² [ω]× + b [ω]×²,  b = (1 − 2 s c)/θ² = s² + 2 c s′/θ
+    /// ```
+    #[inline(always)]
+    pub(super) fn exp_rates(omega: Vec3<R>) -> [Mat3<R>; 2] {
+        let (c, s, ds) = half_angle(omega);
+        let twice = (s * s).scale(2.0);
+        let b = s.mul_add(s, (c * ds).scale(2.0));
+        [skew_polynomial(omega, (s * c).scale(2.0), twice), skew_polynomial(omega, twice, b)]
+    }
+
     /// The gradient by ω, given that by Exp(ω).
     #[inline(always)]
     pub(super) fn pull_exp(omega: Vec3<R>, grad: Self) -> Vec3<R> {
@@ -157,6 +171,20 @@ impl<R: Real> Quaternion<R> {
         let dk_near = series(x, (1..ASIN.len()).map(|i| 2.0 * (COSINE[i] - ASIN[i])));
         (R::select(small, near, k), R::select(small, dk_near, dk))
     }
+}
+
+/// 1 + x [ω]× + y [ω]×².
+#[inline(always)]
+fn skew_polynomial<R: Real>(omega: Vec3<R>, x: R, y: R) -> Mat3<R> {
+    let diagonal = R::one() - y * dot(omega, omega);
+    let mut matrix = [zero(); 3];
+    for (i, row) in matrix.iter_mut().enumerate() {
+        *row = scale(y * omega[i], omega);
+        row[i] += diagonal;
+        row[(i + 1) % 3] -= x * omega[(i + 2) % 3];
+        row[(i + 2) % 3] += x * omega[(i + 1) % 3];
+    }
+    matrix
 }
 
 /// cos θ/2, s, and (ds/dθ)/θ.

@@ -1,5 +1,6 @@
 //! Floor 0: numbers, SIMD lanes and programs that run on them, small vectors and rotations.
 
+pub mod factor;
 pub mod lane;
 pub(crate) mod layout;
 pub mod program;

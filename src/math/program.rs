@@ -1,11 +1,9 @@
 //! Programs: stages of work on lanes of worlds, compiled for each instruction set, worlds shared among threads.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use super::lane::{InstructionSet, Lane, Single, WIDTH, Wide};
-use super::rows::Output;
+use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
 const CHUNK: usize = 64;
@@ -98,11 +96,26 @@ pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
 /// # Panics
 /// If the processor lacks it.
 pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width: usize) -> Vec<f64> {
+    let [data] = run_parts_on(set, program, worlds, [width]);
+    data
+}
+
+/// [`run`] for a program that writes several matrices, with rows of these widths: no copy is needed to part them.
+pub fn run_parts<P: Program, const N: usize>(program: &P, worlds: usize, widths: [usize; N]) -> [Vec<f64>; N] {
+    run_parts_on(InstructionSet::detect(), program, worlds, widths)
+}
+
+fn run_parts_on<P: Program, const N: usize>(
+    set: InstructionSet,
+    program: &P,
+    worlds: usize,
+    widths: [usize; N],
+) -> [Vec<f64>; N] {
     assert!(set.is_available(), "this processor has no {}", set.name());
-    let mut data = vec![0.0; worlds * width];
-    let work = |range: Range<usize>, data: &mut [f64]| {
+    let mut data = widths.map(|width| vec![0.0; worlds * width]);
+    let work = |mut out: Output| {
+        let range = out.worlds.clone();
         let mut scratch = Scratch::new(program.scratch(), set.within(range.len()));
-        let mut out = Output { data, first: range.start, width };
         let mut first = range.start;
         while first < range.end {
             let set = set.within(range.end - first);
@@ -110,12 +123,22 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
             first += set.width();
         }
     };
-    if worlds <= CHUNK || width == 0 {
-        work(0..worlds, &mut data);
+    let mut chunks = Vec::with_capacity(worlds.div_ceil(CHUNK));
+    let mut rest = data.each_mut().map(Vec::as_mut_slice);
+    for first in (0..worlds).step_by(CHUNK) {
+        let worlds = first..worlds.min(first + CHUNK);
+        let mut parts = Vec::with_capacity(N);
+        for (rest, width) in rest.iter_mut().zip(widths) {
+            let (data, behind) = std::mem::take(rest).split_at_mut(worlds.len() * width);
+            *rest = behind;
+            parts.push(Part { data, width });
+        }
+        chunks.push(Output { worlds, parts });
+    }
+    if chunks.len() == 1 {
+        chunks.into_iter().for_each(work);
     } else {
-        data.par_chunks_mut(CHUNK * width)
-            .enumerate()
-            .for_each(|(i, chunk)| work(i * CHUNK..(i * CHUNK + chunk.len() / width), chunk));
+        chunks.into_par_iter().for_each(work);
     }
     data
 }

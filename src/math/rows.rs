@@ -122,11 +122,16 @@ pub fn worlds(name: &str, operands: &[&Rows]) -> Result<usize> {
     Ok(worlds)
 }
 
-/// Rows of results, written by kernels.
+/// Rows of results, written by kernels: one matrix, or several side by side.
 pub struct Output<'a> {
+    /// The worlds whose rows these are.
+    pub(super) worlds: Range<usize>,
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+/// Rows of one matrix.
+pub(super) struct Part<'a> {
     pub(super) data: &'a mut [f64],
-    /// The world of the first row.
-    pub(super) first: usize,
     pub(super) width: usize,
 }
 
@@ -134,25 +139,60 @@ impl Output<'_> {
     /// Sets column `k` of the worlds from `first` on.
     #[inline(always)]
     pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
+        let Part { data, width } = &mut self.parts[0];
         for i in 0..R::WIDTH {
-            self.data[(first - self.first + i) * self.width + k] = lane.get(i);
+            data[(first - self.worlds.start + i) * *width + k] = lane.get(i);
         }
     }
 
     /// Sets columns from `k` on of the worlds from `first` on.
     #[inline(always)]
     pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
-        self.scatter(first, k, R::WIDTH, R::numbers(from));
+        self.store_in(0, first, k, from);
     }
 
+    /// [`Output::store_all`] in the matrix with index `part`.
+    #[inline(always)]
+    pub fn store_in<R: Lane>(&mut self, part: usize, first: usize, k: usize, from: &[R]) {
+        let row = first - self.worlds.start;
+        self.parts[part].scatter(row, k, R::WIDTH, R::numbers(from));
+    }
+}
+
+impl Part<'_> {
     /// The opposite of [`Rows::gather`].
     #[inline(never)]
-    fn scatter(&mut self, first: usize, k: usize, width: usize, from: &[f64]) {
-        let n = from.len() / width;
-        for i in 0..width {
-            let start = (first - self.first + i) * self.width + k;
-            for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
-                *to = x;
+    fn scatter(&mut self, row: usize, k: usize, width: usize, from: &[f64]) {
+        match width {
+            4 => self.scatter_block::<4>(row, k, from),
+            8 => self.scatter_block::<8>(row, k, from),
+            _ => {
+                let n = from.len() / width;
+                for i in 0..width {
+                    let start = (row + i) * self.width + k;
+                    for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
+                        *to = x;
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`Part::scatter`] for N worlds, square by square: each number's memory is touched once.
+    #[inline(always)]
+    fn scatter_block<const N: usize>(&mut self, row: usize, k: usize, from: &[f64]) {
+        let (columns, _) = from.as_chunks::<N>();
+        let (squares, rest) = columns.as_chunks::<N>();
+        let end = k + columns.len();
+        for i in 0..N {
+            let start = (row + i) * self.width;
+            for (to, square) in self.data[start + k..start + end].chunks_exact_mut(N).zip(squares) {
+                for (to, column) in to.iter_mut().zip(square) {
+                    *to = column[i];
+                }
+            }
+            for (to, column) in self.data[start + end - rest.len()..start + end].iter_mut().zip(rest) {
+                *to = column[i];
             }
         }
     }

@@ -21,7 +21,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::problem::{acceptable, columns, fill_p};
 use super::start::{balance, cold_start, warm_start};
-use super::structure::{Structure, triangle};
+use super::structure::Structure;
 
 /// κ · decrement² below which the quadratic convergence leaves nothing but rounding after the step.
 const CONVERGED: f64 = 1e-12;
@@ -104,7 +104,8 @@ pub(crate) fn solve<R: Real>(
     s.factor_p.factor(work.h);
     let mut good_p = good;
     for k in 0..s.nv {
-        good_p = good_p.and(work.h[triangle(k, k)].gt(R::zero())).and(work.h[triangle(k, k)].is_finite());
+        let pivot = work.h[s.factor_p.at(k, k)];
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
     }
     for k in 0..s.nv {
         work.delta[k] = -problem.g[k];

@@ -11,7 +11,7 @@
 //! ```
 
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+use crate::math::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
 
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
 pub const CONTACT: usize = 12;
@@ -75,6 +75,14 @@ impl<R: Real> Cone<R> {
         along.mul_add(along, -dot(across, across))
     }
 
+    /// W at η as a symmetric matrix, for this contact's own κ.
+    #[inline(always)]
+    pub(crate) fn weights(&self, kappa: R, eta: Vec3<R>) -> Mat3<R> {
+        // κ (η ηᵀ − ρ n nᵀ + ½ ρ 1)
+        let rho = self.rho(eta) * kappa;
+        matrix(rho.scale(0.5), [(scale(kappa, eta), eta), (scale(-rho, self.n), self.n)])
+    }
+
     /// W x at η, for this contact's own κ and ρ(η).
     #[inline(always)]
     pub(crate) fn weigh(&self, kappa: R, eta: Vec3<R>, rho: R, x: Vec3<R>) -> Vec3<R> {
@@ -113,6 +121,64 @@ impl<R: Real> Cone<R> {
         grad_n = axpy(keep * grad_phi, d, grad_n);
         Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
     }
+
+    /// The derivatives of f = M η(ζ), ζ = M d + φ n: what [`Cone::pull`] multiplies from the left, as matrices.
+    ///
+    /// With k = 1 − μ and c = κ ρ(η) = 4/(κ ρ(ζ)):
+    ///
+    /// ```text
+    /// ∂f/∂ζ = −M W = −κ (f ηᵀ − ½ ρ ((1 + μ) n nᵀ − μ))       ∂f/∂d = −M W M = −κ (f fᵀ − ½ ρ ((1 + μ²) n nᵀ − μ²))
+    /// ∂f/∂n = ∂f/∂ζ ((k d_n + φ) + k n dᵀ) + c (ζ_n M + n ζᵀ) − κ c ζ_n f ζᵀ + k (η_n + n ηᵀ)
+    /// ```
+    #[inline(always)]
+    pub(crate) fn rates(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>) -> Rates<R> {
+        let (n, mu, keep) = (self.n, self.mu, R::one() - self.mu);
+        let (force, rho) = (self.scaled(eta), self.rho(eta));
+        let half = (kappa * rho).scale(0.5);
+        let pulled = scale(-kappa, force);
+        let by_zeta = matrix(-(half * mu), [(scale(half * (R::one() + mu), n), n), (pulled, eta)]);
+        let square = mu * mu;
+        let by_d = matrix(-(half * square), [(scale(half * (R::one() + square), n), n), (pulled, force)]);
+
+        let zeta = add(self.scaled(d), scale(self.phi, n));
+        let (slope, zeta_n) = (half.scale(2.0), dot(n, zeta));
+        let by_phi = [dot(by_zeta[0], n), dot(by_zeta[1], n), dot(by_zeta[2], n)];
+        let direct = matrix(
+            (slope * zeta_n).mul_add(mu, keep * dot(n, eta)),
+            [
+                (n, axpy(slope * zeta_n * keep, n, axpy(slope, zeta, scale(keep, eta)))),
+                (scale(slope * zeta_n, pulled), zeta),
+            ],
+        );
+        let through = keep.mul_add(dot(n, d), self.phi);
+        let mut by_n = direct;
+        for i in 0..3 {
+            by_n[i] = axpy(through, by_zeta[i], axpy(keep * by_phi[i], d, direct[i]));
+        }
+        Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
+    }
+}
+
+/// s 1 + Σ a bᵀ.
+#[inline(always)]
+fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
+    let mut rows = [zero(); 3];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[i] = s;
+        for (a, b) in &products {
+            *row = axpy(a[i], *b, *row);
+        }
+    }
+    rows
+}
+
+/// See [`Cone::rates`].
+pub(crate) struct Rates<R> {
+    /// By ζ at fixed n.
+    pub(crate) zeta: Mat3<R>,
+    pub(crate) d: Mat3<R>,
+    pub(crate) n: Mat3<R>,
+    pub(crate) phi: Vec3<R>,
 }
 
 /// See [`Cone::pull`].

@@ -38,7 +38,7 @@ layout! {
         /// ζ and the limits' gaps at δ.
         zeta,
         d_eta,
-        /// P + J̃ᵀWJ̃ or P, or the factor.
+        /// H = P + J̃ᵀWJ̃ in the places of its pattern, or P in its own, or the factor of either.
         h,
         /// In the order of elimination, as the vectors that follow.
         delta,
@@ -92,7 +92,7 @@ impl Work<usize> {
             eta: n,
             zeta: n,
             d_eta: n,
-            h: s.n_triangle(),
+            h: s.n_entries(),
             delta: s.nv,
             step: s.nv,
             free: s.nv,

@@ -6,7 +6,6 @@
 mod adjoint;
 mod barrier;
 mod cone;
-mod factor;
 mod frictionless;
 mod judge;
 pub mod lcp;
@@ -27,8 +26,10 @@ use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
 pub use cone::CONTACT;
+pub(crate) use cone::{Cone, Rates};
 pub use frictionless::{Delassus, Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
+pub(crate) use problem::clear;
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
 

@@ -5,7 +5,7 @@ use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
 use super::memory::Problem;
-use super::structure::{Structure, triangle};
+use super::structure::Structure;
 
 #[inline(always)]
 pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
@@ -19,10 +19,18 @@ pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     to[3 * i + 2] = v[2];
 }
 
+/// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
+#[inline(always)]
+pub(crate) fn clear<R: Real>(numbers: &mut [R]) {
+    for x in numbers {
+        *x = R::zero();
+    }
+}
+
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
 #[inline(always)]
 pub(crate) fn columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [R]) {
-    columns.fill(R::zero());
+    clear(columns);
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
         for &(screw, slot, b) in &contact.columns {
@@ -59,33 +67,40 @@ pub(crate) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: 
     }
 }
 
-/// h ← P.
+/// h ← P, for its factor alone.
 #[inline(always)]
 pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
-    h.fill(R::zero());
+    clear(&mut h[..s.factor_p.len()]);
     for (entry, &value) in s.entries.iter().zip(p) {
-        h[entry.index] = value;
+        h[entry.in_p] = value;
     }
 }
 
 /// h ← P + J̃ᵀWJ̃ at η.
 #[inline(always)]
 pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, columns: &[R], eta: &[R], h: &mut [R]) {
-    fill_p(s, problem.p, h);
+    clear(&mut h[..s.factor_h.len()]);
+    for (entry, &value) in s.entries.iter().zip(problem.p) {
+        h[entry.in_h] = value;
+    }
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
-        let (own, force) = (cone.kappa(kappa), at3(eta, i));
-        let rho = cone.rho(force);
-        for (a, &row) in contact.dofs.iter().enumerate() {
-            let weighed = cone.weigh(own, force, rho, at3(columns, contact.first + a));
-            for (b, &column) in contact.dofs[..=a].iter().enumerate() {
-                h[triangle(row, column)] += dot(weighed, at3(columns, contact.first + b));
+        let [x, y, z] = cone.weights(cone.kappa(kappa), at3(eta, i));
+        let n = contact.dofs.len();
+        let columns = &columns[3 * contact.first..3 * (contact.first + n)];
+        let mut entries = contact.entries.iter();
+        for a in 0..n {
+            let column = at3(columns, a);
+            let weighed = [dot(x, column), dot(y, column), dot(z, column)];
+            for (other, &entry) in columns[..3 * (a + 1)].chunks_exact(3).zip(entries.by_ref()) {
+                let product = weighed[2].mul_add(other[2], h[entry]);
+                h[entry] = weighed[0].mul_add(other[0], weighed[1].mul_add(other[1], product));
             }
         }
     }
     for (l, &(dof, _)) in s.limits.iter().enumerate() {
         let force = eta[3 * s.nc() + l];
-        h[triangle(dof, dof)] += (kappa * force * force).scale(0.5);
+        h[s.factor_h.at(dof, dof)] += (kappa * force * force).scale(0.5);
     }
 }
 

@@ -4,6 +4,8 @@
 //! eliminated in an order that keeps it so (minimum degree: leaves of the tree first, where the factor has no fill-in,
 //! Featherstone ch. 6; contacts between branches cost what they must).
 
+use crate::math::factor::Pattern;
+
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
 pub struct Structure {
@@ -11,9 +13,9 @@ pub struct Structure {
     pub nv: usize,
     /// Screws.
     pub ns: usize,
-    /// Place of each degree of freedom in the order of elimination.
+    /// Row of each degree of freedom in the factors, which eliminate from the last row up.
     pub(crate) place: Vec<usize>,
-    /// P's entries as triangle indices.
+    /// P's entries.
     pub(crate) entries: Vec<Entry>,
     pub(crate) contacts: Vec<ContactColumns>,
     /// Place and sign of the degree of freedom that each limit bounds.
@@ -30,7 +32,9 @@ pub struct Structure {
 pub(crate) struct Entry {
     pub(crate) row: usize,
     pub(crate) column: usize,
-    pub(crate) index: usize,
+    /// Among the entries of H, and of P alone.
+    pub(crate) in_h: usize,
+    pub(crate) in_p: usize,
 }
 
 /// How a contact sees the degrees of freedom.
@@ -42,6 +46,8 @@ pub(crate) struct ContactColumns {
     pub(crate) dofs: Vec<usize>,
     /// (screw, slot, on B?): a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
     pub(crate) columns: Vec<(usize, usize, bool)>,
+    /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
+    pub(crate) entries: Vec<usize>,
 }
 
 /// What moves the two sides of a contact: (screw, degree of freedom) from the root down.
@@ -51,16 +57,6 @@ pub struct ContactPaths {
     pub a: Vec<(usize, usize)>,
     /// Side B.
     pub b: Vec<(usize, usize)>,
-}
-
-/// Nonzeros of a triangular factor: the rows below the diagonal in each column, ascending.
-#[derive(Clone, Debug)]
-pub(crate) struct Pattern(pub(crate) Vec<Vec<usize>>);
-
-/// Index of entry (row, column), column ≤ row, in a triangle stored row by row.
-#[inline(always)]
-pub(crate) fn triangle(row: usize, column: usize) -> usize {
-    row * (row + 1) / 2 + column
 }
 
 impl Structure {
@@ -84,26 +80,25 @@ impl Structure {
             }
         }
         let order = graph.minimum_degree();
-        let mut place = vec![0; nv];
-        order.iter().enumerate().for_each(|(k, &dof)| place[dof] = k);
+        let place = rows(&order);
+        let (factor_p, factor_h) = (graph_p.eliminate(&order), graph.eliminate(&order));
         let entries = entries
             .iter()
             .map(|&(i, j)| {
                 let (row, column) = (place[i].max(place[j]), place[i].min(place[j]));
-                Entry { row, column, index: triangle(row, column) }
+                Entry { row, column, in_h: factor_h.at(row, column), in_p: factor_p.at(row, column) }
             })
             .collect();
         let mut n_slots = 0;
         let contacts = contacts
             .iter()
             .map(|paths| {
-                let contact = ContactColumns::new(paths, &place, n_slots);
+                let contact = ContactColumns::new(paths, &place, n_slots, &factor_h);
                 n_slots += contact.dofs.len();
                 contact
             })
             .collect();
         let limits = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
-        let (factor_p, factor_h) = (graph_p.eliminate(&order), graph.eliminate(&order));
         Self { nv, ns, place, entries, contacts, limits, factor_p, factor_h, n_slots }
     }
 
@@ -127,14 +122,14 @@ impl Structure {
         3 * self.nc() + self.nl()
     }
 
-    /// Numbers in a triangle of `nv` rows.
-    pub(crate) fn n_triangle(&self) -> usize {
-        self.nv * (self.nv + 1) / 2
+    /// Numbers in H, or in P alone.
+    pub(crate) fn n_entries(&self) -> usize {
+        self.factor_h.len().max(self.factor_p.len())
     }
 }
 
 impl ContactColumns {
-    fn new(paths: &ContactPaths, place: &[usize], first: usize) -> Self {
+    fn new(paths: &ContactPaths, place: &[usize], first: usize, factor: &Pattern) -> Self {
         let mut dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| place[dof]).collect();
         dofs.sort_unstable();
         dofs.dedup();
@@ -144,7 +139,9 @@ impl ContactColumns {
         };
         let mut columns = side(&paths.a, false);
         columns.extend(side(&paths.b, true));
-        Self { first, dofs, columns }
+        let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
+        let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
+        Self { first, dofs, columns, entries }
     }
 }
 
@@ -188,20 +185,20 @@ impl Graph {
         order
     }
 
+    /// The factor's pattern: a row's parent is the first of its neighbours to go after it.
     fn eliminate(mut self, order: &[usize]) -> Pattern {
-        let mut place = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(k, &dof)| place[dof] = k);
-        Pattern(
-            order
-                .iter()
-                .map(|&vertex| {
-                    let mut rows: Vec<usize> = self.remove(vertex).into_iter().map(|i| place[i]).collect();
-                    rows.sort_unstable();
-                    rows
-                })
-                .collect(),
-        )
+        let place = rows(order);
+        let parents: Vec<_> =
+            order.iter().map(|&vertex| self.remove(vertex).into_iter().map(|i| place[i]).max()).collect();
+        Pattern::new(parents.into_iter().rev().enumerate().map(|(row, parent)| (parent, row)))
     }
+}
+
+/// Each vertex's row: the last to be eliminated is the first.
+fn rows(order: &[usize]) -> Vec<usize> {
+    let mut rows = vec![0; order.len()];
+    order.iter().rev().enumerate().for_each(|(row, &vertex)| rows[vertex] = row);
+    rows
 }
 
 #[cfg(test)]
@@ -218,9 +215,8 @@ mod tests {
         let contacts: Vec<_> = (0..5).map(path).collect();
         let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
         let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
-        let nonzeros: usize = structure.factor_h.0.iter().map(Vec::len).sum();
-        // Five blocks of 4 (6 below the diagonal each), coupled to a root block of 4 (16 each), which is dense (6).
-        assert_eq!(nonzeros, 5 * (6 + 16) + 6);
-        assert_eq!(structure.factor_p.0.iter().map(Vec::len).sum::<usize>(), 0);
+        // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense (6).
+        assert_eq!(structure.factor_h.len(), 24 + 5 * (6 + 16) + 6);
+        assert_eq!(structure.factor_p.len(), 24);
     }
 }

@@ -22,12 +22,21 @@ pub struct Linearization {
 impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
     ///
-    /// One reverse pass over as many copies of each world as there are results: the copies start from the solution and
-    /// are seeded with the rows of the identity.
+    /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
+    /// q is not usable and q₊ is the model's home.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
     pub fn linearize(&self, q: &Tensor, u: &Tensor) -> Result<Linearization> {
+        match self.fused_linearize(q, u)? {
+            Some(linear) => Ok(linear),
+            None => self.linearize_by_copies(q, u),
+        }
+    }
+
+    /// [`Quasidynamic::linearize`] of the tensor program: one reverse pass over as many copies of each world as there are
+    /// results, which start from the solution and are seeded with the rows of the identity.
+    fn linearize_by_copies(&self, q: &Tensor, u: &Tensor) -> Result<Linearization> {
         let step = self.step(&q.detach(), &u.detach())?;
         let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), 3 * self.model().nc());
         let n = nv + n_lambda;

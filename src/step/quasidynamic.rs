@@ -16,6 +16,7 @@ use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
 use super::fused;
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
+use super::linearize::Linearization;
 use super::operands::{contact_operand, contact_paths, detect, weights, worlds_with_usable_q};
 
 /// The step of a model with given parameters. Cheap to clone.
@@ -204,6 +205,13 @@ impl Quasidynamic {
     /// The whole rollout in the fused form, where there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
+    }
+
+    /// The step and its Jacobians in the fused form, where there is one.
+    pub(super) fn fused_linearize(&self, q: &Tensor, u: &Tensor) -> Result<Option<Linearization>> {
+        let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
+        self.check(q, u)?;
+        fused::linearize(plan, q, u, par).map(Some)
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {

@@ -17,6 +17,7 @@ mod capsule_capsule;
 mod capsule_half_space;
 mod core;
 mod cylinder_half_space;
+mod frame;
 mod half_space;
 mod penetration;
 mod segment;
@@ -35,6 +36,8 @@ use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
 use super::pair::PairKind;
+
+pub(crate) use frame::{frame, frame_rates};
 
 /// Numbers of a contact: normal (A to B), witness point on A, on B, φ.
 pub(crate) const CONTACT: usize = 10;

@@ -4,7 +4,9 @@
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
+mod jacobian;
 mod memory;
+mod paths;
 mod plan;
 mod stages;
 mod step_op;
@@ -17,6 +19,7 @@ use candle_core::{Result, Tensor};
 use crate::contact::Contacts;
 use crate::solve::{INFO, Report};
 
+use super::linearize::Linearization;
 use super::quasidynamic::Step;
 use crate::rollout::Rollout;
 use memory::GEOMETRY;
@@ -26,7 +29,24 @@ pub(super) use plan::{Plan, packed};
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
     let op = step_op::StepOp { plan: plan.clone(), warm: warm.map(Tensor::detach) };
-    let rows = q.apply_op3(u, par, op)?;
+    read(plan, &q.apply_op3(u, par, op)?)
+}
+
+/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
+pub(super) fn linearize(plan: &Plan, q: &Tensor, u: &Tensor, par: &Tensor) -> Result<Linearization> {
+    let [rows, a, b, c, d] = jacobian::step(plan, q, u, par)?;
+    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, 3 * plan.structure.nc());
+    Ok(Linearization {
+        step: read(plan, &rows)?,
+        a: a.reshape((worlds, nv, nv))?,
+        b: b.reshape((worlds, nv, nu))?,
+        c: c.reshape((worlds, n_lambda, nv))?,
+        d: d.reshape((worlds, n_lambda, nu))?,
+    })
+}
+
+/// A step from its rows.
+fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let (b, nc, nl) = (rows.dim(0)?, plan.structure.nc(), plan.structure.nl());
     let mut at = 0;
     let mut next = |n: usize| {

@@ -15,6 +15,7 @@ use super::super::inertia::InertiaTables;
 use super::super::limits::LimitDofs;
 use super::adjoint::{Clean, PullAssemble, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
+use super::paths::Paths;
 use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
@@ -38,6 +39,7 @@ pub(in super::super) struct Plan {
     pub(super) limits: Vec<(usize, f64, f64)>,
     pub(super) at: ParameterPlaces,
     pub(super) places: Places,
+    pub(super) paths: Paths,
     pub(super) home: Vec<f64>,
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
@@ -137,12 +139,14 @@ impl Plan {
         let frames = model.kinematics.tables();
         let at = ParameterPlaces::new(&model.parameters)?;
         let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len()];
+        let places = Places::new(structure, frames, &at, counts);
         Ok(Self {
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
             frames: frames.clone(),
-            places: Places::new(structure, frames, &at, counts),
+            paths: Paths::new(model, structure, places.solve.work.end()),
+            places,
             charts: Arc::new(Charts::new(tree)),
             pairs,
             n_shapes: model.shapes.len(),

@@ -1,0 +1,184 @@
+//! Symmetric matrices with the sparsity of a tree, and their factor M = Lᵀ D L without fill-in.
+//!
+//! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row holds an index's entries
+//! with its ancestors, from the root down, and then itself. Eliminating the leaves first keeps that pattern
+//! (Featherstone, ch. 6, tables 6.3 and 6.5).
+
+use super::lane::Real;
+
+/// Where the entries are.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    rows: Vec<Row>,
+    /// The column of each entry.
+    columns: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    /// The degree of freedom that the row stands for.
+    dof: usize,
+    /// Its first entry.
+    first: usize,
+    /// Its ancestors: its diagonal entry comes after as many.
+    depth: usize,
+}
+
+impl Pattern {
+    /// The pattern of a forest, given each row's parent, smaller than itself, and its degree of freedom.
+    pub fn new(parents: impl Iterator<Item = (Option<usize>, usize)>) -> Self {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut columns: Vec<usize> = Vec::new();
+        for (i, (parent, dof)) in parents.enumerate() {
+            let (first, mut depth) = (columns.len(), 0);
+            if let Some(parent) = parent {
+                let Row { first, depth: above, .. } = rows[parent];
+                columns.extend_from_within(first..=first + above);
+                depth = above + 1;
+            }
+            columns.push(i);
+            rows.push(Row { dof, first, depth });
+        }
+        Self { rows, columns }
+    }
+
+    /// Rows.
+    pub fn n(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The degree of freedom of a row.
+    #[inline(always)]
+    pub fn dof(&self, i: usize) -> usize {
+        self.rows[i].dof
+    }
+
+    /// Place of entry (i, j), one of them an ancestor of the other or both the same.
+    #[inline(always)]
+    pub fn at(&self, i: usize, j: usize) -> usize {
+        let (low, high) = if i > j { (i, j) } else { (j, i) };
+        self.rows[low].first + self.rows[high].depth
+    }
+
+    /// The ancestors of i, from the root down.
+    #[inline(always)]
+    pub fn above(&self, i: usize) -> &[usize] {
+        let Row { first, depth, .. } = self.rows[i];
+        &self.columns[first..first + depth]
+    }
+
+    /// Replaces M by its factor; the diagonal holds 1/D.
+    ///
+    /// A matrix that is not positive definite leaves a nonpositive, infinite or NaN 1/D.
+    #[inline(always)]
+    pub fn factor<R: Real>(&self, m: &mut [R]) {
+        for &Row { first, depth, .. } in self.rows.iter().rev() {
+            let (above, row) = m.split_at_mut(first);
+            let pivot = R::one() / row[depth];
+            row[depth] = pivot;
+            let ancestors = &self.columns[first..first + depth];
+            for (d, &i) in ancestors.iter().enumerate().rev() {
+                // The entries up to d are still those of M: the ancestors come from the leaf up.
+                let l = row[d] * pivot;
+                let other = self.rows[i].first;
+                for (to, &x) in above[other..=other + d].iter_mut().zip(&row[..=d]) {
+                    *to = (-l).mul_add(x, *to);
+                }
+                row[d] = l;
+            }
+        }
+    }
+
+    /// x ← M⁻¹ x, given the factor.
+    #[inline(always)]
+    pub fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
+        self.solve_from(factor, x, self.n());
+    }
+
+    /// [`Pattern::solve`] for an x that is zero from row `n` on.
+    #[inline(always)]
+    fn solve_from<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
+        for i in (0..n).rev() {
+            let Row { first, depth, .. } = self.rows[i];
+            let below = -x[i];
+            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+                x[j] = below.mul_add(l, x[j]);
+            }
+            x[i] = x[i] * factor[first + depth];
+        }
+        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate() {
+            let mut sum = x[i];
+            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+                sum = (-l).mul_add(x[j], sum);
+            }
+            x[i] = sum;
+        }
+    }
+
+    /// [`Pattern::solve`] for N vectors side by side, so that their sums do not wait for each other. `reach` are the rows
+    /// that elimination makes nonzero, as [`Pattern::reach`] has them.
+    #[inline(always)]
+    pub fn solve_block<R: Real, const N: usize>(&self, factor: &[R], reach: &[usize], x: &mut [[R; N]]) {
+        for &i in reach {
+            let Row { first, depth, .. } = self.rows[i];
+            let below = x[i];
+            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+                for n in 0..N {
+                    x[j][n] = below[n].mul_add(-l, x[j][n]);
+                }
+            }
+        }
+        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate() {
+            let mut sums = x[i];
+            for sum in &mut sums {
+                *sum = *sum * factor[first + depth];
+            }
+            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+                for n in 0..N {
+                    sums[n] = x[j][n].mul_add(-l, sums[n]);
+                }
+            }
+            x[i] = sums;
+        }
+    }
+
+    /// The rows, descending, that elimination makes nonzero when those in `nonzero` are.
+    pub fn reach(&self, nonzero: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut reached = vec![false; self.n()];
+        for i in nonzero {
+            reached[i] = true;
+            self.above(i).iter().for_each(|&j| reached[j] = true);
+        }
+        (0..reached.len()).rev().filter(|&i| reached[i]).collect()
+    }
+
+    /// xᵀM⁻¹x, given the factor; overwrites x.
+    #[inline(always)]
+    pub fn square<R: Real>(&self, factor: &[R], x: &mut [R]) -> R {
+        let mut sum = R::zero();
+        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
+            let below = -x[i];
+            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+                x[j] = below.mul_add(l, x[j]);
+            }
+            sum = (x[i] * x[i]).mul_add(factor[first + depth], sum);
+        }
+        sum
+    }
+
+    /// M⁻¹, row by row and symmetric, given the factor.
+    #[inline(always)]
+    pub fn inverse<R: Real>(&self, factor: &[R], inverse: &mut [R]) {
+        let n = self.n();
+        inverse.fill(R::zero());
+        for (i, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
+            column[i] = R::one();
+            self.solve_from(factor, column, i + 1);
+        }
+    }
+}

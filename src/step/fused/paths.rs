@@ -1,0 +1,184 @@
+//! What moves what, for the step's Jacobians: the screws above each contact's sides and each body, as plain tables.
+
+use crate::description::JointKind;
+use crate::kinematics::{Body, Tree};
+use crate::math::layout::layout;
+use crate::model::Model;
+use crate::solve::Structure;
+
+use super::memory::GEOMETRY;
+
+/// Columns that are solved for at once and stored side by side; a multiple of this is stored.
+pub(super) const BLOCK: usize = 4;
+
+/// What a column of ∂δ is by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Input {
+    /// This degree of freedom of q.
+    Q(usize),
+    /// This command.
+    U(usize),
+}
+
+/// A screw on the path from the world to a body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathScrew {
+    pub(super) screw: usize,
+    /// Place of its degree of freedom in the order of elimination.
+    pub(super) place: usize,
+    /// Slot of its degree of freedom in the contact's list; the contact's paths only.
+    pub(super) slot: usize,
+    /// Is its degree of freedom without command?
+    pub(super) free: bool,
+    /// The screws from here on in the path are carried along by this one.
+    pub(super) after: usize,
+}
+
+/// A body whose inertia or weight depends on q.
+#[derive(Debug)]
+pub(super) struct BodyPath {
+    /// Its place among the inertial bodies.
+    pub(super) body: usize,
+    pub(super) screws: Vec<PathScrew>,
+}
+
+layout! {
+    /// The Jacobians' numbers, behind those of the step.
+    pub(super) struct Jacobian {
+        /// Gradient of one number of a pair's contacts.
+        seed,
+        /// For a path: the displacement in the step, as a twist, by all screws from each one on.
+        sums,
+        /// Change of each contact's geometry with each slot's degree of freedom.
+        geometry,
+        /// Change of the force on B with it at fixed δ.
+        force,
+        /// The same for λ.
+        lambda,
+        /// Change of λ with δ: three numbers per slot.
+        columns,
+        /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
+        x,
+        /// Three rows by q, three by u, to be written.
+        rows,
+    }
+}
+
+/// The tables.
+#[derive(Debug)]
+pub(super) struct Paths {
+    /// For each contact the paths of A and B.
+    pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,
+    pub(super) bodies: Vec<BodyPath>,
+    /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
+    pub(super) reach: Vec<Vec<usize>>,
+    /// x's columns: q in the order of elimination, then u likewise, so that those of a block reach much the same rows.
+    pub(super) columns: Vec<Input>,
+    /// The column of each command.
+    pub(super) commands: Vec<usize>,
+    nv: usize,
+    pub(super) at: Jacobian<std::ops::Range<usize>>,
+}
+
+impl Paths {
+    /// The tables of a model; its step's numbers end at `start`.
+    pub(super) fn new(model: &Model, s: &Structure, start: usize) -> Self {
+        let tree = &model.tree;
+        let path = |body: usize| PathScrew::path(tree, s, body);
+        let contacts: Vec<_> = model
+            .pairs
+            .pair_of_contact
+            .iter()
+            .zip(&s.contacts)
+            .map(|(&pair, columns)| {
+                let pair = &model.pairs.pairs[pair];
+                [pair.a, pair.b].map(|shape| {
+                    let mut path = path(model.shapes[shape].body);
+                    for entry in &mut path {
+                        entry.slot = columns.dofs.partition_point(|&place| place < entry.place);
+                    }
+                    path
+                })
+            })
+            .collect();
+        // A body that only slides keeps its inertia, and the velocities that it gets.
+        let turns = |screws: &[PathScrew]| screws.iter().any(|entry| !is_slide(tree, entry.screw));
+        let bodies: Vec<_> = model
+            .inertial
+            .iter()
+            .enumerate()
+            .map(|(body, &index)| BodyPath { body, screws: path(index) })
+            .filter(|path| turns(&path.screws))
+            .collect();
+
+        let mut nonzero: Vec<Vec<usize>> = (0..s.nv).map(|place| vec![place]).collect();
+        for columns in &s.contacts {
+            columns.dofs.iter().for_each(|&column| nonzero[column].extend(&columns.dofs));
+        }
+        for BodyPath { screws, .. } in &bodies {
+            for column in screws {
+                nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
+            }
+        }
+        let mut order: Vec<usize> = (0..tree.nu).collect();
+        order.sort_by_key(|&k| s.place[tree.actuated[k]]);
+        nonzero.extend(order.iter().map(|&k| vec![s.place[tree.actuated[k]]]));
+        let reach = nonzero.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
+        let mut columns = vec![Input::Q(0); s.nv];
+        s.place.iter().enumerate().for_each(|(dof, &place)| columns[place] = Input::Q(dof));
+        columns.extend(order.iter().map(|&k| Input::U(k)));
+        let mut commands = vec![0; tree.nu];
+        order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
+
+        let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
+        let n_seed = model.pairs.pairs.iter().map(|pair| GEOMETRY * pair.function.contacts()).max();
+        let sizes = Jacobian {
+            seed: n_seed.unwrap_or(0),
+            sums: 6 * (lengths.max().unwrap_or(0) + 1),
+            geometry: GEOMETRY * s.n_slots,
+            force: 3 * s.n_slots,
+            lambda: 3 * s.n_slots,
+            columns: 3 * s.n_slots,
+            x: s.nv * columns.len().next_multiple_of(BLOCK),
+            rows: 3 * (s.nv + tree.nu),
+        };
+        Self { contacts, bodies, reach, columns, commands, nv: s.nv, at: sizes.from(start) }
+    }
+
+    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side.
+    #[inline(always)]
+    pub(super) fn entry(&self, column: usize, row: usize) -> usize {
+        (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK
+    }
+}
+
+impl PathScrew {
+    fn path(tree: &Tree, s: &Structure, body: usize) -> Vec<Self> {
+        let screws = tree.path(body);
+        let entry = |(k, &screw): (usize, &usize)| {
+            let dof = tree.screw_dof[screw];
+            let joint = joint_of(tree, screw);
+            // Rotations of a floating joint are about axes that stay in the parent: none carries another.
+            let free_rotation = joint.kind == JointKind::Floating && screw >= joint.screw + 3;
+            let after = if free_rotation { k + joint.screw + 6 - screw } else { k + 1 };
+            Self { screw, place: s.place[dof], slot: 0, free: !tree.actuated.contains(&dof), after }
+        };
+        screws.iter().enumerate().map(entry).collect()
+    }
+}
+
+fn joint_of(tree: &Tree, screw: usize) -> &Body {
+    // The world's own joint is fixed and has none.
+    let has = |body: &&Body| (body.screw..body.screw + body.kind.nv()).contains(&screw);
+    tree.bodies.iter().find(has).unwrap_or(&tree.bodies[0])
+}
+
+fn is_slide(tree: &Tree, screw: usize) -> bool {
+    let joint = joint_of(tree, screw);
+    match joint.kind {
+        JointKind::Prismatic | JointKind::Translation => true,
+        JointKind::Planar => screw < joint.screw + 2,
+        JointKind::Floating => screw < joint.screw + 3,
+        JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+    }
+}

@@ -1,0 +1,269 @@
+//! The fused Jacobians against the tensor program's: A, B, C and D of random states.
+
+mod support;
+
+use candle_core::{DType, Device, Tensor};
+use fingertip::Model;
+use fingertip::description::{
+    Articulation, Freedom, Inertia, JointKind, Limits, Mimic, Object, PairRule, Robot, Scene, Shape,
+};
+use fingertip::solve::Status;
+use fingertip::step::{Form, Linearization, Quasidynamic};
+use nalgebra::Isometry3;
+
+use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
+use support::{largest, rows};
+
+/// Relative to the largest entry of a world's matrix: rounding times the problem's condition.
+const TOLERANCE: f64 = 1e-10;
+const RANGES: Ranges =
+    Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
+
+fn matrices(linear: &Linearization) -> [(&'static str, Vec<Vec<f64>>); 4] {
+    let Linearization { a, b, c, d, .. } = linear;
+    [("A", a), ("B", b), ("C", c), ("D", d)].map(|(name, matrix)| (name, rows(matrix)))
+}
+
+fn compare(name: &str, batch: &Batch) {
+    let fused = Quasidynamic::new(&batch.model, &batch.parameters).unwrap();
+    assert_eq!(fused.form(), Form::Fused);
+    let (found, expected) = (
+        fused.linearize(&batch.q, &batch.u).unwrap(),
+        fused.as_tensor_program().linearize(&batch.q, &batch.u).unwrap(),
+    );
+    let step = fused.step(&batch.q, &batch.u).unwrap();
+    assert_eq!(rows(&found.step.q_next), rows(&step.q_next), "{name}: the step itself");
+    assert_eq!(rows(&found.step.force), rows(&step.force), "{name}: the step itself");
+    let mut worst = 0.0_f64;
+    for ((matrix, found), (_, expected)) in matrices(&found).iter().zip(matrices(&expected)) {
+        for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let scale = largest(expected.iter().copied()).max(1e-300);
+            let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
+            let entry = found.iter().zip(expected).position(|(a, b)| (a - b).abs() == error * scale);
+            assert!(
+                error < TOLERANCE,
+                "{name}: {matrix} of world {w} ({:?}, nearest {:e}) is off by {error:e} of {scale:e}, at {entry:?}",
+                step.reports[w],
+                batch.nearest[w],
+            );
+            worst = worst.max(error);
+        }
+    }
+    println!("{name}: worst {worst:.1e}");
+}
+
+fn compare_scene(name: &str, scene: &Scene, stray: f64, n: usize) {
+    let model = Model::new(scene, DType::F64, &Device::Cpu).unwrap();
+    compare(name, &states::batch(&model, stray, n, &RANGES, &mut Random::new(31)));
+}
+
+#[test]
+fn the_shipped_scenes() {
+    let mut random = Random::new(30);
+    for (name, stray) in SCENES {
+        compare(name, &states::batch(&states::model(name), stray, 21, &RANGES, &mut random));
+    }
+}
+
+#[test]
+fn joint_limits_and_fading_contacts() {
+    for (name, stray) in SCENES {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        scene.params.joint_limits = true;
+        compare_scene(&format!("{name} with limits"), &scene, stray, 9);
+        (scene.params.contact_distance, scene.params.fade) = (Some(0.025), 0.02);
+        compare_scene(&format!("{name} fading"), &scene, stray, 9);
+        scene.params.fade = 0.0;
+        compare_scene(&format!("{name} cut"), &scene, stray, 9);
+    }
+}
+
+fn arm() -> Articulation {
+    Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap()
+}
+
+fn joint(articulation: &Articulation, name: &str) -> usize {
+    articulation.joints.iter().position(|joint| joint.name == name).unwrap()
+}
+
+#[test]
+fn a_mimic_joint() {
+    let mut arm = arm();
+    let (elbow, shoulder) = (joint(&arm, "elbow"), joint(&arm, "shoulder"));
+    arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
+    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
+    scene.script.clear();
+    scene.robots[0].articulation = arm;
+    scene.robots[0].home.remove("elbow");
+    compare_scene("mimic", &scene, 0.02, 9);
+    scene.params.joint_limits = true;
+    compare_scene("mimic with limits", &scene, 0.02, 9);
+}
+
+#[test]
+fn articulated_objects() {
+    let mut door = Articulation::from_urdf("assets/robots/door.urdf").unwrap();
+    let hinge = joint(&door, "hinge");
+    door.joints[hinge].limits = Some(Limits { lower: -2.0, upper: 2.0 });
+    // As light as it is as a file, a free frame would have no inertia of its own against the panel.
+    let frame = door.links.iter().position(|link| link.name == "frame").unwrap();
+    door.links[frame].inertia = Inertia::solid(&Shape::cuboid([0.03, 0.03, 0.3]), 1.5);
+    let mut scene = Scene::new()
+        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
+        .object(Object::articulated("door", door))
+        .robot(Robot::new("arm", arm()).with_base(Isometry3::translation(0.0, -0.3, 0.0)))
+        .pair(PairRule::exclude("arm", "door"))
+        .pair(PairRule::exclude("arm", "arm"));
+    scene.params.joint_limits = true;
+    compare_scene("door", &scene, 0.02, 9);
+    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation] {
+        let mut scene = scene.clone();
+        scene.objects = scene.objects.into_iter().map(|object| object.with_freedom(freedom)).collect();
+        compare_scene(&format!("{freedom:?} door"), &scene, 0.02, 9);
+    }
+}
+
+/// Joints of several coordinates within a chain: above commanded joints, and below them in turned frames.
+#[test]
+fn joints_of_several_coordinates_in_a_chain() {
+    for (name, kind) in [("shoulder", JointKind::Planar), ("elbow", JointKind::Floating), ("elbow", JointKind::Planar)]
+    {
+        let mut arm = arm();
+        let at = joint(&arm, name);
+        arm.joints[at].kind = kind;
+        arm.joints[at].limits = None;
+        let tilt = nalgebra::Rotation3::from_euler_angles(0.3, -0.5, 0.2);
+        arm.joints[at].axis = tilt * arm.joints[at].axis;
+        let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
+        scene.script.clear();
+        scene.robots[0].articulation = arm;
+        scene.robots[0].home.remove(name);
+        compare_scene(&format!("{kind:?} {name}"), &scene, 0.02, 9);
+    }
+}
+
+/// Fingers of one hand among each other: both sides of a contact hang below the same joints.
+#[test]
+fn a_hand_that_touches_itself() {
+    for name in ["cube_fingertips", "hand_ball"] {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        scene.pairs.clear();
+        compare_scene(&format!("{name}, all pairs"), &scene, 0.01, 9);
+    }
+}
+
+/// All kinds of pairs, in both orders.
+#[test]
+fn all_kinds_of_pairs() {
+    let cylinder = Shape::cylinder(0.04, 0.05);
+    let block = Shape::rounded_cuboid([0.05, 0.04, 0.03], 0.004);
+    let rod = Shape::capsule(0.02, 0.05);
+    let ball = Shape::sphere(0.03);
+    let things = [("can", &cylinder), ("block", &block), ("rod", &rod), ("ball", &ball)];
+    let mut kinds = 0;
+    for reversed in [false, true] {
+        for (k, (a, shape_a)) in things.iter().enumerate() {
+            for (b, shape_b) in &things[k..] {
+                let other = format!("other {b}");
+                let object = |name: &str, shape: &Shape, x: f64| {
+                    Object::rigid(name, shape.clone(), 0.4).at([x, 0.0, 0.06]).with_freedom(Freedom::Free)
+                };
+                let mut objects = vec![object(a, shape_a, 0.0), object(&other, shape_b, 0.08)];
+                if reversed {
+                    objects.reverse();
+                }
+                let robot = Robot::new("arm", arm()).with_base(Isometry3::translation(0.0, -0.5, 0.0));
+                let mut scene = Scene::new().robot(robot).object(Object::ground("table", 0.0));
+                scene.pairs = ["table", "arm"].map(|name| PairRule::exclude("arm", name)).into();
+                scene.objects.extend(objects);
+                let Ok(model) = Model::new(&scene, DType::F64, &Device::Cpu) else { continue };
+                kinds += 1;
+                let batch = states::batch(&model, 0.02, 9, &RANGES, &mut Random::new(32));
+                compare(&format!("{a} and {other}, reversed: {reversed}"), &batch);
+            }
+        }
+    }
+    // Twice the pairs of two movable things: sphere with all four, capsule with itself and the box.
+    assert_eq!(kinds, 12);
+}
+
+/// Worlds without a solution: A is the identity, or zero where q is not usable, and the rest is zero.
+#[test]
+fn bad_worlds() {
+    for (name, stray) in SCENES {
+        let mut batch = states::batch(&states::model(name), stray, 9, &RANGES, &mut Random::new(33));
+        let good = Quasidynamic::new(&batch.model, &batch.parameters).unwrap().linearize(&batch.q, &batch.u).unwrap();
+        let (mut q, mut u) = (rows(&batch.q), rows(&batch.u));
+        q[1][0] = f64::NAN;
+        u[3][0] = f64::NAN;
+        let set = |t: &Tensor, world: usize, value: f64| {
+            let mut all = rows(t);
+            all[world][0] = value;
+            tensor(&batch.model, &all)
+        };
+        batch.parameters.kappa = set(&batch.parameters.kappa, 5, -1.0);
+        batch.parameters.mass = set(&batch.parameters.mass, 7, f64::NAN);
+        (batch.q, batch.u) = (tensor(&batch.model, &q), tensor(&batch.model, &u));
+        let stepper = Quasidynamic::new(&batch.model, &batch.parameters).unwrap();
+        let (found, program) = (
+            stepper.linearize(&batch.q, &batch.u).unwrap(),
+            stepper.as_tensor_program().linearize(&batch.q, &batch.u).unwrap(),
+        );
+        for (((matrix, found), (_, program)), (_, good)) in
+            matrices(&found).into_iter().zip(matrices(&program)).zip(matrices(&good))
+        {
+            for w in 0..9 {
+                if w % 2 == 0 {
+                    assert_eq!(found[w], good[w], "{name}: {matrix} of world {w} in bad company");
+                } else {
+                    let off = largest(found[w].iter().zip(&program[w]).map(|(a, b)| a - b));
+                    assert!(off < 1e-15, "{name}: {matrix} of world {w}: {:?}, {:?}", found[w], program[w]);
+                }
+            }
+        }
+    }
+}
+
+/// A ball between two walls that are nearer than it is thick.
+#[test]
+fn a_world_without_room() {
+    let robot = Robot::new("arm", arm()).with_base(Isometry3::translation(0.0, -0.5, 0.0));
+    let wall = |name: &str, x: f64| Object::fixed(name, Shape::cuboid([0.05, 0.5, 0.5])).at([x, 0.0, 0.0]);
+    let scene = Scene::new()
+        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).with_freedom(Freedom::Free))
+        .object(wall("left", -0.08))
+        .object(wall("right", 0.08))
+        .robot(robot)
+        .pair(PairRule::exclude("arm", "left"))
+        .pair(PairRule::exclude("arm", "right"))
+        .pair(PairRule::exclude("arm", "arm"));
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let stepper = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let q = model.home(1).unwrap();
+    let u = q.narrow(1, model.nq() - model.nu(), model.nu()).unwrap();
+    let found = stepper.linearize(&q, &u).unwrap();
+    assert_eq!(found.step.reports[0].status, Status::Infeasible);
+    let program = stepper.as_tensor_program().linearize(&q, &u).unwrap();
+    for ((matrix, found), (_, program)) in matrices(&found).into_iter().zip(matrices(&program)) {
+        let off = largest(found[0].iter().zip(&program[0]).map(|(a, b)| a - b));
+        assert!(off < 1e-15, "{matrix}: {found:?}, {program:?}");
+    }
+}
+
+#[test]
+fn single_precision() {
+    let mut scene = Scene::load("assets/scenes/cube_fingertips.toml").unwrap();
+    scene.params.kappa = 1e3;
+    let [double, single] = [DType::F64, DType::F32].map(|dtype| {
+        let model = Model::new(&scene, dtype, &Device::Cpu).unwrap();
+        let q = model.home(3).unwrap();
+        let u = q.narrow(1, model.nq() - model.nu(), model.nu()).unwrap();
+        Quasidynamic::new(&model, &model.parameters).unwrap().linearize(&q, &u).unwrap()
+    });
+    assert_eq!(single.a.dtype(), DType::F32);
+    for ((matrix, single), (_, double)) in matrices(&single).into_iter().zip(matrices(&double)) {
+        let scale = largest(double[0].iter().copied());
+        let off = largest(single[0].iter().zip(&double[0]).map(|(a, b)| a - b)) / scale;
+        assert!(off < 1e-3, "{matrix}: {off:e}");
+    }
+}
