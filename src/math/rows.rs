@@ -164,8 +164,9 @@ impl Part<'_> {
     #[inline(never)]
     fn scatter(&mut self, row: usize, k: usize, width: usize, from: &[f64]) {
         match width {
-            4 => self.scatter_block::<4>(row, k, from),
-            8 => self.scatter_block::<8>(row, k, from),
+            1 => self.scatter_columns(row, k, from.as_chunks::<1>().0),
+            4 => self.scatter_columns(row, k, from.as_chunks::<4>().0),
+            8 => self.scatter_columns(row, k, from.as_chunks::<8>().0),
             _ => {
                 let n = from.len() / width;
                 for i in 0..width {
@@ -178,21 +179,14 @@ impl Part<'_> {
         }
     }
 
-    /// [`Part::scatter`] for N worlds, square by square: each number's memory is touched once.
+    /// [`Part::scatter`] for N worlds.
     #[inline(always)]
-    fn scatter_block<const N: usize>(&mut self, row: usize, k: usize, from: &[f64]) {
-        let (columns, _) = from.as_chunks::<N>();
-        let (squares, rest) = columns.as_chunks::<N>();
-        let end = k + columns.len();
+    fn scatter_columns<const N: usize>(&mut self, row: usize, k: usize, from: &[[f64; N]]) {
         for i in 0..N {
-            let start = (row + i) * self.width;
-            for (to, square) in self.data[start + k..start + end].chunks_exact_mut(N).zip(squares) {
-                for (to, column) in to.iter_mut().zip(square) {
-                    *to = column[i];
-                }
-            }
-            for (to, column) in self.data[start + end - rest.len()..start + end].iter_mut().zip(rest) {
-                *to = column[i];
+            let start = (row + i) * self.width + k;
+            let to = &mut self.data[start..start + from.len()];
+            for j in 0..from.len() {
+                to[j] = from[j][i];
             }
         }
     }

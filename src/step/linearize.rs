@@ -22,6 +22,9 @@ pub struct Linearization {
 impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
     ///
+    /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely; the tensor
+    /// program pulls every result back.
+    ///
     /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
     /// q is not usable and q₊ is the model's home.
     ///

@@ -23,7 +23,7 @@ use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, product, rotate, ro
 use crate::solve::{CONTACT, Cone, Rates, Status, clear};
 
 use super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::paths::{BLOCK, BodyPath, Input, Jacobian, PathScrew};
+use super::paths::{BLOCK, BodyPath, Jacobian, PathScrew};
 use super::plan::Plan;
 use super::stages::{Load, Operands, Store, at3, put3};
 
@@ -364,14 +364,14 @@ fn clean<R: Real>(numbers: &mut [R]) {
     let mut sums = [R::zero(); 4];
     let (quads, rest) = numbers.as_chunks::<4>();
     for quad in quads {
-        for (sum, x) in sums.iter_mut().zip(quad) {
-            *sum = x.mul_add(R::zero(), *sum);
+        for k in 0..4 {
+            sums[k] = quad[k].mul_add(R::zero(), sums[k]);
         }
     }
-    let [mut sum, ..] = sums;
-    for &x in sums[1..].iter().chain(rest) {
-        sum = x.mul_add(R::zero(), sum);
+    for &x in rest {
+        sums[0] = x.mul_add(R::zero(), sums[0]);
     }
+    let sum = sums[0] + sums[1] + (sums[2] + sums[3]);
     if sum.is_finite().not().any() {
         for x in numbers {
             *x = R::select(x.is_finite(), *x, R::zero());
@@ -390,7 +390,8 @@ impl Stage for Respond<'_> {
         let (Memory { work, .. }, to) = plan.with_jacobian(memory);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
-        for (x, reach) in x.chunks_exact_mut(s.nv.max(1)).zip(&plan.paths.reach) {
+        for (b, reach) in plan.paths.reach.iter().enumerate() {
+            let x = &mut x[b * s.nv..(b + 1) * s.nv];
             for &row in reach {
                 for number in &mut x[row] {
                     *number = R::select(keep, *number, R::zero());
@@ -410,40 +411,41 @@ impl Stage for StoreForces<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
         let (nv, nu) = (plan.structure.nv, plan.nu);
+        let width = nv + nu + 1;
         let (_, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
-            for (x, inputs) in x.chunks_exact(nv.max(1)).zip(plan.paths.columns.chunks(BLOCK)) {
+            for (b, targets) in plan.paths.targets.iter().enumerate() {
+                let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {
                     let by_delta = at3(to.columns, 3 * (of.first + slot));
-                    for (changes, rate) in changes.iter_mut().zip(by_delta) {
-                        for (change, &x) in changes.iter_mut().zip(&x[place]) {
-                            *change = rate.mul_add(x, *change);
+                    let x = &x[place];
+                    for i in 0..3 {
+                        for k in 0..BLOCK {
+                            changes[i][k] = by_delta[i].mul_add(x[k], changes[i][k]);
                         }
                     }
                 }
-                for (k, &input) in inputs.iter().enumerate() {
-                    let (at, stride) = match input {
-                        Input::Q(dof) => (dof, nv),
-                        Input::U(command) => (3 * nv + command, nu),
-                    };
-                    for i in 0..3 {
-                        to.rows[at + stride * i] = changes[i][k];
+                for i in 0..3 {
+                    let row = &mut to.rows[width * i..width * (i + 1)];
+                    for k in 0..BLOCK {
+                        row[targets[k]] = changes[i][k];
                     }
                 }
             }
             for (slot, &place) in of.dofs.iter().enumerate() {
-                if let Input::Q(dof) = plan.paths.columns[place] {
-                    for i in 0..3 {
-                        to.rows[dof + nv * i] += to.lambda[3 * (of.first + slot) + i];
-                    }
+                let dof = plan.paths.targets[place / BLOCK][place % BLOCK];
+                for i in 0..3 {
+                    to.rows[width * i + dof] += to.lambda[3 * (of.first + slot) + i];
                 }
             }
             clean(to.rows);
-            let (by_q, by_u) = to.rows.split_at(3 * nv);
-            out.store_in(C, first, 3 * contact * nv, by_q);
-            out.store_in(D, first, 3 * contact * nu, by_u);
+            for i in 0..3 {
+                let (row, at) = (&to.rows[width * i..width * (i + 1)], 3 * contact + i);
+                out.store_in(C, first, nv * at, &row[..nv]);
+                out.store_in(D, first, nu * at, &row[nv..nv + nu]);
+            }
         }
     }
 }
@@ -462,7 +464,8 @@ impl Stage for StoreStates<'_> {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
             let [carried, turned]: [Mat3<R>; 2] = Charts::rotation_rates(at3(m.delta, dof));
             let (x, _) = to.x.as_chunks_mut::<BLOCK>();
-            for x in x.chunks_exact_mut(nv.max(1)) {
+            for b in 0..plan.paths.targets.len() {
+                let x = &mut x[b * nv..(b + 1) * nv];
                 for k in 0..BLOCK {
                     let change = of.map(
                         #[inline(always)]
@@ -486,13 +489,10 @@ impl Stage for StoreStates<'_> {
         }
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (dof, &row) in place.iter().enumerate() {
-            for (x, inputs) in x.chunks_exact(nv.max(1)).zip(plan.paths.columns.chunks(BLOCK)) {
-                for (&number, &input) in x[row].iter().zip(inputs) {
-                    let at = match input {
-                        Input::Q(dof) => dof,
-                        Input::U(command) => nv + command,
-                    };
-                    to.rows[at] = number;
+            for (b, targets) in plan.paths.targets.iter().enumerate() {
+                let x = &x[b * nv + row];
+                for k in 0..BLOCK {
+                    to.rows[targets[k]] = x[k];
                 }
             }
             let (by_q, by_u) = to.rows[..nv + nu].split_at(nv);

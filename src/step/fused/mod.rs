@@ -1,4 +1,4 @@
-//! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, and its adjoint.
+//! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and its Jacobians.
 //!
 //! The meaning is the tensor program's (the tests hold the two to 1e-10); the speed is that nothing leaves the lanes'
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.

@@ -11,15 +11,6 @@ use super::memory::GEOMETRY;
 /// Columns that are solved for at once and stored side by side; a multiple of this is stored.
 pub(super) const BLOCK: usize = 4;
 
-/// What a column of ∂δ is by.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Input {
-    /// This degree of freedom of q.
-    Q(usize),
-    /// This command.
-    U(usize),
-}
-
 /// A screw on the path from the world to a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathScrew {
@@ -59,7 +50,7 @@ layout! {
         columns,
         /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Three rows by q, three by u, to be written.
+        /// Three rows by q and u to be written, each with a number more at its end that is not.
         rows,
     }
 }
@@ -72,8 +63,9 @@ pub(super) struct Paths {
     pub(super) bodies: Vec<BodyPath>,
     /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
     pub(super) reach: Vec<Vec<usize>>,
-    /// x's columns: q in the order of elimination, then u likewise, so that those of a block reach much the same rows.
-    pub(super) columns: Vec<Input>,
+    /// Where the columns of each block stand in a row by q and u. x has q in the order of elimination, then u likewise, so that
+    /// the columns of a block reach much the same rows; columns that only fill the last block go behind the row.
+    pub(super) targets: Vec<[usize; BLOCK]>,
     /// The column of each command.
     pub(super) commands: Vec<usize>,
     nv: usize,
@@ -124,9 +116,12 @@ impl Paths {
         order.sort_by_key(|&k| s.place[tree.actuated[k]]);
         nonzero.extend(order.iter().map(|&k| vec![s.place[tree.actuated[k]]]));
         let reach = nonzero.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
-        let mut columns = vec![Input::Q(0); s.nv];
-        s.place.iter().enumerate().for_each(|(dof, &place)| columns[place] = Input::Q(dof));
-        columns.extend(order.iter().map(|&k| Input::U(k)));
+        let mut order_q = vec![0; s.nv];
+        s.place.iter().enumerate().for_each(|(dof, &place)| order_q[place] = dof);
+        order_q.extend(order.iter().map(|&k| s.nv + k));
+        let n = order_q.len();
+        let block = |of: &[usize]| std::array::from_fn(|k| of.get(k).copied().unwrap_or(n));
+        let targets: Vec<_> = order_q.chunks(BLOCK).map(block).collect();
         let mut commands = vec![0; tree.nu];
         order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
 
@@ -139,10 +134,10 @@ impl Paths {
             force: 3 * s.n_slots,
             lambda: 3 * s.n_slots,
             columns: 3 * s.n_slots,
-            x: s.nv * columns.len().next_multiple_of(BLOCK),
-            rows: 3 * (s.nv + tree.nu),
+            x: s.nv * BLOCK * targets.len(),
+            rows: 3 * (n + 1),
         };
-        Self { contacts, bodies, reach, columns, commands, nv: s.nv, at: sizes.from(start) }
+        Self { contacts, bodies, reach, targets, commands, nv: s.nv, at: sizes.from(start) }
     }
 
     /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side.
