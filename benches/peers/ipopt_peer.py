@@ -1,14 +1,17 @@
 """The quasi-dynamic step as research code solves it: Pinocchio for the kinematics, CasADi and IPOPT for the minimum.
 
-    minimise over δ   ½ δᵀPδ + gᵀδ − (1/κ) Σ log(ν_n² − μ²‖ν_t‖²)      P = blkdiag(ε m/h², K_a),  g = −(m g; K_a (u − q_a))
-                      ν = J δ + (φ, 0, 0),  q₊ = q + δ
+    minimise over δ   ½ δᵀPδ + gᵀδ − (1/κ) Σ log(ν_n² − μ²‖ν_t‖²)   P = blkdiag(ε m/h², K_a)
+                      ν = J δ + (φ, 0, 0),  q₊ = q + δ              g = −(m g; K_a (u − q_a))
 
 Same equations, same numbers, same states as ours; q₊ and the forces are compared with those of `fingertip step`.
+Two forms: `free` as above, and `bounded` with ν_n ≥ 0. The logarithm's argument is positive in the mirrored cone,
+ν_n < 0, as well, and nothing keeps the free form from stepping across. Only solves that end right are timed.
 Prints one JSON object, µs of wall clock.
 """
 
 import argparse
 import json
+import shlex
 import subprocess
 
 import casadi
@@ -18,6 +21,9 @@ import pinocchio
 from scene import GRAVITY, NOISE, ROLLOUT_STEPS, ROOT, SCENE_FILE, Scene, median_microseconds, report
 
 SAMPLES = 20  # states that the cold solve is timed on
+
+Guess = np.ndarray | float
+Given = tuple[np.ndarray, np.ndarray]  # q and u
 
 
 class Kinematics:
@@ -80,7 +86,7 @@ def basis(normal: np.ndarray) -> np.ndarray:
 class Step:
     """One step: the program is built once, states are its parameters."""
 
-    def __init__(self, scene: Scene, kappa: float) -> None:
+    def __init__(self, scene: Scene, kappa: float, bounded: bool) -> None:
         self.scene, self.kappa = scene, kappa
         self.kinematics = Kinematics(scene)
         n_robot = len(scene.joints)
@@ -98,115 +104,136 @@ class Step:
         margin = normal**2 - scene.friction**2 * (slack[1, :] ** 2 + slack[2, :] ** 2).T
         energy = 0.5 * casadi.dot(diagonal * delta, delta) + casadi.dot(gradient, delta)
         parameters = casadi.vertcat(casadi.vec(jacobian), phi, q_a, u)
-        program = {"x": delta, "f": energy - casadi.sum1(casadi.log(margin)) / kappa, "p": parameters, "g": normal}
-        quiet = {"print_time": False, "show_eval_warnings": False, "ipopt": {"print_level": 0, "sb": "yes"}}
-        self.solver = casadi.nlpsol("step", "ipopt", program, quiet)
+        program = {"x": delta, "f": energy - casadi.sum1(casadi.log(margin)) / kappa, "p": parameters}
+        if bounded:
+            program["g"] = normal
+        self.limits = {"lbg": 0.0} if bounded else {}
+        options = {"print_time": False, "show_eval_warnings": False, "calc_lam_p": False}
+        self.solver = casadi.nlpsol("step", "ipopt", program, options | {"ipopt": {"print_level": 0, "sb": "yes"}})
 
-    def minimise(self, jacobian: np.ndarray, phi: np.ndarray, q: np.ndarray, u: np.ndarray, guess: object = 0) -> np.ndarray:
+    def minimise(
+        self, jacobian: np.ndarray, phi: np.ndarray, q: np.ndarray, u: np.ndarray, guess: Guess = 0.0
+    ) -> np.ndarray:
         """δ by IPOPT from a guess, with its own tolerances."""
         parameters = np.concatenate((jacobian.ravel(order="F"), phi, q[3:], u))
-        return self.solver(x0=guess, p=parameters, lbg=0.0)["x"].full().ravel()
+        return self.solver(x0=guess, p=parameters, **self.limits)["x"].full().ravel()
 
-    def __call__(self, q: np.ndarray, u: np.ndarray, guess: object = 0) -> np.ndarray:
+    def __call__(self, q: np.ndarray, u: np.ndarray, guess: Guess = 0.0) -> np.ndarray:
         """δ: kinematics and solve."""
         jacobian, phi, _ = self.kinematics(q)
         return self.minimise(jacobian, phi, q, u, guess)
 
-    def forces(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Forces on the ball in world axes, (6, 3): λ = 2 G ν/(κ s)."""
+    def slack(self, q: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """ν (6, 3) and the frames that it is in."""
         jacobian, phi, bases = self.kinematics(q)
         slack = (jacobian @ delta).reshape(-1, 3)
         slack[:, 0] += phi
+        return slack, bases
+
+    def is_inside(self, q: np.ndarray, delta: np.ndarray) -> bool:
+        """Whether every contact ends in the cone rather than in its mirror image."""
+        return bool((self.slack(q, delta)[0][:, 0] > 0.0).all())
+
+    def forces(self, q: np.ndarray, delta: np.ndarray) -> np.ndarray:
+        """Forces on the ball in world axes, (6, 3): λ = 2 G ν/(κ s)."""
+        slack, bases = self.slack(q, delta)
         scaled = slack * np.array([1.0, -(self.scene.friction**2), -(self.scene.friction**2)])
         margin = np.einsum("ij,ij->i", slack, scaled)
         return np.einsum("i,ij,ijk->ik", 2.0 / (self.kappa * margin), scaled, bases)
 
 
-def trajectory(step: Step, q: np.ndarray, controls: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """States and steps from q on, each solve started from the one before."""
-    states, deltas = [], []
-    guess = np.zeros(q.size)
+def trajectory(step: Step, q: np.ndarray, controls: np.ndarray) -> list[np.ndarray]:
+    """States from q on, each solve started from the one before."""
+    states, delta = [q], np.zeros(q.size)
     for u in controls:
-        guess = step(q, u, guess)
-        states.append(q)
-        deltas.append(guess)
-        q = q + guess
-    return states, deltas
+        delta = step(states[-1], u, delta)
+        states.append(states[-1] + delta)
+    return states
 
 
-def compare(ours: list[str], step: Step, states: list, controls: list, deltas: list) -> dict:
-    """The largest differences between IPOPT's steps and ours, of the same states and commands."""
-    lines = [
-        json.dumps({"q": q.tolist(), "u": list(u), "params": {"kappa": step.kappa}}) for q, u in zip(states, controls)
-    ]
+def ours_of(command: list[str], kappa: float, given: list[Given]) -> list[dict]:
+    """Our steps of the same states and commands."""
+    lines = [json.dumps({"q": q.tolist(), "u": u.tolist(), "params": {"kappa": kappa}}) for q, u in given]
     done = subprocess.run(
-        [*ours, "step", SCENE_FILE], input="\n".join(lines), capture_output=True, text=True, check=True, cwd=ROOT
+        [*command, "step", SCENE_FILE], input="\n".join(lines), capture_output=True, text=True, check=True, cwd=ROOT
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    position, force = 0.0, 0.0
-    for q, delta, answer in zip(states, deltas, answers, strict=True):
-        position = max(position, np.abs(q + delta - answer["q_next"]).max())
-        forces = np.array(answer["forces"])
-        force = max(force, np.abs(step.forces(q, delta) - forces).max() / np.abs(forces).max())
-    solved = sum(answer["status"] == "solved" for answer in answers)
-    return {"compared": len(answers), "solved": solved, "q_next": position, "forces": force}
+    assert len(answers) == len(lines) and all(answer["status"] == "solved" for answer in answers)
+    return answers
+
+
+def compare(step: Step, given: list[Given], answers: list[dict]) -> tuple[dict, list[bool]]:
+    """Largest differences between IPOPT's cold steps and ours, of those that neither failed nor ended mirrored."""
+    right = []
+    result = {"compared": len(answers), "failed": 0, "mirrored": 0, "q_next": 0.0, "forces": 0.0}
+    for (q, u), answer in zip(given, answers):
+        delta = step(q, u)
+        right.append(step.solver.stats()["success"] and step.is_inside(q, delta))
+        if not step.solver.stats()["success"]:
+            result["failed"] += 1
+        elif not right[-1]:
+            result["mirrored"] += 1
+        else:
+            forces = np.array(answer["forces"])
+            apart = float(np.abs(step.forces(q, delta) - forces).max() / np.abs(forces).max())
+            result["q_next"] = max(result["q_next"], float(np.abs(q + delta - answer["q_next"]).max()))
+            result["forces"] = max(result["forces"], apart)
+    return result, right
+
+
+def cold_times(step: Step, given: list[Given]) -> dict:
+    """Solves from δ = 0, µs per step."""
+    ready = [(*step.kinematics(q)[:2], q, u) for q, u in given]
+    iterations = []
+    for problem in ready:
+        step.minimise(*problem)
+        iterations.append(step.solver.stats()["iter_count"])
+    return {
+        "iterations": float(np.mean(iterations)),
+        "kinematics": median_microseconds(lambda: [step.kinematics(q) for q, _ in given]) / len(given),
+        "solve": median_microseconds(lambda: [step.minimise(*problem) for problem in ready], 1.0) / len(given),
+        "step": median_microseconds(lambda: [step(q, u) for q, u in given], 1.0) / len(given),
+    }
+
+
+def rollout_time(step: Step, start: np.ndarray, controls: np.ndarray) -> float | None:
+    """A step of a rollout, kinematics included, each solve started from the one before; nothing if one goes wrong."""
+    q, delta = start, np.zeros(start.size)
+    for u in controls:
+        delta = step(q, u, delta)
+        if not (step.solver.stats()["success"] and step.is_inside(q, delta)):
+            return None
+        q = q + delta
+    return median_microseconds(lambda: trajectory(step, start, controls), 1.0) / len(controls)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kappa", type=float, default=100.0)
-    parser.add_argument("--ours", nargs="+", required=True, help="our command line, for the comparison of the steps")
+    parser.add_argument("--ours", required=True, help="our command line, for the comparison of the steps")
     arguments = parser.parse_args()
-    scene = Scene()
-    step = Step(scene, arguments.kappa)
+    scene, kappa = Scene(), arguments.kappa
+    forms = {"free": Step(scene, kappa, bounded=False), "bounded": Step(scene, kappa, bounded=True)}
 
     # From home to the middle of the script, as `fingertip bench` does, then on for a rollout.
     before = round(scene.middle() / scene.time_step)
     controls = np.array(scene.controls(0.0, before + ROLLOUT_STEPS))
-    start = np.r_[scene.ball_start, scene.home]
-    states, deltas = trajectory(step, start, controls)
-    agreement = compare(arguments.ours, step, states, controls, deltas)
-
-    # Cold: states around the middle. Warm: the steps of the rollout, each from the one before.
+    home = np.array([*scene.ball_start, *scene.home])
+    path = list(zip(trajectory(forms["bounded"], home, controls)[:-1], controls))
     random = np.random.default_rng(1)
-    noisy = [states[before] + random.uniform(-NOISE, NOISE, start.size) for _ in range(SAMPLES)]
-    commands = [controls[before] + random.uniform(-NOISE, NOISE, len(scene.joints)) for _ in range(SAMPLES)]
-    ready = [(*step.kinematics(q)[:2], q, u) for q, u in zip(noisy, commands)]
-    iterations = []
-    for arguments_of in ready:
-        step.minimise(*arguments_of)
-        iterations.append(step.solver.stats()["iter_count"])
+    around = [tuple(part + random.uniform(-NOISE, NOISE, part.size) for part in path[before]) for _ in range(SAMPLES)]
+    answers = ours_of(shlex.split(arguments.ours), kappa, path + around)
 
-    def all_cold() -> None:
-        for of_state in ready:
-            step.minimise(*of_state)
-
-    def all_cold_with_kinematics() -> None:
-        for q, u in zip(noisy, commands):
-            step(q, u)
-
-    def all_kinematics() -> None:
-        for q in noisy:
-            step.kinematics(q)
-
-    tail = list(zip([step.kinematics(q)[:2] for q in states[before:]], states[before:], controls[before:]))
-
-    def all_warm() -> None:
-        guess = deltas[before - 1]
-        for (jacobian, phi), q, u in tail:
-            guess = step.minimise(jacobian, phi, q, u, guess)
-
-    report({
-        "versions": {"casadi": casadi.__version__, "pinocchio": pinocchio.__version__},
-        "kappa": arguments.kappa,
-        "agreement": agreement,
-        "iterations": float(np.mean(iterations)),
-        "cold": median_microseconds(all_cold, 1.0) / SAMPLES,
-        "cold_with_kinematics": median_microseconds(all_cold_with_kinematics, 1.0) / SAMPLES,
-        "kinematics": median_microseconds(all_kinematics) / SAMPLES,
-        "warm": median_microseconds(all_warm, 1.0) / ROLLOUT_STEPS,
-        "rollout": median_microseconds(lambda: trajectory(step, states[before], controls[before:]), 1.0) / ROLLOUT_STEPS,
-    })
+    values: dict = {"versions": {"casadi": casadi.__version__, "pinocchio": pinocchio.__version__}, "kappa": kappa}
+    for name, step in forms.items():
+        agreement, right = compare(step, path + around, answers)
+        cold = [given for given, is_right in zip(around, right[len(path) :]) if is_right]
+        values[name] = {
+            "agreement": agreement,
+            "cold": cold_times(step, cold) if 2 * len(cold) >= SAMPLES else None,
+            "rollout": rollout_time(step, path[before][0], controls[before:]),
+        }
+    report(values)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""MuJoCo on the hand, ball and table: step, derivatives, batched rollouts. Prints one JSON object, µs of wall clock."""
+"""MuJoCo on the hand, ball and table: step, derivatives, batched rollouts.
+
+Prints one JSON object, µs of wall clock.
+"""
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor

@@ -17,7 +17,7 @@
 //! The adjoint is RNEA's, by the implicit function theorem: with y = M⁻¹ ā, τ̄ = y, and every other gradient is that
 //! of −y · RNEA(q, v, a).
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Vec3, add, dot, sub};
 
@@ -120,8 +120,8 @@ pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau
     let (inertias, work) = work.split_at_mut(ARTICULATED * n);
     let (rest, inverse_d) = work.split_at_mut(n);
     Twist::zero().write(velocities, 0);
-    forces.fill(R::zero());
-    inertias.fill(R::zero());
+    clear(forces);
+    clear(inertias);
     for (i, link) in links.links.iter().enumerate().skip(1) {
         let moved = Twist::read(placed.screws, i - 1).times(v[link.dof]);
         Twist::read(velocities, link.base).cross(moved).write(carried, i);

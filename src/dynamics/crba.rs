@@ -9,7 +9,7 @@
 //! Adjoint, for each pair with gradient m̄ = M̄_ij + M̄_ji (M̄_ii on the diagonal): S̄_j += m̄ I^c_i S_i,
 //! S̄_i += m̄ I^c_i S_j, Ī^c_i += m̄ ∂(S_j · I S_i)/∂I; then down the tree Ī_i = Ī^c_i + Ī_above.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist};
 
 use super::links::{INERTIA, Links, Placed, PlacedGradients};
@@ -27,7 +27,7 @@ pub fn composite<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R
 #[inline(always)]
 pub fn packed<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R], m: &mut [R]) {
     composite(links, placed, composites);
-    m.fill(R::zero());
+    clear(m);
     for (i, link) in links.links.iter().enumerate().skip(1) {
         let screw = Twist::read(placed.screws, i - 1);
         let force = SpatialInertia::read(composites, i).apply(screw);
@@ -50,7 +50,7 @@ pub fn packed<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R], 
 #[inline(always)]
 pub fn dense<R: Real>(links: &Links, packed: &[R], m: &mut [R]) {
     let (pattern, n) = (&links.pattern, links.nv);
-    m.fill(R::zero());
+    clear(m);
     for i in 0..n {
         let of = pattern.dof(i);
         m[of * n + of] = packed[pattern.at(i, i)];
@@ -75,7 +75,7 @@ pub fn pull<R: Real>(
 ) {
     let n = links.nv;
     let pulls = &mut work[..INERTIA * links.n()];
-    pulls.fill(R::zero());
+    clear(pulls);
     for (i, link) in links.links.iter().enumerate().skip(1) {
         let screw = Twist::read(placed.screws, i - 1);
         let inertia = SpatialInertia::read(composites, i);

@@ -23,7 +23,7 @@
 //!
 //! Forward dynamics: ∂a/∂τ = M⁻¹, ∂a/∂q = −M⁻¹ ∂τ/∂q, ∂a/∂v = −M⁻¹ ∂τ/∂v at the a that the dynamics give.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, rotate_back, scale};
 
@@ -117,9 +117,9 @@ pub fn inverse_dynamics<R: Real>(
     let (psi, work) = work.split_at_mut(6 * links.n());
     let (psi_dot, work) = work.split_at_mut(6 * links.n());
     let chi = &mut work[..6 * links.n()];
-    by_q.fill(R::zero());
-    by_v.fill(R::zero());
-    rates.fill(R::zero());
+    clear(by_q);
+    clear(by_v);
+    clear(rates);
     for (i, link) in links.links.iter().enumerate().skip(1) {
         let screw = Twist::read(placed.screws, i - 1);
         let end = Twist::read(motion.velocities, link.end);

@@ -2,7 +2,7 @@
 //!
 //! Kinetic ½ Σ V · I V, potential −g · Σ M c (zero at the world's origin), centre Σ M c / Σ M.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
@@ -54,7 +54,7 @@ pub fn pull_energy<R: Real>(
 ) {
     let (moving, pulls) = work.split_at_mut(6 * links.n());
     velocities(links, placed, v, moving);
-    pulls.fill(R::zero());
+    clear(pulls);
     let half = of[0].scale(0.5);
     for (i, link) in links.links.iter().enumerate().skip(1).rev() {
         if link.massive {

@@ -22,7 +22,7 @@
 use crate::description::JointKind;
 use crate::kinematics::{FrameSpec, FrameTables, POSE, Pose, Tree};
 use crate::math::factor::Pattern;
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::SpatialInertia;
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
 
@@ -164,7 +164,7 @@ impl Links {
     /// Inertias of the links about the world's origin, from the bodies' poses and parameters.
     #[inline(always)]
     pub fn place_inertias<R: Real>(&self, placed: &[R], parameters: &[R], inertias: &mut [R]) {
-        inertias.fill(R::zero());
+        clear(inertias);
         for (b, &link) in self.bodies.iter().enumerate() {
             let pose = Pose::read(&placed[POSE * b..]);
             let own = SpatialInertia::read(&parameters[3..], b);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::math::lane::Lane;
+use crate::math::lane::{Lane, clear};
 use crate::math::layout::parts;
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
@@ -160,7 +160,7 @@ impl Stage for Seed<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Self(Stages { at, .. }, grad) = self;
         // The gradients are neighbours.
-        memory[at.grad_state.start..at.grad_inertias.end].fill(R::zero());
+        clear(&mut memory[at.grad_state.start..at.grad_inertias.end]);
         grad.load_all(first, 0, &mut memory[at.result.clone()]);
     }
 }

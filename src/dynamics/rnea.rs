@@ -17,7 +17,7 @@
 //!
 //! where the last sum in V̄_i is over the links k whose base is i. It costs about three times the algorithm itself.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::sub;
 
@@ -66,7 +66,7 @@ impl<'a, R: Real> Motion<'a, R> {
     #[inline(always)]
     pub fn inverse_dynamics(&mut self, links: &Links, placed: &Placed<R>, v: &[R], a: &[R], tau: &mut [R]) {
         self.move_links(links, placed, v, a);
-        self.forces.fill(R::zero());
+        clear(self.forces);
         for (i, link) in links.links.iter().enumerate().skip(1).rev() {
             let mut force = Wrench::read(self.forces, i);
             if link.massive {
@@ -102,8 +102,8 @@ impl<'a, R: Real> Motion<'a, R> {
         let (pull_v, work) = work.split_at_mut(6 * links.n());
         let pull_a = &mut work[..6 * links.n()];
         Twist::zero().write(rates, 0);
-        pull_v.fill(R::zero());
-        pull_a.fill(R::zero());
+        clear(pull_v);
+        clear(pull_a);
         for (i, link) in links.links.iter().enumerate().skip(1) {
             let screw = Twist::read(placed.screws, i - 1);
             let rate = screw.axpy(grad_tau[link.dof], Twist::read(rates, link.above));

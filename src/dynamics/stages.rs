@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::math::lane::{Lane, Real};
+use crate::math::lane::{Lane, Real, clear};
 use crate::math::layout::parts;
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
@@ -45,7 +45,7 @@ impl Stage for Load<'_> {
         operands.parameters.load_all(first, 0, parameters);
         operands.offsets.load_all(first, 0, &mut offsets[..links.n_offsets]);
         // The frames are those of the bodies themselves.
-        offsets[links.n_offsets..].fill(R::zero());
+        clear(&mut offsets[links.n_offsets..]);
     }
 }
 
@@ -74,7 +74,7 @@ impl Stage for InverseDynamics<'_> {
         let Stages { links, at } = self.of;
         let [parameters, placed, inertias, v, a, tau, motion] =
             parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.v, self.a, self.tau, &at.motion]);
-        tau.fill(R::zero());
+        clear(tau);
         Motion::new(links, motion).inverse_dynamics(links, &view(links, placed, inertias, parameters), v, a, tau);
     }
 }
@@ -270,6 +270,6 @@ pub(super) struct Clear<'a>(pub(super) &'a Range<usize>);
 impl Stage for Clear<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        memory[self.0.clone()].fill(R::zero());
+        clear(&mut memory[self.0.clone()]);
     }
 }

@@ -12,7 +12,7 @@
 //! The adjoint is a recursion over wrenches (moment about the world's origin, force): everything that hangs below a
 //! joint pulls on its coordinate with S · wrench.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::vector::{Mat3, Vec3, add, cross, rotate, rotate_back, splat, zero};
 
 use super::joint::{JointTable, Wrench, accumulate, read3};
@@ -167,7 +167,7 @@ impl FrameTables {
     ) {
         let (frames, screws) = out.split_at(POSE * self.frames.len());
         let (grad_frames, grad_screws) = grad.split_at(POSE * self.frames.len());
-        wrenches.fill(R::zero());
+        clear(wrenches);
         for (f, (body, _)) in self.frames.iter().enumerate() {
             let pose = Pose::read(&frames[POSE * f..]);
             let pull = Pose::read(&grad_frames[POSE * f..]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::lane::Lane;
+use crate::math::lane::{Lane, clear};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 
@@ -104,8 +104,8 @@ impl Stage for Seed<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let to = self.gradients.cut(&mut memory[self.gradients.result.start..]).0;
         self.grad.load_all(first, 0, to.result);
-        to.q.fill(R::zero());
-        to.offsets.fill(R::zero());
+        clear(to.q);
+        clear(to.offsets);
     }
 }
 

@@ -4,7 +4,7 @@
 //! with its ancestors, from the root down, and then itself. Eliminating the leaves first keeps that pattern
 //! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
-use super::lane::Real;
+use super::lane::{Real, clear};
 
 /// Where the entries are.
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl Pattern {
     #[inline(always)]
     pub fn inverse<R: Real>(&self, factor: &[R], inverse: &mut [R]) {
         let n = self.n();
-        inverse.fill(R::zero());
+        clear(inverse);
         for (i, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
             column[i] = R::one();
             self.solve_from(factor, column, i + 1);

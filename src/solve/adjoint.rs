@@ -10,7 +10,7 @@
 //!
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
 use super::cone::{CONTACT, Cone};
@@ -44,7 +44,7 @@ pub(crate) fn pull<R: Real>(
         *value = R::select(keep, *value, R::zero());
     }
 
-    to.screws.fill(R::zero());
+    clear(to.screws);
     let mut grad_kappa = R::zero();
     for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);

@@ -1,6 +1,6 @@
 //! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
 
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Mask, Real, clear};
 use crate::math::vector::{axpy, dot, scale, sub};
 
 use super::cone::Cone;
@@ -28,7 +28,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let size = largest(work.eta).max(R::splat(f64::MIN_POSITIVE));
     let inverse = R::one() / size;
     let mut depth = R::zero();
-    work.step.fill(R::zero());
+    clear(work.step);
     for i in 0..s.nc() {
         let cone = Cone::read(problem.contacts, i);
         let eta = scale(inverse, at3(work.eta, i));
@@ -71,8 +71,8 @@ fn largest<R: Real>(x: &[R]) -> R {
 pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let kappa = problem.kappa;
     // P δ in step, J̃ᵀη in free.
-    work.step.fill(R::zero());
-    work.free.fill(R::zero());
+    clear(work.step);
+    clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut error = R::zero();
     for i in 0..s.nc() {

@@ -29,7 +29,6 @@ pub use cone::CONTACT;
 pub(crate) use cone::{Cone, Rates};
 pub use frictionless::{Delassus, Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
-pub(crate) use problem::clear;
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
 

@@ -1,6 +1,6 @@
 //! What the iteration and the adjoint ask of a problem: its Jacobian, forces along it, H.
 
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Mask, Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
@@ -17,14 +17,6 @@ pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     to[3 * i] = v[0];
     to[3 * i + 1] = v[1];
     to[3 * i + 2] = v[2];
-}
-
-/// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
-#[inline(always)]
-pub(crate) fn clear<R: Real>(numbers: &mut [R]) {
-    for x in numbers {
-        *x = R::zero();
-    }
 }
 
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.

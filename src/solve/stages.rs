@@ -1,6 +1,6 @@
 //! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
 
-use crate::math::lane::Lane;
+use crate::math::lane::{Lane, clear};
 use crate::math::layout::parts;
 use crate::math::program::Stage;
 use crate::math::rows::Output;
@@ -90,7 +90,7 @@ impl Stage for Smoothing<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (_, work) = self.at.of(memory);
-        work.delta.fill(R::zero());
+        clear(work.delta);
         for i in 0..s.nc() {
             add_force(s, work.columns, i, scale(-R::one(), at3(work.eta, i)), work.delta);
         }

@@ -137,3 +137,11 @@ pub trait Mask: Copy + Send + Sync {
     /// Sets the flag of world `i`.
     fn set(&mut self, i: usize, flag: bool);
 }
+
+/// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
+#[inline(always)]
+pub(crate) fn clear<R: Real>(numbers: &mut [R]) {
+    for x in numbers {
+        *x = R::zero();
+    }
+}

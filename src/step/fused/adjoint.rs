@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Mask};
+use crate::math::lane::{Lane, Mask, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
@@ -58,7 +58,7 @@ impl Stage for PullIntegrate<'_> {
         for (dof, &place) in plan.structure.place.iter().enumerate() {
             to.y[place] = to.delta[dof] + to.through_delta[dof];
         }
-        to.kin.fill(R::zero());
+        clear(to.kin);
     }
 }
 
@@ -79,10 +79,10 @@ impl Stage for PullAssemble<'_> {
             }
             contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
         }
-        to.q.fill(R::zero());
-        to.u.fill(R::zero());
-        to.par.fill(R::zero());
-        to.motion.fill(R::zero());
+        clear(to.q);
+        clear(to.u);
+        clear(to.par);
+        clear(to.motion);
         to.par[at.kappa] = to.kappa[0];
         for (index, pair) in plan.pairs.iter().enumerate() {
             for c in pair.first..pair.first + pair.contacts {
@@ -165,7 +165,7 @@ impl Stage for PullGeometry<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        to.shapes.fill(R::zero());
+        clear(to.shapes);
         for pair in &plan.pairs {
             let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
             let size = |shape: usize| plan.at.sizes + 4 * shape;

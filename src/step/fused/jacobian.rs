@@ -15,12 +15,12 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
 use crate::kinematics::{Charts, POSE, Pose, SCREW};
-use crate::math::lane::{Lane, Mask, Real};
+use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::{Group, Program, Stage, run_parts};
 use crate::math::rows::{Output, Rows, worlds};
 use crate::math::spatial::{Twist, Wrench};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, product, rotate, rotate_back, scale, sub, zero};
-use crate::solve::{CONTACT, Cone, Rates, Status, clear};
+use crate::solve::{CONTACT, Cone, Rates, Status};
 
 use super::memory::{GEOMETRY, Memory, SHAPE_PULL};
 use super::paths::{BLOCK, BodyPath, Jacobian, PathScrew};

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
-use crate::math::lane::{Lane, Mask, Real};
+use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
@@ -119,8 +119,8 @@ impl Stage for Assemble<'_> {
 
         let usable = m.usable[0].gt(R::zero());
         m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
-        m.p.fill(R::zero());
-        m.g.fill(R::zero());
+        clear(m.p);
+        clear(m.g);
         plan.motions(m.kin, m.motion);
         let factor = plan.inertia_factor(m.par);
         for &(l, r, entry) in &plan.terms {

@@ -9,7 +9,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::math::lane::{Lane, Mask};
+use crate::math::lane::{Lane, Mask, clear};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 use crate::math::vector::{axpy, dot, scale};
@@ -158,11 +158,11 @@ impl Stage for Revisit<'_> {
         result.load_all(first, columns.info(self.t), work.info);
         operands.u.load_all(first, self.t * plan.nu, m.u);
         if self.t + 1 == columns.n_steps {
-            to.carry.fill(R::zero());
-            to.par_sum.fill(R::zero());
+            clear(to.carry);
+            clear(to.par_sum);
         }
-        to.delta.fill(R::zero());
-        to.geometry.fill(R::zero());
+        clear(to.delta);
+        clear(to.geometry);
         grad.load_all(first, columns.state(self.t + 1), to.q_next);
         grad.load_all(first, columns.force(self.t), to.force);
         grad.load_all(first, columns.limit(self.t), to.limit);
