@@ -387,7 +387,7 @@ fn finish(name: &str, tally: &Tally) {
 #[test]
 fn every_derivative_on_random_states() {
     let mut random = Random::new(11);
-    for ((name, stray), n) in SCENES.into_iter().zip([40, 20, 110, 110]) {
+    for ((name, stray), n) in SCENES.into_iter().zip([45, 25, 115, 115]) {
         let batch = states::batch(&states::model(name), stray, n, &RANGES, &mut random);
         let mut tally = Tally::default();
         check(name, &batch, &mut tally);
