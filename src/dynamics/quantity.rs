@@ -155,7 +155,7 @@ impl Places {
             inertias: take(links.n_inertias()),
             motion: take(rnea::n_motion(links)),
             composites: take(links.n_inertias()),
-            m: take(links.pattern.len()),
+            m: take(links.pattern.n_entries()),
             a: take(n),
             tau: take(n),
             y: take(n),

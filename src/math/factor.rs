@@ -48,7 +48,7 @@ impl Pattern {
     }
 
     /// Entries.
-    pub fn len(&self) -> usize {
+    pub fn n_entries(&self) -> usize {
         self.columns.len()
     }
 

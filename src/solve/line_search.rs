@@ -61,12 +61,10 @@ pub(super) fn line_search<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R
         for i in 0..nc {
             let cone = Cone::read(problem.contacts, i);
             let [c0, c1, c2] = at3(work.zeta, i);
-            let inverse = cone.weight / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+            let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
             let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-            first -= log;
-            let there = cone.weight.gt(R::zero());
-            let square = log * log / R::select(there, cone.weight, R::one());
-            second += square - c2.scale(2.0) * inverse;
+            first -= cone.weight * log;
+            second += cone.weight * (log * log - c2.scale(2.0) * inverse);
         }
         for l in 3 * nc..n {
             let log = work.d_eta[l] / alpha.mul_add(work.d_eta[l], work.eta[l]);

@@ -1,7 +1,7 @@
 //! One Newton step.
 
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+use crate::math::vector::{add, axpy, dot, scale, sub};
 
 use super::cone::Cone;
 use super::memory::{Problem, Work};
@@ -44,15 +44,18 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     for i in 0..s.nc() {
         let cone = Cone::read(problem.contacts, i);
         let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
+        let there = cone.weight.gt(R::zero());
         let rho = cone.rho(eta);
+        let inverse = R::one() / R::select(there, rho, R::one());
         let zeta = at3(work.zeta, i);
         let next = add(zeta, along(s, work.columns, i, work.step));
         let step = sub(eta, cone.weigh(own, eta, rho, next));
         put3(work.d_eta, i, step);
-        decrement -= (kappa * dot(zeta, step)) - pull_of_barrier(&cone, kappa, own, eta, rho, step);
-        let slope = dot(cone.reflected(eta), step).scale(2.0) / rho;
-        let far = slope.mul_add(slope, -(cone.rho(step) / rho).scale(2.0));
-        change = R::select(own.gt(R::zero()), change.max(far), change);
+        // κ ζ*(η) · Δη = w slope, with ζ* the gap that belongs to η.
+        let slope = dot(cone.reflected(eta), step).scale(2.0) * inverse;
+        decrement -= kappa * dot(zeta, step) - cone.weight * slope;
+        let far = slope.mul_add(slope, -(cone.rho(step) * inverse).scale(2.0));
+        change = R::select(there, change.max(far), change);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let l = 3 * s.nc() + l;
@@ -64,13 +67,4 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
         change = change.max((step / eta * (step / eta)).scale(2.0));
     }
     (decrement, change)
-}
-
-/// κ ζ*(η) · Δη = 2 (κ/κᵢ) η · RΔη / ρ(η); zero for a contact of no weight.
-#[inline(always)]
-fn pull_of_barrier<R: Real>(cone: &Cone<R>, kappa: R, own: R, eta: Vec3<R>, rho: R, step: Vec3<R>) -> R {
-    let there = own.gt(R::zero());
-    let ratio = R::select(there, kappa / R::select(there, own, R::one()), R::zero());
-    let rho = R::select(there, rho, R::one());
-    ratio * dot(cone.reflected(eta), step).scale(2.0) / rho
 }

@@ -9,14 +9,14 @@ use super::structure::Structure;
 
 #[inline(always)]
 pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
-    [from[3 * i], from[3 * i + 1], from[3 * i + 2]]
+    // One check of bounds in place of three.
+    let from = &from[3 * i..3 * i + 3];
+    [from[0], from[1], from[2]]
 }
 
 #[inline(always)]
 pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
-    to[3 * i] = v[0];
-    to[3 * i + 1] = v[1];
-    to[3 * i + 2] = v[2];
+    to[3 * i..3 * i + 3].copy_from_slice(&v);
 }
 
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
@@ -62,7 +62,7 @@ pub(crate) fn add_force<R: Real>(s: &Structure, columns: &[R], i: usize, force: 
 /// h ← P, for its factor alone.
 #[inline(always)]
 pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
-    clear(&mut h[..s.factor_p.len()]);
+    clear(&mut h[..s.factor_p.n_entries()]);
     for (entry, &value) in s.entries.iter().zip(p) {
         h[entry.in_p] = value;
     }
@@ -71,7 +71,7 @@ pub(crate) fn fill_p<R: Real>(s: &Structure, p: &[R], h: &mut [R]) {
 /// h ← P + J̃ᵀWJ̃ at η.
 #[inline(always)]
 pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, columns: &[R], eta: &[R], h: &mut [R]) {
-    clear(&mut h[..s.factor_h.len()]);
+    clear(&mut h[..s.factor_h.n_entries()]);
     for (entry, &value) in s.entries.iter().zip(problem.p) {
         h[entry.in_h] = value;
     }

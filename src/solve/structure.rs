@@ -124,7 +124,7 @@ impl Structure {
 
     /// Numbers in H, or in P alone.
     pub(crate) fn n_entries(&self) -> usize {
-        self.factor_h.len().max(self.factor_p.len())
+        self.factor_h.n_entries().max(self.factor_p.n_entries())
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
         let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
         let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
         // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense (6).
-        assert_eq!(structure.factor_h.len(), 24 + 5 * (6 + 16) + 6);
-        assert_eq!(structure.factor_p.len(), 24);
+        assert_eq!(structure.factor_h.n_entries(), 24 + 5 * (6 + 16) + 6);
+        assert_eq!(structure.factor_p.n_entries(), 24);
     }
 }
