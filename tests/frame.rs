@@ -2,6 +2,7 @@
 
 mod pair_support;
 
+use approx::assert_abs_diff_eq;
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::contact::frame;
 use pair_support::*;
@@ -43,7 +44,8 @@ fn frames_are_right_handed_for_every_normal() {
             .collect();
         for (n, rows) in normals.iter().zip(f.chunks(3)) {
             assert_eq!(rows[0], *n);
-            assert!((norm(rows[1]) - 1.0).abs() < ROUNDING && dot(rows[0], rows[1]).abs() < ROUNDING, "{rows:?}");
+            assert_abs_diff_eq!(norm(rows[1]), 1.0, epsilon = ROUNDING);
+            assert_abs_diff_eq!(dot(rows[0], rows[1]), 0.0, epsilon = ROUNDING);
             assert!(norm(add(cross(rows[0], rows[1]), -1.0, rows[2])) < ROUNDING, "{rows:?}");
         }
     }
