@@ -31,7 +31,11 @@ type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 ///
 /// Without a command, the demo runs.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, after_help = "Exit status: 0, 1 if an audit fails, 2 for bad input.")]
+#[command(
+    version,
+    max_term_width = 100,
+    after_help = "Exit status: 0, 1 if an audit fails, 2 for bad input; `step` answers bad lines in their places and ends with 0."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -39,17 +43,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// A hand closes on a ball, lifts and holds it: the first thing to try.
     Demo(demo::Args),
-    /// What a scene holds: each name with its place in q, v and u, the contact pairs, and what was left out.
     Inspect(inspect::Args),
-    /// One step for each line of JSON on stdin, a line of JSON on stdout: for use from any language.
     Step(step::Args),
-    /// Many steps, each from the end of the one before: what touches what, with which force, and what is held.
     Rollout(rollout::Args),
-    /// Is the step right on this scene? Optimality, gradients and conditioning on random states.
     Audit(audit::Args),
-    /// How fast is the step on this scene and machine? A row for each batch size and number of threads.
     Bench(bench::Args),
 }
 
