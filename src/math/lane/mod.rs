@@ -10,15 +10,19 @@
 //! (use [`Real::select`]).
 //!
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
-//! for the baseline processor.
+//! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
+//! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Lockstep::lockstep`, `copy`,
+//! `clear` and loops.
 
 mod instruction_set;
+mod lockstep;
 mod numbers;
 mod trigonometry;
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 pub use instruction_set::InstructionSet;
+pub(crate) use lockstep::{Lockstep, copy};
 pub use numbers::{Single, Wide};
 
 /// Most worlds per SIMD lane.
