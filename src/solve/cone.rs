@@ -86,16 +86,17 @@ impl<R: Real> Cone<R> {
         Symmetric::diagonal(rho.scale(0.5)).plus(kappa, eta).plus(-rho, self.n)
     }
 
-    /// W⁻¹ at η, for this contact's own κ, and what no eigenvalue of it is below, 1 over W's trace.
+    /// F with F² = W at η, for this contact's own κ, given h = √(κ/2) and ρ(η): the scaling point of Nesterov and Todd,
+    /// F⁻¹η = n/h.
     ///
-    /// W⁻¹ = (2/(κ ρ)) ((2/ρ) Rη (Rη)ᵀ − R) and tr W = κ (‖η‖² + ½ρ).
+    /// F = h (r (1 − 2 n nᵀ) + v vᵀ / (r + η_n)) with r = √ρ and v = η + r n.
     #[inline(always)]
-    pub(super) fn inverse_weights(&self, kappa: R, rho: R, reflected: Vec3<R>) -> (Symmetric<R>, R) {
-        let inverse = R::one() / rho;
-        let size = inverse * (R::splat(2.0) / kappa);
-        let weights =
-            Symmetric::diagonal(size).plus((size * inverse).scale(2.0), reflected).plus(-size.scale(2.0), self.n);
-        (weights, R::one() / (kappa * rho.mul_add(R::splat(0.5), dot(reflected, reflected))))
+    pub(super) fn scaling(&self, h: R, eta: Vec3<R>, rho: R) -> Symmetric<R> {
+        let r = rho.max(R::zero()).sqrt();
+        let size = r + dot(self.n, eta);
+        let there = size.gt(R::zero());
+        let inverse = h / R::select(there, size, R::one());
+        Symmetric::diagonal(h * r).plus(-(h * r).scale(2.0), self.n).plus(inverse, axpy(r, self.n, eta))
     }
 
     /// W x at η, for this contact's own κ and ρ(η).

@@ -34,6 +34,8 @@ layout! {
     pub(crate) struct Work {
         /// J̃ column by column, three numbers per slot.
         columns,
+        /// Of one contact's shared degrees of freedom, in the coordinates of its response.
+        scaled,
         /// Forces: three numbers per contact, one per limit.
         eta,
         /// The contacts during the solve.
@@ -97,6 +99,7 @@ impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         Self {
             columns: 3 * s.n_slots,
+            scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),
             touches: TOUCH * s.nc(),
             limit_force: s.nl(),

@@ -16,6 +16,7 @@ mod op;
 mod problem;
 pub mod qcqp;
 mod qp;
+mod response;
 mod stages;
 mod start;
 mod structure;

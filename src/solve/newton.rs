@@ -14,14 +14,17 @@
 //! (P_s + J̃_sᵀ A J̃_s) Δδ_s = −r₁s − J̃_sᵀ A e        Δδ_p = P_p⁻¹ (J̃_pᵀΔη − r₁p)
 //! ```
 //!
-//! so that what is left has the size of what the contacts share: an object and the hand's base. Limits are one-sided
+//! so that what is left has the size of what the contacts share: an object and the hand's base. All is done in the
+//! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the step's
+//! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
 //! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
-use crate::math::vector::{Vec3, axpy, dot, scale, sub, zero};
+use crate::math::lane::{Lockstep, Real, clear, copy};
+use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::memory::{Problem, Work};
 use super::problem::{along, times_p};
+use super::response::Response;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
 use super::touch::Touch;
@@ -49,10 +52,11 @@ fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R
 }
 
 /// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
-/// the measure of the most affected contact that fades, Δη · ∇²(−log ρ) Δη: no more than the former where none does.
+/// the most affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
 #[inline(always)]
 pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<&mut [R]>) -> (R, R) {
     let columns = work.columns.as_chunks().0;
+    let scaled_columns = work.scaled.as_chunks_mut().0;
     // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
     clear(&mut work.h[..s.factor_h.n_leading_entries(s.n_shared)]);
     for &(k, entry) in &s.shared_entries {
@@ -80,13 +84,15 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, touch, work.pivot, work.step);
-        let force = sub(touch.eta, touch.response.times(touch.reduced));
-        let columns = contact.shared_part(columns);
+        let response = &touch.response;
+        let force = sub(touch.eta, response.force(response.weighed(touch.reduced)));
         let mut entries = contact.entries.iter();
-        for (a, (&column, &dof)) in columns.iter().lockstep(contact.shared()).enumerate() {
+        for (a, (&column, &dof)) in contact.shared_part(columns).iter().lockstep(contact.shared()).enumerate() {
             work.step[dof] -= dot(column, force);
-            let weighed = touch.response.times(column);
-            for (&other, &entry) in columns[..=a].iter().lockstep(entries.by_ref()) {
+            let scaled = response.along(column);
+            scaled_columns[a] = scaled;
+            let weighed = response.weighed(scaled);
+            for (&other, &entry) in scaled_columns[..=a].iter().lockstep(entries.by_ref()) {
                 work.h[entry] += dot(weighed, other);
             }
         }
@@ -101,29 +107,26 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     let mut decrement = R::zero();
     let mut change = R::zero();
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
-        let mut error = touch.reduced;
+        let mut moved = zero();
         for (&column, &dof) in contact.shared_part(columns).iter().lockstep(contact.shared()) {
-            error = axpy(work.step[dof], column, error);
+            moved = axpy(work.step[dof], column, moved);
         }
-        let d_eta = scale(-R::one(), touch.response.times(error));
+        let response = &touch.response;
+        let w = response.weighed(add(touch.reduced, response.along(moved)));
+        let d_eta = scale(-R::one(), response.force(w));
         touch.d_eta = d_eta;
         for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
             *step += dot(column, d_eta);
         }
-        decrement -= dot(touch.error, d_eta);
-        let fades = touch.fades();
-        if fades.any() {
-            let cone = &touch.cone;
-            let inverse = R::one() / R::select(touch.is_there(), cone.rho(touch.eta), R::one());
-            let slope = dot(cone.reflected(touch.eta), d_eta).scale(2.0) * inverse;
-            let far = slope.mul_add(slope, -(cone.rho(d_eta) * inverse).scale(2.0));
-            change = R::select(fades, change.max(far), change);
-        }
+        decrement += dot(touch.error, w);
+        let y = response.up(w);
+        change = change.max(touch.share * dot(y, y));
     }
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
     decrement = decrement * kappa;
+    change = change * kappa;
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
         let next = gap + work.step[dof].scale(sign);
@@ -134,7 +137,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     (decrement, change)
 }
 
-/// A contact's r₂, e and A; in `step` r₁ of its private degrees of freedom.
+/// A contact's A, r₂ and e; in `step` r₁ of its private degrees of freedom.
 #[inline(always)]
 fn eliminate<R: Real>(
     contact: &ContactColumns,
@@ -144,27 +147,29 @@ fn eliminate<R: Real>(
     pivot: &[R],
     step: &mut [R],
 ) {
-    let (cone, eta, there) = (touch.cone, touch.eta, touch.is_there());
-    let kappa = R::select(there, kappa * touch.share, R::one());
-    let rho = R::select(there, cone.rho(eta), R::one());
-    let reflected = cone.reflected(eta);
-    touch.error = sub(touch.zeta, scale(R::splat(2.0) / (kappa * rho), reflected));
-
-    let columns = contact.private_part(columns);
+    let (cone, eta) = (&touch.cone, touch.eta);
+    let h = (kappa * touch.share).scale(0.5).sqrt();
+    let scaling = cone.scaling(h, eta, cone.rho(eta));
+    // 1/h, and 0 where there is no contact.
+    let inverse_h = h * cone.weight.scale(2.0) / kappa;
+    let error = axpy(-inverse_h, cone.n, scaling.times(touch.zeta));
+    if contact.private.is_empty() {
+        touch.response = Response::rigid(&scaling);
+        (touch.error, touch.reduced) = (error, error);
+        return;
+    }
+    let private = contact.private_part(columns);
     let mut moved = zero();
     for ((&column, r), &pivot) in
-        columns.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+        private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
     {
         *r -= dot(column, eta);
         moved = axpy(*r * pivot, column, moved);
     }
-    touch.reduced = sub(touch.error, moved);
-    let response = if contact.private.is_empty() {
-        cone.weights(kappa, eta)
-    } else {
-        let compliance = if contact.limited { compliance(contact, columns, pivot) } else { touch.compliance };
-        let (inverse_weights, floor) = cone.inverse_weights(kappa, rho, reflected);
-        inverse_weights.add(compliance).inverse(floor)
-    };
-    touch.response = response.only(there);
+    if contact.limited {
+        touch.compliance = compliance(contact, private, pivot);
+    }
+    touch.response = Response::compliant(&scaling, &touch.compliance);
+    touch.error = touch.response.down(error);
+    touch.reduced = sub(touch.error, touch.response.along(moved));
 }

@@ -1,7 +1,7 @@
 //! Symmetric 3×3 matrices in six numbers.
 
-use crate::math::lane::{Lockstep, Real};
-use crate::math::vector::{Vec3, dot, scale};
+use crate::math::lane::Real;
+use crate::math::vector::{Mat3, Vec3, rotate, scale};
 
 /// Numbers of a matrix: xx, xy, yy, xz, yz, zz.
 const SYMMETRIC: usize = 6;
@@ -34,54 +34,16 @@ impl<R: Real> Symmetric<R> {
         ])
     }
 
-    /// self + other.
+    /// The whole matrix.
     #[inline(always)]
-    pub(super) fn add(mut self, other: Self) -> Self {
-        for (x, y) in self.0.iter_mut().lockstep(other.0) {
-            *x += y;
-        }
-        self
-    }
-
-    /// The matrix where the mask is set, else 0.
-    #[inline(always)]
-    pub(super) fn only(mut self, mask: R::Mask) -> Self {
-        for x in &mut self.0 {
-            *x = R::select(mask, *x, R::zero());
-        }
-        self
+    pub(super) fn rows(&self) -> Mat3<R> {
+        let [xx, xy, yy, xz, yz, zz] = self.0;
+        [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     }
 
     /// self · v.
     #[inline(always)]
     pub(super) fn times(&self, v: Vec3<R>) -> Vec3<R> {
-        let [xx, xy, yy, xz, yz, zz] = self.0;
-        [dot([xx, xy, xz], v), dot([xy, yy, yz], v), dot([xz, yz, zz], v)]
-    }
-
-    /// The inverse of a positive definite matrix with no eigenvalue below `floor`, which rounding may have taken from it:
-    /// positive definite in any case.
-    ///
-    /// By M = L D Lᵀ: M⁻¹ = L⁻ᵀ D⁻¹ L⁻¹, where no pivot is below the smallest eigenvalue.
-    #[inline(always)]
-    pub(super) fn inverse(self, floor: R) -> Self {
-        let [xx, xy, yy, xz, yz, zz] = self.0;
-        let first = R::one() / xx.max(floor);
-        let (y, z) = (xy * first, xz * first);
-        let second = R::one() / (-y).mul_add(xy, yy).max(floor);
-        let below = (-y).mul_add(xz, yz);
-        let m = below * second;
-        let third = R::one() / (-m).mul_add(below, (-z).mul_add(xz, zz)).max(floor);
-        // The last row of L⁻¹ is (p, −m, 1).
-        let p = y.mul_add(m, -z);
-        let (p3, m3) = (p * third, m * third);
-        Self([
-            p.mul_add(p3, (y * second).mul_add(y, first)),
-            (-y).mul_add(second, -(m * p3)),
-            m.mul_add(m3, second),
-            p3,
-            -m3,
-            third,
-        ])
+        rotate(&self.rows(), v)
     }
 }

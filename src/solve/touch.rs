@@ -1,9 +1,10 @@
 //! A contact during a solve: what it is and what the iteration has of it, side by side in memory.
 
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::Real;
 use crate::math::vector::{Vec3, zero};
 
 use super::cone::Cone;
+use super::response::Response;
 use super::symmetric::Symmetric;
 
 /// Numbers of a [`Touch`].
@@ -21,11 +22,11 @@ pub(super) struct Touch<R> {
     pub(super) d_eta: Vec3<R>,
     /// Its slack at δ, scaled.
     pub(super) zeta: Vec3<R>,
-    /// r₂, and the same once the private degrees of freedom are gone.
+    /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
+    pub(super) response: Response<R>,
+    /// L⁻¹F r₂ and L⁻¹F e.
     pub(super) error: Vec3<R>,
     pub(super) reduced: Vec3<R>,
-    /// A = (W⁻¹ + D)⁻¹.
-    pub(super) response: Symmetric<R>,
     /// D, the compliance of its private degrees of freedom.
     pub(super) compliance: Symmetric<R>,
     /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
@@ -53,11 +54,5 @@ impl<R: Real> Touch<R> {
     #[inline(always)]
     pub(super) fn is_there(&self) -> R::Mask {
         self.cone.weight.gt(R::zero())
-    }
-
-    /// Does it fade?
-    #[inline(always)]
-    pub(super) fn fades(&self) -> R::Mask {
-        self.is_there().and(self.cone.weight.lt(R::one()))
     }
 }

@@ -1,7 +1,7 @@
 //! All lane types do to each number what one number alone does.
 
 use super::array::Array;
-use super::{Eight, Four, InstructionSet, Lane, Mask, Real, Single};
+use super::{Eight, Four, InstructionSet, Lane, Mask, Single};
 
 const SPECIAL: [f64; 12] =
     [0.0, -0.0, 1.0, -1.5, 1e-308, 3e200, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1, -7.25, 1e-17];
