@@ -1,0 +1,6 @@
+//! Distances and contact points of convex shapes.
+
+mod support;
+
+mod golden;
+mod random;
