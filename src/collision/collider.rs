@@ -7,6 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::Distance;
 use super::core::{Core, numbers};
 use super::query::{Relative, Touch, closest};
+use super::sensitivity::Hold;
 use crate::description::Shape;
 
 /// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
@@ -75,7 +76,7 @@ impl Posed<'_> {
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let normal = pose_a.rotation * normal;
         let point_a = pose_a.rotation * point_a + pose_a.translation.vector + normal * a.radius;
-        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal })
+        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal, hold: Hold::Closest })
     }
 
     /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.
@@ -89,6 +90,6 @@ impl Posed<'_> {
         let lowest = pose.rotation * a.core.support(&down) + pose.translation.vector;
         let phi = up.dot(&(lowest - plane.translation.vector)) - a.radius;
         let point_a = lowest - up * a.radius;
-        Some(Distance { phi, point_a, point_b: point_a - up * phi, normal: -up })
+        Some(Distance { phi, point_a, point_b: point_a - up * phi, normal: -up, hold: Hold::Closest })
     }
 }

@@ -30,6 +30,7 @@ mod core;
 mod feature;
 mod polish;
 mod query;
+mod sensitivity;
 
 use nalgebra::{Isometry3, Vector3, Vector6};
 
@@ -37,6 +38,7 @@ use crate::description::Shape;
 use crate::error::{Error, Result};
 
 pub use collider::Collider;
+pub use sensitivity::{BodyGradient, DistanceGradient};
 
 /// Where two bodies A and B are nearest, or part on the shortest way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +51,7 @@ pub struct Distance {
     pub point_b: Vector3<f64>,
     /// Unit normal from A to B.
     pub normal: Vector3<f64>,
+    hold: sensitivity::Hold,
 }
 
 impl Distance {
@@ -64,7 +67,8 @@ impl Distance {
     }
 
     fn swapped(self) -> Self {
-        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal }
+        let hold = self.hold.swapped();
+        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal, hold }
     }
 }
 

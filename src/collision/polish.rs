@@ -86,20 +86,28 @@ impl Features {
         Some(Touch { normal: n, point_a, point_b })
     }
 
-    /// An orthonormal basis of all tangents, at most two: those of the larger feature first.
-    pub(super) fn span(&self) -> Vec<Vector3<f64>> {
-        let (a, b) = (self.a.tangents(), self.b.tangents());
+    /// Independent tangents, at most two, those of the larger feature first; and is each B's?
+    pub(super) fn independent(&self) -> Vec<(Vector3<f64>, bool)> {
+        let side = |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
+        let (a, b) = (side(&self.a, false), side(&self.b, true));
         let (first, second) = if b.len() > a.len() { (b, a) } else { (a, b) };
-        let mut span: Vec<Vector3<f64>> = Vec::with_capacity(2);
-        for t in first.iter().chain(second) {
-            let rest = span.iter().fold(*t, |rest, s| rest - s * s.dot(&rest));
-            if span.len() < 2
-                && let Some(unit) = rest.try_normalize(PARALLEL)
-            {
-                span.push(unit);
+        let mut chosen: Vec<(Vector3<f64>, bool)> = first;
+        for (t, of_b) in second {
+            let across = match chosen[..] {
+                [] => 1.0,
+                [(s, _)] => t.cross(&s).norm(),
+                _ => 0.0,
+            };
+            if across > PARALLEL {
+                chosen.push((t, of_b));
             }
         }
-        span
+        chosen
+    }
+
+    /// An orthonormal basis of all tangents, at most two.
+    fn span(&self) -> Vec<Vector3<f64>> {
+        orthonormal(&self.independent())
     }
 
     /// Newton's method for n across `span`, which has fewer than two vectors.
@@ -158,6 +166,15 @@ impl Features {
             feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>()
         };
         Some([along(&self.a), -along(&self.b)])
+    }
+}
+
+/// An orthonormal basis of one or two independent tangents.
+pub(super) fn orthonormal(independent: &[(Vector3<f64>, bool)]) -> Vec<Vector3<f64>> {
+    match *independent {
+        [(t, _), (s, _)] => vec![t, (s - t * t.dot(&s)).normalize()],
+        [(t, _)] => vec![t],
+        _ => Vec::new(),
     }
 }
 

@@ -3,4 +3,5 @@
 mod support;
 
 mod golden;
+mod gradients;
 mod random;
