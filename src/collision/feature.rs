@@ -18,7 +18,10 @@ pub(super) struct Feature {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Round {
     None,
-    Circle { axis: Vector3<f64>, radius: f64 },
+    Circle {
+        axis: Vector3<f64>,
+        radius: f64,
+    },
     /// x(n) = M n/√(nᵀMn), M with the squares of the radii as eigenvalues.
     Ellipsoid(Matrix3<f64>),
 }

@@ -27,10 +27,13 @@
 mod closed;
 mod collider;
 mod core;
+mod face;
 mod feature;
+mod manifold;
 mod polish;
 mod query;
 mod sensitivity;
+mod world;
 
 use nalgebra::{Isometry3, Vector3, Vector6};
 
@@ -38,7 +41,9 @@ use crate::description::Shape;
 use crate::error::{Error, Result};
 
 pub use collider::Collider;
+pub use manifold::MANIFOLD;
 pub use sensitivity::{BodyGradient, DistanceGradient};
+pub use world::{Near, World};
 
 /// Where two bodies A and B are nearest, or part on the shortest way.
 #[derive(Clone, Copy, Debug, PartialEq)]

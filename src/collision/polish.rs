@@ -88,7 +88,8 @@ impl Features {
 
     /// Independent tangents, at most two, those of the larger feature first; and is each B's?
     pub(super) fn independent(&self) -> Vec<(Vector3<f64>, bool)> {
-        let side = |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
+        let side =
+            |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
         let (a, b) = (side(&self.a, false), side(&self.b, true));
         let (first, second) = if b.len() > a.len() { (b, a) } else { (a, b) };
         let mut chosen: Vec<(Vector3<f64>, bool)> = first;
@@ -162,9 +163,7 @@ impl Features {
             return Some([Vector3::zeros(); 2]);
         }
         let y = solve2(&gram, &flat(d), span.len() == 1)?;
-        let along = |feature: &Feature| {
-            feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>()
-        };
+        let along = |feature: &Feature| feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>();
         Some([along(&self.a), -along(&self.b)])
     }
 }

@@ -2,8 +2,8 @@
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 use parry3d_f64::math::{Pose, Rotation, Vector};
-use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
 use parry3d_f64::query::epa::EPA;
+use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
 
 use super::closed;
 use super::core::Core;
@@ -126,9 +126,7 @@ fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separat
     let pose = pose(&moved);
     let mut simplex = simplex(a, b, &pose, normal);
     match closest_points(&pose, a, b, f64::MAX, true, &mut simplex) {
-        GJKResult::ClosestPoints(p, q, n) => {
-            Touch { normal: vector(n), point_a: vector(p), point_b: vector(q) - by }
-        }
+        GJKResult::ClosestPoints(p, q, n) => Touch { normal: vector(n), point_a: vector(p), point_b: vector(q) - by },
         _ => Touch { normal: *normal, point_a: a.support(normal), point_b: relative.support(b, &-normal) },
     }
 }
@@ -171,7 +169,8 @@ fn simplex(a: &Core, b: &Core, pose: &Pose, towards: &Vector3<f64>) -> VoronoiSi
 
 fn pose(relative: &Relative) -> Pose {
     let [x, y, z] = relative.translation.into();
-    let q = nalgebra::UnitQuaternion::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(relative.rotation));
+    let q =
+        nalgebra::UnitQuaternion::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(relative.rotation));
     Pose::from_parts(Vector::new(x, y, z), Rotation::from_xyzw(q.i, q.j, q.k, q.w))
 }
 

@@ -140,9 +140,9 @@ impl Motion {
         let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
         left.set_row(0, &n.transpose());
         // t·dn = 0 for A's tangents, n·(ω × t) = ω·(t × n) for B's.
-        let fixed = independent.iter().map(|(t, of_b)| {
-            (*t, Vector3::zeros(), if *of_b { n.cross(t) } else { Vector3::zeros() })
-        });
+        let fixed = independent
+            .iter()
+            .map(|(t, of_b)| (*t, Vector3::zeros(), if *of_b { n.cross(t) } else { Vector3::zeros() }));
         // w·(ω × arm) = ω·(arm × w), w·H(ω × n) = ω·(n × H w).
         let turning = free.iter().map(|w| (curved * w, *w, arm.cross(w) + n.cross(&(curved_b * w))));
         for (k, (row, v, w)) in fixed.chain(turning).take(2).enumerate() {

@@ -4,4 +4,5 @@ mod support;
 
 mod golden;
 mod gradients;
+mod manifold;
 mod random;
