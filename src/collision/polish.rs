@@ -20,10 +20,10 @@ use super::query::{Relative, Touch};
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
-/// Newton's method converges quadratically from there; 30 steps are for halved ones.
+/// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
 const STEPS: usize = 30;
 /// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
-const EXACT: f64 = 1e-12;
+const EXACT: f64 = 1e-11;
 const OUTSIDE: f64 = 1e-10;
 /// The polished separation may be below the coarse one by this part of the bodies' size.
 const WORSE: f64 = 1e-9;
@@ -76,8 +76,14 @@ impl Features {
             }
             _ => across(*near).try_normalize(PARALLEL)?,
         };
-        if span.len() < 2 {
-            n = self.climb(n, &span)?;
+        match span[..] {
+            [] => n = self.climb(n)?,
+            [t] => n = self.turn(&n, &t)?,
+            _ => {}
+        }
+        // Faces or edges that are not across n touch with a corner only.
+        if self.a.tangents().iter().chain(self.b.tangents()).any(|t| t.dot(&n).abs() > PARALLEL) {
+            return None;
         }
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
@@ -111,19 +117,61 @@ impl Features {
         orthonormal(&self.independent())
     }
 
-    /// Newton's method for n across `span`, which has fewer than two vectors.
-    fn climb(&self, mut n: Vector3<f64>, span: &[Vector3<f64>]) -> Option<Vector3<f64>> {
-        let difference = |n: &Vector3<f64>| self.b.support(&-n) - self.a.support(n);
-        let mut d = difference(&n);
+    /// x_B − x_A.
+    fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.b.support(&-n) - self.a.support(n)
+    }
+
+    /// The nearest maximum of s about a tangent t: where its slope changes sign from + to −, which is bracketed and then
+    /// found by Newton's method with bisection. Rims make the slope steep where n is near their axis.
+    fn turn(&self, n: &Vector3<f64>, t: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let across = t.cross(n);
+        let at = |angle: f64| n * angle.cos() + across * angle.sin();
+        let slope = |angle: f64| (across * angle.cos() - n * angle.sin()).dot(&self.difference(&at(angle)));
+        let first = slope(0.0);
+        if first == 0.0 {
+            return Some(*n);
+        }
+        // `low` is where s still climbs towards `high`.
+        let (mut low, mut high, mut step) = (0.0, 0.0, CONVERGED.copysign(first));
+        while slope(high) * first > 0.0 {
+            (low, high) = (high, high + step);
+            step *= 4.0;
+            if high.abs() > std::f64::consts::FRAC_PI_2 {
+                return None;
+            }
+        }
+        let mut angle = (low + high) / 2.0;
+        for _ in 0..2 * STEPS {
+            let here = slope(angle);
+            *if here * first > 0.0 { &mut low } else { &mut high } = angle;
+            let normal = at(angle);
+            let u = across * angle.cos() - n * angle.sin();
+            let bend = u.dot(&(self.curvature(&normal) * u)) + normal.dot(&self.difference(&normal));
+            let newton = angle + here / bend;
+            let is_inside = (newton - low) * (newton - high) < 0.0;
+            let next = if is_inside { newton } else { (low + high) / 2.0 };
+            let moved = (next - angle).abs();
+            angle = next;
+            if moved < f64::EPSILON {
+                break;
+            }
+        }
+        Some(at(angle).normalize())
+    }
+
+    /// Newton's method for n in all directions.
+    fn climb(&self, mut n: Vector3<f64>) -> Option<Vector3<f64>> {
+        let mut d = self.difference(&n);
         let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
         for _ in 0..STEPS {
             let separation = n.dot(&d);
-            let [u, v] = directions(&n, span);
+            let [u, v] = directions(&n, &[]);
             let gradient = Vector2::new(u.dot(&d), v.dot(&d));
             let h = self.curvature(&n);
             let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
                 + Matrix2::identity() * separation;
-            let mut step = solve2(&k, &gradient, v == Vector3::zeros())?;
+            let mut step = solve2(&k, &gradient, false)?;
             if step.dot(&gradient) < 0.0 {
                 step = gradient / (h.norm() + separation.abs());
             }
@@ -132,7 +180,7 @@ impl Features {
             let mut ahead = d;
             for _ in 0..STEPS {
                 moved = (n + u * step.x + v * step.y).normalize();
-                ahead = difference(&moved);
+                ahead = self.difference(&moved);
                 if moved.dot(&ahead) >= separation - noise {
                     break;
                 }

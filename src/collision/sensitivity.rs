@@ -11,12 +11,12 @@
 //! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A's own twist is one of both bodies less one
 //! of B, and a displacement e of A's surface one of both by e less one of B by e.
 
-use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
+use nalgebra::{Isometry3, Matrix2, Matrix3, Matrix3x6, Vector2, Vector3, Vector6};
 
 use super::collider::Posed;
 use super::core::Core;
 use super::feature::Feature;
-use super::polish::{Features, directions, orthonormal};
+use super::polish::{Features, directions, orthonormal, solve2};
 use super::{Collider, Distance};
 use crate::description::Shape;
 
@@ -32,10 +32,59 @@ pub(super) enum Hold {
     /// What it is: the closest points.
     #[default]
     Closest,
-    /// A point of B above a face of A: the normal turns with A, the point stays on B.
-    FaceOfA,
+    /// A point of B above a face of A, with whose normal the contact's turns.
+    FaceOfA(Slide),
     /// A point of A below a face of B.
-    FaceOfB,
+    FaceOfB(Slide),
+}
+
+/// How a point of one body, measured from another's face, moves on its own: directions along which it slides, none, one
+/// or two, and those in which it stays beside the other's face instead; zeros behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Slide {
+    along: [Vector3<f64>; 2],
+    beside: [Vector3<f64>; 2],
+    /// Does it roll, as the point of a round side that is nearest to the face?
+    rolls: bool,
+}
+
+impl Slide {
+    /// A point that stays on its body, or rolls.
+    pub(super) fn corner(rolls: bool) -> Self {
+        Self { rolls, ..Self::default() }
+    }
+
+    /// Where an edge crosses the side of the other's face.
+    pub(super) fn along_edge(edge: Vector3<f64>, inward: Vector3<f64>, rolls: bool) -> Self {
+        Self { along: [edge, Vector3::zeros()], beside: [inward, Vector3::zeros()], rolls }
+    }
+
+    /// Where a face is above a corner of the other's face.
+    pub(super) fn on_face(other: &Vector3<f64>, own: &Vector3<f64>) -> Self {
+        let [t, r] = across(other);
+        let flat = |t: Vector3<f64>| t - other * (own.dot(&t) / own.dot(other));
+        Self { along: [flat(t), flat(r)], beside: [t, r], rolls: false }
+    }
+
+    /// The curvature of the body there, if the point rolls.
+    fn curvature(&self, body: &Posed<'_>, point: &Vector3<f64>, n: &Vector3<f64>) -> Matrix3<f64> {
+        if self.rolls { body.feature(point).curvature(n) } else { Matrix3::zeros() }
+    }
+
+    /// The slide of a point that is carried past the other's face with a velocity.
+    fn velocity(&self, carried: &Vector3<f64>) -> Vector3<f64> {
+        let [e, f] = self.along;
+        let [c, d] = self.beside;
+        let k = Matrix2::new(c.dot(&e), c.dot(&f), d.dot(&e), d.dot(&f));
+        let past = -Vector2::new(c.dot(carried), d.dot(carried));
+        let s = solve2(&k, &past, f == Vector3::zeros()).unwrap_or_default();
+        e * s.x + f * s.y
+    }
+}
+
+/// Two directions that span a plane with this normal.
+fn across(normal: &Vector3<f64>) -> [Vector3<f64>; 2] {
+    directions(normal, &[])
 }
 
 impl Hold {
@@ -43,8 +92,8 @@ impl Hold {
     pub(super) fn swapped(self) -> Self {
         match self {
             Self::Closest => Self::Closest,
-            Self::FaceOfA => Self::FaceOfB,
-            Self::FaceOfB => Self::FaceOfA,
+            Self::FaceOfA(kind) => Self::FaceOfB(kind),
+            Self::FaceOfB(kind) => Self::FaceOfA(kind),
         }
     }
 }
@@ -84,11 +133,10 @@ impl Distance {
         let (origin_a, origin_b) = (pose_a.translation.vector, pose_b.translation.vector);
         let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
         let motion = Motion::of_b(self, &Posed(a, pose_a), &Posed(b, pose_b));
-        let row_b = self.gradient(&origin_a, &origin_b)[1];
         let on_b: Vector6<f64> = motion.point_a.tr_mul(&point_a)
             + motion.point_b.tr_mul(&point_b)
             + motion.normal.tr_mul(&normal)
-            + row_b * phi;
+            + motion.phi * phi;
         // A motion of both turns and carries all; it leaves φ.
         let force = point_a + point_b;
         let moment = (self.point_a - origin_a).cross(&point_a)
@@ -113,6 +161,7 @@ impl Distance {
 
 /// Rates by B's twist.
 struct Motion {
+    phi: Vector6<f64>,
     normal: Matrix3x6<f64>,
     point_a: Matrix3x6<f64>,
     point_b: Matrix3x6<f64>,
@@ -125,11 +174,59 @@ impl Motion {
         let point_a = distance.point_a - n * a.0.radius;
         let point_b = distance.point_b + n * b.0.radius;
         let phi = distance.phi + a.0.radius + b.0.radius;
-        let features = match hold {
-            Hold::Closest => Features { a: a.feature(&point_a), b: b.feature(&point_b) },
-            Hold::FaceOfA => Features { a: Feature::plane(point_a, &n), b: Feature::vertex(point_b) },
-            Hold::FaceOfB => Features { a: Feature::vertex(point_a), b: Feature::plane(point_b, &n) },
+        match hold {
+            Hold::Closest => {
+                Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
+            }
+            Hold::FaceOfA(slide) => {
+                let curvature = slide.curvature(b, &point_b, &-n);
+                Self::by(|v, w| {
+                    let carried = v + w.cross(&(point_b - b.1.translation.vector)) + curvature * w.cross(&n);
+                    let moved = carried + slide.velocity(&carried);
+                    let closing = n.dot(&moved);
+                    [Vector3::zeros(), moved - n * closing, moved, Vector3::x() * closing]
+                })
+            }
+            Hold::FaceOfB(slide) => {
+                let curvature = slide.curvature(a, &point_a, &n);
+                Self::by(|v, w| {
+                    let turned = w.cross(&n);
+                    let (carried, rolled) = (v + w.cross(&(point_a - b.1.translation.vector)), curvature * turned);
+                    let moved = rolled + slide.velocity(&(rolled - carried));
+                    let closing = n.dot(&(carried - moved));
+                    let rate_a = moved + turned * a.0.radius;
+                    let rate_b = moved + turned * (phi - b.0.radius) + n * closing;
+                    [turned, rate_a, rate_b, Vector3::x() * closing]
+                })
+            }
+        }
+    }
+
+    /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).
+    fn by(rates: impl Fn(&Vector3<f64>, &Vector3<f64>) -> [Vector3<f64>; 4]) -> Self {
+        let mut all = Self {
+            phi: Vector6::zeros(),
+            normal: Matrix3x6::zeros(),
+            point_a: Matrix3x6::zeros(),
+            point_b: Matrix3x6::zeros(),
         };
+        for k in 0..6 {
+            let unit = Vector3::ith(k % 3, 1.0);
+            let (v, w) = if k < 3 { (unit, Vector3::zeros()) } else { (Vector3::zeros(), unit) };
+            let [normal, point_a, point_b, phi] = rates(&v, &w);
+            all.phi[k] = phi.x;
+            all.normal.set_column(k, &normal);
+            all.point_a.set_column(k, &point_a);
+            all.point_b.set_column(k, &point_b);
+        }
+        all
+    }
+
+    /// By the theorem.
+    fn of_features(distance: &Distance, features: &Features, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+        let n = distance.normal;
+        let point_b = distance.point_b + n * b.0.radius;
+        let phi = distance.phi + a.0.radius + b.0.radius;
         let independent = features.independent();
         let span = orthonormal(&independent);
         let free = directions(&n, &span);
@@ -153,23 +250,18 @@ impl Motion {
             right.fixed_view_mut::<1, 3>(k + 1, 3).copy_from(&(w * scale).transpose());
         }
         let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
-        let normal = inverse.unwrap_or_else(Matrix3::zeros) * right;
-        let rates = |twist: Vector6<f64>, dn: Vector3<f64>| -> [Vector3<f64>; 2] {
-            let (v, w) = (twist.fixed_rows::<3>(0), twist.fixed_rows::<3>(3).into_owned());
+        let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
+        Self::by(|v, w| {
+            let dn = turn.fixed_columns::<3>(0) * v + turn.fixed_columns::<3>(3) * w;
             let carried = v + w.cross(&arm);
             let moved_a = features.a.curvature(&n) * dn;
             let moved_b = carried - curved_b * (dn - w.cross(&n));
-            let gap = n * n.dot(&carried) + dn * phi - (moved_b - moved_a);
-            let [slid_a, slid_b] = features.slide(&span, &-gap).unwrap_or_default();
-            [moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius]
-        };
-        let mut all = Self { normal, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
-        for k in 0..6 {
-            let [rate_a, rate_b] = rates(Vector6::ith(k, 1.0), normal.column(k).into_owned());
-            all.point_a.set_column(k, &rate_a);
-            all.point_b.set_column(k, &rate_b);
-        }
-        all
+            let closing = n.dot(&carried);
+            let gap = moved_b - moved_a - n * closing - dn * phi;
+            let [slid_a, slid_b] = features.slide(&span, &gap).unwrap_or_default();
+            let (rate_a, rate_b) = (moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius);
+            [dn, rate_a, rate_b, Vector3::x() * closing]
+        })
     }
 }
 
