@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::collider::Posed;
 use super::core::Core;
 use super::face::Face;
-use super::sensitivity::{Hold, Slide};
+use super::hold::{Hold, Slide};
 use super::{Collider, Distance};
 
 /// Contact points that a [`Collider::manifold`] has at most.

@@ -29,6 +29,7 @@ mod collider;
 mod core;
 mod face;
 mod feature;
+mod hold;
 mod manifold;
 mod polish;
 mod query;
@@ -56,7 +57,7 @@ pub struct Distance {
     pub point_b: Vector3<f64>,
     /// Unit normal from A to B.
     pub normal: Vector3<f64>,
-    hold: sensitivity::Hold,
+    hold: hold::Hold,
 }
 
 impl Distance {

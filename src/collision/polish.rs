@@ -42,18 +42,12 @@ pub(super) struct Features {
 
 /// The exact answer next to a coarse one, where its features can be told.
 pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, size: f64) -> Option<Touch> {
-    let near_a = NEAR.map(|near| Feature::near(a, &coarse.point_a, near * size));
     let in_b = relative.in_b(&coarse.point_b);
-    let near_b =
-        NEAR.map(|near| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation));
-    let is_new = |features: &[Feature; NEAR.len()], i: usize| i == 0 || features[i] != features[i - 1];
+    let near_a = |near: f64| Feature::near(a, &coarse.point_a, near * size);
+    let near_b = |near: f64| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation);
     let at_least = relative.separation(a, b, &coarse.normal) - WORSE * size;
-    let mut pairs: [(usize, usize); NEAR.len() * NEAR.len()] =
-        std::array::from_fn(|k| (k / NEAR.len(), k % NEAR.len()));
-    pairs.sort_by_key(|(i, j)| i + j);
-    let tried = pairs.into_iter().filter(|&(i, j)| is_new(&near_a, i) && is_new(&near_b, j));
-    tried.into_iter().find_map(|(i, j)| {
-        let touch = Features { a: near_a[i], b: near_b[j] }.solve(&coarse.normal)?;
+    let exact = |features: Features| {
+        let touch = features.solve(&coarse.normal)?;
         let separation = relative.separation(a, b, &touch.normal);
         let attained = touch.normal.dot(&(touch.point_b - touch.point_a));
         let is_right = attained - separation <= EXACT * size
@@ -61,6 +55,14 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
             && a.contains(&touch.point_a, OUTSIDE * size)
             && b.contains(&relative.in_b(&touch.point_b), OUTSIDE * size);
         is_right.then_some(touch)
+    };
+    exact(Features { a: near_a(NEAR[0]), b: near_b(NEAR[0]) }).or_else(|| {
+        let (all_a, all_b) = (NEAR.map(near_a), NEAR.map(near_b));
+        let is_new = |features: &[Feature], i: usize| i == 0 || features[i] != features[i - 1];
+        // The nearest of both bodies first.
+        let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
+        let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
+        pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact)
     })
 }
 

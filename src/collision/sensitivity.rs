@@ -11,12 +11,13 @@
 //! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A's own twist is one of both bodies less one
 //! of B, and a displacement e of A's surface one of both by e less one of B by e.
 
-use nalgebra::{Isometry3, Matrix2, Matrix3, Matrix3x6, Vector2, Vector3, Vector6};
+use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 
 use super::collider::Posed;
 use super::core::Core;
 use super::feature::Feature;
-use super::polish::{Features, directions, orthonormal, solve2};
+use super::hold::{Hold, Slide};
+use super::polish::{Features, directions, orthonormal};
 use super::{Collider, Distance};
 use crate::description::Shape;
 
@@ -25,78 +26,6 @@ const ON: f64 = 1e-9;
 /// Equations for dn with a smaller determinant (of rows of length one) have no answer, as of two vertices that touch: the
 /// normal then turns with A.
 const SINGULAR: f64 = 1e-12;
-
-/// What a contact keeps as its bodies move.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Hold {
-    /// What it is: the closest points.
-    #[default]
-    Closest,
-    /// A point of B above a face of A, with whose normal the contact's turns.
-    FaceOfA(Slide),
-    /// A point of A below a face of B.
-    FaceOfB(Slide),
-}
-
-/// How a point of one body, measured from another's face, moves on its own: directions along which it slides, none, one
-/// or two, and those in which it stays beside the other's face instead; zeros behind them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Slide {
-    along: [Vector3<f64>; 2],
-    beside: [Vector3<f64>; 2],
-    /// Does it roll, as the point of a round side that is nearest to the face?
-    rolls: bool,
-}
-
-impl Slide {
-    /// A point that stays on its body, or rolls.
-    pub(super) fn corner(rolls: bool) -> Self {
-        Self { rolls, ..Self::default() }
-    }
-
-    /// Where an edge crosses the side of the other's face.
-    pub(super) fn along_edge(edge: Vector3<f64>, inward: Vector3<f64>, rolls: bool) -> Self {
-        Self { along: [edge, Vector3::zeros()], beside: [inward, Vector3::zeros()], rolls }
-    }
-
-    /// Where a face is above a corner of the other's face.
-    pub(super) fn on_face(other: &Vector3<f64>, own: &Vector3<f64>) -> Self {
-        let [t, r] = across(other);
-        let flat = |t: Vector3<f64>| t - other * (own.dot(&t) / own.dot(other));
-        Self { along: [flat(t), flat(r)], beside: [t, r], rolls: false }
-    }
-
-    /// The curvature of the body there, if the point rolls.
-    fn curvature(&self, body: &Posed<'_>, point: &Vector3<f64>, n: &Vector3<f64>) -> Matrix3<f64> {
-        if self.rolls { body.feature(point).curvature(n) } else { Matrix3::zeros() }
-    }
-
-    /// The slide of a point that is carried past the other's face with a velocity.
-    fn velocity(&self, carried: &Vector3<f64>) -> Vector3<f64> {
-        let [e, f] = self.along;
-        let [c, d] = self.beside;
-        let k = Matrix2::new(c.dot(&e), c.dot(&f), d.dot(&e), d.dot(&f));
-        let past = -Vector2::new(c.dot(carried), d.dot(carried));
-        let s = solve2(&k, &past, f == Vector3::zeros()).unwrap_or_default();
-        e * s.x + f * s.y
-    }
-}
-
-/// Two directions that span a plane with this normal.
-fn across(normal: &Vector3<f64>) -> [Vector3<f64>; 2] {
-    directions(normal, &[])
-}
-
-impl Hold {
-    /// The same with the bodies exchanged.
-    pub(super) fn swapped(self) -> Self {
-        match self {
-            Self::Closest => Self::Closest,
-            Self::FaceOfA(kind) => Self::FaceOfB(kind),
-            Self::FaceOfB(kind) => Self::FaceOfA(kind),
-        }
-    }
-}
 
 /// A gradient by a contact's numbers, or those numbers' rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -179,7 +108,7 @@ impl Motion {
                 Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
             }
             Hold::FaceOfA(slide) => {
-                let curvature = slide.curvature(b, &point_b, &-n);
+                let curvature = b.rolling(slide, &point_b, &-n);
                 Self::by(|v, w| {
                     let carried = v + w.cross(&(point_b - b.1.translation.vector)) + curvature * w.cross(&n);
                     let moved = carried + slide.velocity(&carried);
@@ -188,7 +117,7 @@ impl Motion {
                 })
             }
             Hold::FaceOfB(slide) => {
-                let curvature = slide.curvature(a, &point_a, &n);
+                let curvature = a.rolling(slide, &point_a, &n);
                 Self::by(|v, w| {
                     let turned = w.cross(&n);
                     let (carried, rolled) = (v + w.cross(&(point_a - b.1.translation.vector)), curvature * turned);
@@ -272,6 +201,11 @@ impl Posed<'_> {
         let rotation = self.1.rotation.to_rotation_matrix().into_inner();
         let tolerance = ON * self.0.core.reach().max(f64::MIN_POSITIVE);
         Feature::near(&self.0.core, &local, tolerance).placed(&rotation, &self.1.translation.vector)
+    }
+
+    /// The curvature at a contact point of a face, if that rolls.
+    fn rolling(&self, slide: Slide, point: &Vector3<f64>, n: &Vector3<f64>) -> Matrix3<f64> {
+        if slide.rolls { self.feature(point).curvature(n) } else { Matrix3::zeros() }
     }
 
     /// How a surface point moves with each of the shape's sizes, where its outward normal stays.
