@@ -144,8 +144,8 @@ impl Core {
 
 /// Lexicographic order.
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    let pairs = a.iter().zip(b).map(|(x, y)| x.total_cmp(y));
-    pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+    let differing = a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {

@@ -69,16 +69,17 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
 impl Features {
     /// The stationary separation near a direction.
     fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
-        let span = self.span();
+        let (span, n_span) = self.independent().basis();
+        let span = &span[..n_span];
         let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
-        let mut n = match span[..] {
+        let mut n = match *span {
             [t, r] => {
                 let n = t.cross(&r);
                 n * 1_f64.copysign(n.dot(near))
             }
             _ => across(*near).try_normalize(PARALLEL)?,
         };
-        match span[..] {
+        match *span {
             [] => n = self.climb(n)?,
             [t] => n = self.turn(&n, &t)?,
             _ => {}
@@ -89,34 +90,29 @@ impl Features {
         }
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
-        let [step_a, step_b] = self.slide(&span, &(d - n * n.dot(&d)))?;
+        let [step_a, step_b] = self.slide(span, &(d - n * n.dot(&d)))?;
         let (point_a, point_b) = (x_a + step_a, x_b + step_b);
         Some(Touch { normal: n, point_a, point_b })
     }
 
     /// Independent tangents, at most two, those of the larger feature first; and is each B's?
-    pub(super) fn independent(&self) -> Vec<(Vector3<f64>, bool)> {
-        let side =
-            |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
-        let (a, b) = (side(&self.a, false), side(&self.b, true));
-        let (first, second) = if b.len() > a.len() { (b, a) } else { (a, b) };
-        let mut chosen: Vec<(Vector3<f64>, bool)> = first;
-        for (t, of_b) in second {
-            let across = match chosen[..] {
-                [] => 1.0,
-                [(s, _)] => t.cross(&s).norm(),
-                _ => 0.0,
-            };
-            if across > PARALLEL {
-                chosen.push((t, of_b));
+    pub(super) fn independent(&self) -> Span {
+        let (mut first, mut second) = ((&self.a, false), (&self.b, true));
+        if second.0.tangents().len() > first.0.tangents().len() {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let mut span = Span::default();
+        for (feature, of_b) in [first, second] {
+            for t in feature.tangents() {
+                let across = if span.n == 0 { 1.0 } else { t.cross(&span.tangents[0]).norm() };
+                if span.n < 2 && across > PARALLEL {
+                    span.tangents[span.n] = *t;
+                    span.of_b[span.n] = of_b;
+                    span.n += 1;
+                }
             }
         }
-        chosen
-    }
-
-    /// An orthonormal basis of all tangents, at most two.
-    fn span(&self) -> Vec<Vector3<f64>> {
-        orthonormal(&self.independent())
+        span
     }
 
     /// x_B − x_A.
@@ -218,12 +214,25 @@ impl Features {
     }
 }
 
-/// An orthonormal basis of one or two independent tangents.
-pub(super) fn orthonormal(independent: &[(Vector3<f64>, bool)]) -> Vec<Vector3<f64>> {
-    match *independent {
-        [(t, _), (s, _)] => vec![t, (s - t * t.dot(&s)).normalize()],
-        [(t, _)] => vec![t],
-        _ => Vec::new(),
+/// Up to two independent tangents, zeros behind them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Span {
+    tangents: [Vector3<f64>; 2],
+    of_b: [bool; 2],
+    n: usize,
+}
+
+impl Span {
+    /// The tangents, and is each B's?
+    pub(super) fn tangents(&self) -> impl Iterator<Item = (Vector3<f64>, bool)> {
+        self.tangents.into_iter().zip(self.of_b).take(self.n)
+    }
+
+    /// An orthonormal basis, zeros where there are fewer than two tangents.
+    pub(super) fn basis(&self) -> ([Vector3<f64>; 2], usize) {
+        let [t, s] = self.tangents;
+        let second = if self.n == 2 { (s - t * t.dot(&s)).normalize() } else { s };
+        ([t, second], self.n)
     }
 }
 

@@ -17,7 +17,7 @@ use super::collider::Posed;
 use super::core::Core;
 use super::feature::Feature;
 use super::hold::{Hold, Slide};
-use super::polish::{Features, directions, orthonormal};
+use super::polish::{Features, directions};
 use super::{Collider, Distance};
 use crate::description::Shape;
 
@@ -157,8 +157,9 @@ impl Motion {
         let point_b = distance.point_b + n * b.0.radius;
         let phi = distance.phi + a.0.radius + b.0.radius;
         let independent = features.independent();
-        let span = orthonormal(&independent);
-        let free = directions(&n, &span);
+        let (span, n_span) = independent.basis();
+        let span = &span[..n_span];
+        let free = directions(&n, span);
         let curved_b = features.b.curvature(&-n);
         let curved = features.curvature(&n) + Matrix3::identity() * phi;
         // Rows on the left of dn, and on the right of (v, ω).
@@ -167,8 +168,8 @@ impl Motion {
         left.set_row(0, &n.transpose());
         // t·dn = 0 for A's tangents, n·(ω × t) = ω·(t × n) for B's.
         let fixed = independent
-            .iter()
-            .map(|(t, of_b)| (*t, Vector3::zeros(), if *of_b { n.cross(t) } else { Vector3::zeros() }));
+            .tangents()
+            .map(|(t, of_b)| (t, Vector3::zeros(), if of_b { n.cross(&t) } else { Vector3::zeros() }));
         // w·(ω × arm) = ω·(arm × w), w·H(ω × n) = ω·(n × H w).
         let turning = free.iter().map(|w| (curved * w, *w, arm.cross(w) + n.cross(&(curved_b * w))));
         for (k, (row, v, w)) in fixed.chain(turning).take(2).enumerate() {
@@ -187,7 +188,7 @@ impl Motion {
             let moved_b = carried - curved_b * (dn - w.cross(&n));
             let closing = n.dot(&carried);
             let gap = moved_b - moved_a - n * closing - dn * phi;
-            let [slid_a, slid_b] = features.slide(&span, &gap).unwrap_or_default();
+            let [slid_a, slid_b] = features.slide(span, &gap).unwrap_or_default();
             let (rate_a, rate_b) = (moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius);
             [dn, rate_a, rate_b, Vector3::x() * closing]
         })
