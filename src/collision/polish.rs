@@ -27,6 +27,8 @@ const EXACT: f64 = 1e-11;
 const OUTSIDE: f64 = 1e-10;
 /// The polished separation may be below the coarse one by this part of the bodies' size.
 const WORSE: f64 = 1e-9;
+/// Curvatures of s below this part of the largest count as this: bodies of revolution about one axis have none around it.
+const FLAT: f64 = 1e-5;
 /// Newton's last step, which leaves an error of its square.
 const CONVERGED: f64 = 1e-10;
 /// Separations differ by rounding up to this part of the points' coordinates; steps that lose no more are taken.
@@ -169,10 +171,12 @@ impl Features {
             let h = self.curvature(&n);
             let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
                 + Matrix2::identity() * separation;
-            let mut step = solve2(&k, &gradient, false)?;
-            if step.dot(&gradient) < 0.0 {
-                step = gradient / (h.norm() + separation.abs());
-            }
+            // Up along every eigenvector, also where s is not concave or flat.
+            let eigen = k.symmetric_eigen();
+            let least = FLAT * eigen.eigenvalues.amax();
+            let mut step =
+                eigen.eigenvectors.tr_mul(&gradient).component_div(&eigen.eigenvalues.map(|x| x.abs().max(least)));
+            step = eigen.eigenvectors * step;
             step /= 1_f64.max(2.0 * step.norm());
             let mut moved = n;
             let mut ahead = d;
@@ -186,10 +190,10 @@ impl Features {
             }
             (n, d) = (moved, ahead);
             if step.norm() < CONVERGED {
-                return n.iter().all(|x| x.is_finite()).then_some(n);
+                break;
             }
         }
-        None
+        n.iter().all(|x| x.is_finite()).then_some(n)
     }
 
     /// H_A + H_B.

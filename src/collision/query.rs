@@ -79,12 +79,25 @@ fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
         GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
         _ => EPA::new().closest_points(&pose, a, b, &simplex),
     };
+    let size = a.reach() + b.reach();
     let found = found.map(|(p, q, n)| Touch { normal: vector(n), point_a: vector(p), point_b: vector(q) });
-    found.filter(|touch| touch.normal.norm_squared() > 0.5).unwrap_or_else(|| {
-        let outward = relative.translation.try_normalize(0.0).unwrap_or(Vector3::z());
-        climb(a, b, relative, outward, a.reach() + b.reach())
-    })
+    let found = found.filter(|touch| touch.normal.norm_squared() > 0.5);
+    // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
+    let separation = found.map_or(f64::NEG_INFINITY, |touch| relative.separation(a, b, &touch.normal));
+    let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), relative.rotation.column(k).into_owned()]);
+    let best = axes
+        .flat_map(|axis| [axis, -axis])
+        .map(|axis| (relative.separation(a, b, &axis), axis))
+        .filter(|(along, _)| separation <= 0.0 && *along > separation + BEATEN * size)
+        .max_by(|x, y| x.0.total_cmp(&y.0));
+    match (best, found) {
+        (None, Some(found)) => found,
+        (best, _) => climb(a, b, relative, best.map_or(Vector3::z(), |(_, axis)| axis), size),
+    }
 }
+
+/// An axis must beat what EPA has found by this part of the bodies' size.
+const BEATEN: f64 = 1e-9;
 
 /// Separation and direction from the separating axes of segments and boxes: exact inside, a sign outside (Gottschalk, Lin,
 /// Manocha, *OBBTree*, 1996). None for other cores.

@@ -2,6 +2,7 @@
 
 mod support;
 
+mod degenerate;
 mod golden;
 mod gradients;
 mod manifold;
