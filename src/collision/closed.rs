@@ -87,6 +87,11 @@ fn segments(half_a: f64, half_b: f64, t: &Vector3<f64>, axis: &Vector3<f64>) -> 
     };
     let r = (s * cosine - along_b).clamp(-half_b, half_b);
     let s = (along_a + r * cosine).clamp(-half_a, half_a);
-    let fallback = across.try_normalize(NO_LENGTH).unwrap_or(Vector3::x());
-    between(Vector3::z() * s, t + axis * r, fallback)
+    let (point_a, point_b) = (Vector3::z() * s, t + axis * r);
+    // Inside of both, the common perpendicular is exact, also where rounding is all there is between the points.
+    if s.abs() < half_a && r.abs() < half_b && sine2 > NO_LENGTH {
+        let normal = across.normalize();
+        return Touch { normal: normal * 1_f64.copysign(normal.dot(&(point_b - point_a))), point_a, point_b };
+    }
+    between(point_a, point_b, across.try_normalize(NO_LENGTH).unwrap_or(Vector3::x()))
 }

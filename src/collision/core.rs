@@ -4,8 +4,6 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use nalgebra::Vector3;
-use parry3d_f64::math::Vector;
-use parry3d_f64::shape::SupportMap;
 
 use crate::description::{Hull, Shape};
 
@@ -165,12 +163,5 @@ fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
             return best.0;
         }
         best = next;
-    }
-}
-
-impl SupportMap for Core {
-    fn local_support_point(&self, direction: Vector) -> Vector {
-        let point = self.support(&Vector3::new(direction.x, direction.y, direction.z));
-        Vector::new(point.x, point.y, point.z)
     }
 }

@@ -4,6 +4,7 @@ use nalgebra::{Isometry3, Matrix3, Vector3};
 use parry3d_f64::math::{Pose, Rotation, Vector};
 use parry3d_f64::query::epa::EPA;
 use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
+use parry3d_f64::shape::SupportMap;
 
 use super::closed;
 use super::core::Core;
@@ -73,14 +74,16 @@ fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
     {
         return apart(a, b, relative, &normal, separation, a.reach() + b.reach());
     }
-    let pose = pose(relative);
-    let mut simplex = simplex(a, b, &pose, &relative.translation);
-    let found = match closest_points(&pose, a, b, f64::MAX, true, &mut simplex) {
-        GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
-        _ => EPA::new().closest_points(&pose, a, b, &simplex),
-    };
     let size = a.reach() + b.reach();
-    let found = found.map(|(p, q, n)| Touch { normal: vector(n), point_a: vector(p), point_b: vector(q) });
+    let units = [a, b].map(|core| Unit { core, size });
+    let pose = pose(relative, size);
+    let mut simplex = simplex(&units, &pose, &relative.translation);
+    let found = match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
+        GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
+        _ => EPA::new().closest_points(&pose, &units[0], &units[1], &simplex),
+    };
+    let found =
+        found.map(|(p, q, n)| Touch { normal: vector(n), point_a: vector(p) * size, point_b: vector(q) * size });
     let found = found.filter(|touch| touch.normal.norm_squared() > 0.5);
     // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
     let separation = found.map_or(f64::NEG_INFINITY, |touch| relative.separation(a, b, &touch.normal));
@@ -136,10 +139,14 @@ const AXIS: f64 = 1e-9;
 fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> Touch {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
-    let pose = pose(&moved);
-    let mut simplex = simplex(a, b, &pose, normal);
-    match closest_points(&pose, a, b, f64::MAX, true, &mut simplex) {
-        GJKResult::ClosestPoints(p, q, n) => Touch { normal: vector(n), point_a: vector(p), point_b: vector(q) - by },
+    let scale = a.reach() + b.reach();
+    let units = [a, b].map(|core| Unit { core, size: scale });
+    let pose = pose(&moved, scale);
+    let mut simplex = simplex(&units, &pose, normal);
+    match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
+        GJKResult::ClosestPoints(p, q, n) => {
+            Touch { normal: vector(n), point_a: vector(p) * scale, point_b: vector(q) * scale - by }
+        }
         _ => Touch { normal: *normal, point_a: a.support(normal), point_b: relative.support(b, &-normal) },
     }
 }
@@ -173,15 +180,28 @@ fn settle(a: &Core, b: &Core, relative: &Relative, touch: Touch) -> Touch {
     Touch { normal, point_a: middle - half, point_b: middle + half }
 }
 
-fn simplex(a: &Core, b: &Core, pose: &Pose, towards: &Vector3<f64>) -> VoronoiSimplex {
+/// A core in the unit of the bodies' size, as GJK's and EPA's tolerances are absolute.
+struct Unit<'a> {
+    core: &'a Core,
+    size: f64,
+}
+
+impl SupportMap for Unit<'_> {
+    fn local_support_point(&self, direction: Vector) -> Vector {
+        let point = self.core.support(&vector(direction)) / self.size;
+        Vector::new(point.x, point.y, point.z)
+    }
+}
+
+fn simplex([a, b]: &[Unit<'_>; 2], pose: &Pose, towards: &Vector3<f64>) -> VoronoiSimplex {
     let direction = towards.try_normalize(0.0).unwrap_or(Vector3::x());
     let mut simplex = VoronoiSimplex::new();
     simplex.reset(CsoPoint::from_shapes(pose, a, b, Vector::new(direction.x, direction.y, direction.z)));
     simplex
 }
 
-fn pose(relative: &Relative) -> Pose {
-    let [x, y, z] = relative.translation.into();
+fn pose(relative: &Relative, size: f64) -> Pose {
+    let [x, y, z] = (relative.translation / size).into();
     let q =
         nalgebra::UnitQuaternion::from_rotation_matrix(&nalgebra::Rotation3::from_matrix_unchecked(relative.rotation));
     Pose::from_parts(Vector::new(x, y, z), Rotation::from_xyzw(q.i, q.j, q.k, q.w))
