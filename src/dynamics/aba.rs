@@ -19,7 +19,7 @@
 
 use crate::math::lane::{Real, clear};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
-use crate::math::vector::{Vec3, add, dot, sub};
+use crate::math::vector::{Vec3, add, dot, rotate_back, sub};
 
 use super::links::{Links, Placed};
 
@@ -77,10 +77,7 @@ impl<R: Real> Articulated<R> {
     #[inline(always)]
     fn apply(&self, x: Twist<R>) -> Wrench<R> {
         let c = &self.coupling;
-        let back = [0, 1, 2].map(
-            #[inline(always)]
-            |k| dot([c[0][k], c[1][k], c[2][k]], x.omega),
-        );
+        let back = rotate_back(c, x.omega);
         let moment = [dot(c[0], x.m), dot(c[1], x.m), dot(c[2], x.m)];
         Wrench { moment: add(symmetric(self.tensor, x.omega), moment), force: add(symmetric(self.mass, x.m), back) }
     }

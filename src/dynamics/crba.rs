@@ -9,7 +9,7 @@
 //! Adjoint, for each pair with gradient m̄ = M̄_ij + M̄_ji (M̄_ii on the diagonal): S̄_j += m̄ I^c_i S_i,
 //! S̄_i += m̄ I^c_i S_j, Ī^c_i += m̄ ∂(S_j · I S_i)/∂I; then down the tree Ī_i = Ī^c_i + Ī_above.
 
-use crate::math::lane::{Real, clear};
+use crate::math::lane::{Real, clear, copy};
 use crate::math::spatial::{SpatialInertia, Twist};
 
 use super::links::{INERTIA, Links, Placed, PlacedGradients};
@@ -17,7 +17,7 @@ use super::links::{INERTIA, Links, Placed, PlacedGradients};
 /// Fills in the composite inertias of all links, ten numbers each.
 #[inline(always)]
 pub fn composite<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R]) {
-    composites.copy_from_slice(placed.inertias);
+    copy(composites, placed.inertias);
     for (i, link) in links.links.iter().enumerate().skip(1).rev() {
         SpatialInertia::read(composites, i).accumulate(composites, link.above);
     }

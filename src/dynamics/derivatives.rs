@@ -48,10 +48,7 @@ impl<R: Real> Rate<R> {
         let [xx, xy, xz, yy, yz, zz] = inertia.second;
         let half = (xx + yy + zz).scale(0.5);
         let (w, u, h) = (scale(two, velocity.omega), scale(two, velocity.m), inertia.first);
-        let columns = [[xx - half, xy, xz], [xy, yy - half, yz], [xz, yz, zz - half]].map(
-            #[inline(always)]
-            |column| cross(w, column),
-        );
+        let columns = [cross(w, [xx - half, xy, xz]), cross(w, [xy, yy - half, yz]), cross(w, [xz, yz, zz - half])];
         let hu = dot(h, u);
         let mut moment = [[R::zero(); 3]; 3];
         for (i, row) in moment.iter_mut().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! Kinetic ½ Σ V · I V, potential −g · Σ M c (zero at the world's origin), centre Σ M c / Σ M.
 
-use crate::math::lane::{Real, clear};
+use crate::math::lane::{Real, clear, copy};
 use crate::math::spatial::{SpatialInertia, Twist, Wrench};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
@@ -91,6 +91,6 @@ pub fn pull_centre_of_mass<R: Real>(links: &Links, placed: &Placed<R>, of: Vec3<
         let to = &mut grad.inertias[INERTIA * i..INERTIA * i + 4];
         to[0] += by_mass;
         let moment = axpy(R::one(), by_first, [to[1], to[2], to[3]]);
-        to[1..].copy_from_slice(&moment);
+        copy(&mut to[1..], &moment);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::math::lane::{Lane, clear};
+use crate::math::lane::{Lane, clear, copy};
 use crate::math::layout::parts;
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
@@ -53,7 +53,7 @@ impl Stage for PullInverseDynamics<'_> {
         };
         let motion = Motion::new(links, motion);
         motion.pull(links, &placed, v, a, grad_tau, &mut grad, grad_v, grad_a, work);
-        grad_parameters[..3].copy_from_slice(&grad.gravity);
+        copy(&mut grad_parameters[..3], &grad.gravity);
     }
 }
 
@@ -148,7 +148,7 @@ impl Stage for PullTotals<'_> {
             let (grad_v, work) = (&mut grad_state[links.nq..], &mut work[..12 * links.n()]);
             energy::pull_energy(links, &placed, v, [of[0], of[1]], &mut grad, grad_v, work);
         }
-        grad_parameters[..3].copy_from_slice(&grad.gravity);
+        copy(&mut grad_parameters[..3], &grad.gravity);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::math::lane::{Lane, Real, clear};
+use crate::math::lane::{Lane, Real, clear, copy};
 use crate::math::layout::parts;
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
@@ -182,7 +182,7 @@ impl Stage for StoreColumns<'_> {
         let Stages { links, at } = self.of;
         let n = links.nv;
         let [vector, by_q, by_v, result] = parts(memory, [self.vector, &at.by_q, &at.by_v, &at.result]);
-        result[..n].copy_from_slice(vector);
+        copy(&mut result[..n], vector);
         let (to_q, to_v) = result[n..n + 2 * n * n].split_at_mut(n * n);
         for (columns, to) in [(by_q, to_q), (by_v, to_v)] {
             derivatives::store(links, columns, self.sign, to);
@@ -247,9 +247,9 @@ impl Stage for Totals<'_> {
             parts(memory, [&at.parameters, &at.frames.result, &at.inertias, &at.v, &at.result, &at.work]);
         let placed = view(links, placed, inertias, parameters);
         if v.is_empty() {
-            result.copy_from_slice(&energy::centre_of_mass(links, &placed));
+            copy(result, &energy::centre_of_mass(links, &placed));
         } else {
-            result.copy_from_slice(&energy::energy(links, &placed, v, work));
+            copy(result, &energy::energy(links, &placed, v, work));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::description::JointKind;
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, add, axpy, cross, dot, rotate_back, scale, splat, sub, zero};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, product, rotate_back, scale, splat, splat_matrix, sub, zero};
 
 use super::frames::{Pose, SCREW, is_identity};
 use super::tree::Body;
@@ -125,13 +125,7 @@ impl JointTable {
                 write3(screws, 0, scale(ratio, a));
                 write3(screws, 3, scale(ratio, cross(o, a)));
                 let (s, c) = value().sin_cos();
-                Pose {
-                    p: o,
-                    axes: axes.map(
-                        #[inline(always)]
-                        |e| turn(e, a, s, c),
-                    ),
-                }
+                Pose { p: o, axes: [turn(axes[0], a, s, c), turn(axes[1], a, s, c), turn(axes[2], a, s, c)] }
             }
             Motion::Along(axis) => {
                 let a = rotate_back(&axes, splat(axis));
@@ -140,10 +134,7 @@ impl JointTable {
                 Pose { p: axpy(value(), a, o), axes }
             }
             Motion::Planar(basis) => {
-                let [e1, e2, a] = basis.map(
-                    #[inline(always)]
-                    |e| rotate_back(&axes, splat(e)),
-                );
+                let [e1, e2, a] = product(&splat_matrix(basis), &axes);
                 let p = axpy(q[self.q], e1, axpy(q[self.q + 1], e2, o));
                 for (k, e) in [e1, e2].into_iter().enumerate() {
                     write3(screws, SCREW * k, zero());
@@ -152,13 +143,7 @@ impl JointTable {
                 write3(screws, 2 * SCREW, a);
                 write3(screws, 2 * SCREW + 3, cross(p, a));
                 let (s, c) = q[self.q + 2].sin_cos();
-                Pose {
-                    p,
-                    axes: axes.map(
-                        #[inline(always)]
-                        |e| turn(e, a, s, c),
-                    ),
-                }
+                Pose { p, axes: [turn(axes[0], a, s, c), turn(axes[1], a, s, c), turn(axes[2], a, s, c)] }
             }
             Motion::Translation => {
                 let p = add(o, rotate_back(&axes, read3(q, self.q)));

@@ -6,7 +6,7 @@
 //!
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, copy};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
@@ -61,7 +61,7 @@ impl<R: Real> Quaternion<R> {
     #[inline(always)]
     pub(super) fn write(&self, to: &mut [R]) {
         to[0] = self.w;
-        to[1..4].copy_from_slice(&self.v);
+        copy(&mut to[1..4], &self.v);
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! with its ancestors, from the root down, and then itself. Eliminating the leaves first keeps that pattern
 //! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
-use super::lane::{Real, clear};
+use super::lane::{Lockstep, Real, clear};
 
 /// Where the entries are.
 #[derive(Clone, Debug)]
@@ -52,6 +52,12 @@ impl Pattern {
         self.columns.len()
     }
 
+    /// Entries of the leading `n` rows.
+    #[inline(always)]
+    pub fn n_leading_entries(&self, n: usize) -> usize {
+        self.rows.get(n).map_or(self.columns.len(), |row| row.first)
+    }
+
     /// The degree of freedom of a row.
     #[inline(always)]
     pub fn dof(&self, i: usize) -> usize {
@@ -77,7 +83,13 @@ impl Pattern {
     /// A matrix that is not positive definite leaves a nonpositive, infinite or NaN 1/D.
     #[inline(always)]
     pub fn factor<R: Real>(&self, m: &mut [R]) {
-        for &Row { first, depth, .. } in self.rows.iter().rev() {
+        self.factor_leading(m, self.n());
+    }
+
+    /// [`Pattern::factor`] of the leading `n` rows and columns alone.
+    #[inline(always)]
+    pub fn factor_leading<R: Real>(&self, m: &mut [R], n: usize) {
+        for &Row { first, depth, .. } in self.rows[..n].iter().rev() {
             let (above, row) = m.split_at_mut(first);
             let pivot = R::one() / row[depth];
             row[depth] = pivot;
@@ -86,7 +98,7 @@ impl Pattern {
                 // The entries up to d are still those of M: the ancestors come from the leaf up.
                 let l = row[d] * pivot;
                 let other = self.rows[i].first;
-                for (to, &x) in above[other..=other + d].iter_mut().zip(&row[..=d]) {
+                for (to, &x) in above[other..=other + d].iter_mut().lockstep(&row[..=d]) {
                     *to = (-l).mul_add(x, *to);
                 }
                 row[d] = l;
@@ -97,23 +109,35 @@ impl Pattern {
     /// x ← M⁻¹ x, given the factor.
     #[inline(always)]
     pub fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
-        self.solve_from(factor, x, self.n());
+        self.eliminate(factor, x, self.n());
+        self.substitute(factor, x, self.n());
     }
 
-    /// [`Pattern::solve`] for an x that is zero from row `n` on.
+    /// [`Pattern::solve`] with the factor of the leading `n` rows and columns alone.
     #[inline(always)]
-    fn solve_from<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
-        for i in (0..n).rev() {
-            let Row { first, depth, .. } = self.rows[i];
+    pub fn solve_leading<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
+        self.eliminate(factor, x, n);
+        self.substitute(factor, x, n);
+    }
+
+    /// x ← D⁻¹ L⁻ᵀ x for an x that is zero from row `n` on.
+    #[inline(always)]
+    fn eliminate<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
+        for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 x[j] = below.mul_add(l, x[j]);
             }
             x[i] = x[i] * factor[first + depth];
         }
-        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate() {
+    }
+
+    /// x ← L⁻¹ x in the leading `n` rows.
+    #[inline(always)]
+    fn substitute<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
+        for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate() {
             let mut sum = x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 sum = (-l).mul_add(x[j], sum);
             }
             x[i] = sum;
@@ -127,7 +151,7 @@ impl Pattern {
         for &i in reach {
             let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     x[j][n] = below[n].mul_add(-l, x[j][n]);
                 }
@@ -138,7 +162,7 @@ impl Pattern {
             for sum in &mut sums {
                 *sum = *sum * factor[first + depth];
             }
-            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     sums[n] = x[j][n].mul_add(-l, sums[n]);
                 }
@@ -163,7 +187,7 @@ impl Pattern {
         let mut sum = R::zero();
         for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().zip(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 x[j] = below.mul_add(l, x[j]);
             }
             sum = (x[i] * x[i]).mul_add(factor[first + depth], sum);
@@ -178,7 +202,8 @@ impl Pattern {
         clear(inverse);
         for (i, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
             column[i] = R::one();
-            self.solve_from(factor, column, i + 1);
+            self.eliminate(factor, column, i + 1);
+            self.substitute(factor, column, n);
         }
     }
 }

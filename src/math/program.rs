@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::lane::{InstructionSet, Lane, Single, WIDTH, Wide};
+use super::lane::{Eight, Four, InstructionSet, Lane, Single, WIDTH};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
@@ -22,7 +22,7 @@ pub trait Stage {
     /// The processor must have it.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl"))]
     unsafe fn run_eight(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
-        self.run::<Wide<8, true>>(first, scratch.lanes(), out);
+        self.run::<Eight>(first, scratch.lanes(), out);
     }
 
     /// [`InstructionSet::Four`].
@@ -31,7 +31,7 @@ pub trait Stage {
     /// The processor must have it.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
     unsafe fn run_four(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
-        self.run::<Wide<4, true>>(first, scratch.lanes(), out);
+        self.run::<Four>(first, scratch.lanes(), out);
     }
 
     /// [`InstructionSet::Fma`].

@@ -3,7 +3,7 @@
 //! A twist (ω; m) moves the point p with ω × p + m. A wrench is (moment about the origin; force), and
 //! twist · wrench is power. Featherstone, *Rigid Body Dynamics Algorithms*, ch. 2, with the same order of the halves.
 
-use super::lane::Real;
+use super::lane::{Real, copy};
 use super::vector::{Vec3, add, axpy, cross, dot, scale, sub, zero};
 
 /// A motion: angular part, and the velocity of the material point at the world's origin.
@@ -53,8 +53,8 @@ macro_rules! six_numbers {
             #[inline(always)]
             pub fn write(self, to: &mut [R], i: usize) {
                 let to = &mut to[6 * i..6 * i + 6];
-                to[..3].copy_from_slice(&self.$first);
-                to[3..].copy_from_slice(&self.$second);
+                copy(&mut to[..3], &self.$first);
+                copy(&mut to[3..], &self.$second);
             }
             /// Adds to the one with index `i`.
             #[inline(always)]

@@ -10,7 +10,7 @@
 //!
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
-use crate::math::lane::{Real, clear};
+use crate::math::lane::{Lockstep, Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
 use super::cone::{CONTACT, Cone};
@@ -29,11 +29,12 @@ pub(crate) fn pull<R: Real>(
 ) {
     let (grad_force, grad_limit, y) = (&*to.force, &*to.limit, &mut *to.y);
     let kappa = problem.kappa;
-    for i in 0..s.nc() {
+    let columns = work.columns.as_chunks().0;
+    for (i, contact) in s.contacts.iter().enumerate() {
         let cone = Cone::read(problem.contacts, i);
         let eta = at3(work.eta, i);
         let weighed = cone.weigh(cone.kappa(kappa), eta, cone.rho(eta), cone.scaled(at3(grad_force, i)));
-        add_force(s, work.columns, i, scale(-R::one(), weighed), y);
+        add_force(contact, columns, scale(-R::one(), weighed), y);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let eta = work.eta[3 * s.nc() + l];
@@ -83,7 +84,7 @@ pub(crate) fn pull<R: Real>(
         out[10] = pull.mu;
         out[11] = -(pull.kappa * own * inverse);
     }
-    for (entry, grad) in s.entries.iter().zip(to.p.iter_mut()) {
+    for (entry, grad) in s.entries.iter().lockstep(to.p.iter_mut()) {
         let product = y[entry.row] * work.delta[entry.column];
         let both = entry.row != entry.column;
         *grad = if both { -product - y[entry.column] * work.delta[entry.row] } else { -product };

@@ -13,15 +13,16 @@
 //! the root of each contact alone; κ rises tenfold each time the iterate is near the path. Where the dual is unbounded
 //! below no δ is feasible: η then grows along a certificate of that, which is what ends the iteration.
 
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Lockstep, Mask, Real, copy};
 
 use super::judge::{Certificate, certificate, residual};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
-use super::problem::{acceptable, columns, fill_p};
+use super::problem::{acceptable, factor_p, fill_columns};
 use super::start::{balance, cold_start, warm_start};
 use super::structure::Structure;
+use super::touch::Touch;
 
 /// κ · decrement² below which the quadratic convergence leaves nothing but rounding after the step.
 const CONVERGED: f64 = 1e-12;
@@ -34,11 +35,14 @@ const FULL_STEP: f64 = 0.05;
 /// First κ of a cold start, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
+/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for: it takes forces that have grown.
+const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
 /// cone, steps are short however well they are searched. It starts again on the cones' axes, with κ less by this factor
 /// and below 1 over the energy that it has got to, where the barrier outweighs the rest. Each time it is given more steps
 /// than before: on the way to a narrow certificate every step is that far.
 const STUCK: f64 = 8.0;
+
 const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
 
@@ -99,28 +103,29 @@ pub(crate) fn solve<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let good = acceptable(s, problem);
-    columns(s, problem, work.columns);
-    fill_p(s, problem.p, work.h);
-    s.factor_p.factor(work.h);
+    fill_columns(s, problem, work.columns.as_chunks_mut().0);
+    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
+        touch.start(problem.contacts, i);
+    }
+    factor_p(s, problem.p, work.factor_p);
     let mut good_p = good;
     for k in 0..s.nv {
-        let pivot = work.h[s.factor_p.at(k, k)];
+        let pivot = work.factor_p[s.factor_p.at(k, k)];
         good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
     }
-    for k in 0..s.nv {
-        work.delta[k] = -problem.g[k];
+    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+        *x = -g;
     }
-    s.factor_p.solve(work.h, work.delta);
-    work.free.copy_from_slice(work.delta);
+    s.factor_p.solve(work.factor_p, work.free);
+    newton::prepare(s, problem, work);
 
+    let all = R::Mask::splat(true);
     let mut kappa = problem.kappa.min(R::splat(FIRST_KAPPA));
-    cold_start(s, problem, kappa, work);
+    cold_start(s, problem, kappa, all, work);
     if warm {
         warm_start(s, problem, &mut kappa, work);
     }
-    balance(s, problem, work);
-    work.delta.copy_from_slice(work.step);
-    work.eta.copy_from_slice(work.d_eta);
+    balance(s, problem, all, work);
 
     let code = |status: Status| R::splat(status.code());
     let mut status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
@@ -138,14 +143,12 @@ pub(crate) fn solve<R: Real>(
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
         let far = running.and(full.not());
-        let alpha = if far.any() { R::select(full, R::one(), line_search(s, problem, kappa, work)) } else { R::one() };
-        let alpha = R::select(running, alpha, R::zero());
-        for k in 0..s.nv {
-            work.delta[k] = R::select(running, alpha.mul_add(work.step[k], work.delta[k]), work.delta[k]);
+        let alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
+        advance(running, alpha, work.delta, work.step);
+        for touch in Touch::of(work.touches) {
+            advance(running, alpha, &mut touch.eta, &touch.d_eta);
         }
-        for k in 0..work.eta.len() {
-            work.eta[k] = R::select(running, alpha.mul_add(work.d_eta[k], work.eta[k]), work.eta[k]);
-        }
+        advance(running, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
 
         let at_last = kappa.lt(problem.kappa).not();
@@ -158,9 +161,10 @@ pub(crate) fn solve<R: Real>(
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
         slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
-        if far.any() {
+        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL)));
+        if doubtful.any() {
             let Certificate { hopeless, energy } = certificate(s, problem, work);
-            let lost = far.and(hopeless);
+            let lost = doubtful.and(hopeless);
             status = R::select(lost, code(Status::Infeasible), status);
             running = running.and(lost.not());
             let stuck = running.and(slow.gt(patience));
@@ -169,22 +173,29 @@ pub(crate) fn solve<R: Real>(
             if stuck.any() {
                 let energy = energy.max(R::splat(1e-300)).min(R::splat(1e300));
                 kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
-                // `work.h` holds the factor of P.
-                cold_start(s, problem, kappa, work);
-                balance(s, problem, work);
-                for k in 0..s.nv {
-                    work.delta[k] = R::select(stuck, work.step[k], work.delta[k]);
-                }
-                for k in 0..work.eta.len() {
-                    work.eta[k] = R::select(stuck, work.d_eta[k], work.eta[k]);
-                }
+                newton::prepare(s, problem, work);
+                cold_start(s, problem, kappa, stuck, work);
+                balance(s, problem, stuck, work);
             }
         }
     }
     let keep = status.lt(code(Status::Infeasible));
+    let residual = residual(s, problem, work);
+    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
+    for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
+        *eta = touch.eta;
+    }
+    copy(limits, work.limit_force);
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(keep, *x, R::zero());
     }
-    let residual = R::select(keep, residual(s, problem, work), R::zero());
-    work.info.copy_from_slice(&[status, iterations, residual]);
+    copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
+}
+
+/// x ← x + α step in worlds of the mask.
+#[inline(always)]
+fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
+    for (x, &step) in x.iter_mut().lockstep(step) {
+        *x = R::select(mask, alpha.mul_add(step, *x), *x);
+    }
 }

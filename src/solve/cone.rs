@@ -13,11 +13,14 @@
 use crate::math::lane::Real;
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
 
+use super::symmetric::Symmetric;
+
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
 pub const CONTACT: usize = 12;
 
 /// One contact of a problem.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Cone<R> {
     pub(crate) n: Vec3<R>,
     pub(crate) point_a: Vec3<R>,
@@ -77,10 +80,22 @@ impl<R: Real> Cone<R> {
 
     /// W at η as a symmetric matrix, for this contact's own κ.
     #[inline(always)]
-    pub(crate) fn weights(&self, kappa: R, eta: Vec3<R>) -> Mat3<R> {
+    pub(super) fn weights(&self, kappa: R, eta: Vec3<R>) -> Symmetric<R> {
         // κ (η ηᵀ − ρ n nᵀ + ½ ρ 1)
         let rho = self.rho(eta) * kappa;
-        matrix(rho.scale(0.5), [(scale(kappa, eta), eta), (scale(-rho, self.n), self.n)])
+        Symmetric::diagonal(rho.scale(0.5)).plus(kappa, eta).plus(-rho, self.n)
+    }
+
+    /// W⁻¹ at η, for this contact's own κ, and what no eigenvalue of it is below, 1 over W's trace.
+    ///
+    /// W⁻¹ = (2/(κ ρ)) ((2/ρ) Rη (Rη)ᵀ − R) and tr W = κ (‖η‖² + ½ρ).
+    #[inline(always)]
+    pub(super) fn inverse_weights(&self, kappa: R, rho: R, reflected: Vec3<R>) -> (Symmetric<R>, R) {
+        let inverse = R::one() / rho;
+        let size = inverse * (R::splat(2.0) / kappa);
+        let weights =
+            Symmetric::diagonal(size).plus((size * inverse).scale(2.0), reflected).plus(-size.scale(2.0), self.n);
+        (weights, R::one() / (kappa * rho.mul_add(R::splat(0.5), dot(reflected, reflected))))
     }
 
     /// W x at η, for this contact's own κ and ρ(η).

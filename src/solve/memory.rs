@@ -7,6 +7,7 @@ use crate::math::layout::layout;
 
 use super::cone::CONTACT;
 use super::structure::Structure;
+use super::touch::TOUCH;
 
 layout! {
     /// A problem's numbers.
@@ -35,10 +36,18 @@ layout! {
         columns,
         /// Forces: three numbers per contact, one per limit.
         eta,
-        /// ζ and the limits' gaps at δ.
-        zeta,
-        d_eta,
-        /// H = P + J̃ᵀWJ̃ in the places of its pattern, or P in its own, or the factor of either.
+        /// The contacts during the solve.
+        touches,
+        limit_force,
+        limit_step,
+        /// At δ.
+        limit_gap,
+        /// Of P.
+        factor_p,
+        /// 1 over P's diagonal; in a Newton step with what the limits add to it, for private degrees of freedom.
+        pivot,
+        /// In the places of its pattern: H = P + J̃ᵀWJ̃, or in its leading rows what is left without the private degrees of
+        /// freedom; or the factor of either.
         h,
         /// In the order of elimination, as the vectors that follow.
         delta,
@@ -86,13 +95,16 @@ impl Operands<usize> {
 
 impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
-        let n = s.n_eta();
         Self {
             columns: 3 * s.n_slots,
-            eta: n,
-            zeta: n,
-            d_eta: n,
-            h: s.n_entries(),
+            eta: s.n_eta(),
+            touches: TOUCH * s.nc(),
+            limit_force: s.nl(),
+            limit_step: s.nl(),
+            limit_gap: s.nl(),
+            factor_p: s.factor_p.n_entries(),
+            pivot: s.nv,
+            h: s.factor_h.n_entries(),
             delta: s.nv,
             step: s.nv,
             free: s.nv,

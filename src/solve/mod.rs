@@ -19,6 +19,8 @@ mod qp;
 mod stages;
 mod start;
 mod structure;
+mod symmetric;
+mod touch;
 
 use std::sync::Arc;
 

@@ -1,70 +1,170 @@
 //! One Newton step.
+//!
+//! With r₁ = P δ + g − J̃ᵀη and r₂ = ζ − 2 R η / (κ ρ(η)) the step solves
+//!
+//! ```text
+//! P Δδ − J̃ᵀΔη = −r₁        J̃ Δδ + W⁻¹Δη = −r₂
+//! ```
+//!
+//! Private degrees of freedom p, which one contact alone sees, are eliminated there, in closed form: with
+//! D = J̃_p P_p⁻¹ J̃_pᵀ, constant for the whole solve,
+//!
+//! ```text
+//! A = (W⁻¹ + D)⁻¹        Δη = −A (e + J̃_s Δδ_s),   e = r₂ − J̃_p P_p⁻¹ r₁p
+//! (P_s + J̃_sᵀ A J̃_s) Δδ_s = −r₁s − J̃_sᵀ A e        Δδ_p = P_p⁻¹ (J̃_pᵀΔη − r₁p)
+//! ```
+//!
+//! so that what is left has the size of what the contacts share: an object and the hand's base. Limits are one-sided
+//! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
 
-use crate::math::lane::Real;
-use crate::math::vector::{add, axpy, dot, scale, sub};
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::vector::{Vec3, axpy, dot, scale, sub, zero};
 
-use super::cone::Cone;
 use super::memory::{Problem, Work};
-use super::problem::{add_force, along, at3, fill_h, put3, times_p};
-use super::structure::Structure;
+use super::problem::{along, times_p};
+use super::structure::{ContactColumns, Structure};
+use super::symmetric::Symmetric;
+use super::touch::Touch;
 
-/// One Newton step into `work.step` and `work.d_eta`; gives κ · decrement², and how far the step goes in the most
-/// affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
+/// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
+#[inline(always)]
+pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    for (pivot, &entry) in work.pivot.iter_mut().lockstep(&s.diagonal) {
+        *pivot = R::one() / problem.p[entry];
+    }
+    let columns = work.columns.as_chunks().0;
+    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        touch.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+    }
+}
+
+/// D.
+#[inline(always)]
+fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
+    let mut sum = Symmetric::diagonal(R::zero());
+    for (&column, &pivot) in columns.iter().lockstep(&pivot[contact.private.clone()]) {
+        sum = sum.plus(pivot, column);
+    }
+    sum
+}
+
+/// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
+/// the measure of the most affected contact that fades, Δη · ∇²(−log ρ) Δη: no more than the former where none does.
 #[inline(always)]
 pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<&mut [R]>) -> (R, R) {
-    fill_h(s, problem, kappa, work.columns, work.eta, work.h);
-    s.factor_h.factor(work.h);
-    // Right-hand side −(P δ + g) − J̃ᵀ (W r₂ − η), where W r₂ = W ζ − η.
-    for k in 0..s.nv {
-        work.step[k] = problem.g[k];
+    let columns = work.columns.as_chunks().0;
+    // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
+    clear(&mut work.h[..s.factor_h.n_leading_entries(s.n_shared)]);
+    for &(k, entry) in &s.shared_entries {
+        work.h[entry] = problem.p[k];
     }
+    copy(work.step, problem.g);
     times_p(s, problem.p, work.delta, work.step);
-    for k in 0..s.nv {
-        work.step[k] = -work.step[k];
-    }
-    for i in 0..s.nc() {
-        let cone = Cone::read(problem.contacts, i);
-        let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
-        let zeta = axpy(cone.phi, cone.n, along(s, work.columns, i, work.delta));
-        put3(work.zeta, i, zeta);
-        let weighed = cone.weigh(own, eta, cone.rho(eta), zeta);
-        add_force(s, work.columns, i, sub(scale(R::splat(2.0), eta), weighed), work.step);
+    for &dof in &s.limited {
+        work.pivot[dof] = problem.p[s.diagonal[dof]];
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let l = 3 * s.nc() + l;
-        let (eta, gap) = (work.eta[l], work.delta[dof].scale(sign) + problem.gaps[l - 3 * s.nc()]);
-        work.zeta[l] = gap;
-        let weighed = (kappa * eta * eta).scale(0.5) * gap;
-        work.step[dof] += (eta.scale(2.0) - weighed).scale(sign);
+        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
+        work.limit_gap[l] = gap;
+        let weight = (kappa * eta * eta).scale(0.5);
+        work.step[dof] -= weight.mul_add(-gap, eta.scale(2.0)).scale(sign);
+        if dof < s.n_shared {
+            work.h[s.factor_h.at(dof, dof)] += weight;
+        } else {
+            work.pivot[dof] += weight;
+        }
     }
-    s.factor_h.solve(work.h, work.step);
-    // Δη = −W (ζ + J̃ Δδ) + η, decrement² = −r₂ · Δη.
+    for &dof in &s.limited {
+        work.pivot[dof] = R::one() / work.pivot[dof];
+    }
+    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
+        eliminate(contact, columns, kappa, touch, work.pivot, work.step);
+        let force = sub(touch.eta, touch.response.times(touch.reduced));
+        let columns = contact.shared_part(columns);
+        let mut entries = contact.entries.iter();
+        for (a, (&column, &dof)) in columns.iter().lockstep(contact.shared()).enumerate() {
+            work.step[dof] -= dot(column, force);
+            let weighed = touch.response.times(column);
+            for (&other, &entry) in columns[..=a].iter().lockstep(entries.by_ref()) {
+                work.h[entry] += dot(weighed, other);
+            }
+        }
+    }
+    for x in work.step.iter_mut() {
+        *x = -*x;
+    }
+    s.factor_h.factor_leading(work.h, s.n_shared);
+    s.factor_h.solve_leading(work.h, work.step, s.n_shared);
+
+    // decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
     let mut change = R::zero();
-    for i in 0..s.nc() {
-        let cone = Cone::read(problem.contacts, i);
-        let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
-        let there = cone.weight.gt(R::zero());
-        let rho = cone.rho(eta);
-        let inverse = R::one() / R::select(there, rho, R::one());
-        let zeta = at3(work.zeta, i);
-        let next = add(zeta, along(s, work.columns, i, work.step));
-        let step = sub(eta, cone.weigh(own, eta, rho, next));
-        put3(work.d_eta, i, step);
-        // κ ζ*(η) · Δη = w slope, with ζ* the gap that belongs to η.
-        let slope = dot(cone.reflected(eta), step).scale(2.0) * inverse;
-        decrement -= kappa * dot(zeta, step) - cone.weight * slope;
-        let far = slope.mul_add(slope, -(cone.rho(step) * inverse).scale(2.0));
-        change = R::select(there, change.max(far), change);
+    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        let mut error = touch.reduced;
+        for (&column, &dof) in contact.shared_part(columns).iter().lockstep(contact.shared()) {
+            error = axpy(work.step[dof], column, error);
+        }
+        let d_eta = scale(-R::one(), touch.response.times(error));
+        touch.d_eta = d_eta;
+        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+            *step += dot(column, d_eta);
+        }
+        decrement -= dot(touch.error, d_eta);
+        let fades = touch.fades();
+        if fades.any() {
+            let cone = &touch.cone;
+            let inverse = R::one() / R::select(touch.is_there(), cone.rho(touch.eta), R::one());
+            let slope = dot(cone.reflected(touch.eta), d_eta).scale(2.0) * inverse;
+            let far = slope.mul_add(slope, -(cone.rho(d_eta) * inverse).scale(2.0));
+            change = R::select(fades, change.max(far), change);
+        }
     }
+    for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
+        *x = *x * pivot;
+    }
+    decrement = decrement * kappa;
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let l = 3 * s.nc() + l;
-        let eta = work.eta[l];
-        let next = work.zeta[l] + work.step[dof].scale(sign);
+        let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
+        let next = gap + work.step[dof].scale(sign);
         let step = eta - (kappa * eta * eta).scale(0.5) * next;
-        work.d_eta[l] = step;
-        decrement -= step * (kappa * work.zeta[l] - R::splat(2.0) / eta);
-        change = change.max((step / eta * (step / eta)).scale(2.0));
+        work.limit_step[l] = step;
+        decrement -= step * (kappa * gap - R::splat(2.0) / eta);
     }
     (decrement, change)
+}
+
+/// A contact's r₂, e and A; in `step` r₁ of its private degrees of freedom.
+#[inline(always)]
+fn eliminate<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    kappa: R,
+    touch: &mut Touch<R>,
+    pivot: &[R],
+    step: &mut [R],
+) {
+    let (cone, eta, there) = (touch.cone, touch.eta, touch.is_there());
+    let kappa = R::select(there, kappa * touch.share, R::one());
+    let rho = R::select(there, cone.rho(eta), R::one());
+    let reflected = cone.reflected(eta);
+    touch.error = sub(touch.zeta, scale(R::splat(2.0) / (kappa * rho), reflected));
+
+    let columns = contact.private_part(columns);
+    let mut moved = zero();
+    for ((&column, r), &pivot) in
+        columns.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+    {
+        *r -= dot(column, eta);
+        moved = axpy(*r * pivot, column, moved);
+    }
+    touch.reduced = sub(touch.error, moved);
+    let response = if contact.private.is_empty() {
+        cone.weights(kappa, eta)
+    } else {
+        let compliance = if contact.limited { compliance(contact, columns, pivot) } else { touch.compliance };
+        let (inverse_weights, floor) = cone.inverse_weights(kappa, rho, reflected);
+        inverse_weights.add(compliance).inverse(floor)
+    };
+    touch.response = response.only(there);
 }

@@ -9,7 +9,7 @@ use crate::math::vector::scale;
 use super::adjoint;
 use super::barrier::{self, Status};
 use super::memory::{Gradients, Places};
-use super::problem::{add_force, at3, columns, fill_h};
+use super::problem::{add_force, at3, fill_columns, fill_h};
 use super::structure::Structure;
 
 /// The Newton iteration: δ, η and the report are left in the working memory.
@@ -40,8 +40,9 @@ impl Stage for Factor<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
-        columns(s, &problem, work.columns);
-        fill_h(s, &problem, problem.kappa, work.columns, work.eta, work.h);
+        let columns = work.columns.as_chunks_mut().0;
+        fill_columns(s, &problem, columns);
+        fill_h(s, &problem, columns, work.eta, work.h);
         s.factor_h.factor(work.h);
     }
 }
@@ -91,8 +92,9 @@ impl Stage for Smoothing<'_> {
         let s = self.structure;
         let (_, work) = self.at.of(memory);
         clear(work.delta);
-        for i in 0..s.nc() {
-            add_force(s, work.columns, i, scale(-R::one(), at3(work.eta, i)), work.delta);
+        let columns = work.columns.as_chunks().0;
+        for (i, contact) in s.contacts.iter().enumerate() {
+            add_force(contact, columns, scale(-R::one(), at3(work.eta, i)), work.delta);
         }
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);

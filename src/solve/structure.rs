@@ -4,6 +4,8 @@
 //! eliminated in an order that keeps it so (minimum degree: leaves of the tree first, where the factor has no fill-in,
 //! Featherstone ch. 6; contacts between branches cost what they must).
 
+use std::ops::Range;
+
 use crate::math::factor::Pattern;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
@@ -11,18 +13,27 @@ use crate::math::factor::Pattern;
 pub struct Structure {
     /// Degrees of freedom.
     pub nv: usize,
+    /// The leading rows of the factors. Those behind are private: one contact at most sees them, and P couples them to
+    /// nothing, so that Newton's method eliminates them contact by contact.
+    pub(crate) n_shared: usize,
     /// Screws.
     pub ns: usize,
     /// Row of each degree of freedom in the factors, which eliminate from the last row up.
     pub(crate) place: Vec<usize>,
     /// P's entries.
     pub(crate) entries: Vec<Entry>,
+    /// Those of shared degrees of freedom: number among P's entries and among those of H.
+    pub(crate) shared_entries: Vec<(usize, usize)>,
     pub(crate) contacts: Vec<ContactColumns>,
     /// Place and sign of the degree of freedom that each limit bounds.
     pub(crate) limits: Vec<(usize, f64)>,
     /// Factor of P alone, and of H.
     pub(crate) factor_p: Pattern,
     pub(crate) factor_h: Pattern,
+    /// P's diagonal among its entries.
+    pub(crate) diagonal: Vec<usize>,
+    /// Private degrees of freedom that have limits.
+    pub(crate) limited: Vec<usize>,
     /// Sum of the contacts' slots.
     pub(crate) n_slots: usize,
 }
@@ -44,7 +55,13 @@ pub(crate) struct ContactColumns {
     pub(crate) first: usize,
     /// Places of the degrees of freedom that move the contact, ascending: one slot each.
     pub(crate) dofs: Vec<usize>,
-    /// (screw, slot, on B?): a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
+    /// Slots of shared degrees of freedom, which come first.
+    pub(crate) n_shared: usize,
+    /// Places of the private degrees of freedom.
+    pub(crate) private: Range<usize>,
+    /// Have its private degrees of freedom limits?
+    pub(crate) limited: bool,
+    /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
     pub(crate) columns: Vec<(usize, usize, bool)>,
     /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
     pub(crate) entries: Vec<usize>,
@@ -79,27 +96,54 @@ impl Structure {
                 dofs[..k].iter().for_each(|&j| graph.join(i, j));
             }
         }
-        let order = graph.minimum_degree();
+        let private = private(nv, &graph_p, contacts);
+        let n_shared = nv - private.len();
+        let order = graph.minimum_degree(private);
         let place = rows(&order);
         let (factor_p, factor_h) = (graph_p.eliminate(&order), graph.eliminate(&order));
-        let entries = entries
+        let entries: Vec<_> = entries
             .iter()
             .map(|&(i, j)| {
                 let (row, column) = (place[i].max(place[j]), place[i].min(place[j]));
                 Entry { row, column, in_h: factor_h.at(row, column), in_p: factor_p.at(row, column) }
             })
             .collect();
+        let limits: Vec<_> = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
+        let mut limited: Vec<_> = limits.iter().map(|&(dof, _)| dof).filter(|&dof| dof >= n_shared).collect();
+        limited.sort_unstable();
+        limited.dedup();
         let mut n_slots = 0;
         let contacts = contacts
             .iter()
             .map(|paths| {
-                let contact = ContactColumns::new(paths, &place, n_slots, &factor_h);
+                let contact = ContactColumns::new(paths, &place, n_slots, &limited, n_shared, &factor_h);
                 n_slots += contact.dofs.len();
                 contact
             })
             .collect();
-        let limits = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
-        Self { nv, ns, place, entries, contacts, limits, factor_p, factor_h, n_slots }
+        let shared = entries.iter().enumerate().filter(|(_, entry)| entry.row < n_shared);
+        let shared_entries = shared.map(|(k, entry)| (k, entry.in_h)).collect();
+        let mut diagonal = vec![0; nv];
+        for (k, &Entry { row, column, .. }) in entries.iter().enumerate() {
+            if row == column {
+                diagonal[row] = k;
+            }
+        }
+        Self {
+            nv,
+            n_shared,
+            ns,
+            place,
+            entries,
+            shared_entries,
+            contacts,
+            limits,
+            factor_p,
+            factor_h,
+            n_slots,
+            diagonal,
+            limited,
+        }
     }
 
     /// Contacts.
@@ -121,15 +165,41 @@ impl Structure {
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }
-
-    /// Numbers in H, or in P alone.
-    pub(crate) fn n_entries(&self) -> usize {
-        self.factor_h.n_entries().max(self.factor_p.n_entries())
-    }
 }
 
 impl ContactColumns {
-    fn new(paths: &ContactPaths, place: &[usize], first: usize, factor: &Pattern) -> Self {
+    /// Places of the shared degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &[usize] {
+        &self.dofs[..self.n_shared]
+    }
+
+    /// The contact's own columns among all.
+    #[inline(always)]
+    pub(crate) fn part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first..self.first + self.dofs.len()]
+    }
+
+    /// Its columns of shared degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn shared_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first..self.first + self.n_shared]
+    }
+
+    /// Its columns of private degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn private_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first + self.n_shared..self.first + self.dofs.len()]
+    }
+
+    fn new(
+        paths: &ContactPaths,
+        place: &[usize],
+        first: usize,
+        limited: &[usize],
+        n_shared: usize,
+        factor: &Pattern,
+    ) -> Self {
         let mut dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| place[dof]).collect();
         dofs.sort_unstable();
         dofs.dedup();
@@ -139,10 +209,30 @@ impl ContactColumns {
         };
         let mut columns = side(&paths.a, false);
         columns.extend(side(&paths.b, true));
+        columns.sort_by_key(|&(_, slot, _)| slot);
         let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
         let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
-        Self { first, dofs, columns, entries }
+        let limited = dofs.iter().any(|dof| limited.contains(dof));
+        let n_shared = dofs.partition_point(|&dof| dof < n_shared);
+        let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
+        Self { first, n_shared, private, limited, dofs, columns, entries }
     }
+}
+
+/// The degrees of freedom that are private, those of one contact next to each other.
+fn private(nv: usize, graph_p: &Graph, contacts: &[ContactPaths]) -> Vec<usize> {
+    let mut seen_by = vec![Vec::new(); nv];
+    for (i, paths) in contacts.iter().enumerate() {
+        for &(_, dof) in paths.a.iter().chain(&paths.b) {
+            if seen_by[dof].last() != Some(&i) {
+                seen_by[dof].push(i);
+            }
+        }
+    }
+    let mut private: Vec<_> =
+        (0..nv).filter(|&dof| seen_by[dof].len() <= 1 && graph_p.neighbours[dof].is_empty()).collect();
+    private.sort_by_key(|&dof| seen_by[dof].first());
+    private
 }
 
 #[derive(Clone)]
@@ -172,11 +262,13 @@ impl Graph {
         around
     }
 
-    /// An order of elimination: always the vertex with the fewest neighbours, among equals the last one.
-    fn minimum_degree(&self) -> Vec<usize> {
+    /// An order of elimination: after the given ones always the vertex with the fewest neighbours, among equals the last.
+    fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
         let mut graph = self.clone();
-        let mut left: Vec<usize> = (0..self.neighbours.len()).rev().collect();
-        let mut order = Vec::with_capacity(left.len());
+        let mut left: Vec<usize> = (0..self.neighbours.len()).rev().filter(|vertex| !order.contains(vertex)).collect();
+        for &vertex in &order {
+            graph.remove(vertex);
+        }
         while let Some(k) = (0..left.len()).min_by_key(|&k| graph.neighbours[left[k]].len()) {
             let vertex = left.remove(k);
             graph.remove(vertex);

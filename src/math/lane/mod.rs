@@ -10,16 +10,76 @@
 //! (use [`Real::select`]).
 //!
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
-//! for the baseline processor.
+//! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
+//! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Lockstep::lockstep`, `copy`,
+//! `clear` and loops.
 
+#[cfg(any(test, not(target_arch = "x86_64")))]
+mod array;
 mod instruction_set;
-mod numbers;
+mod lockstep;
+#[cfg(target_arch = "x86_64")]
+mod register;
+mod single;
+#[cfg(test)]
+mod tests;
 mod trigonometry;
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 pub use instruction_set::InstructionSet;
-pub use numbers::{Single, Wide};
+pub(crate) use lockstep::{Lockstep, copy};
+#[cfg(target_arch = "x86_64")]
+pub(in crate::math) use register::{Eight, Four};
+pub(in crate::math) use single::Single;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::math) type Four = array::Array<4>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::math) type Eight = array::Array<8>;
+
+/// The operators of a lane type, from expressions in x and y.
+macro_rules! arithmetic {
+    ([$($params:tt)*], $type:ty, |$x:ident, $y:ident| {
+        add: $add:expr, sub: $sub:expr, mul: $mul:expr, div: $div:expr, neg: $neg:expr,
+    }) => {
+        super::arithmetic!([$($params)*], $type, |$x, $y| Add add $add);
+        super::arithmetic!([$($params)*], $type, |$x, $y| Sub sub $sub);
+        super::arithmetic!([$($params)*], $type, |$x, $y| Mul mul $mul);
+        super::arithmetic!([$($params)*], $type, |$x, $y| Div div $div);
+        impl<$($params)*> Neg for $type {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                let $x = self;
+                $neg
+            }
+        }
+        impl<$($params)*> AddAssign for $type {
+            #[inline(always)]
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+        impl<$($params)*> SubAssign for $type {
+            #[inline(always)]
+            fn sub_assign(&mut self, other: Self) {
+                *self = *self - other;
+            }
+        }
+    };
+    ([$($params:tt)*], $type:ty, |$x:ident, $y:ident| $Trait:ident $method:ident $value:expr) => {
+        impl<$($params)*> $Trait for $type {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                let ($x, $y) = (self, other);
+                $value
+            }
+        }
+    };
+}
+use arithmetic;
 
 /// Most worlds per SIMD lane.
 pub const WIDTH: usize = 8;

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Mask, clear};
+use crate::math::lane::{Lane, Lockstep, Mask, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
@@ -74,7 +74,7 @@ impl Stage for PullAssemble<'_> {
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         for c in 0..s.nc() {
             let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
-            for (value, &grad) in contact.iter_mut().zip(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+            for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
             contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
@@ -98,7 +98,7 @@ impl Stage for PullAssemble<'_> {
             to.u[k] = y * stiffness;
             to.q[q] -= y * stiffness;
         }
-        for (&grad, &(q, sign, _)) in to.gaps.iter().zip(&plan.limits) {
+        for (&grad, &(q, sign, _)) in to.gaps.iter().lockstep(&plan.limits) {
             to.q[q] += grad.scale(sign);
         }
         plan.pull_inertia(&m, to);
@@ -194,7 +194,7 @@ impl Stage for PullGeometry<'_> {
                 grad_a,
                 grad_b,
             );
-            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip(wrenches.iter().zip(&sizes)) {
+            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().lockstep(wrenches.iter().lockstep(&sizes)) {
                 for k in 0..SHAPE_PULL {
                     to.shapes[SHAPE_PULL * shape + k] += wrench[k];
                 }
@@ -224,7 +224,7 @@ impl Stage for Clean<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let (Memory { numbers: m, .. }, to) = self.0.places.both(memory);
         let usable = m.usable[0].gt(R::zero());
-        for (grad, &through) in to.q.iter_mut().zip(to.through_q.iter()) {
+        for (grad, &through) in to.q.iter_mut().lockstep(to.through_q.iter()) {
             let sum = *grad + through;
             *grad = R::select(usable.and(sum.is_finite()), sum, R::zero());
         }

@@ -15,7 +15,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
 use crate::kinematics::{Charts, POSE, Pose, SCREW};
-use crate::math::lane::{Lane, Mask, Real, clear};
+use crate::math::lane::{Lane, Lockstep, Mask, Real, clear};
 use crate::math::program::{Group, Program, Stage, run_parts};
 use crate::math::rows::{Output, Rows, worlds};
 use crate::math::spatial::{Twist, Wrench};
@@ -339,7 +339,7 @@ impl Plan {
 
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
-            for (slot, &column) in slots.clone().zip(&of.dofs) {
+            for (slot, &column) in slots.clone().lockstep(&of.dofs) {
                 let point = at3(to.geometry, GEOMETRY * slot + 3 + 3 * side);
                 let mut change = at_point(points[side], signed(side, at3(to.force, 3 * slot)));
                 change.moment = add(change.moment, cross(point, own_force));
@@ -467,10 +467,7 @@ impl Stage for StoreStates<'_> {
             for b in 0..plan.paths.targets.len() {
                 let x = &mut x[b * nv..(b + 1) * nv];
                 for k in 0..BLOCK {
-                    let change = of.map(
-                        #[inline(always)]
-                        |row| x[row][k],
-                    );
+                    let change = [x[of[0]][k], x[of[1]][k], x[of[2]][k]];
                     for i in 0..3 {
                         x[of[i]][k] = dot(turned[i], change);
                     }

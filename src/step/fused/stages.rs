@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
-use crate::math::lane::{Lane, Mask, Real, clear};
+use crate::math::lane::{Lane, Lockstep, Mask, Real, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
@@ -27,7 +27,8 @@ pub(super) fn at3<R: Real>(from: &[R], k: usize) -> Vec3<R> {
 
 #[inline(always)]
 pub(super) fn put3<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
-    to[k..k + 3].copy_from_slice(&v);
+    let to = &mut to[k..k + 3];
+    (to[0], to[1], to[2]) = (v[0], v[1], v[2]);
 }
 
 #[inline(always)]
@@ -75,7 +76,7 @@ impl Stage for Check<'_> {
             usable = usable.and(largest.gt(R::zero()));
         }
         m.usable[0] = R::select(usable, R::one(), R::zero());
-        for (x, &home) in m.q.iter_mut().zip(&plan.home) {
+        for (x, &home) in m.q.iter_mut().lockstep(&plan.home) {
             *x = R::select(usable, *x, R::splat(home));
         }
     }
@@ -111,7 +112,7 @@ impl Stage for Assemble<'_> {
         for (index, pair) in plan.pairs.iter().enumerate() {
             for c in pair.first..pair.first + pair.contacts {
                 let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
-                to[..GEOMETRY].copy_from_slice(&m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+                copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
                 to[10] = m.par[plan.at.mu + index];
                 to[11] = plan.weight(to[9]).0;
             }
@@ -143,7 +144,7 @@ impl Stage for Assemble<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             m.g[place] -= m.par[plan.at.tau + dof];
         }
-        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().zip(&plan.limits) {
+        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().lockstep(&plan.limits) {
             *gap = m.q[q].scale(sign) + R::splat(offset);
         }
     }
@@ -198,7 +199,7 @@ impl Stage for Finish<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        m.warm.copy_from_slice(work.eta);
+        copy(m.warm, work.eta);
         for (dof, &place) in s.place.iter().enumerate() {
             m.delta[dof] = work.delta[place];
         }

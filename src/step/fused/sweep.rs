@@ -9,7 +9,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::math::lane::{Lane, Mask, clear};
+use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 use crate::math::vector::{axpy, dot, scale};
@@ -90,7 +90,7 @@ impl Stage for Enter<'_> {
         let Forward { plan, operands, columns } = self.forward;
         let m = plan.places.memory(memory).0.numbers;
         if self.t > 0 {
-            m.q.copy_from_slice(m.q_next);
+            copy(m.q, m.q_next);
             operands.u.load_all(first, self.t * plan.nu, m.u);
         }
         out.store_all(first, columns.state(self.t), m.q);
@@ -166,7 +166,7 @@ impl Stage for Revisit<'_> {
         grad.load_all(first, columns.state(self.t + 1), to.q_next);
         grad.load_all(first, columns.force(self.t), to.force);
         grad.load_all(first, columns.limit(self.t), to.limit);
-        for (value, &carry) in to.q_next.iter_mut().zip(to.carry.iter()) {
+        for (value, &carry) in to.q_next.iter_mut().lockstep(to.carry.iter()) {
             *value += carry;
         }
     }
@@ -204,8 +204,8 @@ impl Stage for Collect<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Backward { forward: Forward { plan, columns, .. }, grad, .. } = self.backward;
         let (_, to) = plan.places.both(memory);
-        to.carry.copy_from_slice(to.q);
-        for (sum, &grad) in to.par_sum.iter_mut().zip(to.par.iter()) {
+        copy(to.carry, to.q);
+        for (sum, &grad) in to.par_sum.iter_mut().lockstep(to.par.iter()) {
             *sum += grad;
         }
         out.store_all(first, plan.nq + self.t * plan.nu, to.u);

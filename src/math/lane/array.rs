@@ -1,0 +1,172 @@
+//! Lanes as arrays, where there are no registers of our own for them: the compiler makes of them what the processor has.
+
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+use super::{Lane, Mask, Real, trigonometry};
+
+/// `W` numbers; multiply-adds are fused.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(in crate::math) struct Array<const W: usize>([f64; W]);
+
+/// `W` flags.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::math) struct ArrayMask<const W: usize>([bool; W]);
+
+impl<const W: usize> Array<W> {
+    #[inline(always)]
+    fn each(f: impl Fn(usize) -> f64) -> Self {
+        let mut numbers = [0.0; W];
+        for i in 0..W {
+            numbers[i] = f(i);
+        }
+        Self(numbers)
+    }
+}
+
+impl<const W: usize> ArrayMask<W> {
+    #[inline(always)]
+    fn each(f: impl Fn(usize) -> bool) -> Self {
+        let mut flags = [false; W];
+        for i in 0..W {
+            flags[i] = f(i);
+        }
+        Self(flags)
+    }
+}
+
+super::arithmetic!([const W: usize], Array<W>, |x, y| {
+    add: Array::each(#[inline(always)] |i| x.0[i] + y.0[i]),
+    sub: Array::each(#[inline(always)] |i| x.0[i] - y.0[i]),
+    mul: Array::each(#[inline(always)] |i| x.0[i] * y.0[i]),
+    div: Array::each(#[inline(always)] |i| x.0[i] / y.0[i]),
+    neg: Array::each(#[inline(always)] |i| -x.0[i]),
+});
+
+// SAFETY: an array of numbers.
+unsafe impl<const W: usize> Lane for Array<W> {
+    const WIDTH: usize = W;
+
+    #[inline(always)]
+    fn get(self, i: usize) -> f64 {
+        self.0[i]
+    }
+    #[inline(always)]
+    fn set(&mut self, i: usize, value: f64) {
+        self.0[i] = value;
+    }
+}
+
+impl<const W: usize> Real for Array<W> {
+    type Mask = ArrayMask<W>;
+
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Self([value; W])
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i].mul_add(a.0[i], b.0[i]),
+        )
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i].sqrt(),
+        )
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        trigonometry::sin_cos(self)
+    }
+    #[inline(always)]
+    fn ln(self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i].ln(),
+        )
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i].atan2(x.0[i]),
+        )
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i].abs(),
+        )
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Self::select(self.lt(other), self, other)
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        Self::select(self.gt(other), self, other)
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> ArrayMask<W> {
+        ArrayMask::each(
+            #[inline(always)]
+            |i| self.0[i] < other.0[i],
+        )
+    }
+    #[inline(always)]
+    fn select(mask: ArrayMask<W>, yes: Self, no: Self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| if mask.0[i] { yes.0[i] } else { no.0[i] },
+        )
+    }
+}
+
+impl<const W: usize> Mask for ArrayMask<W> {
+    #[inline(always)]
+    fn splat(flag: bool) -> Self {
+        Self([flag; W])
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i] & other.0[i],
+        )
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| self.0[i] | other.0[i],
+        )
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| !self.0[i],
+        )
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        let mut any = false;
+        for i in 0..W {
+            any |= self.0[i];
+        }
+        any
+    }
+    #[inline(always)]
+    fn get(self, i: usize) -> bool {
+        self.0[i]
+    }
+    #[inline(always)]
+    fn set(&mut self, i: usize, flag: bool) {
+        self.0[i] = flag;
+    }
+}

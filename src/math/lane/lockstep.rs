@@ -1,0 +1,54 @@
+//! Iteration and copying for kernels: what the standard library's `zip` and `copy_from_slice` do, inlined for certain.
+//!
+//! Those are functions of their own, compiled for the baseline processor: a call saves and clears all vector registers.
+
+use super::Real;
+
+/// Two iterators side by side, see [`Lockstep::lockstep`].
+#[derive(Clone)]
+pub(crate) struct Pairs<I, J> {
+    first: I,
+    second: J,
+}
+
+impl<I: Iterator, J: Iterator> Iterator for Pairs<I, J> {
+    type Item = (I::Item, J::Item);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.first.next()?, self.second.next()?))
+    }
+}
+
+impl<I, J> DoubleEndedIterator for Pairs<I, J>
+where
+    I: DoubleEndedIterator + ExactSizeIterator,
+    J: DoubleEndedIterator + ExactSizeIterator,
+{
+    /// The iterators must be of the same length.
+    #[inline(always)]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        debug_assert_eq!(self.first.len(), self.second.len());
+        Some((self.first.next_back()?, self.second.next_back()?))
+    }
+}
+
+/// [`Iterator::zip`] for kernels.
+pub(crate) trait Lockstep: Iterator + Sized {
+    /// Pairs of this iterator's items and the other's, until one of them ends.
+    #[inline(always)]
+    fn lockstep<J: IntoIterator>(self, other: J) -> Pairs<Self, J::IntoIter> {
+        Pairs { first: self, second: other.into_iter() }
+    }
+}
+
+impl<I: Iterator> Lockstep for I {}
+
+/// to ← from, of the same length.
+#[inline(always)]
+pub(crate) fn copy<R: Real>(to: &mut [R], from: &[R]) {
+    debug_assert_eq!(to.len(), from.len());
+    for (to, &x) in to.iter_mut().lockstep(from) {
+        *to = x;
+    }
+}

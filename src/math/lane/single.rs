@@ -1,0 +1,113 @@
+//! One number as a lane.
+
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+use super::{Lane, Mask, Real, trigonometry};
+
+/// One double-precision number. `FMA` says whether multiply-adds are fused.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(in crate::math) struct Single<const FMA: bool>(f64);
+
+super::arithmetic!([const FMA: bool], Single<FMA>, |x, y| {
+    add: Single(x.0 + y.0),
+    sub: Single(x.0 - y.0),
+    mul: Single(x.0 * y.0),
+    div: Single(x.0 / y.0),
+    neg: Single(-x.0),
+});
+
+// SAFETY: one number.
+unsafe impl<const FMA: bool> Lane for Single<FMA> {
+    const WIDTH: usize = 1;
+
+    #[inline(always)]
+    fn get(self, _: usize) -> f64 {
+        self.0
+    }
+    #[inline(always)]
+    fn set(&mut self, _: usize, value: f64) {
+        self.0 = value;
+    }
+}
+
+impl<const FMA: bool> Real for Single<FMA> {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        Self(value)
+    }
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self(if FMA { self.0.mul_add(a.0, b.0) } else { self.0 * a.0 + b.0 })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(self.0.sqrt())
+    }
+    #[inline(always)]
+    fn sin_cos(self) -> (Self, Self) {
+        trigonometry::sin_cos(self)
+    }
+    #[inline(always)]
+    fn ln(self) -> Self {
+        Self(self.0.ln())
+    }
+    #[inline(always)]
+    fn atan2(self, x: Self) -> Self {
+        Self(self.0.atan2(x.0))
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(self.0.abs())
+    }
+    // `f64::min` and `max` promise more for NaN than one instruction gives.
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        if self.0 < other.0 { self } else { other }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        if self.0 > other.0 { self } else { other }
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+    #[inline(always)]
+    fn select(mask: bool, yes: Self, no: Self) -> Self {
+        if mask { yes } else { no }
+    }
+}
+
+impl Mask for bool {
+    #[inline(always)]
+    fn splat(flag: bool) -> Self {
+        flag
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    fn not(self) -> Self {
+        !self
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self
+    }
+    #[inline(always)]
+    fn get(self, _: usize) -> bool {
+        self
+    }
+    #[inline(always)]
+    fn set(&mut self, _: usize, flag: bool) {
+        *self = flag;
+    }
+}

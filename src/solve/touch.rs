@@ -1,0 +1,63 @@
+//! A contact during a solve: what it is and what the iteration has of it, side by side in memory.
+
+use crate::math::lane::{Mask, Real};
+use crate::math::vector::{Vec3, zero};
+
+use super::cone::Cone;
+use super::symmetric::Symmetric;
+
+/// Numbers of a [`Touch`].
+pub(super) const TOUCH: usize = size_of::<Touch<f64>>() / size_of::<f64>();
+
+/// One contact of a lane of problems.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Touch<R> {
+    pub(super) cone: Cone<R>,
+    /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
+    pub(super) share: R,
+    /// Its force, scaled.
+    pub(super) eta: Vec3<R>,
+    pub(super) d_eta: Vec3<R>,
+    /// Its slack at δ, scaled.
+    pub(super) zeta: Vec3<R>,
+    /// r₂, and the same once the private degrees of freedom are gone.
+    pub(super) error: Vec3<R>,
+    pub(super) reduced: Vec3<R>,
+    /// A = (W⁻¹ + D)⁻¹.
+    pub(super) response: Symmetric<R>,
+    /// D, the compliance of its private degrees of freedom.
+    pub(super) compliance: Symmetric<R>,
+    /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
+    pub(super) along_step: Vec3<R>,
+}
+
+impl<R: Real> Touch<R> {
+    /// The contacts in [`TOUCH`] numbers each.
+    #[inline(always)]
+    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
+        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `TOUCH` of them.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / TOUCH) }
+    }
+
+    /// The contact as given.
+    #[inline(always)]
+    pub(super) fn start(&mut self, contacts: &[R], i: usize) {
+        self.cone = Cone::read(contacts, i);
+        let there = self.is_there();
+        self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
+        (self.eta, self.d_eta) = (zero(), zero());
+    }
+
+    /// Has the contact a weight?
+    #[inline(always)]
+    pub(super) fn is_there(&self) -> R::Mask {
+        self.cone.weight.gt(R::zero())
+    }
+
+    /// Does it fade?
+    #[inline(always)]
+    pub(super) fn fades(&self) -> R::Mask {
+        self.is_there().and(self.cone.weight.lt(R::one()))
+    }
+}
