@@ -1,0 +1,261 @@
+//! From witness points up to GJK's tolerance to exact ones.
+//!
+//! Once it is known which features (face, edge, vertex, rim, smooth surface) are in contact, the normal is the unit vector
+//! across all their tangents that maximises the separation
+//!
+//! ```text
+//! s(n) = n·(x_B(−n) − x_A(n)),   ∂s/∂n = x_B − x_A,   ∂²s/∂n² = −(H_A + H_B),   H = ∂x/∂n of each feature's support
+//! ```
+//!
+//! which Newton's method finds: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. What is left of
+//! x_B − x_A then lies along the tangents. Support functions say whether the result is right: no direction separates
+//! by more than the true distance, and points of both bodies that far apart along n attain it.
+
+use nalgebra::{Matrix2, Matrix3, Vector2, Vector3};
+
+use super::core::Core;
+use super::feature::Feature;
+use super::query::{Relative, Touch};
+
+/// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
+/// tolerance on curved bodies.
+const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
+/// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
+const STEPS: usize = 30;
+/// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
+const EXACT: f64 = 1e-11;
+const OUTSIDE: f64 = 1e-10;
+/// The polished separation may be below the coarse one by this part of the bodies' size.
+const WORSE: f64 = 1e-9;
+/// Curvatures of s below this part of the largest count as this: bodies of revolution about one axis have none around it.
+const FLAT: f64 = 1e-5;
+/// Newton's last step, which leaves an error of its square.
+const CONVERGED: f64 = 1e-10;
+/// Separations differ by rounding up to this part of the points' coordinates; steps that lose no more are taken.
+const NOISE: f64 = 8.0 * f64::EPSILON;
+/// A direction whose part across the others is shorter counts as one of them.
+const PARALLEL: f64 = 1e-7;
+
+/// Touching features, in A's frame.
+pub(super) struct Features {
+    pub(super) a: Feature,
+    pub(super) b: Feature,
+}
+
+/// The exact answer next to a coarse one, where its features can be told.
+pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, size: f64) -> Option<Touch> {
+    let in_b = relative.in_b(&coarse.point_b);
+    let near_a = |near: f64| Feature::near(a, &coarse.point_a, near * size);
+    let near_b = |near: f64| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation);
+    let at_least = relative.separation(a, b, &coarse.normal) - WORSE * size;
+    let exact = |features: Features| {
+        let touch = features.solve(&coarse.normal)?;
+        let separation = relative.separation(a, b, &touch.normal);
+        let attained = touch.normal.dot(&(touch.point_b - touch.point_a));
+        let is_right = attained - separation <= EXACT * size
+            && separation >= at_least
+            && a.contains(&touch.point_a, OUTSIDE * size)
+            && b.contains(&relative.in_b(&touch.point_b), OUTSIDE * size);
+        is_right.then_some(touch)
+    };
+    exact(Features { a: near_a(NEAR[0]), b: near_b(NEAR[0]) }).or_else(|| {
+        let (all_a, all_b) = (NEAR.map(near_a), NEAR.map(near_b));
+        let is_new = |features: &[Feature], i: usize| i == 0 || features[i] != features[i - 1];
+        // The nearest of both bodies first.
+        let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
+        let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
+        pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact)
+    })
+}
+
+impl Features {
+    /// The stationary separation near a direction.
+    fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
+        let (span, n_span) = self.independent().basis();
+        let span = &span[..n_span];
+        let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
+        let mut n = match *span {
+            [t, r] => {
+                let n = t.cross(&r);
+                n * 1_f64.copysign(n.dot(near))
+            }
+            _ => across(*near).try_normalize(PARALLEL)?,
+        };
+        match *span {
+            [] => n = self.climb(n)?,
+            [t] => n = self.turn(&n, &t)?,
+            _ => {}
+        }
+        // Faces or edges that are not across n touch with a corner only.
+        if self.a.tangents().iter().chain(self.b.tangents()).any(|t| t.dot(&n).abs() > PARALLEL) {
+            return None;
+        }
+        let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
+        let d = x_b - x_a;
+        let [step_a, step_b] = self.slide(span, &(d - n * n.dot(&d)))?;
+        let (point_a, point_b) = (x_a + step_a, x_b + step_b);
+        Some(Touch { normal: n, point_a, point_b })
+    }
+
+    /// Independent tangents, at most two, those of the larger feature first; and is each B's?
+    pub(super) fn independent(&self) -> Span {
+        let (mut first, mut second) = ((&self.a, false), (&self.b, true));
+        if second.0.tangents().len() > first.0.tangents().len() {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let mut span = Span::default();
+        for (feature, of_b) in [first, second] {
+            for t in feature.tangents() {
+                let across = if span.n == 0 { 1.0 } else { t.cross(&span.tangents[0]).norm() };
+                if span.n < 2 && across > PARALLEL {
+                    span.tangents[span.n] = *t;
+                    span.of_b[span.n] = of_b;
+                    span.n += 1;
+                }
+            }
+        }
+        span
+    }
+
+    /// x_B − x_A.
+    fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.b.support(&-n) - self.a.support(n)
+    }
+
+    /// The nearest maximum of s about a tangent t: where its slope changes sign from + to −, which is bracketed and then
+    /// found by Newton's method with bisection. Rims make the slope steep where n is near their axis.
+    fn turn(&self, n: &Vector3<f64>, t: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let across = t.cross(n);
+        let at = |angle: f64| n * angle.cos() + across * angle.sin();
+        let slope = |angle: f64| (across * angle.cos() - n * angle.sin()).dot(&self.difference(&at(angle)));
+        let first = slope(0.0);
+        if first == 0.0 {
+            return Some(*n);
+        }
+        // `low` is where s still climbs towards `high`.
+        let (mut low, mut high, mut step) = (0.0, 0.0, CONVERGED.copysign(first));
+        while slope(high) * first > 0.0 {
+            (low, high) = (high, high + step);
+            step *= 4.0;
+            if high.abs() > std::f64::consts::FRAC_PI_2 {
+                return None;
+            }
+        }
+        let mut angle = (low + high) / 2.0;
+        for _ in 0..2 * STEPS {
+            let here = slope(angle);
+            *if here * first > 0.0 { &mut low } else { &mut high } = angle;
+            let normal = at(angle);
+            let u = across * angle.cos() - n * angle.sin();
+            let bend = u.dot(&(self.curvature(&normal) * u)) + normal.dot(&self.difference(&normal));
+            let newton = angle + here / bend;
+            let is_inside = (newton - low) * (newton - high) < 0.0;
+            let next = if is_inside { newton } else { (low + high) / 2.0 };
+            let moved = (next - angle).abs();
+            angle = next;
+            if moved < f64::EPSILON {
+                break;
+            }
+        }
+        Some(at(angle).normalize())
+    }
+
+    /// Newton's method for n in all directions.
+    fn climb(&self, mut n: Vector3<f64>) -> Option<Vector3<f64>> {
+        let mut d = self.difference(&n);
+        let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
+        for _ in 0..STEPS {
+            let separation = n.dot(&d);
+            let [u, v] = directions(&n, &[]);
+            let gradient = Vector2::new(u.dot(&d), v.dot(&d));
+            let h = self.curvature(&n);
+            let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
+                + Matrix2::identity() * separation;
+            // Up along every eigenvector, also where s is not concave or flat.
+            let eigen = k.symmetric_eigen();
+            let least = FLAT * eigen.eigenvalues.amax();
+            let mut step =
+                eigen.eigenvectors.tr_mul(&gradient).component_div(&eigen.eigenvalues.map(|x| x.abs().max(least)));
+            step = eigen.eigenvectors * step;
+            step /= 1_f64.max(2.0 * step.norm());
+            let mut moved = n;
+            let mut ahead = d;
+            for _ in 0..STEPS {
+                moved = (n + u * step.x + v * step.y).normalize();
+                ahead = self.difference(&moved);
+                if moved.dot(&ahead) >= separation - noise {
+                    break;
+                }
+                step /= 2.0;
+            }
+            (n, d) = (moved, ahead);
+            if step.norm() < CONVERGED {
+                break;
+            }
+        }
+        n.iter().all(|x| x.is_finite()).then_some(n)
+    }
+
+    /// H_A + H_B.
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
+        self.a.curvature(n) + self.b.curvature(&-n)
+    }
+
+    /// The shortest steps along A's and B's tangents that close a gap `d` within their span.
+    pub(super) fn slide(&self, span: &[Vector3<f64>], d: &Vector3<f64>) -> Option<[Vector3<f64>; 2]> {
+        let [q, r] = [0, 1].map(|k| span.get(k).copied().unwrap_or_default());
+        let flat = |v: &Vector3<f64>| Vector2::new(q.dot(v), r.dot(v));
+        let mut gram = Matrix2::zeros();
+        for t in self.a.tangents().iter().chain(self.b.tangents()) {
+            gram += flat(t) * flat(t).transpose();
+        }
+        if span.is_empty() {
+            return Some([Vector3::zeros(); 2]);
+        }
+        let y = solve2(&gram, &flat(d), span.len() == 1)?;
+        let along = |feature: &Feature| feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>();
+        Some([along(&self.a), -along(&self.b)])
+    }
+}
+
+/// Up to two independent tangents, zeros behind them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Span {
+    tangents: [Vector3<f64>; 2],
+    of_b: [bool; 2],
+    n: usize,
+}
+
+impl Span {
+    /// The tangents, and is each B's?
+    pub(super) fn tangents(&self) -> impl Iterator<Item = (Vector3<f64>, bool)> {
+        self.tangents.into_iter().zip(self.of_b).take(self.n)
+    }
+
+    /// An orthonormal basis, zeros where there are fewer than two tangents.
+    pub(super) fn basis(&self) -> ([Vector3<f64>; 2], usize) {
+        let [t, s] = self.tangents;
+        let second = if self.n == 2 { (s - t * t.dot(&s)).normalize() } else { s };
+        ([t, second], self.n)
+    }
+}
+
+/// Directions across n and `span` in which n can turn; the second is zero if there is one only.
+pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f64>; 2] {
+    match span {
+        [] => {
+            let u = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
+            [u, n.cross(&u)]
+        }
+        [t] => [t.cross(n), Vector3::zeros()],
+        _ => [Vector3::zeros(); 2],
+    }
+}
+
+/// K⁻¹ g, in the first component only if `single`; none if K is singular.
+pub(super) fn solve2(k: &Matrix2<f64>, g: &Vector2<f64>, single: bool) -> Option<Vector2<f64>> {
+    if single {
+        return (k[(0, 0)] != 0.0).then(|| Vector2::new(g.x / k[(0, 0)], 0.0));
+    }
+    Some(k.try_inverse()? * g)
+}

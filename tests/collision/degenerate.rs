@@ -1,0 +1,74 @@
+//! Poses and sizes at which directions, features or formulas run out.
+
+use fingertip::collision::Collider;
+use fingertip::description::Shape;
+use nalgebra::{Isometry3, UnitQuaternion};
+
+use super::support::*;
+
+/// GJK's tolerance, relative to the bodies' size, where features are not unique.
+const TOLERANCE: f64 = 1e-6;
+
+fn shapes(size: f64) -> Vec<(&'static str, Shape)> {
+    let corners: Vec<[f64; 3]> =
+        (0..8).map(|k| [0, 1, 2].map(|i| if k >> i & 1 == 0 { -size } else { size })).collect();
+    vec![
+        ("sphere", Shape::sphere(size)),
+        ("capsule", Shape::capsule(size, size)),
+        ("box", Shape::cuboid([size; 3])),
+        ("rounded box", Shape::rounded_cuboid([size; 3], size / 4.0)),
+        ("cylinder", Shape::cylinder(size, size)),
+        ("ellipsoid", Shape::ellipsoid([size, size, 1.5 * size])),
+        ("hull", Shape::hull(&corners).unwrap()),
+        ("halfspace", Shape::HalfSpace),
+    ]
+}
+
+/// Concentric, aligned, just touching and a hair apart or inside, from 0.1 mm to 100 m: finite, consistent, attained along
+/// the normal, and not beaten along any axis.
+#[test]
+fn aligned_bodies() {
+    let quarter = std::f64::consts::FRAC_PI_2;
+    let turns = [[0.0; 3], [quarter, 0.0, 0.0], [0.0, quarter / 2.0, 0.0], [0.0, 0.0, 1e-9], [1e-5, 0.0, 0.0]];
+    for size in [1e-4, 0.1, 100.0] {
+        for ((name_a, a), (name_b, b)) in
+            shapes(size).iter().flat_map(|a| shapes(size).into_iter().map(move |b| (a.clone(), b)))
+        {
+            for turn in turns {
+                let turn = UnitQuaternion::from_scaled_axis(V3::from(turn));
+                for along in [V3::x(), V3::z(), V3::new(1.0, 1.0, 0.0), V3::new(1.0, 1.0, 1.0)] {
+                    for far in [0.0, 1e-15, 1e-9, 0.5, 2.0 - 1e-9, 2.0, 2.0 + 1e-12, 2.0 + 1e-9, 2.5, 5.0] {
+                        let pose = Isometry3::from_parts((along * (far * size)).into(), turn);
+                        let body =
+                            |shape: &Shape, pose| Body { shape: shape.clone(), collider: Collider::new(shape), pose };
+                        let (a, b) = (body(&a, Isometry3::identity()), body(&b, pose));
+                        let what = format!("{name_a} {name_b} size {size}, {far} along {along:?}, turned {turn:?}");
+                        let Some(d) = a.collider.distance(&a.pose, &b.collider, &b.pose) else {
+                            assert!(name_a == "halfspace" && name_b == "halfspace", "{what}");
+                            continue;
+                        };
+                        let contacts = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY);
+                        let tolerance = TOLERANCE * size;
+                        for c in contacts.iter().chain([&d]) {
+                            let gap = c.point_b - c.point_a - c.normal * c.phi;
+                            assert!(
+                                gap.norm() < tolerance && (c.normal.norm() - 1.0).abs() < TOLERANCE,
+                                "{what}: {c:?}"
+                            );
+                        }
+                        if [name_a, name_b].contains(&"halfspace") {
+                            continue;
+                        }
+                        assert!((separation(&a, &b, &d.normal) - d.phi).abs() < tolerance, "{what}: {d:?}");
+                        for k in 0..3 {
+                            let of_b = b.pose.rotation * V3::ith(k, 1.0);
+                            for n in [V3::ith(k, 1.0), -V3::ith(k, 1.0), of_b, -of_b, along.normalize()] {
+                                assert!(separation(&a, &b, &n) < d.phi + tolerance, "{what}: {d:?} beaten by {n:?}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
