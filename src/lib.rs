@@ -86,6 +86,7 @@
 //!   same to the last bit.
 //! - **SI units everywhere**; forces are newtons, not impulses.
 
+pub mod collision;
 pub mod contact;
 pub mod description;
 pub mod dynamics;

@@ -40,12 +40,8 @@ impl Inertia {
 
     /// A solid body of uniform density, kg; none for a half-space, which has no end.
     pub fn solid(shape: &Shape, mass: f64) -> Option<Self> {
-        let (_, [x, y, z]) = moments(shape)?;
-        Some(Self {
-            mass,
-            com: Vector3::zeros(),
-            matrix: Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass,
-        })
+        let Self { mass: volume, com, matrix } = unit_density(shape)?;
+        Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
 
     /// Several solid bodies of the same uniform density, kg in all; overlaps count twice. None without any shape, or
@@ -53,10 +49,7 @@ impl Inertia {
     pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
         let parts = collisions
             .iter()
-            .map(|part| {
-                let (volume, _) = moments(&part.shape)?;
-                Some(Self::solid(&part.shape, volume)?.moved(&part.pose))
-            })
+            .map(|part| Some(unit_density(&part.shape)?.moved(&part.pose)))
             .collect::<Option<Vec<_>>>()?;
         let Self { mass: volume, com, matrix } = Self::sum(&parts)?;
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
@@ -121,7 +114,17 @@ impl Inertia {
     }
 }
 
-/// Volume, and the mean of (x², y², z²) over a solid; none for a half-space.
+/// A solid whose mass is its volume; none for a half-space.
+fn unit_density(shape: &Shape) -> Option<Inertia> {
+    if let Shape::Hull(hull) = shape {
+        return Some(hull.solid());
+    }
+    let (mass, [x, y, z]) = moments(shape)?;
+    let matrix = Matrix3::from_diagonal(&Vector3::new(y + z, z + x, x + y)) * mass;
+    Some(Inertia { mass, com: Vector3::zeros(), matrix })
+}
+
+/// Volume, and the mean of (x², y², z²) over a solid that is symmetric about its frame's planes; none for others.
 fn moments(shape: &Shape) -> Option<(f64, [f64; 3])> {
     match *shape {
         Shape::Sphere { radius } => Some(grown_box([0.0; 3], radius)),
@@ -132,7 +135,11 @@ fn moments(shape: &Shape) -> Option<(f64, [f64; 3])> {
             let volume = 2.0 * PI * radius * radius * half_length;
             Some((volume, [across, across, half_length * half_length / 3.0]))
         }
-        Shape::HalfSpace => None,
+        Shape::Ellipsoid { radii } => {
+            let [a, b, c] = radii;
+            Some((4.0 / 3.0 * PI * a * b * c, radii.map(|radius| radius * radius / 5.0)))
+        }
+        Shape::Hull(_) | Shape::HalfSpace => None,
     }
 }
 
@@ -179,6 +186,7 @@ mod tests {
             (Shape::sphere(r), [ball; 3]),
             (Shape::cuboid([0.1, 0.2, 0.3]), [0.13 / 3.0, 0.1 / 3.0, 0.05 / 3.0]),
             (Shape::capsule(r, l), [swing, swing, spin]),
+            (Shape::ellipsoid([0.1, 0.2, 0.3]), [0.13 / 5.0, 0.1 / 5.0, 0.05 / 5.0]),
             (Shape::cylinder(r, l), [r * r / 4.0 + l * l / 3.0, r * r / 4.0 + l * l / 3.0, r * r / 2.0]),
         ];
         for (shape, expected) in cases {

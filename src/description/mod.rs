@@ -6,7 +6,9 @@
 mod articulation;
 mod builder;
 pub(crate) mod check;
+mod hull;
 mod inertia;
+mod mesh;
 mod scene;
 mod scene_file;
 mod script;
@@ -16,6 +18,7 @@ mod validate;
 
 pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
 pub use check::unknown;
+pub use hull::{Hull, HullFace};
 pub use inertia::Inertia;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
 pub use script::Keyframe;

@@ -1,6 +1,8 @@
 //! Collision shapes.
 
-use super::check;
+use std::sync::Arc;
+
+use super::{Hull, check};
 use crate::error::{Error, Result};
 
 /// A collision shape in its own frame, centred at the frame's origin. Lengths in metres, all positive.
@@ -33,6 +35,13 @@ pub enum Shape {
         /// Half the height.
         half_length: f64,
     },
+    /// Solid ellipsoid with its axes along x, y and z.
+    Ellipsoid {
+        /// Half the length of each axis.
+        radii: [f64; 3],
+    },
+    /// Convex polyhedron; the only shape that need not be centred at the frame's origin.
+    Hull(Arc<Hull>),
     /// All points with z ≤ 0: the boundary plane goes through the frame's origin, its outward normal is +z.
     HalfSpace,
 }
@@ -63,6 +72,19 @@ impl Shape {
         Self::Cylinder { radius, half_length }
     }
 
+    /// A solid ellipsoid from half the lengths of its axes, m.
+    pub fn ellipsoid(radii: [f64; 3]) -> Self {
+        Self::Ellipsoid { radii }
+    }
+
+    /// The convex hull of points, m.
+    ///
+    /// # Errors
+    /// As [`Hull::new`].
+    pub fn hull(points: &[[f64; 3]]) -> Result<Self> {
+        Ok(Self::Hull(Arc::new(Hull::new(points)?)))
+    }
+
     /// Are the sizes those of a body?
     ///
     /// # Errors
@@ -90,7 +112,10 @@ impl Shape {
                     format!("expected less than the smallest half extent {least}, got {rounding}"),
                 ))
             }
-            Self::HalfSpace => Ok(()),
+            Self::Ellipsoid { radii } => {
+                radii.iter().try_for_each(|&radius| check::positive("ellipsoid radius", radius))
+            }
+            Self::Hull(_) | Self::HalfSpace => Ok(()),
         }
     }
 
@@ -98,7 +123,7 @@ impl Shape {
     pub const SIZES: usize = 4;
 
     /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`,
-    /// box `[half x, half y, half z, rounding]`, half-space none.
+    /// box `[half x, half y, half z, rounding]`, ellipsoid `[radius x, radius y, radius z]`, hull and half-space none.
     pub fn sizes(&self) -> [f64; Self::SIZES] {
         match *self {
             Self::Sphere { radius } => [radius, 0.0, 0.0, 0.0],
@@ -106,7 +131,8 @@ impl Shape {
                 [radius, half_length, 0.0, 0.0]
             }
             Self::Box { half_extents: [x, y, z], rounding } => [x, y, z, rounding],
-            Self::HalfSpace => [0.0; 4],
+            Self::Ellipsoid { radii: [x, y, z] } => [x, y, z, 0.0],
+            Self::Hull(_) | Self::HalfSpace => [0.0; 4],
         }
     }
 
@@ -117,6 +143,8 @@ impl Shape {
             Self::Capsule { .. } => "capsule",
             Self::Box { .. } => "box",
             Self::Cylinder { .. } => "cylinder",
+            Self::Ellipsoid { .. } => "ellipsoid",
+            Self::Hull(_) => "hull",
             Self::HalfSpace => "halfspace",
         }
     }

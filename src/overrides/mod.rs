@@ -226,6 +226,7 @@ fn resized(shape: &Shape, values: &[f64]) -> Result<Shape> {
         (Shape::Sphere { .. }, &[radius]) => Ok(Shape::sphere(radius)),
         (Shape::Capsule { .. }, &[radius, half_length]) => Ok(Shape::capsule(radius, half_length)),
         (Shape::Cylinder { .. }, &[radius, half_length]) => Ok(Shape::cylinder(radius, half_length)),
+        (Shape::Ellipsoid { .. }, &[x, y, z]) => Ok(Shape::ellipsoid([x, y, z])),
         (&Shape::Box { rounding, .. }, &[x, y, z]) => Ok(Shape::rounded_cuboid([x, y, z], rounding)),
         (Shape::Box { .. }, &[x, y, z, rounding]) => Ok(Shape::rounded_cuboid([x, y, z], rounding)),
         _ => {
@@ -233,6 +234,8 @@ fn resized(shape: &Shape, values: &[f64]) -> Result<Shape> {
                 Shape::Sphere { .. } => "a radius",
                 Shape::Capsule { .. } | Shape::Cylinder { .. } => "[radius, half length]",
                 Shape::Box { .. } => "three half extents, and the rounding if it changes",
+                Shape::Ellipsoid { .. } => "three radii",
+                Shape::Hull(_) => "none, as a hull has no size",
                 Shape::HalfSpace => "none, as a halfspace has no size",
             };
             let message = format!("expected {expected} for this {}, got {values:?}", shape.name());

@@ -31,7 +31,9 @@ impl Scene {
     /// [[object]]
     /// name = "ball"
     /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
-    ///                                      # half length], halfspace = [normal, offset], or collision = [{ … }, …]
+    ///                                      # half length], ellipsoid = radii, hull = [[x, y, z], …], mesh = "cup.stl"
+    ///                                      # (its convex hull; .obj, .dae; with scale = …), halfspace = [normal,
+    ///                                      # offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
     /// freedom = "free"                     # free | planar | translation | fixed
     /// position = [0.12, 0.03, -0.16]
@@ -62,7 +64,7 @@ impl Scene {
         Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
     }
 
-    /// Reads a scene's text, URDF paths relative to `folder`, and checks it.
+    /// Reads a scene's text, paths of URDF and mesh files relative to `folder`, and checks it.
     ///
     /// # Errors
     /// As [`load`](Self::load).

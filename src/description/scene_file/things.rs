@@ -6,7 +6,7 @@ use std::path::Path;
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
-use super::shapes::{CollisionFile, ShapeKeys, pose};
+use super::shapes::{CollisionFile, Scale, ShapeKeys, pose};
 use crate::description::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot};
 use crate::error::{Error, Result};
 
@@ -48,6 +48,10 @@ pub(super) struct ObjectFile {
     rounding: Option<f64>,
     capsule: Option<[f64; 2]>,
     cylinder: Option<[f64; 2]>,
+    ellipsoid: Option<[f64; 3]>,
+    hull: Option<Vec<[f64; 3]>>,
+    mesh: Option<String>,
+    scale: Option<Scale>,
     halfspace: Option<[f64; 4]>,
     collision: Option<Vec<CollisionFile>>,
     mass: Option<f64>,
@@ -77,14 +81,16 @@ impl ObjectFile {
         let pose = pose(self.position, self.rpy, self.quaternion)?;
         let body = match &self.urdf {
             Some(urdf) => self.articulated(folder, urdf)?,
-            None => self.rigid()?,
+            None => self.rigid(folder)?,
         };
         Ok(Object { name: self.name, body, freedom: self.freedom, pose })
     }
 
-    fn shape(&self) -> Result<Option<Collision>> {
-        let Self { sphere, r#box, rounding, capsule, cylinder, halfspace, .. } = *self;
-        ShapeKeys { sphere, r#box, rounding, capsule, cylinder, halfspace }.collision()
+    fn shape(&self, folder: &Path) -> Result<Option<Collision>> {
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
+        let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
+        ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace }
+            .collision(folder)
     }
 
     fn articulated(&self, folder: &Path, urdf: &str) -> Result<ObjectBody> {
@@ -92,7 +98,7 @@ impl ObjectFile {
             ("mass", self.mass.is_some()),
             ("inertia", self.inertia.is_some()),
             ("com", self.com.is_some()),
-            ("a shape", self.shape()?.is_some()),
+            ("a shape", self.shape(folder)?.is_some()),
         ];
         if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(Error::invalid("urdf", format!("expected a URDF file alone, got {key} beside it")));
@@ -101,17 +107,17 @@ impl ObjectFile {
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
-    fn rigid(&self) -> Result<ObjectBody> {
+    fn rigid(&self, folder: &Path) -> Result<ObjectBody> {
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
-        let collisions = match (self.shape()?, &self.collision) {
+        let collisions = match (self.shape(folder)?, &self.collision) {
             (Some(_), Some(_)) => {
                 return Err(Error::invalid("shape", "expected one shape or collision = […], got both"));
             }
             (Some(shape), None) => vec![shape],
             (None, Some(list)) => {
-                list.iter().enumerate().map(|(i, file)| rigid_collision(i, file)).collect::<Result<_>>()?
+                list.iter().enumerate().map(|(i, file)| rigid_collision(i, file, folder)).collect::<Result<_>>()?
             }
             (None, None) => return Err(ShapeKeys::missing()),
         };
@@ -145,12 +151,12 @@ impl ObjectFile {
     }
 }
 
-fn rigid_collision(i: usize, file: &CollisionFile) -> Result<Collision> {
+fn rigid_collision(i: usize, file: &CollisionFile, folder: &Path) -> Result<Collision> {
     let place = |error: Error| error.within(format!("collision {}", i + 1));
     if file.link.is_some() {
         return Err(place(Error::invalid("link", "expected with a urdf only, as this object is one rigid body")));
     }
-    file.collision().map_err(place)
+    file.collision(folder).map_err(place)
 }
 
 /// Reads a URDF, and puts the shapes of a `collision` list in the place of its own.
@@ -164,7 +170,7 @@ fn articulation(folder: &Path, urdf: &str, list: Option<&[CollisionFile]>) -> Re
         let place = |error: Error| error.within(format!("collision {}", i + 1));
         let missing = || Error::invalid("link", "expected the name of the link that the shape is on, got none");
         let link = file.link.as_deref().ok_or_else(missing).map_err(place)?;
-        collisions.push((link, file.collision().map_err(place)?));
+        collisions.push((link, file.collision(folder).map_err(place)?));
     }
     articulation.replace_collisions(collisions)?;
     Ok(articulation)

@@ -1,8 +1,8 @@
 //! Reading URDF through urdf-rs.
 //!
 //! Read: links with their inertia, joints of every standard kind with limits, dynamics and mimic, and spheres, boxes,
-//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). Other things, and what is
-//! odd but common, become [`Articulation::notes`].
+//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). Of a collision mesh the convex
+//! hull is taken where its file is there. Other things, and what is odd but common, become [`Articulation::notes`].
 //!
 //! Three habits of the field are followed: an absent `<inertial>` is no mass, an absent or zero `effort` says nothing,
 //! and infinite limits are none.
@@ -15,7 +15,7 @@ use std::path::Path;
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
 use self::outline::{Element, outline};
-use super::{Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check};
+use super::{Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check, mesh};
 use crate::error::{Error, Result};
 
 impl Articulation {
@@ -26,19 +26,20 @@ impl Articulation {
     pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
-        Self::from_urdf_str(&text, &path.display().to_string())
+        let folder = path.parent().unwrap_or(Path::new(""));
+        read(&text, Some(folder)).map_err(|error| error.within(path.display()))
     }
 
-    /// The same from a URDF's text; `name` is what errors call it.
+    /// The same from a URDF's text, without its collision meshes; `name` is what errors call it.
     ///
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
     pub fn from_urdf_str(text: &str, name: &str) -> Result<Self> {
-        read(text).map_err(|error| error.within(name))
+        read(text, None).map_err(|error| error.within(name))
     }
 }
 
-fn read(text: &str) -> Result<Articulation> {
+fn read(text: &str, folder: Option<&Path>) -> Result<Articulation> {
     let (root, elements) = outline(text);
     if root != Some("robot") {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
@@ -49,7 +50,7 @@ fn read(text: &str) -> Result<Articulation> {
     }
     let robot = urdf_rs::read_from_string(text).map_err(|error| locate(&error, &elements))?;
     let mut notes = notes(&robot, &elements);
-    let links = links(&robot, &mut notes)?;
+    let links = links(&robot, folder, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes };
     articulation.validate()?;
@@ -88,7 +89,7 @@ fn notes(robot: &urdf_rs::Robot, elements: &[Element]) -> Vec<String> {
     notes
 }
 
-fn links(robot: &urdf_rs::Robot, notes: &mut Vec<String>) -> Result<Vec<Link>> {
+fn links(robot: &urdf_rs::Robot, folder: Option<&Path>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
     let mut colors = HashMap::new();
     let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
     for material in materials.chain(&robot.materials) {
@@ -96,10 +97,15 @@ fn links(robot: &urdf_rs::Robot, notes: &mut Vec<String>) -> Result<Vec<Link>> {
             colors.insert(material.name.as_str(), color.rgba.0);
         }
     }
-    robot.links.iter().map(|link| read_link(link, &colors, notes)).collect()
+    robot.links.iter().map(|link| read_link(link, folder, &colors, notes)).collect()
 }
 
-fn read_link(link: &urdf_rs::Link, colors: &HashMap<&str, [f64; 4]>, notes: &mut Vec<String>) -> Result<Link> {
+fn read_link(
+    link: &urdf_rs::Link,
+    folder: Option<&Path>,
+    colors: &HashMap<&str, [f64; 4]>,
+    notes: &mut Vec<String>,
+) -> Result<Link> {
     let name = &link.name;
     let inertia = inertia(&link.inertial).map_err(|error| error.within(format!("link \"{name}\"")))?;
     if let Some(inertia) = &inertia {
@@ -112,10 +118,17 @@ fn read_link(link: &urdf_rs::Link, colors: &HashMap<&str, [f64; 4]>, notes: &mut
     }
     let mut collisions = Vec::new();
     for collision in &link.collision {
-        match shape(&collision.geometry) {
-            Ok(shape) => collisions.push(Collision { shape, pose: pose(&collision.origin) }),
-            Err(mesh) => notes.push(format!("link \"{name}\": collision mesh {mesh} left out")),
-        }
+        let shape = match shape(&collision.geometry) {
+            Ok(shape) => shape,
+            Err((filename, scale)) => match folder.and_then(|folder| mesh::find(filename, folder)) {
+                Some(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
+                None => {
+                    notes.push(format!("link \"{name}\": collision mesh {filename} left out"));
+                    continue;
+                }
+            },
+        };
+        collisions.push(Collision { shape, pose: pose(&collision.origin) });
     }
     let visual = |visual: &urdf_rs::Visual| {
         let material = visual.material.as_ref();
@@ -140,14 +153,14 @@ fn inertia(inertial: &urdf_rs::Inertial) -> Result<Option<Inertia>> {
     Ok((mass > 0.0).then(|| own.moved(&pose(&inertial.origin))))
 }
 
-/// A primitive, or the name of a mesh.
-fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, &str> {
+/// A primitive, or the file name and scale of a mesh.
+fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, (&str, [f64; 3])> {
     match geometry {
         urdf_rs::Geometry::Box { size } => Ok(Shape::cuboid(size.0.map(|edge| edge / 2.0))),
         urdf_rs::Geometry::Cylinder { radius, length } => Ok(Shape::cylinder(*radius, length / 2.0)),
         urdf_rs::Geometry::Capsule { radius, length } => Ok(Shape::capsule(*radius, length / 2.0)),
         urdf_rs::Geometry::Sphere { radius } => Ok(Shape::sphere(*radius)),
-        urdf_rs::Geometry::Mesh { filename, .. } => Err(filename),
+        urdf_rs::Geometry::Mesh { filename, scale } => Err((filename, scale.map_or([1.0; 3], |scale| scale.0))),
     }
 }
 

@@ -1,0 +1,95 @@
+//! Shapes, ready for queries.
+
+use std::cmp::Ordering;
+
+use nalgebra::{Isometry3, Vector3};
+
+use super::Distance;
+use super::core::{Core, numbers};
+use super::query::{Relative, Touch, closest};
+use super::sensitivity::Hold;
+use crate::description::Shape;
+
+/// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
+#[derive(Clone, Debug)]
+pub struct Collider {
+    pub(super) core: Core,
+    pub(super) radius: f64,
+}
+
+impl Collider {
+    /// A shape's collider.
+    pub fn new(shape: &Shape) -> Self {
+        Self::with_sizes(shape, shape.sizes())
+    }
+
+    /// The collider of a shape of the same kind with other sizes, as [`Shape::sizes`] orders them.
+    pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Self {
+        let (core, radius) = Core::of(shape, sizes);
+        Self { core, radius }
+    }
+
+    /// Signed distance to another body; none between two half-spaces, which overlap or are apart without end.
+    ///
+    /// Exchanging the bodies gives the same numbers to the last bit, the points exchanged and the normal reversed.
+    pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
+        let (a, b) = (Posed(self, pose), Posed(other, other_pose));
+        if a.order(&b) == Ordering::Greater { Some(b.distance(&a)?.swapped()) } else { a.distance(&b) }
+    }
+
+    /// Corners of the box along the world's axes that holds the body, m; infinite for a half-space.
+    pub fn bounds(&self, pose: &Isometry3<f64>) -> [Vector3<f64>; 2] {
+        if matches!(self.core, Core::HalfSpace) {
+            return [f64::NEG_INFINITY, f64::INFINITY].map(Vector3::repeat);
+        }
+        let rotation = pose.rotation.to_rotation_matrix();
+        let reach = |k: usize, sign: f64| {
+            let local = rotation.matrix().row(k).transpose();
+            local.dot(&self.core.support(&(local * sign))) + pose.translation.vector[k] + sign * self.radius
+        };
+        [-1.0, 1.0].map(|sign| Vector3::from_fn(|k, _| reach(k, sign)))
+    }
+}
+
+/// A body where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
+
+impl Posed<'_> {
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let place = |pose: &Isometry3<f64>| -> [f64; 7] {
+            let (p, q) = (pose.translation.vector, pose.rotation.coords);
+            [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+        };
+        self.0.core.order(&other.0.core).then_with(|| {
+            self.0.radius.total_cmp(&other.0.radius).then_with(|| numbers(&place(self.1), &place(other.1)))
+        })
+    }
+
+    /// The distance of bodies in the order of [`Posed::order`].
+    fn distance(&self, other: &Self) -> Option<Distance> {
+        let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
+        if matches!(b.core, Core::HalfSpace) {
+            return self.above(pose_b);
+        }
+        let Touch { normal, point_a, point_b } = closest(&a.core, &b.core, &Relative::new(pose_a, pose_b));
+        let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
+        let normal = pose_a.rotation * normal;
+        let point_a = pose_a.rotation * point_a + pose_a.translation.vector + normal * a.radius;
+        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal, hold: Hold::Closest })
+    }
+
+    /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.
+    fn above(&self, plane: &Isometry3<f64>) -> Option<Distance> {
+        let Self(a, pose) = self;
+        if matches!(a.core, Core::HalfSpace) {
+            return None;
+        }
+        let up = plane.rotation * Vector3::z();
+        let down = pose.rotation.inverse() * -up;
+        let lowest = pose.rotation * a.core.support(&down) + pose.translation.vector;
+        let phi = up.dot(&(lowest - plane.translation.vector)) - a.radius;
+        let point_a = lowest - up * a.radius;
+        Some(Distance { phi, point_a, point_b: point_a - up * phi, normal: -up, hold: Hold::Closest })
+    }
+}

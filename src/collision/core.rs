@@ -1,0 +1,172 @@
+//! What is left of a shape when its rounding is taken off.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use nalgebra::{Point3, Vector3};
+use parry3d_f64::math::Vector;
+use parry3d_f64::shape::SupportMap;
+
+use crate::description::{Hull, Shape};
+
+/// A convex body in its own frame; a shape is all points within a radius of its core.
+#[derive(Clone, Debug)]
+pub(super) enum Core {
+    Point,
+    /// Segment on the z axis, by half its length.
+    Segment(f64),
+    /// Box, by its half extents.
+    Box(Vector3<f64>),
+    Cylinder {
+        radius: f64,
+        half_length: f64,
+    },
+    /// Ellipsoid, by its radii.
+    Ellipsoid(Vector3<f64>),
+    Hull(Arc<Hull>),
+    /// All points with z ≤ 0.
+    HalfSpace,
+}
+
+/// Hulls of more vertices find their support by walking along edges.
+const WALK: usize = 24;
+
+impl Core {
+    /// The core of a shape whose sizes are `sizes`, as [`Shape::sizes`] orders them, and the radius around it.
+    pub(super) fn of(shape: &Shape, sizes: [f64; Shape::SIZES]) -> (Self, f64) {
+        let [x, y, z, rounding] = sizes;
+        match shape {
+            Shape::Sphere { .. } => (Self::Point, x),
+            Shape::Capsule { .. } => (Self::Segment(y), x),
+            Shape::Box { .. } => (Self::Box(Vector3::new(x, y, z).add_scalar(-rounding)), rounding),
+            Shape::Cylinder { .. } => (Self::Cylinder { radius: x, half_length: y }, 0.0),
+            Shape::Ellipsoid { .. } => (Self::Ellipsoid(Vector3::new(x, y, z)), 0.0),
+            Shape::Hull(hull) => (Self::Hull(hull.clone()), 0.0),
+            Shape::HalfSpace => (Self::HalfSpace, 0.0),
+        }
+    }
+
+    /// A point of the core that is farthest along `direction`, of any length. The origin for a half-space.
+    pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {
+        match self {
+            Self::Point | Self::HalfSpace => Vector3::zeros(),
+            Self::Segment(half) => Vector3::new(0.0, 0.0, half.copysign(direction.z)),
+            Self::Box(half) => half.zip_map(direction, f64::copysign),
+            Self::Cylinder { radius, half_length } => {
+                let across = direction.xy();
+                let rim = across.try_normalize(f64::MIN_POSITIVE).unwrap_or(nalgebra::Vector2::x()) * *radius;
+                Vector3::new(rim.x, rim.y, half_length.copysign(direction.z))
+            }
+            Self::Ellipsoid(radii) => {
+                let scaled = radii.component_mul(direction);
+                let length = scaled.norm();
+                if length > 0.0 { radii.component_mul(&scaled) / length } else { Vector3::new(radii.x, 0.0, 0.0) }
+            }
+            Self::Hull(hull) => Vector3::from(hull.vertices()[farthest(hull, direction)]),
+        }
+    }
+
+    /// Does the core reach within `tolerance` of the point?
+    pub(super) fn contains(&self, p: &Vector3<f64>, tolerance: f64) -> bool {
+        match self {
+            Self::Point => p.norm() <= tolerance,
+            Self::Segment(half) => p.z.abs() <= half + tolerance && p.xy().norm() <= tolerance,
+            Self::Box(half) => (0..3).all(|k| p[k].abs() <= half[k] + tolerance),
+            Self::Cylinder { radius, half_length } => {
+                p.z.abs() <= half_length + tolerance && p.xy().norm() <= radius + tolerance
+            }
+            Self::Ellipsoid(radii) => {
+                let length = p.component_div(radii).norm();
+                p.norm() * (length - 1.0) <= tolerance * length
+            }
+            Self::Hull(hull) => hull.faces().iter().all(|face| face.height(p) <= tolerance),
+            Self::HalfSpace => p.z <= tolerance,
+        }
+    }
+
+    /// The farthest distance of the core from its frame's origin; 0 for a half-space.
+    pub(super) fn reach(&self) -> f64 {
+        match self {
+            Self::Point | Self::HalfSpace => 0.0,
+            Self::Segment(half) => *half,
+            Self::Box(half) => half.norm(),
+            Self::Cylinder { radius, half_length } => radius.hypot(*half_length),
+            Self::Ellipsoid(radii) => radii.max(),
+            Self::Hull(hull) => hull.vertices().iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max),
+        }
+    }
+
+    /// Place in the order in which pairs are looked at, so that one function serves both orders.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Point => 0,
+            Self::Segment(_) => 1,
+            Self::Box(_) => 2,
+            Self::Cylinder { .. } => 3,
+            Self::Ellipsoid(_) => 4,
+            Self::Hull(_) => 5,
+            Self::HalfSpace => 6,
+        }
+    }
+
+    fn sizes(&self) -> [f64; 3] {
+        match self {
+            Self::Point | Self::Hull(_) | Self::HalfSpace => [0.0; 3],
+            Self::Segment(half) => [*half, 0.0, 0.0],
+            Self::Box(v) | Self::Ellipsoid(v) => (*v).into(),
+            Self::Cylinder { radius, half_length } => [*radius, *half_length, 0.0],
+        }
+    }
+
+    /// By kind, then by size: any order, but the same whichever is asked first.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        let by_size = || numbers(&self.sizes(), &other.sizes());
+        let by_vertices = || match (self, other) {
+            (Self::Hull(a), Self::Hull(b)) if !Arc::ptr_eq(a, b) => {
+                numbers(a.vertices().as_flattened(), b.vertices().as_flattened())
+            }
+            _ => Ordering::Equal,
+        };
+        self.rank().cmp(&other.rank()).then_with(by_size).then_with(by_vertices)
+    }
+}
+
+/// Lexicographic order.
+pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
+    let pairs = a.iter().zip(b).map(|(x, y)| x.total_cmp(y));
+    pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+}
+
+fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
+    let height = |i: usize| Vector3::from(hull.vertices()[i]).dot(direction);
+    let higher = |best: (usize, f64), i: usize| {
+        let height = height(i);
+        if height > best.1 { (i, height) } else { best }
+    };
+    let n = hull.vertices().len();
+    if n <= WALK {
+        return (1..n).fold((0, height(0)), higher).0;
+    }
+    let mut best = (0, height(0));
+    loop {
+        let next = hull.neighbours(best.0).iter().fold(best, |best, &i| higher(best, i));
+        if next.0 == best.0 {
+            return best.0;
+        }
+        best = next;
+    }
+}
+
+impl crate::description::HullFace {
+    /// How far a point is outside of the face's plane, m.
+    pub(crate) fn height(&self, p: &Vector3<f64>) -> f64 {
+        Vector3::from(self.normal).dot(p) - self.offset
+    }
+}
+
+impl SupportMap for Core {
+    fn local_support_point(&self, direction: Vector) -> Vector {
+        let Point3 { coords } = Point3::from(self.support(&Vector3::new(direction.x, direction.y, direction.z)));
+        Vector::new(coords.x, coords.y, coords.z)
+    }
+}

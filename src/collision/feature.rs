@@ -1,0 +1,172 @@
+//! The piece of a core's surface that a contact is on.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::core::Core;
+
+/// Vertex, edge, face, rim, side or smooth surface: all points `base` + Σ sᵢ tᵢ + x(n), of which x(n) is the point of the
+/// round part that is farthest along n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Feature {
+    pub(super) base: Vector3<f64>,
+    /// None, one or two orthonormal tangents, zeros behind them.
+    tangents: [Vector3<f64>; 2],
+    dimension: usize,
+    round: Round,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Round {
+    None,
+    Circle {
+        axis: Vector3<f64>,
+        radius: f64,
+    },
+    /// x(n) = M n/√(nᵀMn), M with the squares of the radii as eigenvalues.
+    Ellipsoid(Matrix3<f64>),
+}
+
+impl Feature {
+    fn flat(base: Vector3<f64>, tangents: &[Vector3<f64>]) -> Self {
+        let mut all = [Vector3::zeros(); 2];
+        all[..tangents.len()].copy_from_slice(tangents);
+        Self { base, tangents: all, dimension: tangents.len(), round: Round::None }
+    }
+
+    /// A plane through `base`.
+    pub(super) fn plane(base: Vector3<f64>, normal: &Vector3<f64>) -> Self {
+        let t = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
+        Self::flat(base, &[t, normal.cross(&t)])
+    }
+
+    /// A point that is fixed to the body.
+    pub(super) fn vertex(base: Vector3<f64>) -> Self {
+        Self::flat(base, &[])
+    }
+
+    /// The lowest-dimensional piece within `tolerance` of a surface point `p`.
+    pub(super) fn near(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Self {
+        match core {
+            Core::Point => Self::vertex(Vector3::zeros()),
+            Core::Segment(half) => {
+                if p.z.abs() > half - tolerance {
+                    Self::vertex(Vector3::new(0.0, 0.0, half.copysign(p.z)))
+                } else {
+                    Self::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()])
+                }
+            }
+            Core::Box(half) => of_box(half, p, tolerance),
+            Core::Cylinder { radius, half_length } => of_cylinder(*radius, *half_length, p, tolerance),
+            Core::Ellipsoid(radii) => {
+                let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
+                Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
+            }
+            Core::Hull(hull) => of_hull(hull, p, tolerance),
+            Core::HalfSpace => Self::plane(*p, &Vector3::z()),
+        }
+    }
+
+    /// The same in a frame in which the core's frame has this rotation and position.
+    pub(super) fn placed(&self, rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Self {
+        let round = match self.round {
+            Round::None => Round::None,
+            Round::Circle { axis, radius } => Round::Circle { axis: rotation * axis, radius },
+            Round::Ellipsoid(squares) => Round::Ellipsoid(rotation * squares * rotation.transpose()),
+        };
+        let tangents = self.tangents.map(|t| rotation * t);
+        Self { base: rotation * self.base + translation, tangents, dimension: self.dimension, round }
+    }
+
+    pub(super) fn tangents(&self) -> &[Vector3<f64>] {
+        &self.tangents[..self.dimension]
+    }
+
+    /// The point that is farthest along n, of any length, up to steps along the tangents.
+    pub(super) fn support(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.base + self.round_support(n)
+    }
+
+    fn round_support(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        match self.round {
+            Round::None => Vector3::zeros(),
+            Round::Circle { axis, radius } => (n - axis * axis.dot(n)).try_normalize(0.0).unwrap_or_default() * radius,
+            Round::Ellipsoid(squares) => squares * n / n.dot(&(squares * n)).sqrt(),
+        }
+    }
+
+    /// How [`support`](Self::support) turns with n, of length one: the support function's second derivative.
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
+        match self.round {
+            Round::None => Matrix3::zeros(),
+            Round::Circle { axis, radius } => {
+                let across = n - axis * axis.dot(n);
+                let length = across.norm();
+                if length == 0.0 {
+                    return Matrix3::zeros();
+                }
+                let out = across / length;
+                (Matrix3::identity() - axis * axis.transpose() - out * out.transpose()) * (radius / length)
+            }
+            Round::Ellipsoid(squares) => {
+                let x = self.round_support(n);
+                (squares - x * x.transpose()) / n.dot(&x)
+            }
+        }
+    }
+}
+
+fn of_box(half: &Vector3<f64>, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    let nearest = (half - p.abs()).imin();
+    let bound = |k: usize| k == nearest || p[k].abs() > half[k] - tolerance;
+    let mut base = *p;
+    let (mut free, mut n) = ([Vector3::zeros(); 3], 0);
+    for k in 0..3 {
+        if bound(k) {
+            base[k] = half[k].copysign(p[k]);
+        } else {
+            free[n] = Vector3::ith(k, 1.0);
+            n += 1;
+        }
+    }
+    Feature::flat(base, &free[..n])
+}
+
+fn of_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    let (side, cap) = (radius - p.xy().norm(), half_length - p.z.abs());
+    let round = Round::Circle { axis: Vector3::z(), radius };
+    let end = half_length.copysign(p.z);
+    if side < tolerance && cap < tolerance {
+        return Feature { round, ..Feature::vertex(Vector3::new(0.0, 0.0, end)) };
+    }
+    if cap < side {
+        return Feature::flat(Vector3::new(p.x, p.y, end), &[Vector3::x(), Vector3::y()]);
+    }
+    Feature { round, ..Feature::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()]) }
+}
+
+fn of_hull(hull: &crate::description::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
+    let heights = || hull.faces().iter().map(|face| face.height(p));
+    let top = heights().fold(f64::NEG_INFINITY, f64::max);
+    let active = || hull.faces().iter().zip(heights()).filter(|(_, height)| *height >= top - tolerance);
+    for (face, _) in active() {
+        if let Some(&corner) = face.corners.iter().find(|&&i| (vertex(i) - p).norm() <= tolerance) {
+            return Feature::vertex(vertex(corner));
+        }
+    }
+    for (face, _) in active() {
+        for [i, j] in face.edges() {
+            let along = (vertex(j) - vertex(i)).normalize();
+            let from = p - vertex(i);
+            let across = from - along * along.dot(&from);
+            if across.norm() <= tolerance {
+                return Feature::flat(p - across, &[along]);
+            }
+        }
+    }
+    let top = active().max_by(|x, y| x.1.total_cmp(&y.1));
+    top.map_or(Feature::vertex(*p), |(face, height)| {
+        let normal = Vector3::from(face.normal);
+        Feature::plane(p - normal * height, &normal)
+    })
+}

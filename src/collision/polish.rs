@@ -1,0 +1,198 @@
+//! From witness points up to GJK's tolerance to exact ones.
+//!
+//! Once it is known which features (face, edge, vertex, rim, smooth surface) are in contact, the normal is the unit vector
+//! across all their tangents that maximises the separation
+//!
+//! ```text
+//! s(n) = n·(x_B(−n) − x_A(n)),   ∂s/∂n = x_B − x_A,   ∂²s/∂n² = −(H_A + H_B),   H = ∂x/∂n of each feature's support
+//! ```
+//!
+//! which Newton's method finds: on the unit sphere, in tangent coordinates, (H_A + H_B + s 1) δ = x_B − x_A. What is left of
+//! x_B − x_A then lies along the tangents. Support functions say whether the result is right: no direction separates
+//! by more than the true distance, and points of both bodies that far apart along n attain it.
+
+use nalgebra::{Matrix2, Matrix3, Vector2, Vector3};
+
+use super::core::Core;
+use super::feature::Feature;
+use super::query::{Relative, Touch};
+
+/// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
+/// tolerance on curved bodies.
+const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
+/// Newton's method converges quadratically from there; 30 steps are for halved ones.
+const STEPS: usize = 30;
+/// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
+const EXACT: f64 = 1e-12;
+const OUTSIDE: f64 = 1e-10;
+/// The polished separation may be below the coarse one by this part of the bodies' size.
+const WORSE: f64 = 1e-9;
+/// Newton's last step, which leaves an error of its square.
+const CONVERGED: f64 = 1e-10;
+/// Separations differ by rounding up to this part of the points' coordinates; steps that lose no more are taken.
+const NOISE: f64 = 8.0 * f64::EPSILON;
+/// A direction whose part across the others is shorter counts as one of them.
+const PARALLEL: f64 = 1e-7;
+
+/// Touching features, in A's frame.
+pub(super) struct Features {
+    pub(super) a: Feature,
+    pub(super) b: Feature,
+}
+
+/// The exact answer next to a coarse one, where its features can be told.
+pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, size: f64) -> Option<Touch> {
+    let near_a = NEAR.map(|near| Feature::near(a, &coarse.point_a, near * size));
+    let in_b = relative.in_b(&coarse.point_b);
+    let near_b =
+        NEAR.map(|near| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation));
+    let is_new = |features: &[Feature; NEAR.len()], i: usize| i == 0 || features[i] != features[i - 1];
+    let at_least = relative.separation(a, b, &coarse.normal) - WORSE * size;
+    let mut pairs: [(usize, usize); NEAR.len() * NEAR.len()] =
+        std::array::from_fn(|k| (k / NEAR.len(), k % NEAR.len()));
+    pairs.sort_by_key(|(i, j)| i + j);
+    let tried = pairs.into_iter().filter(|&(i, j)| is_new(&near_a, i) && is_new(&near_b, j));
+    tried.into_iter().find_map(|(i, j)| {
+        let touch = Features { a: near_a[i], b: near_b[j] }.solve(&coarse.normal)?;
+        let separation = relative.separation(a, b, &touch.normal);
+        let attained = touch.normal.dot(&(touch.point_b - touch.point_a));
+        let is_right = attained - separation <= EXACT * size
+            && separation >= at_least
+            && a.contains(&touch.point_a, OUTSIDE * size)
+            && b.contains(&relative.in_b(&touch.point_b), OUTSIDE * size);
+        is_right.then_some(touch)
+    })
+}
+
+impl Features {
+    /// The stationary separation near a direction.
+    fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
+        let span = self.span();
+        let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
+        let mut n = match span[..] {
+            [t, r] => {
+                let n = t.cross(&r);
+                n * 1_f64.copysign(n.dot(near))
+            }
+            _ => across(*near).try_normalize(PARALLEL)?,
+        };
+        if span.len() < 2 {
+            n = self.climb(n, &span)?;
+        }
+        let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
+        let d = x_b - x_a;
+        let [step_a, step_b] = self.slide(&span, &(d - n * n.dot(&d)))?;
+        let (point_a, point_b) = (x_a + step_a, x_b + step_b);
+        Some(Touch { normal: n, point_a, point_b })
+    }
+
+    /// Independent tangents, at most two, those of the larger feature first; and is each B's?
+    pub(super) fn independent(&self) -> Vec<(Vector3<f64>, bool)> {
+        let side =
+            |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
+        let (a, b) = (side(&self.a, false), side(&self.b, true));
+        let (first, second) = if b.len() > a.len() { (b, a) } else { (a, b) };
+        let mut chosen: Vec<(Vector3<f64>, bool)> = first;
+        for (t, of_b) in second {
+            let across = match chosen[..] {
+                [] => 1.0,
+                [(s, _)] => t.cross(&s).norm(),
+                _ => 0.0,
+            };
+            if across > PARALLEL {
+                chosen.push((t, of_b));
+            }
+        }
+        chosen
+    }
+
+    /// An orthonormal basis of all tangents, at most two.
+    fn span(&self) -> Vec<Vector3<f64>> {
+        orthonormal(&self.independent())
+    }
+
+    /// Newton's method for n across `span`, which has fewer than two vectors.
+    fn climb(&self, mut n: Vector3<f64>, span: &[Vector3<f64>]) -> Option<Vector3<f64>> {
+        let difference = |n: &Vector3<f64>| self.b.support(&-n) - self.a.support(n);
+        let mut d = difference(&n);
+        let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
+        for _ in 0..STEPS {
+            let separation = n.dot(&d);
+            let [u, v] = directions(&n, span);
+            let gradient = Vector2::new(u.dot(&d), v.dot(&d));
+            let h = self.curvature(&n);
+            let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
+                + Matrix2::identity() * separation;
+            let mut step = solve2(&k, &gradient, v == Vector3::zeros())?;
+            if step.dot(&gradient) < 0.0 {
+                step = gradient / (h.norm() + separation.abs());
+            }
+            step /= 1_f64.max(2.0 * step.norm());
+            let mut moved = n;
+            let mut ahead = d;
+            for _ in 0..STEPS {
+                moved = (n + u * step.x + v * step.y).normalize();
+                ahead = difference(&moved);
+                if moved.dot(&ahead) >= separation - noise {
+                    break;
+                }
+                step /= 2.0;
+            }
+            (n, d) = (moved, ahead);
+            if step.norm() < CONVERGED {
+                return n.iter().all(|x| x.is_finite()).then_some(n);
+            }
+        }
+        None
+    }
+
+    /// H_A + H_B.
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
+        self.a.curvature(n) + self.b.curvature(&-n)
+    }
+
+    /// The shortest steps along A's and B's tangents that close a gap `d` within their span.
+    pub(super) fn slide(&self, span: &[Vector3<f64>], d: &Vector3<f64>) -> Option<[Vector3<f64>; 2]> {
+        let [q, r] = [0, 1].map(|k| span.get(k).copied().unwrap_or_default());
+        let flat = |v: &Vector3<f64>| Vector2::new(q.dot(v), r.dot(v));
+        let mut gram = Matrix2::zeros();
+        for t in self.a.tangents().iter().chain(self.b.tangents()) {
+            gram += flat(t) * flat(t).transpose();
+        }
+        if span.is_empty() {
+            return Some([Vector3::zeros(); 2]);
+        }
+        let y = solve2(&gram, &flat(d), span.len() == 1)?;
+        let along = |feature: &Feature| feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>();
+        Some([along(&self.a), -along(&self.b)])
+    }
+}
+
+/// An orthonormal basis of one or two independent tangents.
+pub(super) fn orthonormal(independent: &[(Vector3<f64>, bool)]) -> Vec<Vector3<f64>> {
+    match *independent {
+        [(t, _), (s, _)] => vec![t, (s - t * t.dot(&s)).normalize()],
+        [(t, _)] => vec![t],
+        _ => Vec::new(),
+    }
+}
+
+/// Directions across n and `span` in which n can turn; the second is zero if there is one only.
+pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f64>; 2] {
+    match span {
+        [] => {
+            let u = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
+            [u, n.cross(&u)]
+        }
+        [t] => [t.cross(n), Vector3::zeros()],
+        _ => [Vector3::zeros(); 2],
+    }
+}
+
+/// K⁻¹ g, in the first component only if `single`; none if K is singular.
+pub(super) fn solve2(k: &Matrix2<f64>, g: &Vector2<f64>, single: bool) -> Option<Vector2<f64>> {
+    if single {
+        return (k[(0, 0)] != 0.0).then(|| Vector2::new(g.x / k[(0, 0)], 0.0));
+    }
+    Some(k.try_inverse()? * g)
+}

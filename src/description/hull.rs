@@ -1,0 +1,227 @@
+//! Convex polyhedra.
+
+use nalgebra::{Matrix3, Vector3};
+use parry3d_f64::math::Vector;
+use parry3d_f64::transformation::try_convex_hull;
+
+use super::{Inertia, check};
+use crate::error::{Error, Result};
+
+/// The convex hull of some points, m. It may lie anywhere in its frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hull {
+    vertices: Vec<[f64; 3]>,
+    faces: Vec<HullFace>,
+    edges: Vec<[usize; 2]>,
+    neighbours: Vec<Vec<usize>>,
+}
+
+/// A flat side of a [`Hull`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct HullFace {
+    /// Corners as places in [`Hull::vertices`], counter-clockwise seen from outside.
+    pub corners: Vec<usize>,
+    /// Outward unit normal.
+    pub normal: [f64; 3],
+    /// Largest normal · vertex, m.
+    pub offset: f64,
+}
+
+/// Vertices this far from a plane, relative to the hull's size, lie in it; and a hull this thin is flat. Above the
+/// rounding of mesh files, which are in single precision.
+const FLAT: f64 = 1e-6;
+
+impl Hull {
+    /// The hull of at least four points that are not in one plane; points inside are dropped.
+    ///
+    /// # Errors
+    /// Too few points, one that is not finite, or all in one plane.
+    pub fn new(points: &[[f64; 3]]) -> Result<Self> {
+        if points.len() < 4 {
+            return Err(Error::invalid("hull", format!("expected at least 4 points, got {}", points.len())));
+        }
+        for (i, &point) in points.iter().enumerate() {
+            check::finite_vector(&format!("hull point {}", i + 1), &point.into())?;
+        }
+        let flat = || Error::invalid("hull", "expected points that are not all in one plane");
+        let places: Vec<Vector> = points.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();
+        let (corners, triangles) = try_convex_hull(&places).map_err(|_| flat())?;
+        let corners: Vec<Vector3<f64>> = corners.iter().map(|p| Vector3::new(p.x, p.y, p.z)).collect();
+        let size = extent(&corners);
+        let mut faces = polygons(&corners, &triangles, FLAT * size);
+        let mut place = vec![None; corners.len()];
+        let mut vertices = Vec::new();
+        for corner in faces.iter_mut().flat_map(|face| &mut face.corners) {
+            *corner = *place[*corner].get_or_insert_with(|| {
+                vertices.push(corners[*corner].into());
+                vertices.len() - 1
+            });
+        }
+        let mut edges: Vec<[usize; 2]> = faces.iter().flat_map(HullFace::edges).filter(|[i, j]| i < j).collect();
+        edges.sort_unstable();
+        let mut neighbours = vec![Vec::new(); vertices.len()];
+        for &[i, j] in &edges {
+            neighbours[i].push(j);
+            neighbours[j].push(i);
+        }
+        let hull = Self { vertices, faces, edges, neighbours };
+        let closed = hull.vertices.len() + hull.faces.len() == hull.edges.len() + 2;
+        if closed && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
+    }
+
+    /// The vertices, m.
+    pub fn vertices(&self) -> &[[f64; 3]] {
+        &self.vertices
+    }
+
+    /// The sides.
+    pub fn faces(&self) -> &[HullFace] {
+        &self.faces
+    }
+
+    /// The edges as places of their two ends in [`Hull::vertices`].
+    pub fn edges(&self) -> &[[usize; 2]] {
+        &self.edges
+    }
+
+    /// The vertices that edges join to vertex `i`.
+    pub(crate) fn neighbours(&self, i: usize) -> &[usize] {
+        &self.neighbours[i]
+    }
+
+    /// The solid at unit density: its mass is the volume, m³.
+    ///
+    /// Sum over the tetrahedra of the origin and each triangle (a, b, c) of the surface, of volume V = a·(b × c)/6:
+    /// ∫x = V (a + b + c)/4 and ∫xxᵀ = V (aaᵀ + bbᵀ + ccᵀ + (a + b + c)(a + b + c)ᵀ)/20.
+    pub fn solid(&self) -> Inertia {
+        let (mut mass, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+        let vertex = |i: usize| Vector3::from(self.vertices[i]);
+        for HullFace { corners, .. } in &self.faces {
+            let a = vertex(corners[0]);
+            for pair in corners[1..].windows(2) {
+                let (b, c) = (vertex(pair[0]), vertex(pair[1]));
+                let (volume, sum) = (a.dot(&b.cross(&c)) / 6.0, a + b + c);
+                mass += volume;
+                first += sum * (volume / 4.0);
+                let outer = |v: Vector3<f64>| v * v.transpose();
+                second += (outer(a) + outer(b) + outer(c) + outer(sum)) * (volume / 20.0);
+            }
+        }
+        let com = first / mass;
+        let second = second - com * com.transpose() * mass;
+        Inertia { mass, com, matrix: Matrix3::identity() * second.trace() - second }
+    }
+}
+
+impl HullFace {
+    /// The sides of the polygon, in its direction.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+        let next = self.corners.iter().cycle().skip(1);
+        self.corners.iter().zip(next).map(|(&i, &j)| [i, j])
+    }
+}
+
+/// Length of the diagonal of the points' box.
+fn extent(points: &[Vector3<f64>]) -> f64 {
+    let (low, high) =
+        points.iter().fold((points[0], points[0]), |(low, high), point| (low.inf(point), high.sup(point)));
+    (high - low).norm()
+}
+
+/// Joins the triangles of a convex surface that lie in one plane, the largest first, to polygons.
+fn polygons(points: &[Vector3<f64>], triangles: &[[u32; 3]], tolerance: f64) -> Vec<HullFace> {
+    let area = |&[a, b, c]: &[u32; 3]| {
+        let [a, b, c] = [a, b, c].map(|i| points[i as usize]);
+        (b - a).cross(&(c - a))
+    };
+    let mut order: Vec<&[u32; 3]> = triangles.iter().collect();
+    order.sort_by(|a, b| area(b).norm().total_cmp(&area(a).norm()));
+    let mut faces: Vec<HullFace> = Vec::new();
+    let mut taken: Vec<Vec<bool>> = Vec::new();
+    for triangle in order {
+        if taken.iter().any(|plane| triangle.iter().all(|&i| plane[i as usize])) {
+            continue;
+        }
+        let Some(normal) = area(triangle).try_normalize(0.0) else { continue };
+        let offset = points.iter().map(|p| normal.dot(p)).fold(f64::NEG_INFINITY, f64::max);
+        let plane: Vec<bool> = points.iter().map(|p| normal.dot(p) > offset - tolerance).collect();
+        let corners = outline(points, &plane, &normal, tolerance);
+        if corners.len() >= 3 {
+            faces.push(HullFace { corners, normal: normal.into(), offset });
+        }
+        taken.push(plane);
+    }
+    faces
+}
+
+/// The corners of the flat points `plane`, counter-clockwise about `normal` (Andrew's monotone chain).
+fn outline(points: &[Vector3<f64>], plane: &[bool], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
+    let x = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
+    let y = normal.cross(&x);
+    let mut flat: Vec<(f64, f64, usize)> =
+        (0..points.len()).filter(|&i| plane[i]).map(|i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();
+    flat.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    let half = |flat: &mut dyn Iterator<Item = &(f64, f64, usize)>| {
+        let mut chain: Vec<(f64, f64, usize)> = Vec::new();
+        for &p in flat {
+            while let [.., a, b] = chain[..] {
+                let (ux, uy, vx, vy) = (b.0 - a.0, b.1 - a.1, p.0 - b.0, p.1 - b.1);
+                if ux * vy - uy * vx > tolerance * ux.hypot(uy).max(vx.hypot(vy)) {
+                    break;
+                }
+                chain.pop();
+            }
+            chain.push(p);
+        }
+        chain.pop();
+        chain
+    };
+    let chains = [half(&mut flat.iter()), half(&mut flat.iter().rev())];
+    chains.iter().flatten().map(|&(_, _, i)| i).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::Shape;
+
+    /// Sums of a few products below one.
+    const EXACT: f64 = 1e-14;
+
+    fn box_points(half: [f64; 3], n: usize) -> Vec<[f64; 3]> {
+        let at = |k: usize, h: f64| h * (2.0 * k as f64 / n as f64 - 1.0);
+        let grid = (0..=n).flat_map(|i| (0..=n).flat_map(move |j| (0..=n).map(move |k| [i, j, k])));
+        grid.map(|[i, j, k]| [at(i, half[0]), at(j, half[1]), at(k, half[2])]).collect()
+    }
+
+    #[test]
+    fn grid_of_a_box_is_the_box() {
+        let half = [0.1, 0.2, 0.3];
+        let hull = Hull::new(&box_points(half, 2)).unwrap();
+        assert_eq!((hull.vertices.len(), hull.faces.len(), hull.edges.len()), (8, 6, 12));
+        let solid = hull.solid();
+        let whole = Inertia::solid(&Shape::cuboid(half), 0.048).unwrap();
+        assert!((solid.mass - whole.mass).abs() < EXACT && solid.com.amax() < EXACT);
+        assert!((solid.matrix - whole.matrix).amax() < EXACT);
+    }
+
+    /// A corner of a cube: mass 1/6, centre of mass 1/4, ∫x² = 1/60, ∫xy = 1/120.
+    #[test]
+    fn tetrahedron() {
+        let hull = Hull::new(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).unwrap();
+        assert_eq!((hull.vertices.len(), hull.faces.len(), hull.edges.len()), (4, 4, 6));
+        let solid = hull.solid();
+        assert!((solid.mass - 1.0 / 6.0).abs() < EXACT && (solid.com - Vector3::repeat(0.25)).amax() < EXACT);
+        let about = solid.about(&Vector3::zeros());
+        assert!((about[(0, 0)] - 1.0 / 30.0).abs() < EXACT && (about[(0, 1)] + 1.0 / 120.0).abs() < EXACT);
+    }
+
+    #[test]
+    fn flat_and_few_points_are_refused() {
+        let flat = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.3, 0.4, 0.0]];
+        let line = [[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [3.0, 0.0, 0.0]];
+        for points in [&flat[..], &line, &flat[..3], &[[f64::NAN; 3]; 4], &[[1.0; 3]; 5]] {
+            assert!(Hull::new(points).is_err(), "{points:?}");
+        }
+    }
+}
