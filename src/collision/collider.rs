@@ -18,15 +18,17 @@ pub struct Collider {
 }
 
 impl Collider {
-    /// A shape's collider.
+    /// The collider of a shape that is valid, see [`Shape::validate`].
     pub fn new(shape: &Shape) -> Self {
-        Self::with_sizes(shape, shape.sizes())
+        let (core, radius) = Core::of(shape, shape.sizes());
+        Self { core, radius }
     }
 
-    /// The collider of a shape of the same kind with other sizes, as [`Shape::sizes`] orders them.
-    pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Self {
+    /// The collider of a shape of the same kind with other sizes, as [`Shape::sizes`] orders them; none if those are no
+    /// shape's.
+    pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
-        Self { core, radius }
+        (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
     }
 
     /// Signed distance to another body; none between two half-spaces, which overlap or are apart without end.

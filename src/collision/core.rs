@@ -46,6 +46,17 @@ impl Core {
         }
     }
 
+    /// Are the sizes positive?
+    pub(super) fn is_solid(&self) -> bool {
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        match self {
+            Self::Point | Self::Hull(_) | Self::HalfSpace => true,
+            Self::Segment(half) => positive(*half),
+            Self::Box(v) | Self::Ellipsoid(v) => v.iter().all(|&x| positive(x)),
+            Self::Cylinder { radius, half_length } => positive(*radius) && positive(*half_length),
+        }
+    }
+
     /// A point of the core that is farthest along `direction`, of any length. The origin for a half-space.
     pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {
         match self {

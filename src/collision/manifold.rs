@@ -38,11 +38,6 @@ impl Collider {
         }
         a.contacts(&b, margin)
     }
-
-    /// May bodies of these kinds meet in more than one point?
-    pub(crate) fn is_flat(&self) -> bool {
-        !matches!(self.core, Core::Point | Core::Ellipsoid(_))
-    }
 }
 
 impl Posed<'_> {

@@ -31,7 +31,7 @@ impl PairTable {
                 let side = |index: &Tensor| -> Result<Shapes> {
                     Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
                 };
-                group.function.witness(&side(&group.a)?, &side(&group.b)?)
+                group.witness(&side(&group.a)?, &side(&group.b)?)
             })
             .collect::<Result<Vec<_>>>()?;
         let all = |part: fn(&Witness) -> &Tensor| match witnesses.as_slice() {

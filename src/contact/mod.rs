@@ -1,11 +1,13 @@
 //! Floor 4: which shapes may touch, how far apart they are, and where.
 
+mod convex;
 mod detect;
 mod frame;
 pub(crate) mod lanes;
 pub mod pair;
 mod table;
 
+pub(crate) use convex::UNUSED;
 pub use detect::Contacts;
 pub use frame::frame;
 pub use table::{BodyShape, Pair, PairTable};

@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::kinematics::Tree;
 use crate::math::tensor::index;
 
-use super::pair::PairFunction;
+use super::convex::{self, ConvexPairs};
+use super::pair::{PairFunction, Shapes, Witness};
 
 /// A collision shape on a body.
 #[derive(Clone, Debug)]
@@ -34,13 +35,23 @@ pub struct Pair {
     pub b: usize,
     /// Friction coefficient.
     pub mu: f64,
-    pub(crate) function: PairFunction,
+    /// Contacts of the pair.
+    pub contacts: usize,
+    /// The pair's formula; none for those that [`crate::collision`] handles.
+    pub(crate) formula: Option<PairFunction>,
+}
+
+/// How the contacts of a group come about.
+#[derive(Clone, Debug)]
+enum Method {
+    Formula(PairFunction),
+    Convex(ConvexPairs),
 }
 
 /// Pairs of two kinds of shapes, which one call handles.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    pub(super) function: PairFunction,
+    method: Method,
     /// Indices of the shapes of side A and B, one per pair.
     pub(super) a: Tensor,
     pub(super) b: Tensor,
@@ -62,13 +73,16 @@ impl PairTable {
     /// The pairs of a scene that has passed [`Scene::validate`]. Left out are: shapes that cannot move against each other,
     /// links of one thing that a joint joins, two half-spaces, and what the scene's rules exclude.
     ///
+    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with
+    /// [`collision::MANIFOLD`](crate::collision::MANIFOLD) contacts where both can meet in more than a point, else one.
+    ///
     /// # Errors
-    /// If two kinds of shapes may touch for which there is no function; the message names them.
+    /// If the tables cannot be made on the device.
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape], device: &Device) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         for b in 0..shapes.len() {
             for a in 0..b {
-                pairs.extend(Self::pair(scene, tree, shapes, a, b)?);
+                pairs.extend(Self::pair(scene, tree, shapes, a, b));
             }
         }
         // Together by kinds, in the order in which the kinds first appear.
@@ -81,12 +95,16 @@ impl PairTable {
         }
         pairs.sort_by_key(|pair| order.iter().position(|kind| *kind == kinds(pair)));
         let pair_of_contact: Vec<usize> =
-            pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.function.contacts())).collect();
+            pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let groups = pairs
             .chunk_by(|x, y| kinds(x) == kinds(y))
             .map(|chunk| {
                 let a = index(chunk.iter().map(|pair| pair.a), device)?;
-                Ok(Group { function: chunk[0].function, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
+                let method = chunk[0].formula.map(Method::Formula).unwrap_or_else(|| {
+                    let shape = |place: usize| shapes[place].shape.clone();
+                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b))).collect()))
+                });
+                Ok(Group { method, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
             })
             .collect::<TensorResult<_>>();
         let single = pair_of_contact.len() == pairs.len();
@@ -97,7 +115,7 @@ impl PairTable {
         Ok(Self { pairs, pair_of_contact, groups, contact_index })
     }
 
-    fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Result<Option<Pair>> {
+    fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Option<Pair> {
         let (body_a, body_b) = (shapes[a].body, shapes[b].body);
         let (path_a, path_b) = (tree.path(body_a), tree.path(body_b));
         let same_owner = tree.bodies[body_a].owner == tree.bodies[body_b].owner;
@@ -107,7 +125,7 @@ impl PairTable {
         let joined = same_owner && (neighbours(&path_a, body_b) || neighbours(&path_b, body_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
         if path_a == path_b || joined || planes {
-            return Ok(None);
+            return None;
         }
         let (mut mu, mut enabled) = (scene.params.mu, true);
         for rule in &scene.pairs {
@@ -118,26 +136,34 @@ impl PairTable {
             }
         }
         if !enabled {
-            return Ok(None);
+            return None;
         }
         let (a, b) = if rank(tree, body_a) > rank(tree, body_b) { (b, a) } else { (a, b) };
-        let Some(function) = PairFunction::find(&shapes[a].shape, &shapes[b].shape) else {
-            let name = |shape: usize| {
-                format!("{} of \"{}\"", shapes[shape].shape.name(), tree.bodies[shapes[shape].body].name)
-            };
-            return Err(Error::invalid(
-                format!("pair {} – {}", name(a), name(b)),
-                "there is no contact function for these two shapes; expected one of sphere, capsule and half-space \
-                 among each other, sphere–box, capsule–box, sphere–cylinder, box–half-space, cylinder–half-space; exclude \
-                 the pair by a rule with `enabled = false`, or choose other shapes",
-            ));
-        };
-        Ok(Some(Pair { a, b, mu, function }))
+        let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
+        let contacts = formula.map_or_else(
+            || convex::contacts(&shapes[a].shape, &shapes[b].shape),
+            |formula| formula.contacts(),
+        );
+        Some(Pair { a, b, mu, contacts, formula })
+    }
+
+    /// Have all pairs a formula of their own?
+    pub(crate) fn has_formulas_only(&self) -> bool {
+        self.pairs.iter().all(|pair| pair.formula.is_some())
     }
 
     /// Contacts.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
+    }
+}
+
+impl Group {
+    pub(super) fn witness(&self, a: &Shapes, b: &Shapes) -> TensorResult<Witness> {
+        match &self.method {
+            Method::Formula(function) => function.witness(a, b),
+            Method::Convex(pairs) => pairs.witness(a, b),
+        }
     }
 }
 

@@ -255,7 +255,7 @@ impl Dynamic {
 
     /// −h l and weight of each contact (B, nc).
     fn gaps(&self, phi: &Tensor) -> Result<(Tensor, Tensor)> {
-        let weight = weights(&self.model.params, phi)?;
+        let weight = weights(&self.model, phi)?;
         match self.params.bound {
             Bound::Gap { .. } => Ok((self.allowed(phi)?, weight)),
             Bound::Velocity { margin } => {

@@ -2,8 +2,8 @@
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::contact::Contacts;
-use crate::description::{Params, Shape};
+use crate::contact::{Contacts, UNUSED};
+use crate::description::Shape;
 use crate::kinematics::Frames;
 use crate::math::rows::Rows;
 use crate::model::Model;
@@ -53,10 +53,15 @@ pub(super) fn contact_operand(
 }
 
 /// Weight of each contact's barrier: 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them
-/// t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
-pub(super) fn weights(params: &Params, phi: &Tensor) -> Result<Tensor> {
-    let Some(distance) = params.contact_distance else { return phi.ones_like() };
-    let fade = params.fade;
+/// t³ (10 − 15 t + 6 t²), t falling from 1 to 0. Contacts that a pair has room for but not now have none in any case.
+pub(super) fn weights(model: &Model, phi: &Tensor) -> Result<Tensor> {
+    let fade = model.params.fade;
+    let Some(distance) = model.params.contact_distance.map(|distance| distance.min(UNUSED)) else {
+        if model.pairs.has_formulas_only() {
+            return phi.ones_like();
+        }
+        return phi.lt(UNUSED)?.to_dtype(phi.dtype());
+    };
     if fade == 0.0 {
         return phi.lt(distance)?.to_dtype(phi.dtype());
     }

@@ -52,7 +52,8 @@ struct Fused {
 /// Which form of the step computes. Both mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel on SIMD lanes of worlds; the default wherever it applies (tensors on the CPU).
+    /// One kernel on SIMD lanes of worlds; the default wherever it applies (tensors on the CPU, and
+    /// pairs of shapes that all have a formula of their own).
     Fused,
     /// The tensor program that defines the step.
     TensorProgram,
@@ -115,7 +116,7 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let fused = if model.device.is_cpu() {
+        let fused = if model.device.is_cpu() && model.pairs.has_formulas_only() {
             let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
             Some(Fused { plan, par: fused::packed(parameters)? })
         } else {
@@ -267,7 +268,7 @@ impl Quasidynamic {
         let (model, parameters) = (&self.model, &self.parameters);
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
         let contacts = detect(model, parameters, &frames)?;
-        let weights = weights(&model.params, &contacts.phi)?;
+        let weights = weights(model, &contacts.phi)?;
         let problem = ContactProblem {
             contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,
             problem: self.problem_operand(q, u, &frames)?,

@@ -26,7 +26,7 @@ fn moved(pose: &Isometry3<f64>, k: usize, step: f64) -> Isometry3<f64> {
 fn resized(body: &Body, k: usize, step: f64) -> fingertip::collision::Collider {
     let mut sizes = body.shape.sizes();
     sizes[k] += step;
-    fingertip::collision::Collider::with_sizes(&body.shape, sizes)
+    fingertip::collision::Collider::with_sizes(&body.shape, sizes).unwrap()
 }
 
 fn weighted(d: &Distance, g: &DistanceGradient) -> f64 {

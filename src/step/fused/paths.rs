@@ -126,7 +126,7 @@ impl Paths {
         order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
 
         let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
-        let n_seed = model.pairs.pairs.iter().map(|pair| GEOMETRY * pair.function.contacts()).max();
+        let n_seed = model.pairs.pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
         let sizes = Jacobian {
             seed: n_seed.unwrap_or(0),
             sums: 6 * (lengths.max().unwrap_or(0) + 1),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 
 use crate::contact::pair::PairFunction;
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
@@ -122,9 +122,9 @@ impl Plan {
         let mut pairs = Vec::new();
         let mut first = 0;
         for pair in &model.pairs.pairs {
-            let contacts = pair.function.contacts();
-            pairs.push(PairPlan { function: pair.function, a: pair.a, b: pair.b, first, contacts });
-            first += contacts;
+            let Some(function) = pair.formula else { bail!("fused step: expected pairs of shapes that have a formula") };
+            pairs.push(PairPlan { function, a: pair.a, b: pair.b, first, contacts: pair.contacts });
+            first += pair.contacts;
         }
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| (c.v, c.q)).collect();
         let of_dof = |dof: usize| tree.coordinates.iter().find(|c| c.v == dof && c.kind.nv() == 1);
