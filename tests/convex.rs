@@ -74,7 +74,8 @@ fn round_ellipsoid_is_a_ball() -> Result<()> {
         let path = rollout(&step, &model.home(1)?, &u.as_detached_tensor().unsqueeze(0)?)?;
         Ok((step.form(), next.q_next, next.force, gradient.get(&u).cloned(), path.q))
     };
-    let ((form, q, force, gradient, path), (egg_form, egg_q, egg_force, egg_gradient, egg_path)) = (of(&ball)?, of(&egg)?);
+    let ((form, q, force, gradient, path), (egg_form, egg_q, egg_force, egg_gradient, egg_path)) =
+        (of(&ball)?, of(&egg)?);
     assert_eq!((form, egg_form), (Form::Fused, Form::TensorProgram));
     assert!(apart(&q, &egg_q) < SAME && apart(&force, &egg_force) < SAME && apart(&path, &egg_path) < SAME);
     assert!(apart(&gradient.unwrap(), &egg_gradient.unwrap()) < SAME);

@@ -35,7 +35,7 @@ fn smallest(scene: &Scene, q: &Tensor) -> f64 {
                 pose = Isometry3::from_parts(Translation3::new(q[0], q[1], q[2]), turn);
                 at += 7;
             }
-            (Collider::new(&collisions[0].shape).unwrap(), pose * collisions[0].pose, free)
+            (Collider::new(&collisions[0].shape), pose * collisions[0].pose, free)
         })
         .collect();
     let mut least = f64::INFINITY;
@@ -72,10 +72,14 @@ fn heavier_moves_less() {
 /// Where there is no room, the answer says so.
 #[test]
 fn no_room() {
-    let mut scene = Scene::new().object(Object::rigid("ball", Shape::sphere(0.1), 1.0)).object(Object::ground("a", 0.0));
-    scene.objects.push(Object::ground("b", 0.0).with_pose(Isometry3::rotation(nalgebra::Vector3::x() * std::f64::consts::PI)));
+    let mut scene =
+        Scene::new().object(Object::rigid("ball", Shape::sphere(0.1), 1.0)).object(Object::ground("a", 0.0));
+    scene
+        .objects
+        .push(Object::ground("b", 0.0).with_pose(Isometry3::rotation(nalgebra::Vector3::x() * std::f64::consts::PI)));
     let model = model(&scene);
-    let apart = Separation::new(&model, Method::Lemke).unwrap().separate(&model.home(1).unwrap(), TOUCHING, 20).unwrap();
+    let apart =
+        Separation::new(&model, Method::Lemke).unwrap().separate(&model.home(1).unwrap(), TOUCHING, 20).unwrap();
     assert!(!apart.separated);
 }
 

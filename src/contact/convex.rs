@@ -77,7 +77,10 @@ impl Operands<'_> {
         let n = self.pairs.0.len();
         let widths = [self.pose_a.width(), self.pose_b.width(), self.sizes.width()];
         if widths != [POSE * n, POSE * n, 2 * Shape::SIZES * n] {
-            bail!("convex pairs: expected poses (B, {n}, 12) and sizes (1 or B, {n}, {}), got {widths:?}", Shape::SIZES);
+            bail!(
+                "convex pairs: expected poses (B, {n}, 12) and sizes (1 or B, {n}, {}), got {widths:?}",
+                Shape::SIZES
+            );
         }
         worlds("convex pairs", &[&self.pose_a, &self.pose_b, &self.sizes])
     }
@@ -196,9 +199,8 @@ impl CustomOp3 for ConvexOp {
         data.par_chunks_exact_mut(ends[3])
             .enumerate()
             .for_each(|(world, out)| operands.pull(world, grad.row(world), out));
-        let of = |k: usize| {
-            tracked[k].then(|| gradient(&data, ends[3], ends[k]..ends[k + 1], rows[k], dtype)).transpose()
-        };
+        let of =
+            |k: usize| tracked[k].then(|| gradient(&data, ends[3], ends[k]..ends[k + 1], rows[k], dtype)).transpose();
         Ok((of(0)?, of(1)?, of(2)?))
     }
 }

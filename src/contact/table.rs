@@ -140,10 +140,8 @@ impl PairTable {
         }
         let (a, b) = if rank(tree, body_a) > rank(tree, body_b) { (b, a) } else { (a, b) };
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
-        let contacts = formula.map_or_else(
-            || convex::contacts(&shapes[a].shape, &shapes[b].shape),
-            |formula| formula.contacts(),
-        );
+        let contacts =
+            formula.map_or_else(|| convex::contacts(&shapes[a].shape, &shapes[b].shape), |formula| formula.contacts());
         Some(Pair { a, b, mu, contacts, formula })
     }
 

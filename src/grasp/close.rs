@@ -75,7 +75,11 @@ impl Closing {
     pub fn close(&self, model: &Model, seed: u64) -> Result<Closed> {
         let tree = &model.tree;
         if model.nu() == 0 || model.nu() == model.nv() {
-            bail!("grasp: expected a robot and an object that can move, got {} of {} commanded", model.nu(), model.nv());
+            bail!(
+                "grasp: expected a robot and an object that can move, got {} of {} commanded",
+                model.nu(),
+                model.nv()
+            );
         }
         let separation = Separation::new(model, Method::Lemke)?;
         let mut q = separation.separate(&self.start(model, seed)?, EXACT, MOST)?.q;
@@ -145,7 +149,9 @@ impl Closing {
 fn closing(model: &Model, gaps: &Gaps) -> Vec<bool> {
     let moves = |row: usize, dof: usize| gaps.contact.problem.jacobian()[(row, dof)] != 0.0;
     let rows = with_object(model, gaps);
-    (0..model.nv()).map(|dof| rows.clone().any(|(row, _)| moves(row, dof)) && rows.clone().any(|(row, _)| !moves(row, dof))).collect()
+    (0..model.nv())
+        .map(|dof| rows.clone().any(|(row, _)| moves(row, dof)) && rows.clone().any(|(row, _)| !moves(row, dof)))
+        .collect()
 }
 
 /// The contacts with an object that can move: row in the problem and contact.

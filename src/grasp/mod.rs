@@ -10,8 +10,8 @@
 //! # fn main() -> candle_core::Result<()> {
 //! let scene = Scene::load("assets/scenes/teaching_hand_item.toml")?;
 //! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-//! let closed = Closing::default().close(&model, 7)?;
-//! if let Some(effort) = closed.balance(&model)?.least_effort(0.01) {
+//! let closed = Closing::default().close(&model, 18)?;
+//! if let Some(effort) = closed.balance(&model)?.least_effort(0.3) {
 //!     let outcome = Trial::default().run(&scene, &[(closed.q, effort.torque)])?;
 //!     println!("{:?}", outcome[0]);
 //! }

@@ -13,7 +13,8 @@ use crate::step::{Dynamic, DynamicParams};
 pub struct Trial {
     /// Time step, s.
     pub h: f64,
-    /// Barrier parameter κ, 1/J: contacts of f newtons keep 2/(κ f) metres apart.
+    /// Barrier parameter κ, 1/J: contacts of f newtons keep 2/(κ f) metres apart, and those that stick creep by as much
+    /// in a step, so that it must be large for an object to stay in place.
     pub kappa: f64,
     /// Proportional gain of the joints, N·m/rad or N/m.
     pub kp: f64,
@@ -29,7 +30,7 @@ pub struct Trial {
 
 impl Default for Trial {
     fn default() -> Self {
-        Self { h: 2e-3, kappa: 1e6, kp: 100.0, kv: 1.0, rest: 3.0, push: 0.5, pushing: 0.2 }
+        Self { h: 2e-3, kappa: 1e8, kp: 100.0, kv: 1.0, rest: 3.0, push: 0.2, pushing: 0.2 }
     }
 }
 
@@ -86,9 +87,8 @@ impl Trial {
             solved: vec![true; grasps.len()],
         };
         let steps = |time: f64| (time / self.h).round() as usize;
-        let away = |q: &Tensor| -> Result<Vec<f64>> {
-            (q - &start)?.narrow(1, object.q, 3)?.sqr()?.sum(1)?.sqrt()?.to_vec1()
-        };
+        let away =
+            |q: &Tensor| -> Result<Vec<f64>> { (q - &start)?.narrow(1, object.q, 3)?.sqr()?.sum(1)?.sqrt()?.to_vec1() };
         let push = |axis: usize, force: f64| -> Result<Tensor> {
             let mut row = vec![0.0; model.nv()];
             row[object.v + axis] = force;

@@ -1,7 +1,9 @@
 //! Quadratic programs with linear and second-order cone constraints, by Clarabel's interior-point method.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT, SolverStatus, ZeroConeT};
+use clarabel::solver::{
+    DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT, SolverStatus, ZeroConeT,
+};
 use nalgebra::{DMatrix, DVector};
 
 /// Gap and feasibility asked of the interior-point method; where rounding does not allow it, it stops earlier.

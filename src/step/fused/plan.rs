@@ -122,7 +122,9 @@ impl Plan {
         let mut pairs = Vec::new();
         let mut first = 0;
         for pair in &model.pairs.pairs {
-            let Some(function) = pair.formula else { bail!("fused step: expected pairs of shapes that have a formula") };
+            let Some(function) = pair.formula else {
+                bail!("fused step: expected pairs of shapes that have a formula")
+            };
             pairs.push(PairPlan { function, a: pair.a, b: pair.b, first, contacts: pair.contacts });
             first += pair.contacts;
         }
