@@ -8,14 +8,12 @@
 use candle_core::{DType, Device, Result};
 use fingertip::Model;
 use fingertip::description::Scene;
-use fingertip::grasp::{Closing, Outcome, Trial};
+use fingertip::grasp::{Closing, LOST, Outcome, Trial};
 use fingertip::show::{Chart, Panel};
 
 const SEEDS: u64 = 20;
 /// Each contact presses at least with this, N, or with half of what is possible.
 const LEAST: f64 = 0.3;
-/// Farther than this, m, a pill is lost.
-const LOST: f64 = 0.01;
 
 fn main() -> Result<()> {
     let scene = Scene::load("assets/scenes/teaching_hand_item.toml")?;
@@ -47,12 +45,15 @@ fn main() -> Result<()> {
     let closure = rows.iter().zip(&outcomes).filter(|(row, _)| row.2.is_infinite());
     println!("force closure holds under pushes: {} (should be true)", closure.clone().all(|(_, o)| o.held_pushed));
 
-    let points = |of: fn(&Outcome) -> f64| -> Vec<(f64, f64)> {
-        rows.iter().zip(&outcomes).map(|(row, outcome)| (row.0 as f64, (1e3 * of(outcome)).min(1e3 * LOST))).collect()
+    let sorted = |of: fn(&Outcome) -> f64| -> Vec<(f64, f64)> {
+        let mut values: Vec<f64> = outcomes.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.into_iter().enumerate().map(|(k, x)| ((k + 1) as f64, 1e3 * x.min(LOST))).collect()
     };
-    let panel = Panel::new("displacement (mm; 10 is lost)", 420.0).logarithmic().level("0.5 mm", 0.5);
-    let panel = panel.line("after 3 s", points(|o| o.moved)).line("when pushed", points(|o| o.pushed));
-    Chart::new("Twenty grasps of a pill", "seed").panel(panel).write("out/grasp.svg")?;
+    let label = format!("displacement (mm; {} is lost)", 1e3 * LOST);
+    let panel = Panel::new(label, 420.0).logarithmic().level("0.5 mm", 0.5);
+    let panel = panel.line("after 3 s", sorted(|o| o.moved)).line("when pushed", sorted(|o| o.pushed));
+    Chart::new("Grasps of a pill", "grasps that move it by at most this").panel(panel).write("out/grasp.svg")?;
     println!("wrote out/grasp.svg");
     Ok(())
 }

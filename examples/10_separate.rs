@@ -16,7 +16,7 @@ use fingertip::step::Separation;
 const TOUCHING: f64 = 1e-9;
 const MOST: usize = 100;
 /// More and more pills of each kind in the same box.
-const PILLS: [usize; 3] = [5, 15, 30];
+const PILLS: [usize; 3] = [15, 30, 60];
 
 fn main() -> Result<()> {
     let mut depths = Panel::new("deepest overlap (m)", 420.0).logarithmic();
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         let apart = separation.separate(&model.home(1)?, TOUCHING, MOST)?;
         let (first, last) = (-apart.gaps[0], apart.gaps.last().map_or(0.0, |gap| (-gap).max(0.0)));
         println!(
-            "{:>2} pills: overlaps of up to {:.0} mm are {last:.0e} m after {} motions (should be below 1e-9 m)",
+            "{:>3} pills: overlaps of up to {:.0} mm are {last:.0e} m after {} motions (should be below 1e-9 m)",
             2 * pills,
             1e3 * first,
             apart.gaps.len() - 1

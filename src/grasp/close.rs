@@ -23,6 +23,13 @@ use crate::step::{Dynamic, DynamicParams, Gaps, Separation};
 
 use super::hold::Balance;
 
+/// Inertia that joints have on top of their own, kg·m²: those that close are about as quick as the object, others stay.
+const SLOW: f64 = 1e-5;
+const FIXED: f64 = 1e3;
+/// What is left of overlaps, m, and the motions that may take.
+const EXACT: f64 = 1e-9;
+const MOST: usize = 50;
+
 /// How to close.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
@@ -84,7 +91,6 @@ impl Closing {
         let separation = Separation::new(model, Method::Lemke)?;
         let mut q = separation.separate(&self.start(model, seed)?, EXACT, MOST)?.q;
         let closing = closing(model, &separation.gaps(&q)?);
-        let dynamics = Dynamic::new(model, &model.parameters, DynamicParams::default())?;
         for (steps, object) in self.steps.into_iter().zip([FIXED, 0.0]) {
             let reluctance = |dof: usize| match (tree.actuated.contains(&dof), closing[dof]) {
                 (false, _) => object,
@@ -92,17 +98,7 @@ impl Closing {
                 (true, false) => FIXED,
             };
             let reluctance: Vec<f64> = (0..model.nv()).map(reluctance).collect();
-            let separation = separation.clone().with_reluctance(&reluctance)?;
-            for step in 0..steps {
-                let gaps = separation.gaps(&q)?;
-                let mut push = self.attraction(model, &gaps);
-                let weight = dynamics.dynamics().gravity(&q)?.flatten_all()?.to_vec1::<f64>()?;
-                let free = (0..model.nv()).filter(|dof| !tree.actuated.contains(dof));
-                free.for_each(|dof| push[dof] = -weight[dof]);
-                let alpha = self.alpha * (1.0 - step as f64 / steps as f64);
-                let Some(motion) = separation.motion(&gaps, &(push * alpha))? else { break };
-                q = separation.moved(&q, &motion)?;
-            }
+            q = self.press(model, &separation.clone().with_reluctance(&reluctance)?, q, steps)?;
         }
         let apart = separation.separate(&q, EXACT, MOST)?;
         let gaps = separation.gaps(&apart.q)?;
@@ -110,6 +106,22 @@ impl Closing {
         let touching = with_object(model, &gaps).filter(|&(row, _)| -bounds[row] <= self.touching);
         let contacts = touching.map(|(_, contact)| contact).collect();
         Ok(Closed { q: apart.q, contacts, least_gap: gaps.least })
+    }
+
+    /// Steps under the joints' forces and the object's weight.
+    fn press(&self, model: &Model, separation: &Separation, mut q: Tensor, steps: usize) -> Result<Tensor> {
+        let dynamics = Dynamic::new(model, &model.parameters, DynamicParams::default())?;
+        for step in 0..steps {
+            let gaps = separation.gaps(&q)?;
+            let mut force = self.attraction(model, &gaps);
+            let weight = numbers(&dynamics.dynamics().gravity(&q)?)?;
+            let free = (0..model.nv()).filter(|dof| !model.tree.actuated.contains(dof));
+            free.for_each(|dof| force[dof] = -weight[dof]);
+            let alpha = self.alpha * (1.0 - step as f64 / steps as f64);
+            let Some(motion) = separation.motion(&gaps, &(force * alpha))? else { break };
+            q = separation.moved(&q, &motion)?;
+        }
+        Ok(q)
     }
 
     /// A random configuration around home (1, nq).
@@ -167,14 +179,14 @@ impl Closed {
     /// As [`Dynamic::new`].
     pub fn balance(&self, model: &Model) -> Result<Balance> {
         let contact = Separation::new(model, Method::Lemke)?.gaps(&self.q)?.contact;
-        let mu = model.parameters.mu.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?;
+        let mu = numbers(&model.parameters.mu)?;
         let (mut rows, mut friction) = (Vec::new(), Vec::new());
         for (row, &i) in contact.contacts.iter().enumerate().filter(|(_, i)| self.contacts.contains(i)) {
             rows.extend(3 * row..3 * row + 3);
             friction.push((mu[model.pairs.pair_of_contact[i]], contact.normals[row]));
         }
         let step = Dynamic::new(model, &model.parameters, DynamicParams::default())?;
-        let weight = DVector::from_vec(step.dynamics().gravity(&self.q)?.flatten_all()?.to_vec1::<f64>()?);
+        let weight = DVector::from_vec(numbers(&step.dynamics().gravity(&self.q)?)?);
         let relative = contact.relative.select_rows(&rows);
         Ok(Balance::with_friction(&relative, friction, &weight, &model.tree.actuated)?)
     }
@@ -189,9 +201,6 @@ fn touches_object(model: &Model, contact: usize) -> bool {
     })
 }
 
-/// Inertia that joints have on top of their own, kg·m²: those that close are about as quick as the object, others stay.
-const SLOW: f64 = 1e-5;
-const FIXED: f64 = 1e3;
-/// What is left of overlaps, m, and the motions that may take.
-const EXACT: f64 = 1e-9;
-const MOST: usize = 50;
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
+}

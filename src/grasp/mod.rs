@@ -25,4 +25,4 @@ mod trial;
 
 pub use close::{Closed, Closing};
 pub use hold::{Balance, Effort};
-pub use trial::{Outcome, Trial};
+pub use trial::{LOST, Outcome, Trial};
