@@ -71,7 +71,7 @@
 //! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
 //! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
 //! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
-//! | 4 | [`contact`] | signed distance, witness points and normal, one file per pair of shapes |
+//! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies; and as tensors, one file per pair of shapes |
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |

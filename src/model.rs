@@ -49,8 +49,7 @@ impl Model {
     /// Compiles a scene.
     ///
     /// # Errors
-    /// If the scene is not valid (see [`Scene::validate`]), if a pair of shapes has no contact function, or if `dtype` is
-    /// neither `F64` nor `F32`.
+    /// If the scene is not valid (see [`Scene::validate`]), or if `dtype` is neither `F64` nor `F32`.
     pub fn new(scene: &Scene, dtype: DType, device: &Device) -> Result<Self> {
         if !matches!(dtype, DType::F64 | DType::F32) {
             return Err(Error::invalid("model", format!("expected number type f64 or f32, got {dtype:?}")).into());

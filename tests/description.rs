@@ -410,3 +410,73 @@ fn scripts_are_linear_and_held() {
         assert!(u.iter().zip(expected).all(|(a, b)| (a - b).abs() < SAME), "at {time} s: {u:?}, not {expected:?}");
     }
 }
+
+/// A cube of edge 2 with a corner at the origin, as STL, OBJ and COLLADA.
+#[test]
+fn meshes_become_hulls() {
+    let folder = std::env::temp_dir().join(format!("fingertip-meshes-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("meshes")).unwrap();
+    let corners: Vec<[f64; 3]> = (0..8).map(|k| [0, 1, 2].map(|i| 2.0 * f64::from(k >> i & 1))).collect();
+    let triangles = [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4]];
+    let triangles = [&triangles[..], &[[2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6], [1, 3, 5], [3, 7, 5]]].concat();
+    let point = |k: usize| format!("{} {} {}", corners[k][0], corners[k][1], corners[k][2]);
+    let facet = |t: &[usize; 3]| {
+        let vertices: String = t.iter().map(|&k| format!("vertex {}\n", point(k))).collect();
+        format!("facet normal 0 0 0\nouter loop\n{vertices}endloop\nendfacet\n")
+    };
+    let stl = format!("solid cube\n{}endsolid cube\n", triangles.iter().map(facet).collect::<String>());
+    let vertices: String = (0..8).map(|k| format!("v {}\n", point(k))).collect();
+    let faces: String = triangles.iter().map(|[a, b, c]| format!("f {} {} {}\n", a + 1, b + 1, c + 1)).collect();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("meshes/cube.stl", &stl);
+    write("cube.obj", &(vertices + &faces));
+    write("bad.stl", "no mesh at all");
+    write("flat.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 3 4\n");
+    let object = |keys: &str| {
+        let text = format!("[[object]]\nname = \"cup\"\nfreedom = \"free\"\nmass = 3.0\n{keys}");
+        Scene::from_toml(&text, &folder)
+    };
+    for (keys, size) in [
+        ("mesh = \"meshes/cube.stl\"\nscale = 0.1", [0.2, 0.2, 0.2]),
+        ("mesh = \"cube.obj\"\nscale = [0.1, -0.2, 0.3]", [0.2, -0.4, 0.6]),
+        ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]]", [1.0; 3]),
+    ] {
+        let scene = object(keys).unwrap();
+        let ObjectBody::Rigid { collisions, inertia } = &scene.objects[0].body else { panic!() };
+        let Shape::Hull(hull) = &collisions[0].shape else { panic!("{keys}") };
+        assert_eq!((hull.vertices().len(), hull.faces().len()), (8, 6), "{keys}");
+        let [x, y, z]: [f64; 3] = size;
+        let inertia = inertia.as_ref().unwrap();
+        // Mesh files hold single precision; so do the numbers that they were scaled from.
+        assert!((inertia.com - Vector3::new(x, y, z) / 2.0).amax() < 1e-7, "{keys}: {inertia:?}");
+        assert!((inertia.matrix[(0, 0)] - 3.0 * (y * y + z * z) / 12.0).abs() < 1e-7, "{keys}: {inertia:?}");
+    }
+    for (keys, expected) in [
+        ("mesh = \"bad.stl\"", "bad.stl: mesh: expected STL, OBJ or COLLADA"),
+        ("mesh = \"flat.obj\"", "flat.obj: hull: expected points that are not all in one plane"),
+        ("mesh = \"none.stl\"", "none.stl: "),
+        ("mesh = \"cube.obj\"\nscale = 0.0", "scale: expected three numbers other than zero"),
+        ("sphere = 0.1\nscale = 2.0", "scale: expected with a mesh only"),
+        ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]", "hull: expected at least 4 points, got 3"),
+        ("ellipsoid = [0.1, 0.0, 0.2]", "ellipsoid radius: expected a positive number, got 0"),
+    ] {
+        let error = object(keys).unwrap_err().to_string();
+        assert!(error.contains(expected), "{keys}: {error}");
+    }
+    let urdf = |file: &str| {
+        let mesh = format!("<geometry><mesh filename=\"{file}\" scale=\"0.1 0.1 0.1\"/></geometry>");
+        write(
+            "robot.urdf",
+            &format!("<robot name=\"r\"><link name=\"a\"><collision>{mesh}</collision></link></robot>"),
+        );
+        Articulation::from_urdf(folder.join("robot.urdf"))
+    };
+    for file in ["meshes/cube.stl", "package://pkg/meshes/cube.stl"] {
+        let robot = urdf(file).unwrap();
+        assert!(matches!(robot.links[0].collisions[0].shape, Shape::Hull(_)), "{file}");
+    }
+    assert_eq!(urdf("none.stl").unwrap().notes, ["link \"a\": collision mesh none.stl left out"]);
+    let error = urdf("bad.stl").unwrap_err().to_string();
+    assert!(error.contains("link \"a\"") && error.contains("bad.stl"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -6,8 +6,8 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::Distance;
 use super::core::{Core, numbers};
+use super::hold::Hold;
 use super::query::{Relative, Touch, closest};
-use super::sensitivity::Hold;
 use crate::description::Shape;
 
 /// A shape, ready for queries. Cheap to make and to clone: a hull is shared.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use nalgebra::{Point3, Vector3};
+use nalgebra::Vector3;
 use parry3d_f64::math::Vector;
 use parry3d_f64::shape::SupportMap;
 
@@ -103,7 +103,7 @@ impl Core {
             Self::Box(half) => half.norm(),
             Self::Cylinder { radius, half_length } => radius.hypot(*half_length),
             Self::Ellipsoid(radii) => radii.max(),
-            Self::Hull(hull) => hull.vertices().iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max),
+            Self::Hull(hull) => hull.reach(),
         }
     }
 
@@ -144,8 +144,8 @@ impl Core {
 
 /// Lexicographic order.
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    let pairs = a.iter().zip(b).map(|(x, y)| x.total_cmp(y));
-    pairs.fold(Ordering::Equal, Ordering::then).then(a.len().cmp(&b.len()))
+    let differing = a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
 fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
@@ -168,16 +168,9 @@ fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
     }
 }
 
-impl crate::description::HullFace {
-    /// How far a point is outside of the face's plane, m.
-    pub(crate) fn height(&self, p: &Vector3<f64>) -> f64 {
-        Vector3::from(self.normal).dot(p) - self.offset
-    }
-}
-
 impl SupportMap for Core {
     fn local_support_point(&self, direction: Vector) -> Vector {
-        let Point3 { coords } = Point3::from(self.support(&Vector3::new(direction.x, direction.y, direction.z)));
-        Vector::new(coords.x, coords.y, coords.z)
+        let point = self.support(&Vector3::new(direction.x, direction.y, direction.z));
+        Vector::new(point.x, point.y, point.z)
     }
 }

@@ -11,9 +11,11 @@ pub(super) struct Face {
     pub(super) corners: Vec<Vector3<f64>>,
     /// Outward unit normal of a polygon; for fewer corners the direction asked for.
     pub(super) normal: Vector3<f64>,
+    /// Are the corners where a round side is farthest now, not points that stay on the body?
+    pub(super) rolls: bool,
 }
 
-/// Corners of the polygon in the place of a cylinder's round cap; one of them is where the cap is farthest.
+/// Corners of the polygon in the place of a cylinder's round cap.
 const RIM: usize = 8;
 
 impl Face {
@@ -34,8 +36,10 @@ impl Face {
             Core::Segment(half) => (vec![Vector3::z() * -*half, Vector3::z() * *half], local),
             Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => (vec![core.support(&local)], local),
         };
-        let corners = corners.iter().map(|corner| pose.rotation * corner + pose.translation.vector).collect();
-        Self { corners, normal: pose.rotation * normal }
+        let corners: Vec<Vector3<f64>> =
+            corners.iter().map(|corner| pose.rotation * corner + pose.translation.vector).collect();
+        let rolls = corners.len() < 3 && !matches!(core, Core::Segment(_));
+        Self { corners, normal: pose.rotation * normal, rolls }
     }
 
     pub(super) fn is_polygon(&self) -> bool {
@@ -56,16 +60,15 @@ fn of_box(half: &Vector3<f64>, direction: &Vector3<f64>) -> (Vec<Vector3<f64>>, 
 }
 
 fn of_cylinder(radius: f64, half_length: f64, direction: &Vector3<f64>) -> (Vec<Vector3<f64>>, Vector3<f64>) {
-    let out = direction.xy().try_normalize(f64::MIN_POSITIVE).unwrap_or(nalgebra::Vector2::x());
     if direction.z.abs() < FRAC_1_SQRT_2 {
+        let out = direction.xy().normalize();
         let end = |z: f64| Vector3::new(out.x * radius, out.y * radius, z);
         return (vec![end(-half_length), end(half_length)], *direction);
     }
     let sign = 1_f64.copysign(direction.z);
     let corner = |k: usize| {
         let (sine, cosine) = (sign * FRAC_PI_4 * k as f64).sin_cos();
-        let (x, y) = (out.x * cosine - out.y * sine, out.x * sine + out.y * cosine);
-        Vector3::new(x * radius, y * radius, sign * half_length)
+        Vector3::new(cosine * radius, sine * radius, sign * half_length)
     };
     ((0..RIM).map(corner).collect(), Vector3::z() * sign)
 }

@@ -39,8 +39,7 @@ impl Feature {
         Self::flat(base, &[t, normal.cross(&t)])
     }
 
-    /// A point that is fixed to the body.
-    pub(super) fn vertex(base: Vector3<f64>) -> Self {
+    fn vertex(base: Vector3<f64>) -> Self {
         Self::flat(base, &[])
     }
 

@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::collider::Posed;
 use super::core::Core;
 use super::face::Face;
-use super::sensitivity::Hold;
+use super::hold::{Hold, Slide};
 use super::{Collider, Distance};
 
 /// Contact points that a [`Collider::manifold`] has at most.
@@ -50,13 +50,20 @@ impl Posed<'_> {
         let (face_a, face_b) = (self.face(&closest.normal), other.face(&-closest.normal));
         let mut all = match other.0.core {
             Core::HalfSpace => {
-                let plane = Side { point: closest.point_b, normal: -closest.normal, hold: Hold::FaceOfB };
-                let mut all = plane.under(&face_a.corners, self.0.radius);
-                all.push(closest);
-                all
+                let plane = Side { point: closest.point_b, normal: -closest.normal, is_a: false };
+                face_a
+                    .corners
+                    .iter()
+                    .map(|corner| plane.under(corner, self.0.radius, Slide::corner(face_a.rolls)))
+                    .collect()
             }
             _ => self.clipped(other, &closest, &face_a, &face_b),
         };
+        // A hull's lowest corner may be on another face, and a round cap is lowest between the corners of its octagon.
+        let is_flat = |core: &Core| matches!(core, Core::Segment(_) | Core::Box(_));
+        if !(is_flat(&self.0.core) && is_flat(&other.0.core)) && all.iter().all(|contact| contact.phi > closest.phi) {
+            all.push(closest);
+        }
         all.retain(|contact| contact.phi <= margin);
         if all.is_empty() {
             return vec![closest];
@@ -81,14 +88,11 @@ impl Posed<'_> {
             (None, Some(_)) => false,
             (None, None) => return Vec::new(),
         };
-        let (reference, incident, hold, body) = if a_refers {
-            (face_a, face_b, Hold::FaceOfA, (self, other))
-        } else {
-            (face_b, face_a, Hold::FaceOfB, (other, self))
-        };
+        let (reference, body, incident) = if a_refers { (face_a, self, other) } else { (face_b, other, self) };
         let normal = reference.normal;
-        let point = reference.corners[0] + normal * body.0.0.radius;
-        Side { point, normal, hold }.under(&overlap(reference, &incident.corners), body.1.0.radius)
+        let side = Side { point: reference.corners[0] + normal * body.0.radius, normal, is_a: a_refers };
+        let points = overlap(reference, &incident.face(&-normal));
+        points.into_iter().map(|(corner, slide)| side.under(&corner, incident.0.radius, slide)).collect()
     }
 }
 
@@ -96,35 +100,39 @@ impl Posed<'_> {
 struct Side {
     point: Vector3<f64>,
     normal: Vector3<f64>,
-    hold: Hold,
+    is_a: bool,
 }
 
 impl Side {
-    /// Contacts of points of the other body's core, which has a radius, with the plane.
-    fn under(&self, corners: &[Vector3<f64>], radius: f64) -> Vec<Distance> {
-        let contact = |corner: &Vector3<f64>| {
-            let on_other = corner - self.normal * radius;
-            let phi = self.normal.dot(&(on_other - self.point));
-            let on_face = on_other - self.normal * phi;
-            match self.hold {
-                Hold::FaceOfB => {
-                    Distance { phi, point_a: on_other, point_b: on_face, normal: -self.normal, hold: self.hold }
-                }
-                _ => Distance { phi, point_a: on_face, point_b: on_other, normal: self.normal, hold: self.hold },
-            }
-        };
-        corners.iter().map(contact).collect()
+    /// The contact of a point of the other body's core, which has a radius, with the plane.
+    fn under(&self, corner: &Vector3<f64>, radius: f64, slide: Slide) -> Distance {
+        let on_other = corner - self.normal * radius;
+        let phi = self.normal.dot(&(on_other - self.point));
+        let on_face = on_other - self.normal * phi;
+        let contact =
+            Distance { phi, point_a: on_face, point_b: on_other, normal: self.normal, hold: Hold::FaceOfA(slide) };
+        if self.is_a { contact } else { contact.swapped() }
     }
 }
 
+/// A corner of what is left of a face, and the edge to the next corner.
+#[derive(Clone, Copy)]
+struct Corner {
+    point: Vector3<f64>,
+    slide: Slide,
+    /// Is the edge to the next corner one of the face's own?
+    own_edge: bool,
+}
+
 /// The part of a polygon, a line or a point above or below a face (Sutherland and Hodgman, 1974).
-fn overlap(face: &Face, corners: &[Vector3<f64>]) -> Vec<Vector3<f64>> {
-    let mut kept = corners.to_vec();
+fn overlap(face: &Face, other: &Face) -> Vec<(Vector3<f64>, Slide)> {
+    let corner = |point: &Vector3<f64>| Corner { point: *point, slide: Slide::corner(other.rolls), own_edge: true };
+    let mut kept: Vec<Corner> = other.corners.iter().map(corner).collect();
+    let is_closed = other.is_polygon();
     let sides = face.corners.iter().zip(face.corners.iter().cycle().skip(1));
     for (from, to) in sides {
-        let inward = face.normal.cross(&(to - from));
-        let depth = |p: &Vector3<f64>| inward.dot(&(p - from));
-        let is_closed = kept.len() > 2;
+        let inward = face.normal.cross(&(to - from)).normalize();
+        let depth = |corner: &Corner| inward.dot(&(corner.point - from));
         let mut next = Vec::with_capacity(kept.len() + 1);
         for (i, p) in kept.iter().enumerate() {
             let here = depth(p);
@@ -132,16 +140,21 @@ fn overlap(face: &Face, corners: &[Vector3<f64>]) -> Vec<Vector3<f64>> {
                 next.push(*p);
             }
             let following = if i + 1 < kept.len() { kept.get(i + 1) } else { kept.first().filter(|_| is_closed) };
-            if let Some(q) = following {
-                let there = depth(q);
-                if (here < 0.0) != (there < 0.0) {
-                    next.push(p + (q - p) * (here / (here - there)));
-                }
+            let Some(q) = following else { continue };
+            let there = depth(q);
+            if (here < 0.0) != (there < 0.0) {
+                let point = p.point + (q.point - p.point) * (here / (here - there));
+                let slide = if p.own_edge {
+                    Slide::along_edge((q.point - p.point).normalize(), inward, other.rolls)
+                } else {
+                    Slide::on_face(&face.normal, &other.normal)
+                };
+                next.push(Corner { point, slide, own_edge: p.own_edge && here < 0.0 });
             }
         }
         kept = next;
     }
-    kept
+    kept.into_iter().map(|corner| (corner.point, corner.slide)).collect()
 }
 
 /// At most [`MANIFOLD`] contacts: the deepest, the farthest from it, and the two that span the largest triangles with them on

@@ -29,6 +29,7 @@ mod collider;
 mod core;
 mod face;
 mod feature;
+mod hold;
 mod manifold;
 mod polish;
 mod query;
@@ -56,13 +57,14 @@ pub struct Distance {
     pub point_b: Vector3<f64>,
     /// Unit normal from A to B.
     pub normal: Vector3<f64>,
-    hold: sensitivity::Hold,
+    hold: hold::Hold,
 }
 
 impl Distance {
     /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, v that of each body's `origin`: the normal's row
-    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact wherever φ has a derivative, as
-    /// witness points and normal are stationary.
+    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact for closest points wherever φ has
+    /// a derivative, as they are stationary; where the corner of a [manifold](Collider::manifold) slides along a tilted
+    /// edge, [`pull`](Self::pull) has the rest.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
             let (n, moment) = (self.normal, (point - origin).cross(&self.normal));

@@ -20,10 +20,10 @@ use super::query::{Relative, Touch};
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
-/// Newton's method converges quadratically from there; 30 steps are for halved ones.
+/// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
 const STEPS: usize = 30;
 /// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
-const EXACT: f64 = 1e-12;
+const EXACT: f64 = 1e-11;
 const OUTSIDE: f64 = 1e-10;
 /// The polished separation may be below the coarse one by this part of the bodies' size.
 const WORSE: f64 = 1e-9;
@@ -42,18 +42,12 @@ pub(super) struct Features {
 
 /// The exact answer next to a coarse one, where its features can be told.
 pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, size: f64) -> Option<Touch> {
-    let near_a = NEAR.map(|near| Feature::near(a, &coarse.point_a, near * size));
     let in_b = relative.in_b(&coarse.point_b);
-    let near_b =
-        NEAR.map(|near| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation));
-    let is_new = |features: &[Feature; NEAR.len()], i: usize| i == 0 || features[i] != features[i - 1];
+    let near_a = |near: f64| Feature::near(a, &coarse.point_a, near * size);
+    let near_b = |near: f64| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation);
     let at_least = relative.separation(a, b, &coarse.normal) - WORSE * size;
-    let mut pairs: [(usize, usize); NEAR.len() * NEAR.len()] =
-        std::array::from_fn(|k| (k / NEAR.len(), k % NEAR.len()));
-    pairs.sort_by_key(|(i, j)| i + j);
-    let tried = pairs.into_iter().filter(|&(i, j)| is_new(&near_a, i) && is_new(&near_b, j));
-    tried.into_iter().find_map(|(i, j)| {
-        let touch = Features { a: near_a[i], b: near_b[j] }.solve(&coarse.normal)?;
+    let exact = |features: Features| {
+        let touch = features.solve(&coarse.normal)?;
         let separation = relative.separation(a, b, &touch.normal);
         let attained = touch.normal.dot(&(touch.point_b - touch.point_a));
         let is_right = attained - separation <= EXACT * size
@@ -61,69 +55,121 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
             && a.contains(&touch.point_a, OUTSIDE * size)
             && b.contains(&relative.in_b(&touch.point_b), OUTSIDE * size);
         is_right.then_some(touch)
+    };
+    exact(Features { a: near_a(NEAR[0]), b: near_b(NEAR[0]) }).or_else(|| {
+        let (all_a, all_b) = (NEAR.map(near_a), NEAR.map(near_b));
+        let is_new = |features: &[Feature], i: usize| i == 0 || features[i] != features[i - 1];
+        // The nearest of both bodies first.
+        let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
+        let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
+        pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact)
     })
 }
 
 impl Features {
     /// The stationary separation near a direction.
     fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
-        let span = self.span();
+        let (span, n_span) = self.independent().basis();
+        let span = &span[..n_span];
         let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
-        let mut n = match span[..] {
+        let mut n = match *span {
             [t, r] => {
                 let n = t.cross(&r);
                 n * 1_f64.copysign(n.dot(near))
             }
             _ => across(*near).try_normalize(PARALLEL)?,
         };
-        if span.len() < 2 {
-            n = self.climb(n, &span)?;
+        match *span {
+            [] => n = self.climb(n)?,
+            [t] => n = self.turn(&n, &t)?,
+            _ => {}
+        }
+        // Faces or edges that are not across n touch with a corner only.
+        if self.a.tangents().iter().chain(self.b.tangents()).any(|t| t.dot(&n).abs() > PARALLEL) {
+            return None;
         }
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
-        let [step_a, step_b] = self.slide(&span, &(d - n * n.dot(&d)))?;
+        let [step_a, step_b] = self.slide(span, &(d - n * n.dot(&d)))?;
         let (point_a, point_b) = (x_a + step_a, x_b + step_b);
         Some(Touch { normal: n, point_a, point_b })
     }
 
     /// Independent tangents, at most two, those of the larger feature first; and is each B's?
-    pub(super) fn independent(&self) -> Vec<(Vector3<f64>, bool)> {
-        let side =
-            |feature: &Feature, of_b: bool| feature.tangents().iter().map(move |t| (*t, of_b)).collect::<Vec<_>>();
-        let (a, b) = (side(&self.a, false), side(&self.b, true));
-        let (first, second) = if b.len() > a.len() { (b, a) } else { (a, b) };
-        let mut chosen: Vec<(Vector3<f64>, bool)> = first;
-        for (t, of_b) in second {
-            let across = match chosen[..] {
-                [] => 1.0,
-                [(s, _)] => t.cross(&s).norm(),
-                _ => 0.0,
-            };
-            if across > PARALLEL {
-                chosen.push((t, of_b));
+    pub(super) fn independent(&self) -> Span {
+        let (mut first, mut second) = ((&self.a, false), (&self.b, true));
+        if second.0.tangents().len() > first.0.tangents().len() {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let mut span = Span::default();
+        for (feature, of_b) in [first, second] {
+            for t in feature.tangents() {
+                let across = if span.n == 0 { 1.0 } else { t.cross(&span.tangents[0]).norm() };
+                if span.n < 2 && across > PARALLEL {
+                    span.tangents[span.n] = *t;
+                    span.of_b[span.n] = of_b;
+                    span.n += 1;
+                }
             }
         }
-        chosen
+        span
     }
 
-    /// An orthonormal basis of all tangents, at most two.
-    fn span(&self) -> Vec<Vector3<f64>> {
-        orthonormal(&self.independent())
+    /// x_B − x_A.
+    fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.b.support(&-n) - self.a.support(n)
     }
 
-    /// Newton's method for n across `span`, which has fewer than two vectors.
-    fn climb(&self, mut n: Vector3<f64>, span: &[Vector3<f64>]) -> Option<Vector3<f64>> {
-        let difference = |n: &Vector3<f64>| self.b.support(&-n) - self.a.support(n);
-        let mut d = difference(&n);
+    /// The nearest maximum of s about a tangent t: where its slope changes sign from + to −, which is bracketed and then
+    /// found by Newton's method with bisection. Rims make the slope steep where n is near their axis.
+    fn turn(&self, n: &Vector3<f64>, t: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let across = t.cross(n);
+        let at = |angle: f64| n * angle.cos() + across * angle.sin();
+        let slope = |angle: f64| (across * angle.cos() - n * angle.sin()).dot(&self.difference(&at(angle)));
+        let first = slope(0.0);
+        if first == 0.0 {
+            return Some(*n);
+        }
+        // `low` is where s still climbs towards `high`.
+        let (mut low, mut high, mut step) = (0.0, 0.0, CONVERGED.copysign(first));
+        while slope(high) * first > 0.0 {
+            (low, high) = (high, high + step);
+            step *= 4.0;
+            if high.abs() > std::f64::consts::FRAC_PI_2 {
+                return None;
+            }
+        }
+        let mut angle = (low + high) / 2.0;
+        for _ in 0..2 * STEPS {
+            let here = slope(angle);
+            *if here * first > 0.0 { &mut low } else { &mut high } = angle;
+            let normal = at(angle);
+            let u = across * angle.cos() - n * angle.sin();
+            let bend = u.dot(&(self.curvature(&normal) * u)) + normal.dot(&self.difference(&normal));
+            let newton = angle + here / bend;
+            let is_inside = (newton - low) * (newton - high) < 0.0;
+            let next = if is_inside { newton } else { (low + high) / 2.0 };
+            let moved = (next - angle).abs();
+            angle = next;
+            if moved < f64::EPSILON {
+                break;
+            }
+        }
+        Some(at(angle).normalize())
+    }
+
+    /// Newton's method for n in all directions.
+    fn climb(&self, mut n: Vector3<f64>) -> Option<Vector3<f64>> {
+        let mut d = self.difference(&n);
         let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
         for _ in 0..STEPS {
             let separation = n.dot(&d);
-            let [u, v] = directions(&n, span);
+            let [u, v] = directions(&n, &[]);
             let gradient = Vector2::new(u.dot(&d), v.dot(&d));
             let h = self.curvature(&n);
             let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
                 + Matrix2::identity() * separation;
-            let mut step = solve2(&k, &gradient, v == Vector3::zeros())?;
+            let mut step = solve2(&k, &gradient, false)?;
             if step.dot(&gradient) < 0.0 {
                 step = gradient / (h.norm() + separation.abs());
             }
@@ -132,7 +178,7 @@ impl Features {
             let mut ahead = d;
             for _ in 0..STEPS {
                 moved = (n + u * step.x + v * step.y).normalize();
-                ahead = difference(&moved);
+                ahead = self.difference(&moved);
                 if moved.dot(&ahead) >= separation - noise {
                     break;
                 }
@@ -168,12 +214,25 @@ impl Features {
     }
 }
 
-/// An orthonormal basis of one or two independent tangents.
-pub(super) fn orthonormal(independent: &[(Vector3<f64>, bool)]) -> Vec<Vector3<f64>> {
-    match *independent {
-        [(t, _), (s, _)] => vec![t, (s - t * t.dot(&s)).normalize()],
-        [(t, _)] => vec![t],
-        _ => Vec::new(),
+/// Up to two independent tangents, zeros behind them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Span {
+    tangents: [Vector3<f64>; 2],
+    of_b: [bool; 2],
+    n: usize,
+}
+
+impl Span {
+    /// The tangents, and is each B's?
+    pub(super) fn tangents(&self) -> impl Iterator<Item = (Vector3<f64>, bool)> {
+        self.tangents.into_iter().zip(self.of_b).take(self.n)
+    }
+
+    /// An orthonormal basis, zeros where there are fewer than two tangents.
+    pub(super) fn basis(&self) -> ([Vector3<f64>; 2], usize) {
+        let [t, s] = self.tangents;
+        let second = if self.n == 2 { (s - t * t.dot(&s)).normalize() } else { s };
+        ([t, second], self.n)
     }
 }
 

@@ -16,7 +16,8 @@ use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 use super::collider::Posed;
 use super::core::Core;
 use super::feature::Feature;
-use super::polish::{Features, directions, orthonormal};
+use super::hold::{Hold, Slide};
+use super::polish::{Features, directions};
 use super::{Collider, Distance};
 use crate::description::Shape;
 
@@ -25,29 +26,6 @@ const ON: f64 = 1e-9;
 /// Equations for dn with a smaller determinant (of rows of length one) have no answer, as of two vertices that touch: the
 /// normal then turns with A.
 const SINGULAR: f64 = 1e-12;
-
-/// What a contact keeps as its bodies move.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Hold {
-    /// What it is: the closest points.
-    #[default]
-    Closest,
-    /// A point of B above a face of A: the normal turns with A, the point stays on B.
-    FaceOfA,
-    /// A point of A below a face of B.
-    FaceOfB,
-}
-
-impl Hold {
-    /// The same with the bodies exchanged.
-    pub(super) fn swapped(self) -> Self {
-        match self {
-            Self::Closest => Self::Closest,
-            Self::FaceOfA => Self::FaceOfB,
-            Self::FaceOfB => Self::FaceOfA,
-        }
-    }
-}
 
 /// A gradient by a contact's numbers, or those numbers' rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -84,11 +62,10 @@ impl Distance {
         let (origin_a, origin_b) = (pose_a.translation.vector, pose_b.translation.vector);
         let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
         let motion = Motion::of_b(self, &Posed(a, pose_a), &Posed(b, pose_b));
-        let row_b = self.gradient(&origin_a, &origin_b)[1];
         let on_b: Vector6<f64> = motion.point_a.tr_mul(&point_a)
             + motion.point_b.tr_mul(&point_b)
             + motion.normal.tr_mul(&normal)
-            + row_b * phi;
+            + motion.phi * phi;
         // A motion of both turns and carries all; it leaves φ.
         let force = point_a + point_b;
         let moment = (self.point_a - origin_a).cross(&point_a)
@@ -113,6 +90,7 @@ impl Distance {
 
 /// Rates by B's twist.
 struct Motion {
+    phi: Vector6<f64>,
     normal: Matrix3x6<f64>,
     point_a: Matrix3x6<f64>,
     point_b: Matrix3x6<f64>,
@@ -125,14 +103,63 @@ impl Motion {
         let point_a = distance.point_a - n * a.0.radius;
         let point_b = distance.point_b + n * b.0.radius;
         let phi = distance.phi + a.0.radius + b.0.radius;
-        let features = match hold {
-            Hold::Closest => Features { a: a.feature(&point_a), b: b.feature(&point_b) },
-            Hold::FaceOfA => Features { a: Feature::plane(point_a, &n), b: Feature::vertex(point_b) },
-            Hold::FaceOfB => Features { a: Feature::vertex(point_a), b: Feature::plane(point_b, &n) },
+        match hold {
+            Hold::Closest => {
+                Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
+            }
+            Hold::FaceOfA(slide) => {
+                let curvature = b.rolling(slide, &point_b, &-n);
+                Self::by(|v, w| {
+                    let carried = v + w.cross(&(point_b - b.1.translation.vector)) + curvature * w.cross(&n);
+                    let moved = carried + slide.velocity(&carried);
+                    let closing = n.dot(&moved);
+                    [Vector3::zeros(), moved - n * closing, moved, Vector3::x() * closing]
+                })
+            }
+            Hold::FaceOfB(slide) => {
+                let curvature = a.rolling(slide, &point_a, &n);
+                Self::by(|v, w| {
+                    let turned = w.cross(&n);
+                    let (carried, rolled) = (v + w.cross(&(point_a - b.1.translation.vector)), curvature * turned);
+                    let moved = rolled + slide.velocity(&(rolled - carried));
+                    let closing = n.dot(&(carried - moved));
+                    let rate_a = moved + turned * a.0.radius;
+                    let rate_b = moved + turned * (phi - b.0.radius) + n * closing;
+                    [turned, rate_a, rate_b, Vector3::x() * closing]
+                })
+            }
+        }
+    }
+
+    /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).
+    fn by(rates: impl Fn(&Vector3<f64>, &Vector3<f64>) -> [Vector3<f64>; 4]) -> Self {
+        let mut all = Self {
+            phi: Vector6::zeros(),
+            normal: Matrix3x6::zeros(),
+            point_a: Matrix3x6::zeros(),
+            point_b: Matrix3x6::zeros(),
         };
+        for k in 0..6 {
+            let unit = Vector3::ith(k % 3, 1.0);
+            let (v, w) = if k < 3 { (unit, Vector3::zeros()) } else { (Vector3::zeros(), unit) };
+            let [normal, point_a, point_b, phi] = rates(&v, &w);
+            all.phi[k] = phi.x;
+            all.normal.set_column(k, &normal);
+            all.point_a.set_column(k, &point_a);
+            all.point_b.set_column(k, &point_b);
+        }
+        all
+    }
+
+    /// By the theorem.
+    fn of_features(distance: &Distance, features: &Features, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+        let n = distance.normal;
+        let point_b = distance.point_b + n * b.0.radius;
+        let phi = distance.phi + a.0.radius + b.0.radius;
         let independent = features.independent();
-        let span = orthonormal(&independent);
-        let free = directions(&n, &span);
+        let (span, n_span) = independent.basis();
+        let span = &span[..n_span];
+        let free = directions(&n, span);
         let curved_b = features.b.curvature(&-n);
         let curved = features.curvature(&n) + Matrix3::identity() * phi;
         // Rows on the left of dn, and on the right of (v, ω).
@@ -141,8 +168,8 @@ impl Motion {
         left.set_row(0, &n.transpose());
         // t·dn = 0 for A's tangents, n·(ω × t) = ω·(t × n) for B's.
         let fixed = independent
-            .iter()
-            .map(|(t, of_b)| (*t, Vector3::zeros(), if *of_b { n.cross(t) } else { Vector3::zeros() }));
+            .tangents()
+            .map(|(t, of_b)| (t, Vector3::zeros(), if of_b { n.cross(&t) } else { Vector3::zeros() }));
         // w·(ω × arm) = ω·(arm × w), w·H(ω × n) = ω·(n × H w).
         let turning = free.iter().map(|w| (curved * w, *w, arm.cross(w) + n.cross(&(curved_b * w))));
         for (k, (row, v, w)) in fixed.chain(turning).take(2).enumerate() {
@@ -153,23 +180,18 @@ impl Motion {
             right.fixed_view_mut::<1, 3>(k + 1, 3).copy_from(&(w * scale).transpose());
         }
         let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
-        let normal = inverse.unwrap_or_else(Matrix3::zeros) * right;
-        let rates = |twist: Vector6<f64>, dn: Vector3<f64>| -> [Vector3<f64>; 2] {
-            let (v, w) = (twist.fixed_rows::<3>(0), twist.fixed_rows::<3>(3).into_owned());
+        let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
+        Self::by(|v, w| {
+            let dn = turn.fixed_columns::<3>(0) * v + turn.fixed_columns::<3>(3) * w;
             let carried = v + w.cross(&arm);
             let moved_a = features.a.curvature(&n) * dn;
             let moved_b = carried - curved_b * (dn - w.cross(&n));
-            let gap = n * n.dot(&carried) + dn * phi - (moved_b - moved_a);
-            let [slid_a, slid_b] = features.slide(&span, &-gap).unwrap_or_default();
-            [moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius]
-        };
-        let mut all = Self { normal, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
-        for k in 0..6 {
-            let [rate_a, rate_b] = rates(Vector6::ith(k, 1.0), normal.column(k).into_owned());
-            all.point_a.set_column(k, &rate_a);
-            all.point_b.set_column(k, &rate_b);
-        }
-        all
+            let closing = n.dot(&carried);
+            let gap = moved_b - moved_a - n * closing - dn * phi;
+            let [slid_a, slid_b] = features.slide(span, &gap).unwrap_or_default();
+            let (rate_a, rate_b) = (moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius);
+            [dn, rate_a, rate_b, Vector3::x() * closing]
+        })
     }
 }
 
@@ -180,6 +202,11 @@ impl Posed<'_> {
         let rotation = self.1.rotation.to_rotation_matrix().into_inner();
         let tolerance = ON * self.0.core.reach().max(f64::MIN_POSITIVE);
         Feature::near(&self.0.core, &local, tolerance).placed(&rotation, &self.1.translation.vector)
+    }
+
+    /// The curvature at a contact point of a face, if that rolls.
+    fn rolling(&self, slide: Slide, point: &Vector3<f64>, n: &Vector3<f64>) -> Matrix3<f64> {
+        if slide.rolls { self.feature(point).curvature(n) } else { Matrix3::zeros() }
     }
 
     /// How a surface point moves with each of the shape's sizes, where its outward normal stays.

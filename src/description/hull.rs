@@ -14,6 +14,7 @@ pub struct Hull {
     faces: Vec<HullFace>,
     edges: Vec<[usize; 2]>,
     neighbours: Vec<Vec<usize>>,
+    reach: f64,
 }
 
 /// A flat side of a [`Hull`].
@@ -64,7 +65,8 @@ impl Hull {
             neighbours[i].push(j);
             neighbours[j].push(i);
         }
-        let hull = Self { vertices, faces, edges, neighbours };
+        let reach = vertices.iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max);
+        let hull = Self { vertices, faces, edges, neighbours, reach };
         let closed = hull.vertices.len() + hull.faces.len() == hull.edges.len() + 2;
         if closed && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
     }
@@ -82,6 +84,11 @@ impl Hull {
     /// The edges as places of their two ends in [`Hull::vertices`].
     pub fn edges(&self) -> &[[usize; 2]] {
         &self.edges
+    }
+
+    /// The farthest distance of a vertex from the frame's origin, m.
+    pub(crate) fn reach(&self) -> f64 {
+        self.reach
     }
 
     /// The vertices that edges join to vertex `i`.
@@ -114,6 +121,11 @@ impl Hull {
 }
 
 impl HullFace {
+    /// How far a point is outside of the face's plane, m.
+    pub fn height(&self, point: &Vector3<f64>) -> f64 {
+        Vector3::from(self.normal).dot(point) - self.offset
+    }
+
     /// The sides of the polygon, in its direction.
     pub(crate) fn edges(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
         let next = self.corners.iter().cycle().skip(1);

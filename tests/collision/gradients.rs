@@ -90,3 +90,62 @@ fn gradients_are_central_differences() {
         }
     }
 }
+
+/// Every contact of a manifold, on tilted faces, whose numbers keep their order within a step.
+#[test]
+fn gradients_of_manifolds() {
+    let mut random = Random::new(4);
+    let flat = ["capsule", "box", "rounded box", "cylinder", "hull"];
+    for kind_a in flat {
+        for kind_b in flat.into_iter().chain(["halfspace"]) {
+            let (mut checked, mut kinks) = (0, 0);
+            for _ in 0..150 {
+                let (a, mut b) = (random.body(kind_a, 0.2), random.body(kind_b, 0.2));
+                b.pose.rotation = UnitQuaternion::from_scaled_axis(random.vector(0.03)) * a.pose.rotation;
+                let at = |pose_a: &Isometry3<f64>, pose_b: &Isometry3<f64>| {
+                    a.collider.manifold(pose_a, &b.collider, pose_b, f64::INFINITY)
+                };
+                let here = at(&a.pose, &b.pose);
+                if here.len() < 2 {
+                    continue;
+                }
+                let mut vector = || random.vector(1.0);
+                let g = DistanceGradient { phi: 0.7, point_a: vector(), point_b: vector(), normal: vector() };
+                let pulled: Vec<_> =
+                    here.iter().map(|d| d.pull((&a.collider, &a.pose), (&b.collider, &b.pose), &g)).collect();
+                for (side, k) in (0..12).map(|k| (k / 6, k % 6)) {
+                    let [ahead, back] = [STEP, -STEP].map(|step| match side {
+                        0 => at(&moved(&a.pose, k, step), &b.pose),
+                        _ => at(&a.pose, &moved(&b.pose, k, step)),
+                    });
+                    for (i, now) in here.iter().enumerate() {
+                        let near = |all: &[Distance]| {
+                            let d = all.iter().min_by(|x, y| {
+                                let off = |d: &Distance| {
+                                    (d.point_a - now.point_a).norm()
+                                        + (d.point_b - now.point_b).norm()
+                                        + (d.normal - now.normal).norm()
+                                };
+                                off(x).total_cmp(&off(y))
+                            });
+                            weighted(d.unwrap(), &g)
+                        };
+                        let now = weighted(now, &g);
+                        let (left, right) = ((now - near(&back)) / STEP, (near(&ahead) - now) / STEP);
+                        let want = (left + right) / 2.0;
+                        let scale = 1.0 + want.abs().powi(2);
+                        if (left - right).abs() > KINK * scale {
+                            kinks += 1;
+                            continue;
+                        }
+                        checked += 1;
+                        let got = pulled[i][side].twist[k];
+                        let error = (got - want).abs() - (left - right).abs();
+                        assert!(error < DIFFERENCE * scale, "{kind_a} {kind_b}: {got} is not {want}, {:?}", here[i]);
+                    }
+                }
+            }
+            assert!(kinks * 100 <= checked, "{kind_a} {kind_b}: {checked} checked, {kinks} kinks");
+        }
+    }
+}

@@ -65,7 +65,7 @@ pub struct Witness {
     pub phi: Tensor,
 }
 
-/// Two kinds of shapes that there are contact functions for, A's first.
+/// Two kinds of shapes that there are formulas for, A's first; [`crate::collision`] handles all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairKind {
     SphereSphere,

@@ -1,0 +1,60 @@
+//! One distance of ready colliders, and one manifold: 256 random poses each, a third of them inside.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use fingertip::collision::Collider;
+use fingertip::description::Shape;
+use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const POSES: usize = 256;
+
+fn poses(random: &mut ChaCha8Rng) -> Vec<[Isometry3<f64>; 2]> {
+    let mut number = || random.random_range(-1.0..1.0);
+    let mut pose = |reach: f64| {
+        let q = UnitQuaternion::from_quaternion(Quaternion::new(number(), number(), number(), number()));
+        Isometry3::from_parts(Translation3::from(Vector3::from_fn(|_, _| reach * number())), q)
+    };
+    (0..POSES).map(|_| [pose(0.15), pose(0.15)]).collect()
+}
+
+fn distances(criterion: &mut Criterion) {
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let mut points = || (0..20).map(|_| std::array::from_fn(|_| random.random_range(-0.1..0.1))).collect::<Vec<_>>();
+    let hull = Shape::hull(&points()).expect("points in space");
+    let (sphere, capsule) = (Shape::sphere(0.08), Shape::capsule(0.05, 0.08));
+    let (cuboid, cylinder) = (Shape::cuboid([0.1, 0.08, 0.06]), Shape::cylinder(0.06, 0.08));
+    let ellipsoid = Shape::ellipsoid([0.1, 0.08, 0.06]);
+    let pairs = [
+        ("sphere-box", &sphere, &cuboid),
+        ("capsule-capsule", &capsule, &capsule),
+        ("capsule-box", &capsule, &cuboid),
+        ("box-box", &cuboid, &cuboid),
+        ("cylinder-box", &cylinder, &cuboid),
+        ("ellipsoid-ellipsoid", &ellipsoid, &ellipsoid),
+        ("hull-hull", &hull, &hull),
+    ];
+    let poses = poses(&mut random);
+    let mut group = criterion.benchmark_group("collision");
+    group.throughput(Throughput::Elements(POSES as u64));
+    for (name, a, b) in pairs {
+        let (a, b) = (Collider::new(a), Collider::new(b));
+        group.bench_function(format!("distance/{name}"), |bencher| {
+            bencher.iter(|| {
+                poses.iter().map(|[p, q]| black_box(&a).distance(p, &b, q).map_or(0.0, |d| d.phi)).sum::<f64>()
+            });
+        });
+    }
+    let cube = Collider::new(&cuboid);
+    group.bench_function("manifold/box-box", |bencher| {
+        bencher.iter(|| {
+            poses.iter().map(|[p, q]| black_box(&cube).manifold(p, &cube, q, f64::INFINITY).len()).sum::<usize>()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, distances);
+criterion_main!(benches);
