@@ -46,7 +46,10 @@ fn main() -> Result<()> {
             (q, v) = (next.q_next, next.v_next);
         }
         let gained = energy.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
-        println!("{name:>6}: {unsolved} steps not solved to 1e-9, the worst to {residual:.0e} m/s; {:.2} mm deep", 1e3 * deepest);
+        println!(
+            "{name:>6}: {unsolved} steps not solved to 1e-9, the worst to {residual:.0e} m/s; {:.2} mm deep",
+            1e3 * deepest
+        );
         println!("        most energy gained in a step: {gained:.1e} J of {:.1} J", energy[0].1);
         energies = energies.line(name, energy);
         heights.push(height);

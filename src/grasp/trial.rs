@@ -119,9 +119,7 @@ struct Load {
 
 impl Load {
     fn of(model: &Model, scene: &Scene) -> Result<Self> {
-        let moves = |c: &&Coordinate| {
-            c.u.is_none() && matches!(c.kind, JointKind::Floating | JointKind::Translation)
-        };
+        let moves = |c: &&Coordinate| c.u.is_none() && matches!(c.kind, JointKind::Floating | JointKind::Translation);
         let Some(object) = model.tree.coordinates.iter().find(moves) else {
             bail!("grasp: expected an object with freedom = \"free\" or \"translation\"");
         };
@@ -204,9 +202,7 @@ impl<'a> Run<'a> {
         let carried = self.force.broadcast_mul(&signs)?.sum(1)?.to_vec2::<f64>()?;
         let rest = |carried: &[f64]| (Vector3::from_column_slice(carried) + self.load.force).norm();
         let away = self.away()?;
-        let held = |k: usize| {
-            self.solved[k] && away[k] < LOST && rest(&carried[k]) < CARRIED * self.load.weight()
-        };
+        let held = |k: usize| self.solved[k] && away[k] < LOST && rest(&carried[k]) < CARRIED * self.load.weight();
         Ok((0..away.len()).map(held).collect())
     }
 }
