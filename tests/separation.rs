@@ -69,6 +69,26 @@ fn heavier_moves_less() {
     assert!(Separation::new(&model, Method::Lemke).unwrap().with_reluctance(&[1.0]).is_err());
 }
 
+/// Forces between bodies move the mass they share nowhere.
+#[test]
+fn the_centre_of_mass_stays() {
+    let scene = Scene::load("assets/scenes/three_bodies.toml").unwrap();
+    let model = model(&scene);
+    let start = model.home(1).unwrap();
+    let apart = Separation::new(&model, Method::Lemke).unwrap().separate(&start, 1e-9, 20).unwrap();
+    assert!(apart.gaps[0] < -0.02 && apart.separated, "{:?}", apart.gaps);
+    assert!(smallest(&scene, &apart.q).abs() < SAME, "they end in touch");
+    let masses = [4.39822971502571, 7.330382858376185, 4.39822971502571];
+    let centre = |q: &Tensor| -> [f64; 3] {
+        let q: Vec<f64> = q.flatten_all().unwrap().to_vec1().unwrap();
+        std::array::from_fn(|axis| {
+            (0..3).map(|body| masses[body] * q[7 * body + axis]).sum::<f64>() / masses.iter().sum::<f64>()
+        })
+    };
+    let (before, after) = (centre(&start), centre(&apart.q));
+    assert!((0..3).all(|axis| (before[axis] - after[axis]).abs() < 1e-13), "{before:?} {after:?}");
+}
+
 /// Where there is no room, the answer says so.
 #[test]
 fn no_room() {

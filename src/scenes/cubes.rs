@@ -33,7 +33,7 @@ pub struct Cubes {
     pub count: usize,
     /// How they touch.
     pub touch: Touch,
-    /// Distance of four walls from the middle, m; none without walls.
+    /// Distance of four walls from the middle, m; none without walls. Below 0.23 m cubes may start inside a wall.
     pub walls: Option<f64>,
     /// Another seed, other places.
     pub seed: u64,
