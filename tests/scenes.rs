@@ -145,7 +145,7 @@ fn three_cubes_come_to_rest() {
 fn cubes_with_faces_stay_apart() {
     let mut scene = Cubes { walls: Some(0.25), ..Cubes::default() }.scene();
     scene.params.h = 5e-3;
-    let mut cubes = Simulation::new(&scene, Method::DualQp, 0.2);
+    let mut cubes = Simulation::new(&scene, Method::Lemke, 0.2);
     let start = cubes.energy();
     for k in 0..400 {
         let (status, deepest) = cubes.advance();
