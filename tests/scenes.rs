@@ -61,7 +61,7 @@ impl Simulation {
     fn passes_as_qcqp(&self, change: f64) {
         let rest = self.v.zeros_like().unwrap();
         let contact = self.step.rigid_contact(&self.q, &self.v, &rest).unwrap().remove(0).unwrap();
-        let impact = contact.problem.solve(Method::DualQp);
+        let impact = contact.problem.solve(Method::Lemke);
         assert_eq!(impact.status, Status::Solved);
         let x = DVector::from_vec(impact.v_next.iter().chain(impact.impulse.iter()).copied().collect());
         let qcqp = Qcqp::of_velocities(&contact.problem);
