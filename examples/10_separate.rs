@@ -15,13 +15,16 @@ use fingertip::step::Separation;
 /// Overlaps that may stay, m, and motions at most.
 const TOUCHING: f64 = 1e-9;
 const MOST: usize = 100;
+/// Pairs farther apart than this are left out, m.
+const NEAR: f64 = 0.1;
 /// More and more pills of each kind in the same box.
 const PILLS: [usize; 3] = [15, 30, 60];
 
 fn main() -> Result<()> {
     let mut depths = Panel::new("deepest overlap (m)", 420.0).logarithmic();
     for pills in PILLS {
-        let scene = Pills { ellipsoids: pills, capsules: pills, ..Pills::default() }.scene();
+        let mut scene = Pills { ellipsoids: pills, capsules: pills, ..Pills::default() }.scene();
+        scene.params.contact_distance = Some(NEAR);
         let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
         let separation = Separation::new(&model, Method::GaussSeidel { sweeps: 2000 })?;
         let apart = separation.separate(&model.home(1)?, TOUCHING, MOST)?;
