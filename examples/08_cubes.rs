@@ -1,5 +1,5 @@
 //! Three cubes tumble onto each other. The step's contact problem is solved in velocities (the primal quadratic program) and
-//! in impulses (the dual one): the same motion, until a fall on an edge amplifies rounding.
+//! in impulses (the dual one): the same motion.
 //!
 //! ```text
 //! cargo run --release --example 08_cubes
