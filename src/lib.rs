@@ -68,12 +68,14 @@
 //! |---|---|---|
 //! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
+//! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
 //! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
 //! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
 //! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies; and as tensors, one file per pair of shapes |
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
-//! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step and control laws |
+//! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
+//! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
 //!
 //! # What to expect
@@ -91,12 +93,14 @@ pub mod contact;
 pub mod description;
 pub mod dynamics;
 mod error;
+pub mod grasp;
 pub mod kinematics;
 pub mod math;
 pub mod model;
 pub mod overrides;
 pub mod parameters;
 pub mod rollout;
+pub mod scenes;
 pub mod show;
 pub mod solve;
 pub mod step;

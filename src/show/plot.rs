@@ -2,14 +2,8 @@
 
 use std::path::Path;
 
-use kuva::backend::svg::SvgBackend;
-use kuva::plot::{LegendPosition, LinePlot};
-use kuva::render::annotations::ReferenceLine;
-use kuva::render::figure::Figure;
-use kuva::render::layout::Layout;
-use kuva::render::plots::Plot;
-
-use super::recording::{PairRecord, Recording, write};
+use super::chart::{Chart, Panel};
+use super::recording::{PairRecord, Recording};
 use crate::error::Result;
 
 /// Contacts in the figure, at most: more lines cannot be told apart.
@@ -18,60 +12,34 @@ const MOST_LINES: usize = 10;
 const LEAST_FORCE: f64 = 0.02;
 /// Directions in which an object moves less than this are left out, m.
 const LEAST_MOTION: f64 = 1e-3;
-/// Sizes in pixels.
-const WIDTH: f64 = 900.0;
+/// Of the panels, in pixels.
 const HEIGHTS: [f64; 2] = [360.0, 260.0];
-const LEGEND: f64 = 210.0;
-const LINE: f64 = 2.2;
-/// Told apart by everyone, dark enough for thin lines on white (after Okabe and Ito, and Tol).
-const COLORS: [&str; 10] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#332288", "#882255", "#44aa99", "#777777"];
-const FONT: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
+
+/// A name, and points (time in s, y).
+type Series = (String, Vec<(f64, f64)>);
 
 /// Writes the figure as SVG: above, the size of each contact's force; below, each object's displacement from its start.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn plot(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
-    write(path.as_ref(), &svg(recording))
-}
-
-fn svg(recording: &Recording) -> String {
-    let end = recording.steps.last().map_or(1.0, |step| step.time);
-    let layout = |plots: &[Plot], y: &str| {
-        let mut layout = Layout::auto_from_plots(plots);
-        layout = layout.with_x_axis_min(0.0).with_x_axis_max(end).with_y_label(y).with_font_family(FONT);
-        layout = layout.with_legend_box(false).with_legend_width(LEGEND);
-        layout.with_legend_position(LegendPosition::OutsideRightTop)
-    };
-    let (forces, motion) = (forces(recording), motion(recording));
-    let layouts = vec![
-        weights(recording, layout(&forces, "contact force (N)").with_y_axis_min(0.0)),
-        layout(&motion, "displacement (mm)").with_x_label("time (s)"),
-    ];
     let params = &recording.params;
     let title = format!("{}   (h = {} s, κ = {:.0e} 1/J)", recording.scene, params.h, params.kappa);
-    let figure = Figure::new(2, 1)
-        .with_title(title)
-        .with_title_size(18)
-        .with_plots(vec![forces, motion])
-        .with_layouts(layouts)
-        .with_cell_size(WIDTH, HEIGHTS[0])
-        .with_row_height(1, HEIGHTS[1]);
-    SvgBackend::new().render_scene(&figure.render())
+    let with =
+        |panel: Panel, series: Vec<Series>| series.into_iter().fold(panel, |panel, (name, at)| panel.line(name, at));
+    let force = with(Panel::new("contact force (N)", HEIGHTS[0]).from_zero(), forces(recording));
+    let motion = with(Panel::new("displacement (mm)", HEIGHTS[1]), motion(recording));
+    Chart::new(title, "time (s)").panel(weights(recording, force)).panel(motion).write(path)
 }
 
 /// A dashed line at each object's weight: what its contacts have to carry.
-fn weights(recording: &Recording, mut layout: Layout) -> Layout {
-    for object in recording.objects.iter().filter(|object| size(&object.load) > 0.0) {
-        let line = ReferenceLine::horizontal(size(&object.load)).with_color("#888888");
-        layout = layout.with_reference_line(line.with_label(format!("weight of {}", object.name)));
-    }
-    layout
+fn weights(recording: &Recording, panel: Panel) -> Panel {
+    let loaded = recording.objects.iter().filter(|object| size(&object.load) > 0.0);
+    loaded.fold(panel, |panel, object| panel.level(format!("weight of {}", object.name), size(&object.load)))
 }
 
 /// A line for each contact that matters, the strongest first.
-fn forces(recording: &Recording) -> Vec<Plot> {
+fn forces(recording: &Recording) -> Vec<Series> {
     let most = |contact: usize| recording.steps.iter().map(|step| size(&step.force[contact])).fold(0.0, f64::max);
     let mut contacts: Vec<(usize, f64)> = (0..recording.contacts.len()).map(|i| (i, most(i))).collect();
     let largest = contacts.iter().map(|&(_, force)| force).fold(0.0, f64::max);
@@ -83,11 +51,11 @@ fn forces(recording: &Recording) -> Vec<Plot> {
         let points = recording.steps.iter().map(|step| (step.time, size(&step.force[contact]))).collect();
         (pair_name(recording, &recording.contacts[contact]), points)
     };
-    lines(contacts.into_iter().map(line))
+    contacts.into_iter().map(line).collect()
 }
 
 /// A line for each direction in which an object moves.
-fn motion(recording: &Recording) -> Vec<Plot> {
+fn motion(recording: &Recording) -> Vec<Series> {
     let directions = recording.objects.iter().flat_map(|object| (0..3).map(move |k| (object, k)));
     let series = directions.map(|(object, k)| {
         let start = recording.start.poses[object.body][k];
@@ -98,20 +66,11 @@ fn motion(recording: &Recording) -> Vec<Plot> {
     });
     let moves = |points: &[(f64, f64)]| points.iter().any(|p| p.1.abs() > 1e3 * LEAST_MOTION);
     let (moving, resting): (Vec<_>, Vec<_>) = series.partition(|(_, points)| moves(points));
-    lines(if moving.is_empty() { resting } else { moving }.into_iter())
+    if moving.is_empty() { resting } else { moving }
 }
 
 fn size(force: &[f64; 3]) -> f64 {
     force.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-fn lines(series: impl Iterator<Item = (String, Vec<(f64, f64)>)>) -> Vec<Plot> {
-    series
-        .zip(COLORS.into_iter().cycle())
-        .map(|((name, points), color)| {
-            LinePlot::new().with_data(points).with_color(color).with_stroke_width(LINE).with_legend(name).into()
-        })
-        .collect()
 }
 
 /// Both sides, each without what all bodies of its thing have in common: "hand/finger_link_" of the finger's tips.

@@ -39,7 +39,7 @@ pub enum Method {
     PrimalQp,
     /// The quadratic program in Λ with the Delassus matrix, by an interior-point method.
     DualQp,
-    /// The linear complementarity problem in Λ, by Lemke's pivoting.
+    /// The linear complementarity problem in Λ, by Lemke's pivoting; where rounding has led it astray, by the dual program.
     Lemke,
     /// The same by projected Gauss–Seidel sweeps, which converge slowly where contacts depend on each other.
     GaussSeidel {
@@ -202,8 +202,15 @@ impl Frictionless {
             let (status, iterations) = found.map_or((Status::BadInput, 0), |f| (Status::Infeasible, f.iterations));
             return self.without_answer(status, iterations);
         };
-        let residual = delassus.residual(&impulses);
-        let solved = residual <= SOLVED * delassus.scale(&impulses);
+        let impulses = match method {
+            // Rounding can lead pivoting astray where many contacts depend on each other.
+            Method::Lemke if !delassus.is_solved(&impulses) => match qp::dual(&delassus) {
+                Some(dual) if delassus.residual(&dual.impulses) < delassus.residual(&impulses) => dual.impulses,
+                _ => impulses,
+            },
+            _ => impulses,
+        };
+        let (residual, solved) = (delassus.residual(&impulses), delassus.is_solved(&impulses));
         let mut dry_impulse = DVector::zeros(self.nv());
         for (k, (dof, _)) in self.dry().enumerate() {
             dry_impulse[dof] = impulses[self.nc() + k];
@@ -248,6 +255,11 @@ impl Delassus {
             .fold(0.0, f64::max)
     }
 
+    /// Is the residual as small as rounding allows?
+    fn is_solved(&self, impulses: &DVector<f64>) -> bool {
+        self.residual(impulses) <= SOLVED * self.scale(impulses)
+    }
+
     /// D_ii times the bounds of Λ_i.
     fn range(&self, i: usize) -> [f64; 2] {
         let own = self.matrix[(i, i)];
@@ -261,14 +273,27 @@ impl Delassus {
         own.fold(self.offset.amax(), f64::max)
     }
 
-    /// Sharpens impulses that are nearly right: whoever is on a bound stays there, the others' w becomes zero by the
-    /// smallest change. With the free rows F, D_FF (Λ' − Λ)_F = −w_F; D_FF may be singular, so that this is solved with
-    /// a proximal term, repeatedly. The better of old and new impulses comes back.
-    pub(super) fn polish(&self, impulses: DVector<f64>) -> DVector<f64> {
+    /// Sharpens impulses that are nearly right, again and again while that helps: who was taken for free and meets a bound
+    /// is on it the next time.
+    pub(super) fn polish(&self, mut impulses: DVector<f64>) -> DVector<f64> {
+        /// Rows that change sides take a pass each; among contacts that depend on each other that may be many.
+        const PASSES: usize = 20;
+        for _ in 0..PASSES {
+            match self.sharpened(&impulses) {
+                Some(sharp) if self.residual(&sharp) < self.residual(&impulses) => impulses = sharp,
+                _ => break,
+            }
+        }
+        impulses
+    }
+
+    /// Whoever is on a bound stays there, the others' w becomes zero by the smallest change. With the free rows F,
+    /// D_FF (Λ' − Λ)_F = −w_F; D_FF may be singular, so that this is solved with a proximal term, repeatedly.
+    fn sharpened(&self, impulses: &DVector<f64>) -> Option<DVector<f64>> {
         /// Proximal term relative to D's diagonal: each repetition leaves 1e-10 over the eigenvalue of what was there.
         const PROXIMAL: f64 = 1e-10;
         const REPETITIONS: usize = 4;
-        let slack = self.slack(&impulses);
+        let slack = self.slack(impulses);
         let mut sharp = impulses.clone();
         let mut free = Vec::new();
         for i in 0..self.len() {
@@ -286,7 +311,7 @@ impl Delassus {
             let own = self.matrix[(free[a], free[b])];
             if a == b { own * (1.0 + PROXIMAL) } else { own }
         });
-        let Some(factor) = inner.cholesky() else { return impulses };
+        let factor = inner.cholesky()?;
         for _ in 0..REPETITIONS {
             let slack = self.slack(&sharp);
             let change = factor.solve(&DVector::from_fn(free.len(), |a, _| -slack[free[a]]));
@@ -294,6 +319,6 @@ impl Delassus {
                 sharp[i] = (sharp[i] + change[a]).clamp(self.lower[i], self.upper[i]);
             }
         }
-        if self.residual(&sharp) < self.residual(&impulses) { sharp } else { impulses }
+        Some(sharp)
     }
 }

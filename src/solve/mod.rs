@@ -14,6 +14,7 @@ mod memory;
 mod newton;
 mod op;
 mod problem;
+pub(crate) mod program;
 pub mod qcqp;
 mod qp;
 mod response;

@@ -7,30 +7,10 @@
 //!
 //! The interior-point iterate stops a little inside; [`Delassus::polish`] takes it onto the bounds that it shows.
 
-use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus};
 use nalgebra::{DMatrix, DVector};
 
 use super::frictionless::{Delassus, Found, Frictionless};
-
-/// Gap and feasibility asked of the interior-point method; where rounding does not allow it, it stops earlier.
-const TOLERANCE: f64 = 1e-12;
-
-struct Program {
-    p: DMatrix<f64>,
-    q: DVector<f64>,
-    /// A x ≤ b.
-    a: DMatrix<f64>,
-    b: DVector<f64>,
-}
-
-struct Optimum {
-    x: Vec<f64>,
-    /// Multipliers of A x ≤ b.
-    z: Vec<f64>,
-    iterations: usize,
-    infeasible: bool,
-}
+use super::program::{Optimum, Program};
 
 /// The primal program; none if it cannot be set up.
 pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
@@ -52,13 +32,13 @@ pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
             a[(row, nv + k)] = -1.0;
         }
     }
-    let Optimum { z, iterations, infeasible, .. } = Program { p, q, a, b }.solve()?;
+    let Optimum { z, iterations, none, .. } = Program { p, q, a, b, equal: 0, cones: 0 }.solve()?;
     let impulse = |k: usize| match k.checked_sub(nc) {
         None => z[k].max(0.0),
         Some(d) => (z[nc + 2 * d + 1] - z[nc + 2 * d]).clamp(-dry[d].1, dry[d].1),
     };
     let impulses = DVector::from_fn(nc + dry.len(), |k, _| impulse(k));
-    Some(Found { impulses: problem.delassus()?.polish(impulses), iterations, infeasible })
+    Some(Found { impulses: problem.delassus()?.polish(impulses), iterations, infeasible: none.is_some() })
 }
 
 /// The dual program; none if it cannot be set up.
@@ -75,55 +55,8 @@ pub(super) fn dual(delassus: &Delassus) -> Option<Found> {
         a[(n + k, i)] = 1.0;
         b[n + k] = delassus.upper[i];
     }
-    let program = Program { p: delassus.matrix.clone(), q: delassus.offset.clone(), a, b };
-    let Optimum { x, iterations, infeasible, .. } = program.solve()?;
+    let program = Program { p: delassus.matrix.clone(), q: delassus.offset.clone(), a, b, equal: 0, cones: 0 };
+    let Optimum { x, iterations, none, .. } = program.solve()?;
     let impulses = DVector::from_fn(n, |i, _| x[i].clamp(delassus.lower[i], delassus.upper[i]));
-    Some(Found { impulses: delassus.polish(impulses), iterations, infeasible })
-}
-
-impl Program {
-    /// min ½ xᵀPx + qᵀx subject to A x ≤ b.
-    fn solve(&self) -> Option<Optimum> {
-        let settings = DefaultSettings {
-            verbose: false,
-            max_threads: 1,
-            tol_gap_abs: TOLERANCE,
-            tol_gap_rel: TOLERANCE,
-            tol_feas: TOLERANCE,
-            ..DefaultSettings::default()
-        };
-        let cones = [NonnegativeConeT(self.b.len())];
-        let (p, a) = (sparse(&self.p, true), sparse(&self.a, false));
-        let mut solver = DefaultSolver::new(&p, self.q.as_slice(), &a, self.b.as_slice(), &cones, settings).ok()?;
-        solver.solve();
-        let solution = solver.solution;
-        let infeasible = matches!(
-            solution.status,
-            SolverStatus::PrimalInfeasible
-                | SolverStatus::DualInfeasible
-                | SolverStatus::AlmostPrimalInfeasible
-                | SolverStatus::AlmostDualInfeasible
-        );
-        let finite = solution.x.iter().chain(&solution.z).all(|x| x.is_finite());
-        let iterations = solution.iterations as usize;
-        (finite || infeasible).then_some(Optimum { x: solution.x, z: solution.z, iterations, infeasible })
-    }
-}
-
-/// The nonzeros of a matrix, or of its upper triangle, by columns.
-fn sparse(matrix: &DMatrix<f64>, upper: bool) -> CscMatrix<f64> {
-    let (m, n) = matrix.shape();
-    let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
-    for j in 0..n {
-        for i in 0..if upper { j + 1 } else { m } {
-            let value = matrix[(i, j)];
-            // The diagonal stays even where it is zero.
-            if value != 0.0 || (upper && i == j) {
-                rows.push(i);
-                values.push(value);
-            }
-        }
-        starts.push(rows.len());
-    }
-    CscMatrix::new(m, n, starts, rows, values)
+    Some(Found { impulses: delassus.polish(impulses), iterations, infeasible: none.is_some() })
 }

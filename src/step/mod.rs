@@ -12,8 +12,10 @@ mod linearize;
 mod operands;
 mod quasidynamic;
 mod rigid;
+mod separation;
 
 pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
 pub use linearize::Linearization;
 pub use quasidynamic::{Form, Quasidynamic, Step};
 pub use rigid::RigidContact;
+pub use separation::{Gaps, Separated, Separation};

@@ -15,6 +15,11 @@ pub struct RigidContact {
     pub problem: Frictionless,
     /// The contacts that take part, as places in [`Contacts`].
     pub contacts: Vec<usize>,
+    /// Velocity of B against A at each of these contacts in world axes, by unit rates (3 n, nv); each at its own witness
+    /// point. The problem's rows are its parts along the normals.
+    pub relative: DMatrix<f64>,
+    /// Unit normals from A to B.
+    pub normals: Vec<Vector3<f64>>,
 }
 
 /// What all worlds' problems are made of; rows are worlds, one row may stand for all.
@@ -87,7 +92,7 @@ impl RigidBatch<'_> {
             limit_force: vec![0.0; self.limits.len()],
             report: Report { status: Status::BadInput, iterations: 0, residual: 0.0 },
         };
-        let Some(RigidContact { problem, contacts: active }) = problem else { return answer };
+        let Some(RigidContact { problem, contacts: active, .. }) = problem else { return answer };
         let Impact { v_next, impulse, status, iterations, residual, .. } = problem.solve(method);
         answer.v_next.copy_from_slice(v_next.as_slice());
         for (k, &i) in active.iter().enumerate() {
@@ -109,10 +114,13 @@ impl RigidBatch<'_> {
         let h = self.h.row(world)[0];
         let n = active.len() + self.limits.len();
         let mut jacobian = DMatrix::zeros(n, nv);
+        let mut relative = DMatrix::zeros(3 * active.len(), nv);
         let mut bounds = DVector::zeros(n);
+        let normals: Vec<Vector3<f64>> = active.iter().map(|&i| Self::vector(&self.normal, world, i)).collect();
         for (row, &i) in active.iter().enumerate() {
-            for (dof, velocity) in self.normal_velocities(world, i) {
-                jacobian[(row, dof)] += velocity;
+            for (dof, velocity) in self.velocities(world, i) {
+                jacobian[(row, dof)] += normals[row].dot(&velocity);
+                (0..3).for_each(|axis| relative[(3 * row + axis, dof)] += velocity[axis]);
             }
             bounds[row] = -self.gap.row(world)[i] / h;
         }
@@ -125,20 +133,24 @@ impl RigidBatch<'_> {
             Some(dry) => problem.with_dry_friction(DVector::from_column_slice(dry.row(world))).ok()?,
             None => problem,
         };
-        Some(RigidContact { problem, contacts: active })
+        Some(RigidContact { problem, contacts: active, relative, normals })
     }
 
-    /// How fast each degree of freedom, at unit rate, opens contact `i`: n · (ω × p + m), p the side's own witness point.
-    fn normal_velocities(&self, world: usize, i: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let vector = |rows: &Rows, k: usize| Vector3::from_column_slice(&rows.row(world)[3 * k..3 * k + 3]);
-        let (normal, point_a, point_b) = (vector(&self.normal, i), vector(&self.point_a, i), vector(&self.point_b, i));
-        let side = move |path: &'_ [(usize, usize)], point: Vector3<f64>, sign: f64| -> Vec<(usize, f64)> {
-            let velocity =
-                |screw: usize| vector(&self.screws, 2 * screw).cross(&point) + vector(&self.screws, 2 * screw + 1);
-            path.iter().map(|&(screw, dof)| (dof, sign * normal.dot(&velocity(screw)))).collect()
+    /// B's velocity against A at contact `i` by the unit rate of each degree of freedom: ω × p + m, p the side's own
+    /// witness point.
+    fn velocities(&self, world: usize, i: usize) -> impl Iterator<Item = (usize, Vector3<f64>)> + '_ {
+        let screw = move |k: usize| Self::vector(&self.screws, world, k);
+        let side = move |path: &'_ [(usize, usize)], point: Vector3<f64>, sign: f64| -> Vec<(usize, Vector3<f64>)> {
+            let velocity = |k: usize| screw(2 * k).cross(&point) + screw(2 * k + 1);
+            path.iter().map(|&(k, dof)| (dof, velocity(k) * sign)).collect()
         };
         let ContactPaths { a, b } = &self.paths[i];
+        let [point_a, point_b] = [&self.point_a, &self.point_b].map(|rows| Self::vector(rows, world, i));
         side(a, point_a, -1.0).into_iter().chain(side(b, point_b, 1.0))
+    }
+
+    fn vector(rows: &Rows, world: usize, k: usize) -> Vector3<f64> {
+        Vector3::from_column_slice(&rows.row(world)[3 * k..3 * k + 3])
     }
 
     /// Rows of contacts: normal, point on A, point on B.

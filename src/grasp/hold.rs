@@ -1,0 +1,146 @@
+//! The least effort that carries a grasped object: torques τ of the joints and forces f of the contacts.
+//!
+//! ```text
+//! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   f_n ≥ ε,  ‖f_t‖ ≤ μ f_n      without a command, no torque
+//! ```
+//!
+//! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so that the program is in f alone:
+//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. The largest ε that still has a solution says how far the grasp is from
+//! losing a contact; it is infinite where the contacts can squeeze the object as hard as one likes: force closure.
+
+use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
+
+use crate::error::{Error, Result};
+use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
+
+/// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
+const BALANCED: f64 = 1e-8;
+
+/// The balance of a grasp in the coordinates of its forces: their sizes along the normals, or three along the world's axes
+/// of each contact.
+#[derive(Clone, Debug)]
+pub struct Balance {
+    /// J_a (n, robot's degrees of freedom) and g_a.
+    robot: (DMatrix<f64>, DVector<f64>),
+    /// J_o (n, others) and g_o.
+    object: (DMatrix<f64>, DVector<f64>),
+    /// f_n of each contact (contacts, n).
+    normal: DMatrix<f64>,
+    /// μ and the normal of each contact with friction; none without.
+    friction: Vec<(f64, Vector3<f64>)>,
+}
+
+/// Torques and forces that hold.
+#[derive(Clone, Debug)]
+pub struct Effort {
+    /// τ of the commanded degrees of freedom, N·m or N.
+    pub torque: DVector<f64>,
+    /// Forces in the balance's coordinates, N.
+    pub force: DVector<f64>,
+    /// ½ ‖τ‖².
+    pub cost: f64,
+}
+
+impl Balance {
+    /// Without friction: of the gaps' slopes J (contacts, nv), g (nv) and the degrees of freedom that have a torque.
+    ///
+    /// # Errors
+    /// If the sizes do not fit.
+    pub fn frictionless(slope: &DMatrix<f64>, weight: &DVector<f64>, commanded: &[usize]) -> Result<Self> {
+        let n = slope.nrows();
+        Self::of(slope, weight, commanded, DMatrix::identity(n, n), Vec::new())
+    }
+
+    /// With friction: of B's velocities against A in world axes (3 contacts, nv), each contact's μ and normal, g (nv), and
+    /// the degrees of freedom that have a torque.
+    ///
+    /// # Errors
+    /// If the sizes do not fit.
+    pub fn with_friction(
+        relative: &DMatrix<f64>,
+        friction: Vec<(f64, Vector3<f64>)>,
+        weight: &DVector<f64>,
+        commanded: &[usize],
+    ) -> Result<Self> {
+        let n = friction.len();
+        if relative.nrows() != 3 * n {
+            let message = format!("expected J with {} rows, got {}", 3 * n, relative.nrows());
+            return Err(Error::invalid("grasp", message));
+        }
+        let normal = DMatrix::from_fn(n, 3 * n, |i, k| if k / 3 == i { friction[i].1[k % 3] } else { 0.0 });
+        Self::of(relative, weight, commanded, normal, friction)
+    }
+
+    fn of(
+        jacobian: &DMatrix<f64>,
+        weight: &DVector<f64>,
+        commanded: &[usize],
+        normal: DMatrix<f64>,
+        friction: Vec<(f64, Vector3<f64>)>,
+    ) -> Result<Self> {
+        let nv = weight.len();
+        if jacobian.ncols() != nv || commanded.iter().any(|&dof| dof >= nv) {
+            let message = format!("expected J with {nv} columns and commands below {nv}, got {:?}", jacobian.shape());
+            return Err(Error::invalid("grasp", message));
+        }
+        let others: Vec<usize> = (0..nv).filter(|dof| !commanded.contains(dof)).collect();
+        let part = |dofs: &[usize]| (jacobian.select_columns(dofs), weight.select_rows(dofs));
+        Ok(Self { robot: part(commanded), object: part(&others), normal, friction })
+    }
+
+    /// The least effort with every normal force at least `least`, N; none if nothing balances.
+    pub fn least_effort(&self, least: f64) -> Option<Effort> {
+        let (slope, weight) = &self.robot;
+        let program = Program {
+            p: slope * slope.transpose(),
+            q: -(slope * weight),
+            ..self.program(DVector::from_element(self.normal.nrows(), -least), false)
+        };
+        let Optimum { x, none: None, .. } = program.solve()? else { return None };
+        let force = DVector::from_vec(x);
+        let torque = weight - slope.tr_mul(&force);
+        let (slope_o, weight_o) = &self.object;
+        let imbalance = (weight_o - slope_o.tr_mul(&force)).norm();
+        let cost = 0.5 * torque.norm_squared();
+        (imbalance <= BALANCED * weight_o.norm().max(1.0)).then_some(Effort { torque, force, cost })
+    }
+
+    /// The largest force that all contacts can have at least along their normals, N; infinite under force closure, none if
+    /// nothing balances, whatever the normal forces' signs.
+    pub fn margin(&self) -> Option<f64> {
+        let program = self.program(DVector::zeros(self.normal.nrows()), true);
+        let n = program.q.len();
+        let Optimum { x, none, .. } = program.solve()?;
+        match none {
+            None => Some(x[n - 1]),
+            Some(NoOptimum::Unbounded) => Some(f64::INFINITY),
+            Some(NoOptimum::Infeasible) => None,
+        }
+    }
+
+    /// The constraints in x = f, or in x = (f, ε) with the objective −ε: J_oᵀ f = g_o, (ε) − f_n ≤ `bound`, cones.
+    fn program(&self, bound: DVector<f64>, margin: bool) -> Program {
+        let (slope, weight) = &self.object;
+        let (n, equal, contacts) = (slope.nrows(), weight.len(), self.normal.nrows());
+        let width = n + usize::from(margin);
+        let rows = equal + contacts + CONE * self.friction.len();
+        let mut a = DMatrix::zeros(rows, width);
+        a.view_mut((0, 0), (equal, n)).copy_from(&slope.transpose());
+        a.view_mut((equal, 0), (contacts, n)).copy_from(&-&self.normal);
+        let mut q = DVector::zeros(width);
+        if margin {
+            a.view_mut((equal, n), (contacts, 1)).fill(1.0);
+            q[n] = -1.0;
+        }
+        for (i, (mu, normal)) in self.friction.iter().enumerate() {
+            let row = equal + contacts + CONE * i;
+            let tangent = Matrix3::identity() - normal * normal.transpose();
+            a.view_mut((row, 3 * i), (1, 3)).copy_from(&(-normal.transpose() * *mu));
+            a.view_mut((row + 1, 3 * i), (3, 3)).copy_from(&-tangent);
+        }
+        let mut b = DVector::zeros(rows);
+        b.rows_mut(0, equal).copy_from(weight);
+        b.rows_mut(equal, contacts).copy_from(&bound);
+        Program { p: DMatrix::zeros(width, width), q, a, b, equal, cones: self.friction.len() }
+    }
+}

@@ -1,0 +1,28 @@
+//! Floor 8: grasping: close a hand around an object, find the least effort that holds it, see in simulation whether it
+//! does.
+//!
+//! ```no_run
+//! use candle_core::{DType, Device};
+//! use fingertip::Model;
+//! use fingertip::description::Scene;
+//! use fingertip::grasp::{Closing, Trial};
+//!
+//! # fn main() -> candle_core::Result<()> {
+//! let scene = Scene::load("assets/scenes/teaching_hand_item.toml")?;
+//! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+//! let closed = Closing::default().close(&model, 18)?;
+//! if let Some(effort) = closed.balance(&model)?.least_effort(0.3) {
+//!     let outcome = Trial::default().run(&scene, &[(closed.q, effort.torque)])?;
+//!     println!("{:?}", outcome[0]);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod close;
+mod hold;
+mod trial;
+
+pub use close::{Closed, Closing};
+pub use hold::{Balance, Effort};
+pub use trial::{LOST, Outcome, Trial};
