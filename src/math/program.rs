@@ -100,12 +100,11 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
     data
 }
 
-/// [`run`] for a program that writes several matrices, with rows of these widths: no copy is needed to part them.
-pub fn run_parts<P: Program, const N: usize>(program: &P, worlds: usize, widths: [usize; N]) -> [Vec<f64>; N] {
-    run_parts_on(InstructionSet::detect(), program, worlds, widths)
-}
-
-fn run_parts_on<P: Program, const N: usize>(
+/// [`run_on`] for a program that writes several matrices, with rows of these widths: no copy is needed to part them.
+///
+/// # Panics
+/// As [`run_on`].
+pub fn run_parts_on<P: Program, const N: usize>(
     set: InstructionSet,
     program: &P,
     worlds: usize,

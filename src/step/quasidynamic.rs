@@ -7,6 +7,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::{Frames, Manifold};
+use crate::math::lane::InstructionSet;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -144,6 +145,20 @@ impl Quasidynamic {
     #[must_use]
     pub fn as_tensor_program(&self) -> Self {
         Self { fused: None, ..self.clone() }
+    }
+
+    /// The same step on lanes of another width than the widest that the processor has, for comparison: the results have the
+    /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    ///
+    /// # Errors
+    /// If the processor lacks the instructions, or the step has no fused form.
+    pub fn on(&self, set: InstructionSet) -> Result<Self> {
+        let Some(Fused { plan, par }) = &self.fused else { bail!("{}: expected a step with a fused form", set.name()) };
+        if !set.is_available() {
+            bail!("instruction set {}: this processor does not have it", set.name());
+        }
+        let plan = Arc::new(plan.on(set));
+        Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
     /// The model.

@@ -79,7 +79,7 @@ layout! {
 }
 
 /// Where everything is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) numbers: Numbers<Range<usize>>,
     pub(super) gradients: Gradients<Range<usize>>,

@@ -26,7 +26,7 @@ pub(super) struct PathScrew {
 }
 
 /// A body whose inertia or weight depends on q.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BodyPath {
     /// Its place among the inertial bodies.
     pub(super) body: usize,
@@ -56,7 +56,7 @@ layout! {
 }
 
 /// The tables.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Paths {
     /// For each contact the paths of A and B.
     pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,

@@ -6,6 +6,7 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::contact::pair::PairFunction;
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
+use crate::math::lane::InstructionSet;
 use crate::math::program::Group;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -19,8 +20,10 @@ use super::paths::Paths;
 use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Plan {
+    /// What the kernels run on.
+    pub(super) set: InstructionSet,
     pub(super) nq: usize,
     pub(super) nu: usize,
     pub(super) structure: Arc<Structure>,
@@ -49,7 +52,7 @@ pub(in super::super) struct Plan {
 }
 
 /// A pair of shapes and its contacts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PairPlan {
     pub(super) function: PairFunction,
     pub(super) a: usize,
@@ -143,6 +146,7 @@ impl Plan {
         let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len()];
         let places = Places::new(structure, frames, &at, counts);
         Ok(Self {
+            set: InstructionSet::detect(),
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
@@ -164,6 +168,11 @@ impl Plan {
             fade: model.params.fade,
             max_iterations: model.params.max_iterations,
         })
+    }
+
+    /// The same plan on other instructions, which the processor must have.
+    pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
+        Self { set, ..self.clone() }
     }
 
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::program::{Group, Program, run};
+use crate::math::program::{Group, Program, run_on};
 use crate::math::rows::{Rows, gradient, storage, worlds};
 
 use super::adjoint::{Recall, StoreGradients};
@@ -85,7 +85,7 @@ impl CustomOp3 for StepOp {
             bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.structure.n_eta(), self.warm);
         }
         let program = Forward { plan, operands: Operands { q, u, par, warm } };
-        let data = run(&program, b, plan.n_row());
+        let data = run_on(plan.set, &program, b, plan.n_row());
         Ok((storage(data, dtype)?, Shape::from((b, plan.n_row()))))
     }
 
@@ -104,7 +104,7 @@ impl CustomOp3 for StepOp {
         let par_rows = operands.par.rows();
         let program = Backward { plan, operands, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
         let n = plan.n_gradient();
-        let data = run(&program, b, n);
+        let data = run_on(plan.set, &program, b, n);
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };

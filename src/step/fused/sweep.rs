@@ -10,7 +10,7 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
-use crate::math::program::{Group, Program, Stage, run};
+use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::{Output, Rows, gradient, storage, worlds};
 use crate::math::vector::{axpy, dot, scale};
 use crate::solve::{CONTACT, INFO};
@@ -237,7 +237,7 @@ impl CustomOp3 for RolloutOp {
         let b = worlds("rollout", &[&q, &u, &par])?;
         let columns = Columns::new(&self.plan, self.n_steps);
         let operands = Operands { q, u, par, warm: None };
-        let data = run(&Forward { plan: &self.plan, operands, columns }, b, columns.width());
+        let data = run_on(self.plan.set, &Forward { plan: &self.plan, operands, columns }, b, columns.width());
         Ok((storage(data, dtype)?, Shape::from((b, columns.width()))))
     }
 
@@ -262,7 +262,7 @@ impl CustomOp3 for RolloutOp {
         };
         let controls = plan.nq..plan.nq + self.n_steps * plan.nu;
         let n = controls.end + plan.at.n;
-        let data = run(&program, b, n);
+        let data = run_on(plan.set, &program, b, n);
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };
