@@ -120,10 +120,10 @@ pub(crate) fn solve<R: Real>(
     newton::prepare(s, problem, work);
 
     let all = R::Mask::splat(true);
-    let mut kappa = problem.kappa.min(R::splat(FIRST_KAPPA));
-    cold_start(s, problem, kappa, all, work);
-    if warm {
-        warm_start(s, problem, &mut kappa, work);
+    let cold = if warm { warm_start(s, problem, work).not() } else { all };
+    let mut kappa = R::select(cold, problem.kappa.min(R::splat(FIRST_KAPPA)), problem.kappa);
+    if cold.any() {
+        cold_start(s, problem, kappa, cold, work);
     }
     balance(s, problem, all, work);
 

@@ -1,6 +1,6 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
-use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::lane::{Lockstep, Mask, Real, copy};
 use crate::math::vector::{dot, scale};
 
 use super::memory::{Problem, Work};
@@ -49,9 +49,9 @@ pub(super) fn cold_start<R: Real>(
     }
 }
 
-/// The given forces in the place of the cold ones, and κ itself, in worlds where they are inside the cones.
+/// The given forces; says in which worlds they are inside the cones, the others have to start cold.
 #[inline(always)]
-pub(super) fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: &mut R, work: &mut Work<&mut [R]>) {
+pub(super) fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let touches = Touch::of(work.touches);
     let limits = &problem.warm[3 * s.nc()..];
     let mut inside = R::zero().lt(R::one());
@@ -64,15 +64,13 @@ pub(super) fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, kappa: &m
         inside = inside.and(force.gt(R::zero()));
     }
     for (i, touch) in touches.iter_mut().enumerate() {
-        let taken = inside.and(touch.is_there());
+        let there = touch.is_there();
         for (eta, warm) in touch.eta.iter_mut().lockstep(at3(problem.warm, i)) {
-            *eta = R::select(taken, warm, *eta);
+            *eta = R::select(there, warm, R::zero());
         }
     }
-    for (force, &warm) in work.limit_force.iter_mut().lockstep(limits) {
-        *force = R::select(inside, warm, *force);
-    }
-    *kappa = R::select(inside, problem.kappa, *kappa);
+    copy(work.limit_force, limits);
+    inside
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.

@@ -1,0 +1,136 @@
+"""Rigid-body dynamics against Pinocchio and distances against coal, one thread, both sides in one run; writes BODIES.md.
+
+    python3 benches/peers/bodies.py        # after run.py, which makes the virtual environment
+
+Ours are the figures of `cargo bench --bench dynamics` (256 states) and `--bench collision` (ready colliders). Pinocchio's RNEA and ABA are
+its own loops over 256 states in C++; for what it has no such loop, and for coal, calls from Python are timed and the
+cost of a call with as many arguments is taken off.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "target" / "peers-venv" / "bin" / "python"
+ROBOTS = {"hand, 14 joints": "teaching_hand.urdf", "hand, 21 joints": "hand21.urdf"}
+STATES = 256
+REPEATS = 50
+
+
+def best(call, n):
+    """The least time of a call over `n`, µs."""
+    call()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1e6 * min(times) / n
+
+
+def pinocchio_figures():
+    import numpy as np
+    import pinocchio as pin
+
+    figures = {}
+    for name, urdf in ROBOTS.items():
+        model = pin.buildModelFromUrdf(str(ROOT / "assets" / "robots" / urdf))
+        pool, data = pin.ModelPool(model, 1), model.createData()
+        rng = np.random.default_rng(0)
+        q, v, x = (np.asfortranarray(rng.uniform(-1.0, 1.0, (model.nv, STATES))) for _ in range(3))
+        out = np.zeros((model.nv, STATES), order="F")
+        states = [tuple(np.ascontiguousarray(row) for row in rows) for rows in zip(q.T, v.T, x.T)]
+        called = lambda f, n: best(lambda: [f(model, data, *state[:n]) for state in states], STATES)
+        rnea = best(lambda: pin.rneaInParallel(1, pool, q, v, x, out), STATES)
+        aba = best(lambda: pin.abaInParallel(1, pool, q, v, x, out), STATES)
+        call = called(pin.rnea, 3) - rnea
+        figures |= {
+            (name, "rnea"): rnea,
+            (name, "aba"): aba,
+            (name, "crba"): called(pin.crba, 1) - call,
+            (name, "rnea derivatives"): called(pin.computeRNEADerivatives, 3) - call,
+            (name, "aba derivatives"): called(pin.computeABADerivatives, 3) - call,
+        }
+    return figures, pin.__version__
+
+
+def coal_figures():
+    import coal
+    import numpy as np
+    import pinocchio as pin
+
+    rng = np.random.default_rng(2)
+    sphere, capsule = coal.Sphere(0.08), coal.Capsule(0.05, 0.16)
+    box, cylinder = coal.Box(0.2, 0.16, 0.12), coal.Cylinder(0.06, 0.16)
+    ellipsoid = coal.Ellipsoid(0.1, 0.08, 0.06)
+    place = lambda: coal.Transform3s(pin.SE3.Random().rotation, rng.uniform(-0.15, 0.15, 3))
+    poses = [(place(), place()) for _ in range(STATES)]
+    request = coal.DistanceRequest()
+    result = coal.DistanceResult()
+
+    def timed(a, b):
+        def call():
+            for p, q in poses:
+                result.clear()
+                coal.distance(a, p, b, q, request, result)
+
+        return best(call, STATES)
+
+    call = timed(coal.Sphere(0.01), coal.Sphere(0.01))
+    pairs = {
+        "sphere-box": (sphere, box), "capsule-capsule": (capsule, capsule), "capsule-box": (capsule, box),
+        "box-box": (box, box), "cylinder-box": (cylinder, box), "ellipsoid-ellipsoid": (ellipsoid, ellipsoid),
+    }
+    return {("distance", name): timed(a, b) - call for name, (a, b) in pairs.items()}, coal.__version__
+
+
+def ours():
+    """Our figures by group and name, µs."""
+    environment = os.environ | {"RAYON_NUM_THREADS": "1"}
+    run = lambda bench: subprocess.run(["cargo", "bench", "--bench", bench], cwd=ROOT, env=environment,
+                                       capture_output=True, text=True, check=True).stdout
+    figures = {}
+    for group, name, time in re.findall(r"^(.*?): (.*?): best of 50: ([\d.]+) µs", run("dynamics"), re.M):
+        figures[group, name] = float(time)
+    units = {"ns": 1e-3, "µs": 1.0, "ms": 1e3}
+    listing = run("collision")
+    for name, low, unit in re.findall(r"collision/distance/(\S+)\s+time:\s+\[([\d.]+) (\S+)", listing):
+        figures["distance", name] = float(low) * units[unit] / STATES
+    return figures
+
+
+def main():
+    if "--peers" in sys.argv:
+        bodies, pinocchio = pinocchio_figures()
+        distances, coal = coal_figures()
+        print(json.dumps({"versions": [pinocchio, coal], "figures": [[*k, t] for k, t in (bodies | distances).items()]}))
+        return
+    found = ours()
+    peers = json.loads(subprocess.run([PYTHON, __file__, "--peers"], capture_output=True, text=True, check=True,
+                                      env=os.environ | {"OMP_NUM_THREADS": "1"}).stdout)
+    lines = [
+        "# Rigid-body dynamics and distances",
+        "",
+        f"Written by `bodies.py`, which says how it is measured. {date.today()}, one thread, {STATES} states or pairs of poses. "
+        f"Pinocchio {peers['versions'][0]}, coal {peers['versions'][1]}. Least times, µs each; a ratio above 1 means that "
+        "ours is faster.",
+        "",
+        "| | | peer, µs | ours, µs | peer / ours |",
+        "|---|---|--:|--:|--:|",
+    ]
+    for group, name, peer in peers["figures"]:
+        our = found[group, name]
+        lines.append(f"| {group} | {name} | {peer:.2f} | {our:.3f} | {peer / our:.2f} |")
+    text = "\n".join(lines) + "\n"
+    (Path(__file__).parent / "BODIES.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
