@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use nalgebra::{Isometry3, Vector3};
 
 use super::Distance;
+use super::closed;
 use super::core::{Core, numbers};
 use super::hold::Hold;
 use super::query::{Relative, Touch, closest};
@@ -74,10 +75,12 @@ impl Posed<'_> {
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let Touch { normal, point_a, point_b } = closest(&a.core, &b.core, &Relative::new(pose_a, pose_b));
+        let Touch { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
+            let relative = Relative::new(pose_a, pose_b);
+            closest(&a.core, &b.core, &relative).turned(&pose_a.rotation)
+        });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
-        let normal = pose_a.rotation * normal;
-        let point_a = pose_a.rotation * point_a + pose_a.translation.vector + normal * a.radius;
+        let point_a = point_a + pose_a.translation.vector + normal * a.radius;
         Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal, hold: Hold::Closest })
     }
 

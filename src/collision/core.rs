@@ -60,7 +60,9 @@ impl Core {
         match self {
             Self::Point | Self::HalfSpace => Vector3::zeros(),
             Self::Segment(half) => Vector3::new(0.0, 0.0, half.copysign(direction.z)),
-            Self::Box(half) => half.zip_map(direction, f64::copysign),
+            Self::Box(half) => {
+                Vector3::new(half.x.copysign(direction.x), half.y.copysign(direction.y), half.z.copysign(direction.z))
+            }
             Self::Cylinder { radius, half_length } => {
                 let across = direction.xy();
                 let rim = across.try_normalize(f64::MIN_POSITIVE).unwrap_or(nalgebra::Vector2::x()) * *radius;
