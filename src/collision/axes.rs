@@ -4,7 +4,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::closed::segments;
 use super::core::Core;
-use super::frame::turned_back;
+use super::frame::{column, turned_back};
 use super::query::{Relative, Touch};
 
 /// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
@@ -74,7 +74,7 @@ impl Axis {
             let (k, l) = NEXT[i];
             for j in first_b..3 {
                 let (m, n) = NEXT[j];
-                let length = r[(k, j)].hypot(r[(l, j)]);
+                let length = (r[(k, j)].powi(2) + r[(l, j)].powi(2)).sqrt();
                 if length > AXIS {
                     let along = t[l] * r[(k, j)] - t[k] * r[(l, j)];
                     let reach_a = half_a[k] * cosine[(l, j)] + half_a[l] * cosine[(k, j)];
@@ -85,8 +85,8 @@ impl Axis {
         }
         let direction = match across {
             Across::FaceOfA(i) => Vector3::ith(i, 1.0),
-            Across::FaceOfB(j) => r.column(j).into_owned(),
-            Across::Edges(i, j) => Vector3::ith(i, 1.0).cross(&r.column(j)).normalize(),
+            Across::FaceOfB(j) => column(r, j),
+            Across::Edges(i, j) => Vector3::ith(i, 1.0).cross(&column(r, j)).normalize(),
         };
         Some(Self { separation, normal: direction * sign, across })
     }
@@ -114,7 +114,7 @@ impl Axis {
                 let (mut middle_a, mut middle_b) = (a.support(&n), b.support(&-n_b));
                 let (half_a, half_b) = (middle_a[i].abs(), middle_b[j].abs());
                 (middle_a[i], middle_b[j]) = (0.0, 0.0);
-                let (along_a, along_b) = (Vector3::ith(i, 1.0), relative.rotation.column(j).into_owned());
+                let (along_a, along_b) = (Vector3::ith(i, 1.0), column(&relative.rotation, j));
                 let between = relative.in_a(&middle_b) - middle_a;
                 let crossing = segments((half_a, &along_a), (half_b, &along_b), &between);
                 let (point_a, point_b) = (middle_a + crossing.point_a, middle_a + crossing.point_b);

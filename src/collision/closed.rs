@@ -1,9 +1,10 @@
 //! Closest points of points, segments, boxes and cylinders where there is a formula.
 
-use nalgebra::{UnitQuaternion, Vector2, Vector3};
+use nalgebra::{Matrix3, Vector2, Vector3};
 
 use super::collider::Posed;
 use super::core::Core;
+use super::frame::{column, matrix, turned, turned_back};
 use super::query::Touch;
 
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
@@ -13,21 +14,21 @@ const NO_LENGTH: f64 = 1e-14;
 /// for pairs without a formula.
 pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<Touch> {
     let t = b.1.translation.vector - a.1.translation.vector;
-    let rotation = &b.1.rotation;
+    let rotation = matrix(&b.1.rotation);
     Some(match (&a.0.core, &b.0.core) {
         (Core::Point, Core::Point) => between(Vector3::zeros(), t, Vector3::z),
         (Core::Point, Core::Segment(half)) => {
-            let axis = rotation * Vector3::z();
-            let z = (-axis.dot(&t)).clamp(-half, *half);
-            between(Vector3::zeros(), t + axis * z, || rotation * Vector3::x())
+            let along = column(&rotation, 2);
+            let z = (-along.dot(&t)).clamp(-half, *half);
+            between(Vector3::zeros(), t + along * z, || column(&rotation, 0))
         }
-        (Core::Point, Core::Box(half)) => from_point(rotation, &t, |p| on_box(half, p)),
+        (Core::Point, Core::Box(half)) => from_point(&rotation, &t, |p| on_box(half, p)),
         (Core::Point, Core::Cylinder { radius, half_length }) => {
-            from_point(rotation, &t, |p| on_cylinder(*radius, *half_length, p))
+            from_point(&rotation, &t, |p| on_cylinder(*radius, *half_length, p))
         }
         (Core::Segment(half_a), Core::Segment(half_b)) => {
-            let axis = a.1.rotation * Vector3::z();
-            segments((*half_a, &axis), (*half_b, &(rotation * Vector3::z())), &t)
+            let (along_a, along_b) = (column(&matrix(&a.1.rotation), 2), column(&rotation, 2));
+            segments((*half_a, &along_a), (*half_b, &along_b), &t)
         }
         _ => return None,
     })
@@ -39,14 +40,15 @@ fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce()
     Touch { normal, point_a, point_b }
 }
 
-/// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal.
+/// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal. B is
+/// symmetric about its origin, so that `t` stands for A's origin −t, and what is next to it is reversed.
 fn from_point(
-    rotation: &UnitQuaternion<f64>,
+    rotation: &Matrix3<f64>,
     t: &Vector3<f64>,
     nearest: impl Fn(&Vector3<f64>) -> (Vector3<f64>, Vector3<f64>),
 ) -> Touch {
-    let (point, outward) = nearest(&-rotation.inverse_transform_vector(t));
-    Touch { normal: -(rotation * outward), point_a: Vector3::zeros(), point_b: rotation * point + t }
+    let (point, outward) = nearest(&turned_back(rotation, t));
+    Touch { normal: turned(rotation, &outward), point_a: Vector3::zeros(), point_b: t - turned(rotation, &point) }
 }
 
 /// A point inside leaves through the nearest face.
@@ -75,7 +77,7 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
         let side = out * radius;
         return (Vector3::new(side.x, side.y, p.z), Vector3::new(out.x, out.y, 0.0));
     }
-    (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::z() * 1_f64.copysign(p.z))
+    (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::new(0.0, 0.0, 1_f64.copysign(p.z)))
 }
 
 /// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones

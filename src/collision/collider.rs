@@ -7,6 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::Distance;
 use super::closed;
 use super::core::{Core, numbers};
+use super::frame::matrix;
 use super::hold::Hold;
 use super::query::{Relative, Touch, closest};
 use crate::description::Shape;
@@ -70,14 +71,14 @@ impl Posed<'_> {
     }
 
     /// The distance of bodies in the order of [`Posed::order`].
-    fn distance(&self, other: &Self) -> Option<Distance> {
+    pub(super) fn distance(&self, other: &Self) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
         let Touch { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
-            let relative = Relative::new(pose_a, pose_b);
-            closest(&a.core, &b.core, &relative).turned(&pose_a.rotation)
+            let rotation = matrix(&pose_a.rotation);
+            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
         });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let point_a = point_a + pose_a.translation.vector + normal * a.radius;

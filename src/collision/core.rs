@@ -144,8 +144,13 @@ impl Core {
 
 /// Lexicographic order.
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    let differing = a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|order| order.is_ne());
-    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+    for k in 0..a.len().min(b.len()) {
+        let order = a[k].total_cmp(&b[k]);
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {

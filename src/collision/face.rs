@@ -5,6 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
 use nalgebra::{Isometry3, Vector3};
 
 use super::core::Core;
+use super::frame::{matrix, turned, turned_back};
 
 /// A flat side: one corner of a body that has none, two ends of a line, or a polygon, counter-clockwise seen from outside.
 pub(super) struct Face {
@@ -21,7 +22,8 @@ const RIM: usize = 8;
 impl Face {
     /// The side of a core that looks most along a direction, in the world.
     pub(super) fn towards(core: &Core, pose: &Isometry3<f64>, direction: &Vector3<f64>) -> Self {
-        let local = pose.rotation.inverse() * direction;
+        let rotation = matrix(&pose.rotation);
+        let local = turned_back(&rotation, direction);
         let (corners, normal) = match core {
             Core::Box(half) => of_box(half, &local),
             Core::Cylinder { radius, half_length } => of_cylinder(*radius, *half_length, &local),
@@ -37,9 +39,9 @@ impl Face {
             Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => (vec![core.support(&local)], local),
         };
         let corners: Vec<Vector3<f64>> =
-            corners.iter().map(|corner| pose.rotation * corner + pose.translation.vector).collect();
+            corners.into_iter().map(|corner| turned(&rotation, &corner) + pose.translation.vector).collect();
         let rolls = corners.len() < 3 && !matches!(core, Core::Segment(_));
-        Self { corners, normal: pose.rotation * normal, rolls }
+        Self { corners, normal: turned(&rotation, &normal), rolls }
     }
 
     pub(super) fn is_polygon(&self) -> bool {

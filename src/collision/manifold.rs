@@ -43,7 +43,7 @@ impl Collider {
 impl Posed<'_> {
     /// The contact points of bodies in the order of [`Posed::order`].
     fn contacts(&self, other: &Self, margin: f64) -> Vec<Distance> {
-        let Some(closest) = self.0.distance(self.1, other.0, other.1) else { return Vec::new() };
+        let Some(closest) = self.distance(other) else { return Vec::new() };
         if closest.phi > margin {
             return Vec::new();
         }
@@ -92,7 +92,7 @@ impl Posed<'_> {
         let normal = reference.normal;
         let side = Side { point: reference.corners[0] + normal * body.0.radius, normal, is_a: a_refers };
         let points = overlap(reference, &incident.face(&-normal));
-        points.into_iter().map(|(corner, slide)| side.under(&corner, incident.0.radius, slide)).collect()
+        points.iter().map(|corner| side.under(&corner.point, incident.0.radius, corner.slide)).collect()
     }
 }
 
@@ -125,15 +125,18 @@ struct Corner {
 }
 
 /// The part of a polygon, a line or a point above or below a face (Sutherland and Hodgman, 1974).
-fn overlap(face: &Face, other: &Face) -> Vec<(Vector3<f64>, Slide)> {
+fn overlap(face: &Face, other: &Face) -> Vec<Corner> {
     let corner = |point: &Vector3<f64>| Corner { point: *point, slide: Slide::corner(other.rolls), own_edge: true };
-    let mut kept: Vec<Corner> = other.corners.iter().map(corner).collect();
+    // Each side of a face that is convex adds one corner at most.
+    let most = other.corners.len() + face.corners.len();
+    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    kept.extend(other.corners.iter().map(corner));
     let is_closed = other.is_polygon();
     let sides = face.corners.iter().zip(face.corners.iter().cycle().skip(1));
     for (from, to) in sides {
         let inward = face.normal.cross(&(to - from)).normalize();
         let depth = |corner: &Corner| inward.dot(&(corner.point - from));
-        let mut next = Vec::with_capacity(kept.len() + 1);
+        next.clear();
         for (i, p) in kept.iter().enumerate() {
             let here = depth(p);
             if here >= 0.0 {
@@ -152,9 +155,9 @@ fn overlap(face: &Face, other: &Face) -> Vec<(Vector3<f64>, Slide)> {
                 next.push(Corner { point, slide, own_edge: p.own_edge && here < 0.0 });
             }
         }
-        kept = next;
+        std::mem::swap(&mut kept, &mut next);
     }
-    kept.into_iter().map(|corner| (corner.point, corner.slide)).collect()
+    kept
 }
 
 /// At most [`MANIFOLD`] contacts: the deepest, the farthest from it, and the two that span the largest triangles with them on

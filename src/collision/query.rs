@@ -1,6 +1,6 @@
 //! Distance of two cores, one seen from the other.
 
-use nalgebra::{Isometry3, Matrix3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Matrix3, Vector3};
 use parry3d_f64::math::{Pose, Rotation, Vector};
 use parry3d_f64::query::epa::EPA;
 use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
@@ -8,7 +8,7 @@ use parry3d_f64::shape::SupportMap;
 
 use super::axes::Axis;
 use super::core::Core;
-use super::frame::{turned, turned_back};
+use super::frame::{column, matrix, turned, turned_back};
 use super::polish::polish;
 
 /// Where B is in A's frame.
@@ -31,15 +31,18 @@ const CLIMBS: usize = 50;
 
 impl Touch {
     /// The same in a frame in which this one has a rotation.
-    pub(super) fn turned(self, by: &UnitQuaternion<f64>) -> Self {
-        Self { normal: by * self.normal, point_a: by * self.point_a, point_b: by * self.point_b }
+    pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
+        let Self { normal, point_a, point_b } = self;
+        Self { normal: turned(r, &normal), point_a: turned(r, &point_a), point_b: turned(r, &point_b) }
     }
 }
 
 impl Relative {
-    pub(super) fn new(a: &Isometry3<f64>, b: &Isometry3<f64>) -> Self {
-        let relative = a.inv_mul(b);
-        Self { rotation: relative.rotation.to_rotation_matrix().into_inner(), translation: relative.translation.vector }
+    /// From B's pose, and A's with its rotation as a matrix.
+    pub(super) fn new(a: &Isometry3<f64>, rotation_a: &Matrix3<f64>, b: &Isometry3<f64>) -> Self {
+        let between = b.translation.vector - a.translation.vector;
+        let rotation = matrix(&(a.rotation.inverse() * b.rotation));
+        Self { rotation, translation: turned_back(rotation_a, &between) }
     }
 
     /// B's support in A's frame.
@@ -107,7 +110,7 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Touch 
         return found;
     }
     // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
-    let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), relative.rotation.column(k).into_owned()]);
+    let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), column(&relative.rotation, k)]);
     let best = axes
         .flat_map(|axis| [axis, -axis])
         .map(|axis| (relative.separation(a, b, &axis), axis))
