@@ -1,6 +1,6 @@
 //! Separating axes of segments and boxes (Gottschalk, Lin, Manocha, *OBBTree*, 1996), and the witness points on them.
 
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::Vector3;
 
 use super::closed::segments;
 use super::core::Core;
@@ -49,7 +49,7 @@ impl Axis {
         let ((half_a, first_a), (half_b, first_b)) = (extents(a)?, extents(b)?);
         let (r, t) = (&relative.rotation, &relative.translation);
         let t_b = turned_back(r, t);
-        let cosine: Matrix3<f64> = r.abs();
+        let cosine = r.abs();
         let (mut separation, mut sign, mut across) = (f64::NEG_INFINITY, 1.0, Across::FaceOfA(0));
         // Along the axis and across both cores, all in the axis's length.
         let mut take = |along: f64, reach: f64, length: f64, candidate: Across| {

@@ -61,13 +61,13 @@ pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f6
 
 impl Posed<'_> {
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        let place = |pose: &Isometry3<f64>| -> [f64; 7] {
-            let (p, q) = (pose.translation.vector, pose.rotation.coords);
-            [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+        let places = || {
+            let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
+            numbers(p.as_slice(), q.as_slice())
+                .then_with(|| numbers(self.1.rotation.coords.as_slice(), other.1.rotation.coords.as_slice()))
         };
-        self.0.core.order(&other.0.core).then_with(|| {
-            self.0.radius.total_cmp(&other.0.radius).then_with(|| numbers(&place(self.1), &place(other.1)))
-        })
+        let (a, b) = (self.0, other.0);
+        a.core.order(&b.core).then_with(|| a.radius.total_cmp(&b.radius)).then_with(places)
     }
 
     /// The distance of bodies in the order of [`Posed::order`].
