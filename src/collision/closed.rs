@@ -2,50 +2,58 @@
 
 use nalgebra::{Matrix3, Vector2, Vector3};
 
+use super::collider::Posed;
 use super::core::Core;
-use super::query::{Relative, Touch};
+use super::frame::{column, matrix, turned, turned_back};
+use super::query::Touch;
 
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;
 
-/// The closest points of cores in the order of [`Core::order`]; none for pairs without a formula.
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Option<Touch> {
-    let Relative { rotation, translation: t } = relative;
-    let axis = rotation.column(2).into_owned();
-    Some(match (a, b) {
-        (Core::Point, Core::Point) => between(Vector3::zeros(), *t, Vector3::z()),
+/// The closest points of the cores of bodies in the order of [`Posed::order`], from A's origin along the world's axes; none
+/// for pairs without a formula.
+pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<Touch> {
+    let t = b.1.translation.vector - a.1.translation.vector;
+    let rotation = matrix(&b.1.rotation);
+    Some(match (&a.0.core, &b.0.core) {
+        (Core::Point, Core::Point) => between(Vector3::zeros(), t, Vector3::z),
         (Core::Point, Core::Segment(half)) => {
-            let z = (-axis.dot(t)).clamp(-half, *half);
-            between(Vector3::zeros(), t + axis * z, rotation.column(0).into_owned())
+            let along = column(&rotation, 2);
+            let z = (-along.dot(&t)).clamp(-half, *half);
+            between(Vector3::zeros(), t + along * z, || column(&rotation, 0))
         }
-        (Core::Point, Core::Box(half)) => from_point(rotation, t, |p| on_box(half, p)),
+        (Core::Point, Core::Box(half)) => from_point(&rotation, &t, |p| on_box(half, p)),
         (Core::Point, Core::Cylinder { radius, half_length }) => {
-            from_point(rotation, t, |p| on_cylinder(*radius, *half_length, p))
+            from_point(&rotation, &t, |p| on_cylinder(*radius, *half_length, p))
         }
-        (Core::Segment(half_a), Core::Segment(half_b)) => segments(*half_a, *half_b, t, &axis),
+        (Core::Segment(half_a), Core::Segment(half_b)) => {
+            let (along_a, along_b) = (column(&matrix(&a.1.rotation), 2), column(&rotation, 2));
+            segments((*half_a, &along_a), (*half_b, &along_b), &t)
+        }
         _ => return None,
     })
 }
 
 /// The points and the direction between them, or `fallback` where there is none.
-fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: Vector3<f64>) -> Touch {
-    let normal = (point_b - point_a).try_normalize(NO_LENGTH).unwrap_or(fallback);
+fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> Touch {
+    let normal = (point_b - point_a).try_normalize(NO_LENGTH).unwrap_or_else(fallback);
     Touch { normal, point_a, point_b }
 }
 
-/// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal.
+/// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal. B is
+/// symmetric about its origin, so that `t` stands for A's origin −t, and what is next to it is reversed.
 fn from_point(
     rotation: &Matrix3<f64>,
     t: &Vector3<f64>,
     nearest: impl Fn(&Vector3<f64>) -> (Vector3<f64>, Vector3<f64>),
 ) -> Touch {
-    let (point, outward) = nearest(&-rotation.tr_mul(t));
-    Touch { normal: -(rotation * outward), point_a: Vector3::zeros(), point_b: rotation * point + t }
+    let (point, outward) = nearest(&turned_back(rotation, t));
+    Touch { normal: turned(rotation, &outward), point_a: Vector3::zeros(), point_b: t - turned(rotation, &point) }
 }
 
 /// A point inside leaves through the nearest face.
 fn on_box(half: &Vector3<f64>, p: &Vector3<f64>) -> (Vector3<f64>, Vector3<f64>) {
-    let nearest = p.zip_map(half, |x, h| x.clamp(-h, h));
+    let nearest = Vector3::new(p.x.clamp(-half.x, half.x), p.y.clamp(-half.y, half.y), p.z.clamp(-half.z, half.z));
     if let Some(outward) = (p - nearest).try_normalize(NO_LENGTH) {
         return (nearest, outward);
     }
@@ -69,14 +77,18 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
         let side = out * radius;
         return (Vector3::new(side.x, side.y, p.z), Vector3::new(out.x, out.y, 0.0));
     }
-    (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::z() * 1_f64.copysign(p.z))
+    (Vector3::new(p.x, p.y, half_length.copysign(p.z)), Vector3::new(0.0, 0.0, 1_f64.copysign(p.z)))
 }
 
-/// Segments on A's z axis and, about `t`, along `axis`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
+/// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
 /// the middle of the common stretch; crossing ones are parted along their common perpendicular.
-fn segments(half_a: f64, half_b: f64, t: &Vector3<f64>, axis: &Vector3<f64>) -> Touch {
-    let (cosine, along_a, along_b) = (axis.z, t.z, axis.dot(t));
-    let across = Vector3::z().cross(axis);
+pub(super) fn segments(
+    (half_a, axis_a): (f64, &Vector3<f64>),
+    (half_b, axis_b): (f64, &Vector3<f64>),
+    t: &Vector3<f64>,
+) -> Touch {
+    let (cosine, along_a, along_b) = (axis_a.dot(axis_b), axis_a.dot(t), axis_b.dot(t));
+    let across = axis_a.cross(axis_b);
     let sine2 = across.norm_squared();
     // s and r are the coordinates on A and B: s = t·a + r cos, r = s cos − t·b where neither end is reached.
     let s = if sine2 > NO_LENGTH {
@@ -87,11 +99,14 @@ fn segments(half_a: f64, half_b: f64, t: &Vector3<f64>, axis: &Vector3<f64>) -> 
     };
     let r = (s * cosine - along_b).clamp(-half_b, half_b);
     let s = (along_a + r * cosine).clamp(-half_a, half_a);
-    let (point_a, point_b) = (Vector3::z() * s, t + axis * r);
+    let (point_a, point_b) = (axis_a * s, t + axis_b * r);
     // Inside of both, the common perpendicular is exact, also where rounding is all there is between the points.
     if s.abs() < half_a && r.abs() < half_b && sine2 > NO_LENGTH {
-        let normal = across.normalize();
+        let normal = across / sine2.sqrt();
         return Touch { normal: normal * 1_f64.copysign(normal.dot(&(point_b - point_a))), point_a, point_b };
     }
-    between(point_a, point_b, across.try_normalize(NO_LENGTH).unwrap_or(Vector3::x()))
+    between(point_a, point_b, || {
+        let any = axis_a.cross(&Vector3::ith(axis_a.iamin(), 1.0));
+        across.try_normalize(NO_LENGTH).unwrap_or_else(|| any.normalize())
+    })
 }

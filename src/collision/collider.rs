@@ -5,7 +5,9 @@ use std::cmp::Ordering;
 use nalgebra::{Isometry3, Vector3};
 
 use super::Distance;
+use super::closed;
 use super::core::{Core, numbers};
+use super::frame::matrix;
 use super::hold::Hold;
 use super::query::{Relative, Touch, closest};
 use crate::description::Shape;
@@ -59,25 +61,27 @@ pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f6
 
 impl Posed<'_> {
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        let place = |pose: &Isometry3<f64>| -> [f64; 7] {
-            let (p, q) = (pose.translation.vector, pose.rotation.coords);
-            [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+        let places = || {
+            let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
+            numbers(p.as_slice(), q.as_slice())
+                .then_with(|| numbers(self.1.rotation.coords.as_slice(), other.1.rotation.coords.as_slice()))
         };
-        self.0.core.order(&other.0.core).then_with(|| {
-            self.0.radius.total_cmp(&other.0.radius).then_with(|| numbers(&place(self.1), &place(other.1)))
-        })
+        let (a, b) = (self.0, other.0);
+        a.core.order(&b.core).then_with(|| a.radius.total_cmp(&b.radius)).then_with(places)
     }
 
     /// The distance of bodies in the order of [`Posed::order`].
-    fn distance(&self, other: &Self) -> Option<Distance> {
+    pub(super) fn distance(&self, other: &Self) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let Touch { normal, point_a, point_b } = closest(&a.core, &b.core, &Relative::new(pose_a, pose_b));
+        let Touch { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
+            let rotation = matrix(&pose_a.rotation);
+            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
+        });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
-        let normal = pose_a.rotation * normal;
-        let point_a = pose_a.rotation * point_a + pose_a.translation.vector + normal * a.radius;
+        let point_a = point_a + pose_a.translation.vector + normal * a.radius;
         Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal, hold: Hold::Closest })
     }
 

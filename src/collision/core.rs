@@ -60,7 +60,9 @@ impl Core {
         match self {
             Self::Point | Self::HalfSpace => Vector3::zeros(),
             Self::Segment(half) => Vector3::new(0.0, 0.0, half.copysign(direction.z)),
-            Self::Box(half) => half.zip_map(direction, f64::copysign),
+            Self::Box(half) => {
+                Vector3::new(half.x.copysign(direction.x), half.y.copysign(direction.y), half.z.copysign(direction.z))
+            }
             Self::Cylinder { radius, half_length } => {
                 let across = direction.xy();
                 let rim = across.try_normalize(f64::MIN_POSITIVE).unwrap_or(nalgebra::Vector2::x()) * *radius;
@@ -142,8 +144,13 @@ impl Core {
 
 /// Lexicographic order.
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    let differing = a.iter().zip(b).map(|(x, y)| x.total_cmp(y)).find(|order| order.is_ne());
-    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+    for k in 0..a.len().min(b.len()) {
+        let order = a[k].total_cmp(&b[k]);
+        if order.is_ne() {
+            return order;
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {

@@ -43,13 +43,13 @@ impl Collider {
 impl Posed<'_> {
     /// The contact points of bodies in the order of [`Posed::order`].
     fn contacts(&self, other: &Self, margin: f64) -> Vec<Distance> {
-        let Some(closest) = self.0.distance(self.1, other.0, other.1) else { return Vec::new() };
+        let Some(closest) = self.distance(other) else { return Vec::new() };
         if closest.phi > margin {
             return Vec::new();
         }
-        let (face_a, face_b) = (self.face(&closest.normal), other.face(&-closest.normal));
         let mut all = match other.0.core {
             Core::HalfSpace => {
+                let face_a = self.face(&closest.normal);
                 let plane = Side { point: closest.point_b, normal: -closest.normal, is_a: false };
                 face_a
                     .corners
@@ -57,7 +57,7 @@ impl Posed<'_> {
                     .map(|corner| plane.under(corner, self.0.radius, Slide::corner(face_a.rolls)))
                     .collect()
             }
-            _ => self.clipped(other, &closest, &face_a, &face_b),
+            _ => self.clipped(other, &closest),
         };
         // A hull's lowest corner may be on another face, and a round cap is lowest between the corners of its octagon.
         let is_flat = |core: &Core| matches!(core, Core::Segment(_) | Core::Box(_));
@@ -76,23 +76,25 @@ impl Posed<'_> {
     }
 
     /// The other's face, where this one's is over or under it; none if no face is aligned with the contact.
-    fn clipped(&self, other: &Self, closest: &Distance, face_a: &Face, face_b: &Face) -> Vec<Distance> {
-        let aligned = |face: &Face, sign: f64| {
-            let along = sign * face.normal.dot(&closest.normal);
-            (face.is_polygon() && along > ALIGNED).then_some(along)
+    fn clipped(&self, other: &Self, closest: &Distance) -> Vec<Distance> {
+        let outward = [closest.normal, -closest.normal];
+        let aligned = |body: &Self, direction: &Vector3<f64>| {
+            let normal = Face::normal_towards(&body.0.core, body.1, direction)?;
+            Some(normal.dot(direction)).filter(|along| *along > ALIGNED)
         };
-        let (of_a, of_b) = (aligned(face_a, 1.0), aligned(face_b, -1.0));
+        let (of_a, of_b) = (aligned(self, &outward[0]), aligned(other, &outward[1]));
         let a_refers = match (of_a, of_b) {
             (Some(a), Some(b)) => a >= b - PREFER_A,
             (Some(_), None) => true,
             (None, Some(_)) => false,
             (None, None) => return Vec::new(),
         };
-        let (reference, body, incident) = if a_refers { (face_a, self, other) } else { (face_b, other, self) };
+        let (body, incident, outward) = if a_refers { (self, other, outward[0]) } else { (other, self, outward[1]) };
+        let reference = body.face(&outward);
         let normal = reference.normal;
         let side = Side { point: reference.corners[0] + normal * body.0.radius, normal, is_a: a_refers };
-        let points = overlap(reference, &incident.face(&-normal));
-        points.into_iter().map(|(corner, slide)| side.under(&corner, incident.0.radius, slide)).collect()
+        let points = overlap(&reference, &incident.face(&-normal));
+        points.iter().map(|corner| side.under(&corner.point, incident.0.radius, corner.slide)).collect()
     }
 }
 
@@ -125,15 +127,18 @@ struct Corner {
 }
 
 /// The part of a polygon, a line or a point above or below a face (Sutherland and Hodgman, 1974).
-fn overlap(face: &Face, other: &Face) -> Vec<(Vector3<f64>, Slide)> {
+fn overlap(face: &Face, other: &Face) -> Vec<Corner> {
     let corner = |point: &Vector3<f64>| Corner { point: *point, slide: Slide::corner(other.rolls), own_edge: true };
-    let mut kept: Vec<Corner> = other.corners.iter().map(corner).collect();
+    // Each side of a face that is convex adds one corner at most.
+    let most = other.corners.len() + face.corners.len();
+    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    kept.extend(other.corners.iter().map(corner));
     let is_closed = other.is_polygon();
     let sides = face.corners.iter().zip(face.corners.iter().cycle().skip(1));
     for (from, to) in sides {
         let inward = face.normal.cross(&(to - from)).normalize();
         let depth = |corner: &Corner| inward.dot(&(corner.point - from));
-        let mut next = Vec::with_capacity(kept.len() + 1);
+        next.clear();
         for (i, p) in kept.iter().enumerate() {
             let here = depth(p);
             if here >= 0.0 {
@@ -152,9 +157,9 @@ fn overlap(face: &Face, other: &Face) -> Vec<(Vector3<f64>, Slide)> {
                 next.push(Corner { point, slide, own_edge: p.own_edge && here < 0.0 });
             }
         }
-        kept = next;
+        std::mem::swap(&mut kept, &mut next);
     }
-    kept.into_iter().map(|corner| (corner.point, corner.slide)).collect()
+    kept
 }
 
 /// At most [`MANIFOLD`] contacts: the deepest, the farthest from it, and the two that span the largest triangles with them on

@@ -6,8 +6,9 @@ use parry3d_f64::query::epa::EPA;
 use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
 use parry3d_f64::shape::SupportMap;
 
-use super::closed;
+use super::axes::Axis;
 use super::core::Core;
+use super::frame::{column, matrix, turned, turned_back};
 use super::polish::polish;
 
 /// Where B is in A's frame.
@@ -28,15 +29,25 @@ pub(super) struct Touch {
 /// Steps of the last resort, each a distance query; they climb to a local maximum of the separation.
 const CLIMBS: usize = 50;
 
+impl Touch {
+    /// The same in a frame in which this one has a rotation.
+    pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
+        let Self { normal, point_a, point_b } = self;
+        Self { normal: turned(r, &normal), point_a: turned(r, &point_a), point_b: turned(r, &point_b) }
+    }
+}
+
 impl Relative {
-    pub(super) fn new(a: &Isometry3<f64>, b: &Isometry3<f64>) -> Self {
-        let relative = a.inv_mul(b);
-        Self { rotation: relative.rotation.to_rotation_matrix().into_inner(), translation: relative.translation.vector }
+    /// From B's pose, and A's with its rotation as a matrix.
+    pub(super) fn new(a: &Isometry3<f64>, rotation_a: &Matrix3<f64>, b: &Isometry3<f64>) -> Self {
+        let between = b.translation.vector - a.translation.vector;
+        let rotation = matrix(&(a.rotation.inverse() * b.rotation));
+        Self { rotation, translation: turned_back(rotation_a, &between) }
     }
 
     /// B's support in A's frame.
-    fn support(&self, b: &Core, direction: &Vector3<f64>) -> Vector3<f64> {
-        self.rotation * b.support(&self.rotation.tr_mul(direction)) + self.translation
+    pub(super) fn support(&self, b: &Core, direction: &Vector3<f64>) -> Vector3<f64> {
+        self.in_a(&b.support(&turned_back(&self.rotation, direction)))
     }
 
     /// How far apart the cores are along a unit vector: the signed distance is the largest of all.
@@ -46,7 +57,12 @@ impl Relative {
 
     /// A point of A's frame in B's.
     pub(super) fn in_b(&self, p: &Vector3<f64>) -> Vector3<f64> {
-        self.rotation.tr_mul(&(p - self.translation))
+        turned_back(&self.rotation, &(p - self.translation))
+    }
+
+    /// A point of B's frame in A's.
+    pub(super) fn in_a(&self, p: &Vector3<f64>) -> Vector3<f64> {
+        turned(&self.rotation, p) + self.translation
     }
 
     fn shifted(&self, by: &Vector3<f64>) -> Self {
@@ -56,10 +72,11 @@ impl Relative {
 
 /// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`].
 pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Touch {
-    if let Some(touch) = closed::closest(a, b, relative) {
+    let axis = Axis::best(a, b, relative);
+    if let Some(touch) = axis.and_then(|axis| axis.touch(a, b, relative)) {
         return touch;
     }
-    let coarse = coarse(a, b, relative);
+    let coarse = coarse(a, b, relative, axis);
     let size = a.reach() + b.reach();
     polish(a, b, relative, &coarse, size).unwrap_or_else(|| {
         let climbed = climb(a, b, relative, coarse.normal, size);
@@ -67,9 +84,9 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Touch {
     })
 }
 
-/// An answer up to the tolerance of GJK and EPA.
-fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
-    if let Some((separation, normal)) = symmetric(a, b, relative)
+/// An answer up to the tolerance of GJK and EPA, from a separating axis where there is one.
+fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Touch {
+    if let Some(Axis { separation, normal, .. }) = axis
         && separation <= 0.0
     {
         return apart(a, b, relative, &normal, separation, a.reach() + b.reach());
@@ -77,7 +94,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
     let size = a.reach() + b.reach();
     let units = [a, b].map(|core| Unit { core, size });
     let pose = pose(relative, size);
-    let mut simplex = simplex(&units, &pose, &relative.translation);
+    let towards = axis.map_or(relative.translation, |axis| axis.normal);
+    let mut simplex = simplex(&units, &pose, &towards);
     let found = match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
         GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
         _ => EPA::new().closest_points(&pose, &units[0], &units[1], &simplex),
@@ -85,13 +103,18 @@ fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
     let found =
         found.map(|(p, q, n)| Touch { normal: vector(n), point_a: vector(p) * size, point_b: vector(q) * size });
     let found = found.filter(|touch| touch.normal.norm_squared() > 0.5);
-    // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
     let separation = found.map_or(f64::NEG_INFINITY, |touch| relative.separation(a, b, &touch.normal));
-    let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), relative.rotation.column(k).into_owned()]);
+    if let Some(found) = found
+        && separation > 0.0
+    {
+        return found;
+    }
+    // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
+    let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), column(&relative.rotation, k)]);
     let best = axes
         .flat_map(|axis| [axis, -axis])
         .map(|axis| (relative.separation(a, b, &axis), axis))
-        .filter(|(along, _)| separation <= 0.0 && *along > separation + BEATEN * size)
+        .filter(|(along, _)| *along > separation + BEATEN * size)
         .max_by(|x, y| x.0.total_cmp(&y.0));
     match (best, found) {
         (None, Some(found)) => found,
@@ -101,38 +124,6 @@ fn coarse(a: &Core, b: &Core, relative: &Relative) -> Touch {
 
 /// An axis must beat what EPA has found by this part of the bodies' size.
 const BEATEN: f64 = 1e-9;
-
-/// Separation and direction from the separating axes of segments and boxes: exact inside, a sign outside (Gottschalk, Lin,
-/// Manocha, *OBBTree*, 1996). None for other cores.
-fn symmetric(a: &Core, b: &Core, relative: &Relative) -> Option<(f64, Vector3<f64>)> {
-    let half = |core: &Core| match core {
-        Core::Segment(half) => Some((Vector3::new(0.0, 0.0, *half), 2)),
-        Core::Box(half) => Some((*half, 0)),
-        _ => None,
-    };
-    let ((half_a, first_a), (half_b, first_b)) = (half(a)?, half(b)?);
-    let Relative { rotation, translation } = relative;
-    let mut best = (f64::NEG_INFINITY, Vector3::z());
-    let mut take = |axis: Vector3<f64>| {
-        let Some(axis) = axis.try_normalize(AXIS) else { return };
-        let reach = axis.abs().dot(&half_a) + rotation.tr_mul(&axis).abs().dot(&half_b);
-        let along = axis.dot(translation);
-        if along.abs() - reach > best.0 + AXIS * reach {
-            best = (along.abs() - reach, axis * 1_f64.copysign(along));
-        }
-    };
-    let column = |k: usize| rotation.column(k).into_owned();
-    (0..3).filter(|_| first_a == 0).for_each(|k| take(Vector3::ith(k, 1.0)));
-    (0..3).filter(|_| first_b == 0).for_each(|k| take(column(k)));
-    for i in first_a..3 {
-        (first_b..3).for_each(|j| take(Vector3::ith(i, 1.0).cross(&column(j))));
-    }
-    Some(best)
-}
-
-/// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
-/// before it by this part of the bodies' size.
-const AXIS: f64 = 1e-9;
 
 /// The witness points where the normal is known: B is moved out along it by `size` more than it is in, which leaves the
 /// closest points' direction as it is.

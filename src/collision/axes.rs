@@ -1,0 +1,136 @@
+//! Separating axes of segments and boxes (Gottschalk, Lin, Manocha, *OBBTree*, 1996), and the witness points on them.
+
+use nalgebra::Vector3;
+
+use super::closed::segments;
+use super::core::Core;
+use super::frame::{column, turned_back};
+use super::query::{Relative, Touch};
+
+/// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
+/// before it by this part of the bodies' reach.
+const AXIS: f64 = 1e-9;
+/// A side that an axis is across up to this sine touches with more than a vertex or an edge.
+const PARALLEL: f64 = 1e-7;
+/// Witness points may be this far, in parts of the bodies' size, outside or from the axis.
+const OUTSIDE: f64 = 1e-10;
+
+/// The axis along which two cores are farthest apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    /// Exact inside, at most the distance outside.
+    pub(super) separation: f64,
+    /// Unit vector from A to B, in A's frame.
+    pub(super) normal: Vector3<f64>,
+    across: Across,
+}
+
+/// What an axis is across.
+#[derive(Clone, Copy, Debug)]
+enum Across {
+    FaceOfA(usize),
+    FaceOfB(usize),
+    /// Edges along these axes of A and of B.
+    Edges(usize, usize),
+}
+
+/// Half extents, and the first axis that has faces across it or edges along it that count: a segment has one edge.
+fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
+    match core {
+        Core::Segment(half) => Some((Vector3::new(0.0, 0.0, *half), 2)),
+        Core::Box(half) => Some((*half, 0)),
+        _ => None,
+    }
+}
+
+impl Axis {
+    /// The best of all axes; none for other cores than segments and boxes.
+    pub(super) fn best(a: &Core, b: &Core, relative: &Relative) -> Option<Self> {
+        let ((half_a, first_a), (half_b, first_b)) = (extents(a)?, extents(b)?);
+        let (r, t) = (&relative.rotation, &relative.translation);
+        let t_b = turned_back(r, t);
+        let cosine = r.abs();
+        let (mut separation, mut sign, mut across) = (f64::NEG_INFINITY, 1.0, Across::FaceOfA(0));
+        // Along the axis and across both cores, all in the axis's length.
+        let mut take = |along: f64, reach: f64, length: f64, candidate: Across| {
+            let here = (along.abs() - reach) / length;
+            if here > separation + AXIS * reach / length {
+                (separation, sign, across) = (here, 1_f64.copysign(along), candidate);
+            }
+        };
+        if first_a == 0 {
+            for i in 0..3 {
+                let reach_b = cosine[(i, 0)] * half_b.x + cosine[(i, 1)] * half_b.y + cosine[(i, 2)] * half_b.z;
+                take(t[i], half_a[i] + reach_b, 1.0, Across::FaceOfA(i));
+            }
+        }
+        if first_b == 0 {
+            for j in 0..3 {
+                let reach_a = cosine[(0, j)] * half_a.x + cosine[(1, j)] * half_a.y + cosine[(2, j)] * half_a.z;
+                take(t_b[j], half_b[j] + reach_a, 1.0, Across::FaceOfB(j));
+            }
+        }
+        for i in first_a..3 {
+            let (k, l) = NEXT[i];
+            for j in first_b..3 {
+                let (m, n) = NEXT[j];
+                let length = (r[(k, j)].powi(2) + r[(l, j)].powi(2)).sqrt();
+                if length > AXIS {
+                    let along = t[l] * r[(k, j)] - t[k] * r[(l, j)];
+                    let reach_a = half_a[k] * cosine[(l, j)] + half_a[l] * cosine[(k, j)];
+                    let reach_b = half_b[m] * cosine[(i, n)] + half_b[n] * cosine[(i, m)];
+                    take(along, reach_a + reach_b, length, Across::Edges(i, j));
+                }
+            }
+        }
+        let direction = match across {
+            Across::FaceOfA(i) => Vector3::ith(i, 1.0),
+            Across::FaceOfB(j) => column(r, j),
+            Across::Edges(i, j) => Vector3::ith(i, 1.0).cross(&column(r, j)).normalize(),
+        };
+        Some(Self { separation, normal: direction * sign, across })
+    }
+
+    /// The witness points, where a vertex is over a face or edges cross; none elsewhere, as where vertices are nearest or
+    /// sides are parallel.
+    pub(super) fn touch(&self, a: &Core, b: &Core, relative: &Relative) -> Option<Touch> {
+        let n = self.normal;
+        let n_b = turned_back(&relative.rotation, &n);
+        let outside = OUTSIDE * (a.reach() + b.reach());
+        match self.across {
+            Across::FaceOfA(_) => {
+                let point_b = relative.support(b, &-n);
+                let point_a = point_b - n * self.separation;
+                let is_over = is_pointed(b, &n_b, None) && a.contains(&point_a, outside);
+                is_over.then_some(Touch { normal: n, point_a, point_b })
+            }
+            Across::FaceOfB(_) => {
+                let point_a = a.support(&n);
+                let point_b = point_a + n * self.separation;
+                let is_over = is_pointed(a, &n, None) && b.contains(&relative.in_b(&point_b), outside);
+                is_over.then_some(Touch { normal: n, point_a, point_b })
+            }
+            Across::Edges(i, j) => {
+                let (mut middle_a, mut middle_b) = (a.support(&n), b.support(&-n_b));
+                let (half_a, half_b) = (middle_a[i].abs(), middle_b[j].abs());
+                (middle_a[i], middle_b[j]) = (0.0, 0.0);
+                let (along_a, along_b) = (Vector3::ith(i, 1.0), column(&relative.rotation, j));
+                let between = relative.in_a(&middle_b) - middle_a;
+                let crossing = segments((half_a, &along_a), (half_b, &along_b), &between);
+                let (point_a, point_b) = (middle_a + crossing.point_a, middle_a + crossing.point_b);
+                let beside = point_b - point_a - n * self.separation;
+                let is_crossing = is_pointed(a, &n, Some(i)) && is_pointed(b, &n_b, Some(j));
+                (is_crossing && beside.norm() <= outside).then_some(Touch { normal: n, point_a, point_b })
+            }
+        }
+    }
+}
+
+/// The other two axes.
+const NEXT: [(usize, usize); 3] = [(1, 2), (2, 0), (0, 1)];
+
+/// Is the core farthest along n in a vertex only, or in an edge along `edge`?
+fn is_pointed(core: &Core, n: &Vector3<f64>, edge: Option<usize>) -> bool {
+    let is_across = |k: usize| Some(k) == edge || n[k].abs() > PARALLEL;
+    extents(core).is_some_and(|(_, first)| (first..3).all(is_across))
+}
