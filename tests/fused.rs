@@ -16,10 +16,11 @@ use support::{largest, rows};
 
 /// Both forms solve to rounding; what is left is their different order of summation times the problem's condition.
 const TOLERANCE: f64 = 1e-10;
-/// An articulated object's light bodies turn by radians within a step: gradients in their masses lose a digit more.
-const ARTICULATED: f64 = 1e-9;
 /// A world's number is compared with the largest of its kind in that world, or with this part of the largest in any.
-const SMALL: f64 = 1e-2;
+const SMALL: f64 = 1e-3;
+/// Gradients in the masses of a free door are sums that cancel by three digits in some worlds: rounding is that of their
+/// terms, which are of the size of the largest in any world.
+const CANCELLING: f64 = 1.0;
 /// Forty steps in contact amplify the rounding of unfused multiply-adds.
 const ROLLOUT: f64 = 1e-8;
 const RANGES: Ranges =
@@ -44,16 +45,16 @@ fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
     ])
 }
 
-fn compare(what: &str, found: &Tensor, expected: &Tensor, tolerance: f64) {
+fn compare(what: &str, found: &Tensor, expected: &Tensor, small: f64) {
     if expected.elem_count() == 0 {
         return;
     }
     let (found, expected) = (rows(found), rows(expected));
     let most = largest(expected.iter().flatten().copied());
     for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let scale = largest(expected.iter().copied()).max(SMALL * most).max(1e-300);
+        let scale = largest(expected.iter().copied()).max(small * most).max(1e-300);
         let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
-        assert!(error < tolerance, "{what}, world {w}: fused off by {error:e} of {scale:e}");
+        assert!(error < TOLERANCE, "{what}, world {w}: fused off by {error:e} of {scale:e}");
     }
 }
 
@@ -90,7 +91,7 @@ fn everything(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<
     Ok(all)
 }
 
-fn compare_batch(name: &str, batch: &Batch, tolerance: f64) -> Result<()> {
+fn compare_batch(name: &str, batch: &Batch, small: f64) -> Result<()> {
     let (parameters, variables) = tracked(batch)?;
     let fused = Quasidynamic::new(&batch.model, &parameters)?;
     assert_eq!(fused.form(), Form::Fused, "{name}");
@@ -99,7 +100,7 @@ fn compare_batch(name: &str, batch: &Batch, tolerance: f64) -> Result<()> {
     for set in sets() {
         let found = everything(&fused.on(set)?, &variables)?;
         for ((what, found), (_, expected)) in found.iter().zip(&expected) {
-            compare(&format!("{name} on {}: {what}", set.name()), found, expected, tolerance);
+            compare(&format!("{name} on {}: {what}", set.name()), found, expected, small);
         }
         if set != InstructionSet::Baseline {
             let found: Vec<_> = found.iter().map(|(_, tensor)| rows(tensor)).collect();
@@ -109,16 +110,16 @@ fn compare_batch(name: &str, batch: &Batch, tolerance: f64) -> Result<()> {
     Ok(())
 }
 
-fn compare_scene(name: &str, scene: &Scene, stray: f64, tolerance: f64) -> Result<()> {
+fn compare_scene(name: &str, scene: &Scene, stray: f64, small: f64) -> Result<()> {
     let model = Model::new(scene, DType::F64, &Device::Cpu)?;
-    compare_batch(name, &states::batch(&model, stray, WORLDS, &RANGES, &mut Random::new(41)), tolerance)
+    compare_batch(name, &states::batch(&model, stray, WORLDS, &RANGES, &mut Random::new(41)), small)
 }
 
 #[test]
 fn the_shipped_scenes() -> Result<()> {
     let mut random = Random::new(40);
     for (name, stray) in SCENES {
-        compare_batch(name, &states::batch(&states::model(name), stray, 5 * WORLDS, &RANGES, &mut random), TOLERANCE)?;
+        compare_batch(name, &states::batch(&states::model(name), stray, 5 * WORLDS, &RANGES, &mut random), SMALL)?;
     }
     Ok(())
 }
@@ -128,9 +129,9 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
     for (name, stray) in SCENES {
         let mut scene = Scene::load(format!("assets/scenes/{name}.toml"))?;
         scene.params.joint_limits = true;
-        compare_scene(&format!("{name} with limits"), &scene, stray, TOLERANCE)?;
+        compare_scene(&format!("{name} with limits"), &scene, stray, SMALL)?;
         (scene.params.contact_distance, scene.params.fade) = (Some(0.05), 0.03);
-        compare_scene(&format!("{name} fading"), &scene, stray, TOLERANCE)?;
+        compare_scene(&format!("{name} fading"), &scene, stray, SMALL)?;
     }
     Ok(())
 }
@@ -150,7 +151,7 @@ fn articulated_objects() -> Result<()> {
             .pair(PairRule::exclude("arm", "door"))
             .pair(PairRule::exclude("arm", "arm"));
         scene.params.joint_limits = true;
-        compare_scene(&format!("{freedom:?} door"), &scene, 0.02, ARTICULATED)?;
+        compare_scene(&format!("{freedom:?} door"), &scene, 0.02, CANCELLING)?;
     }
     Ok(())
 }
