@@ -283,6 +283,25 @@ fn audits_pass_on_every_scene() {
     }
 }
 
+/// Pairs that go through the collision module, with room for contacts that they do not use.
+#[test]
+fn an_audit_of_bodies_without_formulas_passes() {
+    let scene = scratch("bodies.toml");
+    let body = |name: &str, shape: &str, x: f64, z: f64| {
+        format!("[[object]]\nname = \"{name}\"\n{shape}\nmass = 0.5\nfreedom = \"free\"\nposition = [{x}, 0.0, {z}]\n")
+    };
+    let text = [
+        "[params]\nkappa = 1e4\n[[object]]\nname = \"floor\"\nhalfspace = [0.0, 0.0, 1.0, 0.0]\nfreedom = \"fixed\"\n"
+            .into(),
+        body("egg", "ellipsoid = [0.03, 0.03, 0.045]", 0.0, 0.05),
+        body("brick", "box = [0.1, 0.05, 0.03]", 0.2, 0.031),
+        body("lid", "hull = [[0.05,0,0],[-0.05,0,0],[0,0.05,0],[0,-0.05,0],[0,0,0.02]]", 0.2, 0.07),
+    ];
+    std::fs::write(&scene, text.concat()).unwrap();
+    let text = said(&["audit", scene.to_str().unwrap(), "--states", "6"], "");
+    assert!(text.trim_end().ends_with("passed"), "{text}");
+}
+
 #[test]
 fn complaints_name_what_is_wrong() {
     for (args, hints) in [

@@ -13,7 +13,7 @@ use crate::math::rows::{Rows, gradient, storage, worlds};
 use super::pair::{Shapes, Witness};
 
 /// The φ of a contact that a pair has room for but not at this configuration, m: steps give contacts from here on no weight.
-pub(crate) const UNUSED: f64 = 1e3;
+pub const UNUSED: f64 = 1e3;
 
 /// Numbers of a contact: normal, point on A, point on B, φ.
 const CONTACT: usize = 10;

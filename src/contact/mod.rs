@@ -7,7 +7,7 @@ pub(crate) mod lanes;
 pub mod pair;
 mod table;
 
-pub(crate) use convex::UNUSED;
+pub use convex::UNUSED;
 pub use detect::Contacts;
 pub use frame::frame;
 pub use table::{BodyShape, Pair, PairTable};

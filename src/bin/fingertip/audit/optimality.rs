@@ -10,6 +10,7 @@
 //! P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
 
 use candle_core::{Result, Tensor};
+use fingertip::contact::UNUSED;
 use fingertip::description::JointKind;
 use fingertip::kinematics::{POSE, SCREW};
 use fingertip::step::{Quasidynamic, Step};
@@ -174,9 +175,10 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
     Ok(())
 }
 
-/// 1 up to `distance − fade`, 0 from `distance` on, a C² polynomial between.
+/// 1 up to `distance − fade`, 0 from `distance` on, a C² polynomial between; 0 for what a pair does not use.
 fn weight(phi: f64, distance: Option<f64>, fade: f64) -> f64 {
     match distance {
+        _ if phi >= UNUSED => 0.0,
         None => 1.0,
         Some(distance) if fade == 0.0 => f64::from(phi < distance),
         Some(distance) => {
