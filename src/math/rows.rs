@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor, bail};
+use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, StorageRef, Tensor, bail};
 
 use super::lane::Lane;
 
@@ -39,14 +39,18 @@ impl<'a> Rows<'a> {
         Ok(Self { data, rows, width, stride: width })
     }
 
+    /// Rows of `width` numbers, one after the other.
+    pub fn from_slice(data: &'a [f64], rows: usize, width: usize) -> Self {
+        Self { data: Cow::Borrowed(data), rows, width, stride: width }
+    }
+
     /// A copy of a tensor's values.
     ///
     /// # Errors
     /// If it is not a matrix of `f32` or `f64` on the CPU.
     pub fn from_tensor(tensor: &Tensor) -> Result<Rows<'static>> {
-        let (storage, layout) = tensor.storage_and_layout();
-        let Storage::Cpu(storage) = &*storage else { bail!("expected a tensor on the CPU") };
-        let Rows { data, rows, width, stride } = Rows::from_storage(storage, layout)?;
+        let held = Held::new(tensor);
+        let Rows { data, rows, width, stride } = held.rows()?;
         let used = (rows.max(1) - 1) * stride + width;
         Ok(Rows { data: Cow::Owned(data[..used].to_vec()), rows, width, stride })
     }
@@ -96,6 +100,29 @@ impl<'a> Rows<'a> {
                 *to = x;
             }
         }
+    }
+}
+
+/// A tensor on the CPU whose numbers can be read in place as long as this lives.
+pub struct Held<'a> {
+    storage: StorageRef<'a>,
+    layout: &'a Layout,
+}
+
+impl<'a> Held<'a> {
+    /// Takes hold of a tensor.
+    pub fn new(tensor: &'a Tensor) -> Self {
+        let (storage, layout) = tensor.storage_and_layout();
+        Self { storage, layout }
+    }
+
+    /// The tensor as a matrix.
+    ///
+    /// # Errors
+    /// As [`Rows::from_tensor`].
+    pub fn rows(&self) -> Result<Rows<'_>> {
+        let Storage::Cpu(storage) = &*self.storage else { bail!("expected a tensor on the CPU") };
+        Rows::from_storage(storage, self.layout)
     }
 }
 
@@ -205,6 +232,17 @@ pub fn storage(data: Vec<f64>, dtype: DType) -> Result<CpuStorage> {
     }
 }
 
+/// Rows of `width` numbers, one for each world, as a gradient for an operand with `rows` rows: see [`gradient`].
+///
+/// # Errors
+/// If `dtype` is neither `f32` nor `f64`.
+pub fn whole_gradient(data: Vec<f64>, width: usize, rows: usize, dtype: DType) -> Result<Tensor> {
+    if rows * width == data.len() {
+        return Tensor::from_vec(data, (rows, width), &Device::Cpu)?.to_dtype(dtype);
+    }
+    gradient(&data, width, 0..width, rows, dtype)
+}
+
 /// The columns `columns` of rows of `width` numbers as a gradient for an operand with `rows` rows:
 /// summed over the worlds if the operand has one row for all of them.
 ///
@@ -214,9 +252,7 @@ pub fn gradient(data: &[f64], width: usize, columns: Range<usize>, rows: usize, 
     let n = columns.len();
     let worlds = data.len() / width.max(1);
     let mut gradient = Vec::with_capacity(rows * n);
-    if rows == worlds && n == width {
-        gradient.extend_from_slice(data);
-    } else if rows == worlds {
+    if rows == worlds {
         data.chunks(width).for_each(|row| gradient.extend_from_slice(&row[columns.clone()]));
     } else {
         gradient.resize(n, 0.0);

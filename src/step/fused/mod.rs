@@ -8,9 +8,9 @@ mod jacobian;
 mod memory;
 mod paths;
 mod plan;
+mod rollout;
 mod stages;
 mod step_op;
-mod sweep;
 
 use std::sync::Arc;
 
@@ -79,14 +79,12 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
 pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
     let (b, n_steps, nu) = u.dims3()?;
     let (nq, nc) = (plan.nq, plan.structure.nc());
-    let op = sweep::RolloutOp { plan: plan.clone(), n_steps };
-    let rows = q0.contiguous()?.apply_op3(&u.contiguous()?.reshape((b, n_steps * nu))?, par, op)?;
-    let columns = sweep::Columns::new(plan, n_steps);
-    let info = rows.detach().narrow(1, columns.info(0), n_steps * INFO)?.reshape((b * n_steps, INFO))?;
+    let u = u.contiguous()?.reshape((b, n_steps * nu))?;
+    let [states, force, info] = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
     let reports = Report::read(&info)?;
     Ok(Rollout {
-        q: rows.narrow(1, 0, (n_steps + 1) * nq)?.reshape((b, n_steps + 1, nq))?,
-        force: rows.narrow(1, columns.force(0), n_steps * 3 * nc)?.reshape((b, n_steps, nc, 3))?,
+        q: states.reshape((b, n_steps + 1, nq))?,
+        force: force.reshape((b, n_steps, nc, 3))?,
         reports: (0..n_steps).map(|t| (0..b).map(|world| reports[world * n_steps + t]).collect()).collect(),
     })
 }

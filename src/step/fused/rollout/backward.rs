@@ -1,0 +1,155 @@
+//! The adjoint sweep.
+
+use crate::kinematics::{Difference, ManifoldMap};
+use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
+use crate::math::program::{Group, Program, Stage};
+use crate::math::rows::{Output, Rows};
+use crate::math::vector::{axpy, dot, scale};
+use crate::solve::{CONTACT, INFO};
+
+use super::super::memory::Memory;
+use super::super::plan::Plan;
+use super::super::stages::{Load, at3, put3};
+use super::forward::Forward;
+
+/// What a backward sweep is given the gradient of.
+#[derive(Clone, Copy)]
+pub(super) enum Cost {
+    /// The states: what a state gets goes on to the one before.
+    States,
+    /// The forces: what each state gets is written, the states' own sweep takes it on.
+    Forces,
+}
+
+/// T steps of a lane, from the last to the first.
+pub(super) struct Backward<'a> {
+    pub(super) forward: Forward<'a>,
+    pub(super) states: Rows<'a>,
+    pub(super) force: Rows<'a>,
+    pub(super) limit_force: Rows<'a>,
+    pub(super) info: Rows<'a>,
+    pub(super) cost: Cost,
+    pub(super) grad: Rows<'a>,
+}
+
+impl Backward<'_> {
+    /// Matrices of gradients: of the first operand, the controls, the parameters.
+    const FIRST: usize = 0;
+    const CONTROLS: usize = 1;
+    const PARAMETERS: usize = 2;
+}
+
+impl Program for Backward<'_> {
+    fn scratch(&self) -> usize {
+        self.forward.plan.places.gradients.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Forward { plan, operands, n_steps } = &self.forward;
+        group.run(&Load { plan, operands });
+        for t in (0..*n_steps).rev() {
+            group.run(&Revisit { backward: self, t });
+            plan.prepare(group);
+            group.run(&Recover(plan));
+            plan.factor(group);
+            plan.pull(group);
+            group.run(&Collect { backward: self, t });
+        }
+    }
+}
+
+/// State, control and result of step t.
+struct Revisit<'a> {
+    backward: &'a Backward<'a>,
+    t: usize,
+}
+
+impl Stage for Revisit<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Backward { forward: Forward { plan, operands, n_steps }, states, force, limit_force, info, cost, grad } =
+            self.backward;
+        let (t, nq, n_force, n_limit) = (self.t, plan.nq, 3 * plan.structure.nc(), plan.structure.nl());
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        states.load_all(first, t * nq, m.q);
+        states.load_all(first, (t + 1) * nq, m.q_next);
+        force.load_all(first, t * n_force, m.force);
+        limit_force.load_all(first, t * n_limit, &mut work.eta[n_force..]);
+        info.load_all(first, t * INFO, work.info);
+        operands.u.load_all(first, t * plan.nu, m.u);
+        if t + 1 == *n_steps {
+            clear(to.carry);
+            clear(to.par_sum);
+        }
+        clear(to.delta);
+        clear(to.geometry);
+        clear(to.limit);
+        match cost {
+            Cost::States => {
+                clear(to.force);
+                grad.load_all(first, (t + 1) * nq, to.q_next);
+                for (value, &carry) in to.q_next.iter_mut().lockstep(to.carry.iter()) {
+                    *value += carry;
+                }
+            }
+            Cost::Forces => {
+                clear(to.q_next);
+                grad.load_all(first, t * n_force, to.force);
+            }
+        }
+    }
+}
+
+/// δ and η of the step from its states and forces.
+struct Recover<'a>(&'a Plan);
+
+impl Stage for Recover<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        Difference::value(&plan.charts, m.q, m.q_next, m.delta);
+        for c in 0..plan.structure.nc() {
+            let contact = &m.contacts[CONTACT * c..];
+            let (n, mu, force) = (at3(contact, 0), contact[10], at3(m.force, 3 * c));
+            let slippery = mu.gt(R::zero()).not();
+            let inverse = R::select(slippery, R::zero(), R::one() / R::select(slippery, R::one(), mu));
+            let along = dot(n, force);
+            put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+        }
+        plan.place_delta(m.delta, work.delta);
+    }
+}
+
+/// Writes the gradient of u at step t, carries or writes that of q and sums those of the parameters.
+struct Collect<'a> {
+    backward: &'a Backward<'a>,
+    t: usize,
+}
+
+impl Stage for Collect<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Backward { forward: Forward { plan, .. }, cost, grad, .. } = self.backward;
+        let (_, to) = plan.places.both(memory);
+        for (sum, &grad) in to.par_sum.iter_mut().lockstep(to.par.iter()) {
+            *sum += grad;
+        }
+        out.store_in(Backward::CONTROLS, first, self.t * plan.nu, to.u);
+        match cost {
+            Cost::States => {
+                copy(to.carry, to.q);
+                if self.t == 0 {
+                    for (k, carry) in to.carry.iter_mut().enumerate() {
+                        *carry += grad.load(first, k);
+                    }
+                    out.store_in(Backward::FIRST, first, 0, to.carry);
+                }
+            }
+            Cost::Forces => out.store_in(Backward::FIRST, first, self.t * plan.nq, to.q),
+        }
+        if self.t == 0 {
+            out.store_in(Backward::PARAMETERS, first, 0, to.par_sum);
+        }
+    }
+}
