@@ -58,6 +58,11 @@ impl Pattern {
         self.rows.get(n).map_or(self.columns.len(), |row| row.first)
     }
 
+    /// Are the leading `n` rows coupled each with each? Entry (i, j ≤ i) then has the place i (i + 1) / 2 + j.
+    pub fn is_dense(&self, n: usize) -> bool {
+        n <= self.n() && self.rows[..n].iter().enumerate().all(|(i, row)| row.depth == i)
+    }
+
     /// The degree of freedom of a row.
     #[inline(always)]
     pub fn dof(&self, i: usize) -> usize {
@@ -118,6 +123,31 @@ impl Pattern {
     pub fn solve_leading<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
         self.eliminate(factor, x, n);
         self.substitute(factor, x, n);
+    }
+
+    /// [`Pattern::factor_leading`] and [`Pattern::solve_leading`] for `N` leading rows that are dense, without loops.
+    #[inline(always)]
+    pub fn solve_dense<R: Real, const N: usize>(m: &mut [R], x: &mut [R]) {
+        let (m, x) = (&mut m[..N * (N + 1) / 2], &mut x[..N]);
+        let row = |i: usize| i * (i + 1) / 2;
+        for i in (0..N).rev() {
+            let pivot = R::one() / m[row(i) + i];
+            let below = x[i];
+            for j in (0..i).rev() {
+                let l = m[row(i) + j] * pivot;
+                for k in 0..=j {
+                    m[row(j) + k] = (-l).mul_add(m[row(i) + k], m[row(j) + k]);
+                }
+                m[row(i) + j] = l;
+                x[j] = (-below).mul_add(l, x[j]);
+            }
+            x[i] = below * pivot;
+        }
+        for i in 0..N {
+            for j in 0..i {
+                x[i] = (-m[row(i) + j]).mul_add(x[j], x[i]);
+            }
+        }
     }
 
     /// x ← D⁻¹ L⁻ᵀ x for an x that is zero from row `n` on.

@@ -107,17 +107,16 @@ pub(crate) fn solve<R: Real>(
     for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
         touch.start(problem.contacts, i);
     }
-    factor_p(s, problem.p, work.factor_p);
+    newton::prepare(s, problem, work);
+    factor_p(s, problem.p, work.pivot, work.factor_p);
     let mut good_p = good;
-    for k in 0..s.nv {
+    for &pivot in work.pivot.iter() {
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
+    }
+    for k in 0..s.n_shared {
         let pivot = work.factor_p[s.factor_p.at(k, k)];
         good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
     }
-    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
-        *x = -g;
-    }
-    s.factor_p.solve(work.factor_p, work.free);
-    newton::prepare(s, problem, work);
 
     let all = R::Mask::splat(true);
     let cold = if warm { warm_start(s, problem, work).not() } else { all };

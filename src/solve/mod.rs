@@ -18,6 +18,7 @@ pub(crate) mod program;
 pub mod qcqp;
 mod qp;
 mod response;
+mod shared;
 mod stages;
 mod start;
 mod structure;

@@ -23,8 +23,9 @@ use crate::math::lane::{Lockstep, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::memory::{Problem, Work};
-use super::problem::{along, times_p};
+use super::problem::{along, along_shared, times_p};
 use super::response::Response;
+use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
 use super::touch::Touch;
@@ -84,33 +85,20 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, touch, work.pivot, work.step);
-        let response = &touch.response;
-        let force = sub(touch.eta, response.force(response.weighed(touch.reduced)));
-        let mut entries = contact.entries.iter();
-        for (a, (&column, &dof)) in contact.shared_part(columns).iter().lockstep(contact.shared()).enumerate() {
-            work.step[dof] -= dot(column, force);
-            let scaled = response.along(column);
-            scaled_columns[a] = scaled;
-            let weighed = response.weighed(scaled);
-            for (&other, &entry) in scaled_columns[..=a].iter().lockstep(entries.by_ref()) {
-                work.h[entry] += dot(weighed, other);
-            }
-        }
+        let force = sub(touch.eta, touch.response.force(touch.response.weighed(touch.reduced)));
+        let (to_h, to_step) = (&mut *work.h, &mut *work.step);
+        shared::add(contact, columns, &touch.response, force, scaled_columns, to_h, to_step);
     }
     for x in work.step.iter_mut() {
         *x = -*x;
     }
-    s.factor_h.factor_leading(work.h, s.n_shared);
-    s.factor_h.solve_leading(work.h, work.step, s.n_shared);
+    shared::solve(s, work.h, work.step);
 
     // decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
     let mut change = R::zero();
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
-        let mut moved = zero();
-        for (&column, &dof) in contact.shared_part(columns).iter().lockstep(contact.shared()) {
-            moved = axpy(work.step[dof], column, moved);
-        }
+        let moved = along_shared(contact, columns, work.step);
         let response = &touch.response;
         let w = response.weighed(add(touch.reduced, response.along(moved)));
         let d_eta = scale(-R::one(), response.force(w));

@@ -1,11 +1,11 @@
 //! What the iteration and the adjoint ask of a problem: its Jacobian, forces along it, H.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
 use super::memory::Problem;
-use super::structure::{ContactColumns, Structure};
+use super::structure::{ContactColumns, Entry, Structure};
 
 #[inline(always)]
 pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
@@ -39,8 +39,22 @@ pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns
 /// J̃ x for a contact.
 #[inline(always)]
 pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+    let mut sum = along_shared(contact, columns, x);
+    for (&column, &x) in contact.private_part(columns).iter().lockstep(&x[contact.private.clone()]) {
+        sum = axpy(x, column, sum);
+    }
+    sum
+}
+
+/// J̃_s x_s for a contact.
+#[inline(always)]
+pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+    let columns = contact.shared_part(columns);
     let mut sum = zero();
-    for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+    for (&column, &x) in columns.iter().lockstep(&x[..contact.n_leading]) {
+        sum = axpy(x, column, sum);
+    }
+    for (&column, &dof) in columns.iter().lockstep(contact.scattered()) {
         sum = axpy(x[dof], column, sum);
     }
     sum
@@ -49,19 +63,39 @@ pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &
 /// x += J̃ᵀ force of a contact.
 #[inline(always)]
 pub(crate) fn add_force<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], force: Vec3<R>, x: &mut [R]) {
-    for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+    let shared = contact.shared_part(columns);
+    for (&column, x) in shared.iter().lockstep(&mut x[..contact.n_leading]) {
+        *x += dot(column, force);
+    }
+    for (&column, &dof) in shared.iter().lockstep(contact.scattered()) {
         x[dof] += dot(column, force);
+    }
+    for (&column, x) in contact.private_part(columns).iter().lockstep(&mut x[contact.private.clone()]) {
+        *x += dot(column, force);
     }
 }
 
-/// The factor of P.
+/// The factor of P, given 1 over its diagonal.
 #[inline(always)]
-pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], factor: &mut [R]) {
+pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], pivot: &[R], factor: &mut [R]) {
     clear(factor);
     for (entry, &value) in s.entries.iter().lockstep(p) {
         factor[entry.in_p] = value;
     }
-    s.factor_p.factor(factor);
+    s.factor_p.factor_leading(factor, s.n_shared);
+    // Private rows couple to nothing: one entry each, at the end.
+    let first = s.factor_p.n_leading_entries(s.n_shared);
+    copy(&mut factor[first..], &pivot[s.n_shared..]);
+}
+
+/// x ← P⁻¹ x.
+#[inline(always)]
+pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
+    s.factor_p.solve_leading(factor, x, s.n_shared);
+    let first = s.factor_p.n_leading_entries(s.n_shared);
+    for (x, &inverse) in x[s.n_shared..].iter_mut().lockstep(&factor[first..]) {
+        *x = *x * inverse;
+    }
 }
 
 /// h ← P + J̃ᵀWJ̃ at η.
@@ -88,14 +122,16 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
 }
 
-/// P x − y into y, with P from its entries.
+/// y += P x.
 #[inline(always)]
 pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
-    for (entry, &value) in s.entries.iter().lockstep(p) {
-        y[entry.row] = value.mul_add(x[entry.column], y[entry.row]);
-        if entry.row != entry.column {
-            y[entry.column] = value.mul_add(x[entry.row], y[entry.column]);
-        }
+    for ((y, &x), &entry) in y.iter_mut().lockstep(x).lockstep(&s.diagonal) {
+        *y = p[entry].mul_add(x, *y);
+    }
+    for &k in &s.couplings {
+        let (Entry { row, column, .. }, value) = (s.entries[k], p[k]);
+        y[row] = value.mul_add(x[column], y[row]);
+        y[column] = value.mul_add(x[row], y[column]);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::math::lane::{Lockstep, Mask, Real, copy};
 use crate::math::vector::{dot, scale};
 
 use super::memory::{Problem, Work};
-use super::problem::{add_force, along, at3};
+use super::problem::{add_force, along, at3, solve_p};
 use super::structure::Structure;
 use super::touch::Touch;
 
@@ -26,6 +26,10 @@ pub(super) fn cold_start<R: Real>(
     mask: R::Mask,
     work: &mut Work<&mut [R]>,
 ) {
+    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+        *x = -g;
+    }
+    solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
@@ -86,7 +90,7 @@ pub(super) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mas
     for (&force, &(dof, sign)) in work.limit_force.iter().lockstep(&s.limits) {
         work.step[dof] += force.scale(sign);
     }
-    s.factor_p.solve(work.factor_p, work.step);
+    solve_p(s, work.factor_p, work.step);
     for (delta, &balanced) in work.delta.iter_mut().lockstep(work.step.iter()) {
         *delta = R::select(mask, balanced, *delta);
     }

@@ -16,6 +16,8 @@ pub struct Structure {
     /// The leading rows of the factors. Those behind are private: one contact at most sees them, and P couples them to
     /// nothing, so that Newton's method eliminates them contact by contact.
     pub(crate) n_shared: usize,
+    /// As many if H couples each of the leading rows with each; 0 if not.
+    pub(crate) n_dense: usize,
     /// Screws.
     pub ns: usize,
     /// Row of each degree of freedom in the factors, which eliminate from the last row up.
@@ -24,6 +26,8 @@ pub struct Structure {
     pub(crate) entries: Vec<Entry>,
     /// Those of shared degrees of freedom: number among P's entries and among those of H.
     pub(crate) shared_entries: Vec<(usize, usize)>,
+    /// Those off the diagonal.
+    pub(crate) couplings: Vec<usize>,
     pub(crate) contacts: Vec<ContactColumns>,
     /// Place and sign of the degree of freedom that each limit bounds.
     pub(crate) limits: Vec<(usize, f64)>,
@@ -57,6 +61,8 @@ pub(crate) struct ContactColumns {
     pub(crate) dofs: Vec<usize>,
     /// Slots of shared degrees of freedom, which come first.
     pub(crate) n_shared: usize,
+    /// As many if they are the leading rows of H and all of these are coupled; 0 if not.
+    pub(crate) n_leading: usize,
     /// Places of the private degrees of freedom.
     pub(crate) private: Range<usize>,
     /// Have its private degrees of freedom limits?
@@ -123,6 +129,7 @@ impl Structure {
             .collect();
         let shared = entries.iter().enumerate().filter(|(_, entry)| entry.row < n_shared);
         let shared_entries = shared.map(|(k, entry)| (k, entry.in_h)).collect();
+        let couplings = (0..entries.len()).filter(|&k| entries[k].row != entries[k].column).collect();
         let mut diagonal = vec![0; nv];
         for (k, &Entry { row, column, .. }) in entries.iter().enumerate() {
             if row == column {
@@ -132,10 +139,12 @@ impl Structure {
         Self {
             nv,
             n_shared,
+            n_dense: if factor_h.is_dense(n_shared) { n_shared } else { 0 },
             ns,
             place,
             entries,
             shared_entries,
+            couplings,
             contacts,
             limits,
             factor_p,
@@ -172,6 +181,12 @@ impl ContactColumns {
     #[inline(always)]
     pub(crate) fn shared(&self) -> &[usize] {
         &self.dofs[..self.n_shared]
+    }
+
+    /// [`ContactColumns::shared`] unless these are the leading rows, which need no list.
+    #[inline(always)]
+    pub(crate) fn scattered(&self) -> &[usize] {
+        &self.dofs[self.n_leading..self.n_shared]
     }
 
     /// The contact's own columns among all.
@@ -214,8 +229,10 @@ impl ContactColumns {
         let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
         let limited = dofs.iter().any(|dof| limited.contains(dof));
         let n_shared = dofs.partition_point(|&dof| dof < n_shared);
+        let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
+        let n_leading = if dense { n_shared } else { 0 };
         let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
-        Self { first, n_shared, private, limited, dofs, columns, entries }
+        Self { first, n_shared, n_leading, private, limited, dofs, columns, entries }
     }
 }
 

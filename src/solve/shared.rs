@@ -1,0 +1,89 @@
+//! The part of H that contacts share, and of its right-hand side.
+//!
+//! The contacts of a hand with one object mostly see the same few degrees of freedom, the leading and dense rows of H. For the
+//! sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
+
+use crate::math::factor::Pattern;
+use crate::math::lane::{Lockstep, Real};
+use crate::math::vector::{Vec3, dot};
+
+use super::response::Response;
+use super::structure::{ContactColumns, Structure};
+
+/// Calls a function of a constant size where there is one for this size, or something else.
+macro_rules! sized {
+    ($n:expr, $N:ident => $unrolled:expr, $otherwise:expr) => {
+        match $n {
+            3 => {
+                const $N: usize = 3;
+                $unrolled
+            }
+            4 => {
+                const $N: usize = 4;
+                $unrolled
+            }
+            6 => {
+                const $N: usize = 6;
+                $unrolled
+            }
+            7 => {
+                const $N: usize = 7;
+                $unrolled
+            }
+            _ => $otherwise,
+        }
+    };
+}
+
+/// h += J̃_sᵀ A J̃_s and x −= J̃_sᵀ force of a contact. `scaled` has room for its shared columns.
+#[inline(always)]
+pub(super) fn add<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    response: &Response<R>,
+    force: Vec3<R>,
+    scaled: &mut [Vec3<R>],
+    h: &mut [R],
+    x: &mut [R],
+) {
+    let columns = contact.shared_part(columns);
+    sized!(contact.n_leading, N => return add_leading::<R, N>(columns, response, force, h, x), ());
+    let mut entries = contact.entries.iter();
+    for (a, (&column, &dof)) in columns.iter().lockstep(contact.shared()).enumerate() {
+        x[dof] -= dot(column, force);
+        let along = response.along(column);
+        scaled[a] = along;
+        let weighed = response.weighed(along);
+        for (&other, &entry) in scaled[..=a].iter().lockstep(entries.by_ref()) {
+            h[entry] += dot(weighed, other);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_leading<R: Real, const N: usize>(
+    columns: &[Vec3<R>],
+    response: &Response<R>,
+    force: Vec3<R>,
+    h: &mut [R],
+    x: &mut [R],
+) {
+    let (columns, h, x) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut x[..N]);
+    let mut scaled = [[R::zero(); 3]; N];
+    for a in 0..N {
+        x[a] -= dot(columns[a], force);
+        scaled[a] = response.along(columns[a]);
+        let weighed = response.weighed(scaled[a]);
+        for b in 0..=a {
+            h[a * (a + 1) / 2 + b] += dot(weighed, scaled[b]);
+        }
+    }
+}
+
+/// x_s ← H_s⁻¹ x_s; H becomes its factor.
+#[inline(always)]
+pub(super) fn solve<R: Real>(s: &Structure, h: &mut [R], x: &mut [R]) {
+    sized!(s.n_dense, N => return Pattern::solve_dense::<R, N>(h, x), ());
+    s.factor_h.factor_leading(h, s.n_shared);
+    s.factor_h.solve_leading(h, x, s.n_shared);
+}
