@@ -8,7 +8,7 @@
 //! Quaternions are normalised on reading; q ⊕ δ keeps their sign.
 
 use crate::description::JointKind;
-use crate::math::lane::Real;
+use crate::math::lane::{Real, copy};
 use crate::math::vector::{Mat3, Vec3};
 
 use super::manifold_op::Map;
@@ -86,7 +86,7 @@ impl Map for Integrate {
             let by_unit = Quaternion::exp(omega).conjugate().times(grad);
             unit.pull_unit(inverse, by_unit).write(&mut grad_q[at..]);
             let by_turn = grad.times(unit.conjugate());
-            grad_dq[of..of + 3].copy_from_slice(&Quaternion::pull_exp(omega, by_turn));
+            copy(&mut grad_dq[of..of + 3], &Quaternion::pull_exp(omega, by_turn));
         }
     }
 }
@@ -109,7 +109,7 @@ impl Map for Difference {
         }
         for &(at, of) in &charts.turning {
             let (from, to) = (Quaternion::read(&from[at..]).unit().0, Quaternion::read(&to[at..]).unit().0);
-            out[of..of + 3].copy_from_slice(&to.times(from.conjugate()).log());
+            copy(&mut out[of..of + 3], &to.times(from.conjugate()).log());
         }
     }
 

@@ -114,11 +114,13 @@ impl JointTable {
                 write3(screws, 3, scale(ratio, cross(o, a)));
                 let (s, c) = value().sin_cos();
                 let s = s.scale(sign);
-                let (i, j) = ((k + 1) % 3, (k + 2) % 3);
-                let mut turned = axes;
-                turned[i] = axpy(c, axes[i], scale(s, axes[j]));
-                turned[j] = axpy(c, axes[j], scale(-s, axes[i]));
-                Pose { p: o, axes: turned }
+                let [x, y, z] = axes;
+                let axes = match k {
+                    0 => [x, axpy(c, y, scale(s, z)), axpy(c, z, scale(-s, y))],
+                    1 => [axpy(c, x, scale(-s, z)), y, axpy(c, z, scale(s, x))],
+                    _ => [axpy(c, x, scale(s, y)), axpy(c, y, scale(-s, x)), z],
+                };
+                Pose { p: o, axes }
             }
             Motion::About(axis) => {
                 let a = rotate_back(&axes, splat(axis));

@@ -9,7 +9,10 @@ use std::ops::Range;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, StorageRef, Tensor, bail};
 
-use super::lane::Lane;
+use super::lane::{Lane, Lockstep};
+
+/// Numbers that are moved between rows and lanes at a time: what moves one costs less than what counts it.
+const UNROLLED: usize = 4;
 
 /// A matrix operand, one row per world or one for all.
 pub struct Rows<'a> {
@@ -93,11 +96,35 @@ impl<'a> Rows<'a> {
     /// Fills `to` with columns from `k` on, `width` worlds side by side.
     #[inline(never)]
     fn gather(&self, first: usize, k: usize, width: usize, to: &mut [f64]) {
-        let n = to.len() / width;
-        for i in 0..width {
-            let row = &self.row(first + i)[k..k + n];
-            for (to, &x) in to.iter_mut().skip(i).step_by(width).zip(row) {
-                *to = x;
+        match width {
+            1 => self.gather_columns(first, k, to.as_chunks_mut::<1>().0),
+            4 => self.gather_columns(first, k, to.as_chunks_mut::<4>().0),
+            8 => self.gather_columns(first, k, to.as_chunks_mut::<8>().0),
+            _ => {
+                let n = to.len() / width;
+                for i in 0..width {
+                    let row = &self.row(first + i)[k..k + n];
+                    for (to, &x) in to.iter_mut().skip(i).step_by(width).zip(row) {
+                        *to = x;
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`Rows::gather`] for N worlds.
+    #[inline(always)]
+    fn gather_columns<const N: usize>(&self, first: usize, k: usize, to: &mut [[f64; N]]) {
+        for i in 0..N {
+            let row = &self.row(first + i)[k..k + to.len()];
+            let ((blocks, rest), (from, from_rest)) = (to.as_chunks_mut::<UNROLLED>(), row.as_chunks::<UNROLLED>());
+            for (to, from) in blocks.iter_mut().lockstep(from) {
+                for j in 0..UNROLLED {
+                    to[j][i] = from[j];
+                }
+            }
+            for (to, &x) in rest.iter_mut().lockstep(from_rest) {
+                to[i] = x;
             }
         }
     }
@@ -209,11 +236,17 @@ impl Part<'_> {
     /// [`Part::scatter`] for N worlds.
     #[inline(always)]
     fn scatter_columns<const N: usize>(&mut self, row: usize, k: usize, from: &[[f64; N]]) {
+        let (blocks, rest) = from.as_chunks::<UNROLLED>();
         for i in 0..N {
             let start = (row + i) * self.width + k;
-            let to = &mut self.data[start..start + from.len()];
-            for j in 0..from.len() {
-                to[j] = from[j][i];
+            let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
+            for (to, from) in to.iter_mut().lockstep(blocks) {
+                for j in 0..UNROLLED {
+                    to[j] = from[j][i];
+                }
+            }
+            for (to, from) in to_rest.iter_mut().lockstep(rest) {
+                *to = from[i];
             }
         }
     }

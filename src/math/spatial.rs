@@ -15,6 +15,14 @@ pub struct Twist<R> {
     pub m: Vec3<R>,
 }
 
+impl<R: Real> Twist<R> {
+    /// The velocity of the material point that is at p: ω × p + m.
+    #[inline(always)]
+    pub fn velocity(&self, p: Vec3<R>) -> Vec3<R> {
+        add(self.m, cross(self.omega, p))
+    }
+}
+
 /// A force: moment about the world's origin, and force.
 #[derive(Clone, Copy, Debug)]
 pub struct Wrench<R> {

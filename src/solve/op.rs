@@ -59,7 +59,7 @@ impl<'a> Base<'a> {
     }
 
     fn factor(&self) -> Factor<'_> {
-        Factor { structure: self.structure, at: &self.at }
+        Factor { structure: self.structure, at: &self.at, solved: false }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
 
 #[inline(always)]
 pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
-    to[3 * i..3 * i + 3].copy_from_slice(&v);
+    copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
 /// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.

@@ -33,6 +33,8 @@ impl Stage for Solve<'_> {
 pub(crate) struct Factor<'a> {
     pub(crate) structure: &'a Structure,
     pub(crate) at: &'a Places,
+    /// Is J̃ still there from the solve?
+    pub(crate) solved: bool,
 }
 
 impl Stage for Factor<'_> {
@@ -41,7 +43,9 @@ impl Stage for Factor<'_> {
         let s = self.structure;
         let (problem, work) = self.at.of(memory);
         let columns = work.columns.as_chunks_mut().0;
-        fill_columns(s, &problem, columns);
+        if !self.solved {
+            fill_columns(s, &problem, columns);
+        }
         fill_h(s, &problem, columns, work.eta, work.h);
         s.factor_h.factor(work.h);
     }

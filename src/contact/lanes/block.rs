@@ -66,6 +66,18 @@ impl<R: Real, const K: usize> Nearest<R, K> {
         self.unit.miss
     }
 
+    /// The changes of the normal and the gap with p.
+    #[inline(always)]
+    pub(super) fn push(&self, p: [R; K]) -> ([R; K], R) {
+        let (mut apart, mut way) = (p, p);
+        for i in 0..K {
+            apart[i] = self.limited[i].of_x * p[i] - p[i];
+            way[i] = R::select(self.unit.miss, -p[i], apart[i]);
+        }
+        let normal = self.unit.pull(apart);
+        (normal, inner(normal, self.way) + inner(self.unit.value, way))
+    }
+
     /// The gradients of p and e, given those of the normal and the gap.
     #[inline(always)]
     pub(super) fn pull(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {

@@ -2,6 +2,7 @@
 
 use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::math::lane::Real;
+use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, rotate, rotate_back};
 
 #[inline(always)]
@@ -37,5 +38,14 @@ pub(super) fn pull<R: Real>(
         on_a.turn(arm, corner);
         on_a.size[3] += radius;
         on_a.grow_box_core(signed(k, rotate(&a.pose.axes, corner)));
+    }
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+    let e = a.box_core();
+    for k in 0..8 {
+        let corner = add(a.pose.p, rotate_back(&a.pose.axes, signed(k, e)));
+        out.set(k, half_space::push_under(corner, a.size[3], &b.pose, by_a.velocity(corner), by_b));
     }
 }

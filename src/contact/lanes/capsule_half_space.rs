@@ -2,6 +2,7 @@
 
 use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::math::lane::Real;
+use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, dot, scale};
 
 /// ∓h u: from the capsule's origin to its ends, with the sign.
@@ -34,5 +35,13 @@ pub(super) fn pull<R: Real>(
         on_a.turn(arm, end);
         on_a.size[0] += radius;
         on_a.size[1] += sign * dot(a.pose.axes[2], end);
+    }
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+    for k in 0..2 {
+        let end = add(a.pose.p, arm(a, k).0);
+        out.set(k, half_space::push_under(end, a.size[0], &b.pose, by_a.velocity(end), by_b));
     }
 }

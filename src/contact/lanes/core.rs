@@ -34,6 +34,20 @@ pub(super) fn pull_offset<R: Real>(radius_a: R, gap: R, normal: Vec3<R>, grad: &
     }
 }
 
+/// How [`offset`]'s contact changes with its core, gap and normal.
+#[inline(always)]
+pub(super) fn push_offset<R: Real>(
+    contact: &Contact<R>,
+    radius_a: R,
+    core_a: Vec3<R>,
+    phi: R,
+    normal: Vec3<R>,
+) -> Contact<R> {
+    let point_a = axpy(radius_a, normal, core_a);
+    let point_b = axpy(phi, contact.normal, axpy(contact.phi, normal, point_a));
+    Contact { normal, point_a, point_b, phi }
+}
+
 /// Two cores' closest points x_A, x_B and the radii about them.
 #[derive(Clone, Copy)]
 pub(super) struct Between<R> {
@@ -59,6 +73,20 @@ impl<R: Real> Between<R> {
             point_a: axpy(self.radius_a, normal, self.core_a),
             point_b: axpy(-self.radius_b, normal, self.core_b),
             phi: dot(normal, apart) - (self.radius_a + self.radius_b),
+        }
+    }
+
+    /// How the contact changes with the points and the fallback.
+    #[inline(always)]
+    pub(super) fn push(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
+        let (apart, unit) = self.normal(fallback);
+        let change = sub(core_b, core_a);
+        let normal = unit.push(change, turn);
+        Contact {
+            normal,
+            point_a: axpy(self.radius_a, normal, core_a),
+            point_b: axpy(-self.radius_b, normal, core_b),
+            phi: dot(normal, apart) + dot(unit.value, change),
         }
     }
 

@@ -4,13 +4,28 @@ use super::total::neg;
 use super::{Contact, Reaction, core};
 use crate::kinematics::Pose;
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, axpy, dot, scale, sub};
+use crate::math::spatial::Twist;
+use crate::math::vector::{Vec3, axpy, cross, dot, scale, sub};
 
 /// The contact of a sphere about x.
 #[inline(always)]
 pub(super) fn under<R: Real>(x: Vec3<R>, radius: R, plane: &Pose<R>) -> Contact<R> {
     let normal = neg(plane.axes[2]);
     core::offset(x, radius, dot(normal, sub(plane.p, x)), normal)
+}
+
+/// How the contact of a sphere about x changes with the velocity of x and the plane's motion.
+#[inline(always)]
+pub(super) fn push_under<R: Real>(
+    x: Vec3<R>,
+    radius: R,
+    plane: &Pose<R>,
+    velocity: Vec3<R>,
+    motion: &Twist<R>,
+) -> Contact<R> {
+    let contact = under(x, radius, plane);
+    let phi = dot(contact.normal, sub(motion.velocity(x), velocity));
+    core::push_offset(&contact, radius, velocity, phi, cross(motion.omega, contact.normal))
 }
 
 /// The gradients of x and the radius; adds to what the half-space feels.

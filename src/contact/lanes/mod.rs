@@ -32,7 +32,8 @@ mod total;
 
 use crate::description::Shape;
 use crate::kinematics::Pose;
-use crate::math::lane::Real;
+use crate::math::lane::{Real, copy};
+use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
 use super::pair::PairKind;
@@ -113,6 +114,48 @@ pub(crate) fn pull<R: Real>(
     }
 }
 
+/// Has the kind a [`push`]? For the others its numbers are pulled one by one.
+pub(crate) fn has_push(kind: PairKind) -> bool {
+    match kind {
+        PairKind::SphereSphere
+        | PairKind::SphereCapsule
+        | PairKind::SphereBox
+        | PairKind::SphereHalfSpace
+        | PairKind::CapsuleHalfSpace
+        | PairKind::BoxHalfSpace => true,
+        PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {
+            false
+        }
+    }
+}
+
+/// How what [`witness`] gives changes with motions of the two sides; nothing for kinds without one, see [`has_push`].
+#[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
+#[inline(always)]
+pub(crate) fn push<R: Real>(
+    kind: PairKind,
+    swapped: bool,
+    a: &Pose<R>,
+    size_a: &[R],
+    b: &Pose<R>,
+    size_b: &[R],
+    [by_a, by_b]: [Twist<R>; 2],
+    out: &mut [R],
+) {
+    let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
+    let by = &if swapped { [by_b, by_a] } else { [by_a, by_b] };
+    let out = &mut Contacts { numbers: out, swapped };
+    match kind {
+        PairKind::SphereSphere => sphere_sphere::push(&a, &b, by, out),
+        PairKind::SphereCapsule => sphere_capsule::push(&a, &b, by, out),
+        PairKind::SphereBox => sphere_box::push(&a, &b, by, out),
+        PairKind::SphereHalfSpace => sphere_half_space::push(&a, &b, by, out),
+        PairKind::CapsuleHalfSpace => capsule_half_space::push(&a, &b, by, out),
+        PairKind::BoxHalfSpace => box_half_space::push(&a, &b, by, out),
+        PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {}
+    }
+}
+
 /// A shape: where it is and how large.
 #[derive(Clone, Copy)]
 struct Side<R> {
@@ -173,9 +216,9 @@ impl<R: Real> Contacts<'_, R> {
     fn set(&mut self, k: usize, contact: Contact<R>) {
         let contact = contact.named(self.swapped);
         let to = &mut self.numbers[CONTACT * k..CONTACT * (k + 1)];
-        to[..3].copy_from_slice(&contact.normal);
-        to[3..6].copy_from_slice(&contact.point_a);
-        to[6..9].copy_from_slice(&contact.point_b);
+        copy(&mut to[..3], &contact.normal);
+        copy(&mut to[3..6], &contact.point_a);
+        copy(&mut to[6..9], &contact.point_b);
         to[9] = contact.phi;
     }
 }

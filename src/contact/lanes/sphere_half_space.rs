@@ -2,6 +2,7 @@
 
 use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::math::lane::Real;
+use crate::math::spatial::Twist;
 
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
@@ -19,4 +20,9 @@ pub(super) fn pull<R: Real>(
     let (centre, radius) = half_space::pull_under(a.pose.p, a.size[0], &b.pose, &grad.get(0), on_b);
     on_a.push(centre);
     on_a.size[0] += radius;
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+    out.set(0, half_space::push_under(a.pose.p, a.size[0], &b.pose, by_a.velocity(a.pose.p), by_b));
 }

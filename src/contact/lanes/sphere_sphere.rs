@@ -3,7 +3,8 @@
 use super::core::Between;
 use super::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::vector::{Vec3, splat};
+use crate::math::spatial::Twist;
+use crate::math::vector::{Vec3, splat, zero};
 
 #[inline(always)]
 fn between<R: Real>(a: &Side<R>, b: &Side<R>) -> (Between<R>, Vec3<R>) {
@@ -31,4 +32,11 @@ pub(super) fn pull<R: Real>(
     on_a.size[0] += pulls.radius_a;
     on_b.push(pulls.core_b);
     on_b.size[0] += pulls.radius_b;
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+    let (between, up) = between(a, b);
+    let cores = [by_a.velocity(a.pose.p), by_b.velocity(b.pose.p)];
+    out.set(0, between.push(up, cores, zero()));
 }

@@ -6,12 +6,13 @@ mod pair_support;
 use candle_core::{Device, Tensor, Var};
 use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate, moved};
 
-use super::{CONTACT, pull, witness};
+use super::{CONTACT, has_push, pull, push, witness};
 use crate::contact::pair::{PairFunction, PairKind, Shapes};
 use crate::kinematics::Pose;
 use crate::math::lane::{InstructionSet, Lane};
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
+use crate::math::spatial::Twist;
 
 /// The tensor operations do not fuse multiply-adds: coordinates of half a metre, a few tens of roundings.
 const VALUE: f64 = 1e-12;
@@ -274,4 +275,62 @@ fn any_width_gives_the_same_bits() {
         let all: Vec<_> = fused.map(|set| bits(on_lanes_as(set, &pairs, &grads))).collect();
         assert!(all.windows(2).all(|two| two[0] == two[1]), "{kinds:?}");
     }
+}
+
+/// For a pair on one lane: the changes of its contacts with twists of its sides.
+fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
+    struct Push<'a>(&'a (Body, Body), [[f64; 6]; 2]);
+    impl Program for Push<'_> {
+        fn scratch(&self) -> usize {
+            0
+        }
+        fn group(&self, group: &mut Group) {
+            group.run(self);
+        }
+    }
+    impl Stage for Push<'_> {
+        #[inline(always)]
+        fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
+            let Self((a, b), twists) = self;
+            let (kind, swapped) = PairKind::find(&a.shape, &b.shape).unwrap();
+            let lanes = |numbers: &[f64]| numbers.iter().map(|&x| R::splat(x)).collect::<Vec<R>>();
+            let pose = |body: &Body| Pose::read(&lanes(&body.pose));
+            let mut out = vec![R::zero(); CONTACT * kind.contacts()];
+            let by = twists.map(|twist| Twist::read(&lanes(&twist), 0));
+            push(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), by, &mut out);
+            to.store_all(first, 0, &out);
+        }
+    }
+    let kind = PairKind::find(&a.shape, &b.shape).unwrap().0;
+    run_on(InstructionSet::detect(), &Push(&(a.clone(), b.clone()), twists), 1, CONTACT * kind.contacts())
+}
+
+/// The power of a side's reactions (force, then moment about the body's origin) along a twist (ω, then the world's origin).
+fn power(body: &Body, reaction: &[f64], twist: [f64; 6]) -> f64 {
+    let [wx, wy, wz, mx, my, mz] = twist;
+    let p = [body.pose[0], body.pose[1], body.pose[2]];
+    let v = add([mx, my, mz], 1.0, cross([wx, wy, wz], p));
+    (0..3).map(|k| v[k] * reaction[k] + twist[k] * reaction[3 + k]).sum()
+}
+
+#[test]
+fn pushes_are_the_transpose_of_pulls() {
+    let mut random = Random::new(37);
+    let mut pairs: Vec<_> =
+        PAIRS.iter().flat_map(|&kinds| vec![kinds; 40]).map(|kinds| random.pair(kinds, 0.4)).collect();
+    pairs.extend(degenerate().into_iter().map(|(_, a, b, _)| (a, b)));
+    pairs.extend(swapped(&pairs));
+    let mut seen = 0;
+    for pair in pairs.iter().filter(|(a, b)| has_push(PairKind::find(&a.shape, &b.shape).unwrap().0)) {
+        let grads = random_grads(&mut random, std::slice::from_ref(pair));
+        let (_, reactions) = on_lanes(std::slice::from_ref(pair), &grads);
+        let twists = [0, 1].map(|_| [0; 6].map(|_| random.between(-1.0, 1.0)));
+        let change = pushed(pair, twists);
+        let there: f64 = change.iter().zip(&grads[0]).map(|(x, g)| x * g).sum();
+        let back = power(&pair.0, &reactions[0][..6], twists[0]) + power(&pair.1, &reactions[0][6..12], twists[1]);
+        let scale = 1.0 + largest(&change) + largest(&reactions[0]);
+        assert!((there - back).abs() < GRADIENT * scale, "{there} against {back}\n{pair:?}");
+        seen += 1;
+    }
+    assert!(seen > 400, "{seen} pairs");
 }

@@ -99,6 +99,16 @@ impl<R: Real, const K: usize> Unit<R, K> {
         gradient
     }
 
+    /// The change of the unit vector with those of v and of the fallback: [`Unit::pull`] is symmetric.
+    #[inline(always)]
+    pub(super) fn push(&self, v: [R; K], fallback: [R; K]) -> [R; K] {
+        let mut value = self.pull(v);
+        for i in 0..K {
+            value[i] += R::select(self.miss, fallback[i], R::zero());
+        }
+        value
+    }
+
     /// The gradient of the fallback.
     #[inline(always)]
     pub(super) fn pull_fallback(&self, gradient: [R; K]) -> [R; K] {

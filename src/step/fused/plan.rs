@@ -206,8 +206,8 @@ impl Plan {
     }
 
     /// Factors H at the solution that is there.
-    pub(super) fn factor(&self, group: &mut Group) {
-        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve });
+    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
+        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
     }
 
     /// From the gradients of the results to those of q, u and the parameters.

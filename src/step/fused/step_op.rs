@@ -55,7 +55,7 @@ impl Program for Backward<'_> {
         group.run(&Load { plan, operands });
         plan.prepare(group);
         group.run(&Recall { plan, result, grad });
-        plan.factor(group);
+        plan.factor(group, false);
         plan.pull(group);
         group.run(&StoreGradients(plan));
     }

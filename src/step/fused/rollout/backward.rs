@@ -51,7 +51,7 @@ impl Program for Backward<'_> {
             group.run(&Revisit { backward: self, t });
             plan.prepare(group);
             group.run(&Recover(plan));
-            plan.factor(group);
+            plan.factor(group, false);
             plan.pull(group);
             group.run(&Collect { backward: self, t });
         }

@@ -1,0 +1,213 @@
+//! The right-hand sides −∂r/∂q and −∂r/∂u, and how the forces change.
+
+use crate::contact::lanes;
+use crate::kinematics::{POSE, Pose};
+use crate::math::lane::{Lane, Lockstep, Real, clear};
+use crate::math::program::Stage;
+use crate::math::rows::Output;
+use crate::math::spatial::{Twist, Wrench};
+use crate::math::vector::{Mat3, Vec3, add, axpy, cross, product, rotate, rotate_back, scale, sub, zero};
+use crate::solve::{Cone, Rates, Status};
+
+use super::super::memory::{GEOMETRY, Memory};
+use super::super::paths::{BodyPath, Jacobian, PathScrew};
+use super::super::plan::Plan;
+use super::super::stages::{at3, put3};
+
+/// The wrench of a force at p.
+#[inline(always)]
+fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
+    Wrench { moment: cross(p, force), force }
+}
+
+/// ±x: what B has is its own, what A has counts negative.
+#[inline(always)]
+fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
+    if side == 0 { sub(zero(), x) } else { x }
+}
+
+/// Σ δ_j S_j over the path's screws from each one on, those with a command left out if `only_free`.
+#[inline(always)]
+fn sum_up<R: Real>(path: &[PathScrew], screws: &[R], delta: &[R], only_free: bool, sums: &mut [R]) {
+    let mut sum = Twist::zero();
+    sum.write(sums, path.len());
+    for (k, entry) in path.iter().enumerate().rev() {
+        if entry.free || !only_free {
+            sum = Twist::read(screws, entry.screw).axpy(delta[entry.place], sum);
+        }
+        sum.write(sums, k);
+    }
+}
+
+/// −∂r/∂q and −∂r/∂u, and how λ changes with q at fixed δ, and with δ.
+pub(super) struct Balance<'a>(pub(super) &'a Plan);
+
+impl Stage for Balance<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let (Memory { numbers: m, work }, mut to) = plan.with_jacobian(memory);
+        let kappa = m.kappa[0];
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        clear(to.x);
+        for (k, &(dof, _)) in plan.commanded.iter().enumerate() {
+            let (place, stiffness) = (s.place[dof], m.par[plan.at.stiffness + k]);
+            to.x[plan.paths.entry(place, place)] -= stiffness;
+            to.x[plan.paths.entry(plan.paths.commands[k], place)] = stiffness;
+        }
+        for (l, &(place, _)) in s.limits.iter().enumerate() {
+            let eta = work.eta[3 * s.nc() + l];
+            to.x[plan.paths.entry(place, place)] -= (kappa * eta * eta).scale(0.5);
+        }
+        for body in &plan.paths.bodies {
+            plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
+        }
+        for contact in 0..s.nc() {
+            plan.push_contact(
+                contact,
+                plan.screws(m.kin),
+                m.contacts,
+                kappa,
+                work.eta,
+                work.delta,
+                work.columns,
+                &mut to,
+            );
+        }
+        for changes in [to.lambda, to.columns] {
+            for change in changes {
+                *change = R::select(keep, *change, R::zero());
+            }
+        }
+    }
+}
+
+/// A body about its centre of mass.
+struct Solid<R> {
+    pose: Pose<R>,
+    mass: R,
+    inertia: Mat3<R>,
+}
+
+impl<R: Real> Solid<R> {
+    /// Ī x.
+    #[inline(always)]
+    fn momentum(&self, x: Twist<R>) -> Wrench<R> {
+        let Pose { p, axes } = &self.pose;
+        let Wrench { moment, force } = at_point(*p, scale(self.mass, x.velocity(*p)));
+        let spin = rotate_back(axes, rotate(&self.inertia, rotate(axes, x.omega)));
+        Wrench { moment: add(moment, spin), force }
+    }
+}
+
+impl Plan {
+    /// −∂/∂q of a body's part of P δ + g.
+    #[inline(always)]
+    fn weigh_body<R: Lane>(
+        &self,
+        &BodyPath { body, screws: ref path }: &BodyPath,
+        kin: &[R],
+        par: &[R],
+        delta: &[R],
+        to: &mut Jacobian<&mut [R]>,
+    ) {
+        let screws = self.screws(kin);
+        let pose = Pose::read(&kin[POSE * (self.n_shapes + body)..]);
+        let factor = self.inertia_factor(par);
+        let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.inertia(par, body) };
+        let (p, weight) = (pose.p, scale(solid.mass, at3(par, self.at.gravity)));
+        sum_up(path, screws, delta, true, to.sums);
+        let all = Twist::read(to.sums, 0);
+        let moved = solid.momentum(all).times(factor);
+        let total = moved.minus(at_point(p, weight));
+        for column in path {
+            let screw = Twist::read(screws, column.screw);
+            let before = all.minus(Twist::read(to.sums, column.after));
+            let mut change = screw.cross_wrench(moved).minus(solid.momentum(screw.cross(before)).times(factor));
+            change.moment = sub(change.moment, cross(screw.velocity(p), weight));
+            let carried = change.minus(screw.cross_wrench(total));
+            for (k, row) in path.iter().enumerate() {
+                if row.free {
+                    let change = if k < column.after { change } else { carried };
+                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(change);
+                }
+            }
+        }
+    }
+
+    /// A contact's part of ∂(Jᵀf)/∂q, and the changes of its λ.
+    #[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
+    #[inline(always)]
+    fn push_contact<R: Lane>(
+        &self,
+        contact: usize,
+        screws: &[R],
+        contacts: &[R],
+        kappa: R,
+        eta: &[R],
+        delta: &[R],
+        columns: &[R],
+        to: &mut Jacobian<&mut [R]>,
+    ) {
+        let (of, paths) = (&self.structure.contacts[contact], &self.paths.contacts[contact]);
+        let slots = of.first..of.first + of.dofs.len();
+        let cone = Cone::read(contacts, contact);
+        let (own, eta) = (cone.kappa(kappa), at3(eta, 3 * contact));
+        let force = cone.scaled(eta);
+        let points = [cone.point_a, cone.point_b];
+
+        // J δ, and its change where screws are carried.
+        let (mut d, mut turns) = (zero(), [zero(); 2]);
+        clear(&mut to.force[3 * slots.start..3 * slots.end]);
+        for side in 0..2 {
+            sum_up(&paths[side], screws, delta, false, to.sums);
+            let all = Twist::read(to.sums, 0);
+            d = add(d, signed(side, all.velocity(points[side])));
+            turns[side] = all.omega;
+            for entry in &paths[side] {
+                let carried = Twist::read(screws, entry.screw).cross(Twist::read(to.sums, entry.after));
+                let at = 3 * (slots.start + entry.slot);
+                put3(to.force, at, add(at3(to.force, at), signed(side, carried.velocity(points[side]))));
+            }
+        }
+
+        let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
+        // The barrier's weight is in κ: a force goes as the weight does.
+        let (weight, slope) = self.weight(cone.phi);
+        let there = weight.gt(R::zero());
+        let fading = R::select(there, slope / R::select(there, weight, R::one()), R::zero());
+        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = cone.rates(own, eta, d);
+        let by_phi = axpy(fading, force, by_phi);
+        let by_delta = product(&frame, &zeta);
+        for slot in slots.clone() {
+            let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
+            let (n, phi) = (at3(geometry, 0), geometry[9]);
+            let moved = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
+            let d = add(at3(to.force, 3 * slot), moved);
+            let change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
+            put3(to.force, 3 * slot, change);
+            put3(to.lambda, 3 * slot, add(rotate(&frame, change), rotate(&turning, n)));
+            put3(to.columns, 3 * slot, rotate(&by_delta, at3(columns, 3 * slot)));
+        }
+
+        for side in 0..2 {
+            let (path, own_force) = (&paths[side], signed(side, force));
+            for (slot, &column) in slots.clone().lockstep(&of.dofs) {
+                let point = at3(to.geometry, GEOMETRY * slot + 3 + 3 * side);
+                let mut change = at_point(points[side], signed(side, at3(to.force, 3 * slot)));
+                change.moment = add(change.moment, cross(point, own_force));
+                for row in path {
+                    to.x[self.paths.entry(column, row.place)] += Twist::read(screws, row.screw).dot(change);
+                }
+            }
+            let on = at_point(points[side], own_force);
+            for column in path {
+                let carried = Twist::read(screws, column.screw).cross_wrench(on);
+                for row in &path[column.after..] {
+                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(carried);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
+
+use crate::kinematics::Charts;
+use crate::math::lane::{Lane, Mask, Real};
+use crate::math::program::Stage;
+use crate::math::rows::Output;
+use crate::math::vector::{Mat3, dot};
+use crate::solve::Status;
+
+use super::super::memory::Memory;
+use super::super::paths::BLOCK;
+use super::super::plan::Plan;
+use super::super::stages::at3;
+use super::{A, B, C, D};
+
+/// Zeros for what is not finite.
+#[inline(always)]
+fn clean<R: Real>(numbers: &mut [R]) {
+    let mut sums = [R::zero(); 4];
+    let (quads, rest) = numbers.as_chunks::<4>();
+    for quad in quads {
+        for k in 0..4 {
+            sums[k] = quad[k].mul_add(R::zero(), sums[k]);
+        }
+    }
+    for &x in rest {
+        sums[0] = x.mul_add(R::zero(), sums[0]);
+    }
+    let sum = sums[0] + sums[1] + (sums[2] + sums[3]);
+    if sum.is_finite().not().any() {
+        for x in numbers {
+            *x = R::select(x.is_finite(), *x, R::zero());
+        }
+    }
+}
+
+/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution.
+pub(super) struct Respond<'a>(pub(super) &'a Plan);
+
+impl Stage for Respond<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let (Memory { work, .. }, to) = plan.with_jacobian(memory);
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        let (x, _) = to.x.as_chunks_mut::<BLOCK>();
+        for (b, reach) in plan.paths.reach.iter().enumerate() {
+            let x = &mut x[b * s.nv..(b + 1) * s.nv];
+            for &row in reach {
+                for number in &mut x[row] {
+                    *number = R::select(keep, *number, R::zero());
+                }
+            }
+            s.factor_h.solve_block(work.h, reach, x);
+        }
+        clean(to.x);
+    }
+}
+
+/// Writes C and D.
+pub(super) struct StoreForces<'a>(pub(super) &'a Plan);
+
+impl Stage for StoreForces<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let plan = self.0;
+        let (nv, nu) = (plan.structure.nv, plan.nu);
+        let width = nv + nu + 1;
+        let (_, to) = plan.with_jacobian(memory);
+        let (x, _) = to.x.as_chunks::<BLOCK>();
+        for (contact, of) in plan.structure.contacts.iter().enumerate() {
+            for (b, targets) in plan.paths.targets.iter().enumerate() {
+                let x = &x[b * nv..(b + 1) * nv];
+                let mut changes = [[R::zero(); BLOCK]; 3];
+                for (slot, &place) in of.dofs.iter().enumerate() {
+                    let by_delta = at3(to.columns, 3 * (of.first + slot));
+                    let x = &x[place];
+                    for i in 0..3 {
+                        for k in 0..BLOCK {
+                            changes[i][k] = by_delta[i].mul_add(x[k], changes[i][k]);
+                        }
+                    }
+                }
+                for i in 0..3 {
+                    let row = &mut to.rows[width * i..width * (i + 1)];
+                    for k in 0..BLOCK {
+                        row[targets[k]] = changes[i][k];
+                    }
+                }
+            }
+            for (slot, &place) in of.dofs.iter().enumerate() {
+                let dof = plan.paths.targets[place / BLOCK][place % BLOCK];
+                for i in 0..3 {
+                    to.rows[width * i + dof] += to.lambda[3 * (of.first + slot) + i];
+                }
+            }
+            clean(to.rows);
+            for i in 0..3 {
+                let (row, at) = (&to.rows[width * i..width * (i + 1)], 3 * contact + i);
+                out.store_in(C, first, nv * at, &row[..nv]);
+                out.store_in(D, first, nu * at, &row[nv..nv + nu]);
+            }
+        }
+    }
+}
+
+/// From ∂δ to ∂q₊, and writes A and B. A world whose q is unusable steps from home whatever q is: its A is zero.
+pub(super) struct StoreStates<'a>(pub(super) &'a Plan);
+
+impl Stage for StoreStates<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let plan = self.0;
+        let (nv, nu, place) = (plan.structure.nv, plan.nu, &plan.structure.place);
+        let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
+        let usable = m.usable[0];
+        for dof in plan.charts.rotations() {
+            let of = [place[dof], place[dof + 1], place[dof + 2]];
+            let [carried, turned]: [Mat3<R>; 2] = Charts::rotation_rates(at3(m.delta, dof));
+            let (x, _) = to.x.as_chunks_mut::<BLOCK>();
+            for b in 0..plan.paths.targets.len() {
+                let x = &mut x[b * nv..(b + 1) * nv];
+                for k in 0..BLOCK {
+                    let change = [x[of[0]][k], x[of[1]][k], x[of[2]][k]];
+                    for i in 0..3 {
+                        x[of[i]][k] = dot(turned[i], change);
+                    }
+                }
+            }
+            for i in 0..3 {
+                for k in 0..3 {
+                    // The identity is added to all.
+                    let one = if i == k { R::one() } else { R::zero() };
+                    to.x[plan.paths.entry(of[k], of[i])] += usable * (carried[i][k] - one);
+                }
+            }
+        }
+        for k in 0..nv {
+            to.x[plan.paths.entry(k, k)] += usable;
+        }
+        let (x, _) = to.x.as_chunks::<BLOCK>();
+        for (dof, &row) in place.iter().enumerate() {
+            for (b, targets) in plan.paths.targets.iter().enumerate() {
+                let x = &x[b * nv + row];
+                for k in 0..BLOCK {
+                    to.rows[targets[k]] = x[k];
+                }
+            }
+            let (by_q, by_u) = to.rows[..nv + nu].split_at(nv);
+            out.store_in(A, first, nv * dof, by_q);
+            out.store_in(B, first, nu * dof, by_u);
+        }
+    }
+}
