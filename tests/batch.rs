@@ -6,6 +6,8 @@ mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::description::Scene;
+use fingertip::math::lane::InstructionSet;
+use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
@@ -115,18 +117,23 @@ fn warm_starts_end_at_the_same_solution() {
     }
 }
 
+/// The batch in single precision.
+fn in_f32(name: &str, batch: &Batch) -> (Quasidynamic, Tensor, Tensor) {
+    let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+    let model = Model::new(&scene, DType::F32, &Device::Cpu).unwrap();
+    let to = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
+    let parameters = batch.parameters.map(|_, t| Ok(to(t))).unwrap();
+    (Quasidynamic::new(&model, &parameters).unwrap(), to(&batch.q), to(&batch.u))
+}
+
 #[test]
 fn single_precision_is_near() {
     let mut random = Random::new(23);
     let ranges = Ranges { kappa: (1e2, 1e4), stiffness: (1.0, 1e2), mass: (5e-2, 2.0), ..RANGES };
     for (name, stray) in SCENES {
         let batch = states::batch(&states::model(name), stray, 200, &ranges, &mut random);
-        let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-        let model = Model::new(&scene, DType::F32, &Device::Cpu).unwrap();
-        let to = |t: &Tensor| t.to_dtype(DType::F32);
-        let parameters = batch.parameters.map(|_, t| to(t)).unwrap();
-        let stepper = Quasidynamic::new(&model, &parameters).unwrap();
-        let found = stepper.step(&to(&batch.q).unwrap(), &to(&batch.u).unwrap()).unwrap();
+        let (stepper, q, u) = in_f32(name, &batch);
+        let found = stepper.step(&q, &u).unwrap();
         assert_eq!(found.q_next.dtype(), DType::F32);
         let expected = step(&batch);
         let (mut worst, mut worst_force) = (0.0_f64, 0.0_f64);
@@ -142,6 +149,44 @@ fn single_precision_is_near() {
             (worst, worst_force) = (worst.max(off), worst_force.max(force / size));
         }
         println!("{name}: f32 off by {worst:.1e} in q₊, {worst_force:.1e} of the largest force");
+    }
+}
+
+/// Where 24 bits do not do, 53 do: no world fails for its number type, at any κ.
+#[test]
+fn single_precision_solves_every_world() {
+    let mut random = Random::new(25);
+    let ranges = Ranges { kappa: (1e6, 1e10), ..RANGES };
+    for (name, stray) in SCENES {
+        let batch = states::batch(&states::model(name), stray, 200, &ranges, &mut random);
+        let (stepper, q, u) = in_f32(name, &batch);
+        let controls = u.unsqueeze(1).unwrap().repeat((1, 5, 1)).unwrap();
+        let path = rollout(&stepper, &q, &controls).unwrap();
+        for (what, reports) in [("step", stepper.step(&q, &u).unwrap().reports), ("rollout", path.reports.concat())] {
+            for (w, report) in reports.iter().enumerate() {
+                assert_eq!(report.status, Status::Solved, "{name}, {what}: world {w}: {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn single_precision_keeps_to_itself() {
+    let mut random = Random::new(26);
+    for (name, stray) in SCENES {
+        let batch = states::batch(&states::model(name), stray, 77, &RANGES, &mut random);
+        let (stepper, q, u) = in_f32(name, &batch);
+        let all = bits(&stepper.step(&q, &u).unwrap());
+        assert!(all == threads(2, || bits(&stepper.step(&q, &u).unwrap())), "{name}: two threads are not one");
+        // One number at a time, and as many as the processor's registers hold.
+        let narrow = InstructionSet::Fma;
+        if narrow.is_available() {
+            assert!(all == bits(&stepper.on(narrow).unwrap().step(&q, &u).unwrap()), "{name}: widths differ");
+        }
+        for w in [0, 7, 64, 76] {
+            let (alone, q, u) = in_f32(name, &single(&batch, w));
+            assert!(bits(&alone.step(&q, &u).unwrap())[0] == all[w], "{name}: world {w} depends on others");
+        }
     }
 }
 

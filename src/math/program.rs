@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::lane::{Eight, Four, InstructionSet, Lane, Single, WIDTH};
+use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32, WIDTH};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover.
@@ -40,13 +40,40 @@ pub trait Stage {
     /// The processor must have it.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
     unsafe fn run_fma(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
-        self.run::<Single<true>>(first, scratch.lanes(), out);
+        self.run::<Single<f64, true>>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Eight`] in single precision.
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl"))]
+    unsafe fn run_sixteen_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<SixteenF32>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Four`] in single precision.
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+    unsafe fn run_eight_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<EightF32>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Fma`] in single precision.
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+    unsafe fn run_fma_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<Single<f32, true>>(first, scratch.lanes(), out);
     }
 
     /// [`InstructionSet::Baseline`].
     #[inline(never)]
     fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
-        self.run::<Single<false>>(first, scratch.lanes(), out);
+        self.run::<Single<f64, false>>(first, scratch.lanes(), out);
     }
 }
 
@@ -57,23 +84,40 @@ pub trait Stage {
 pub trait Program: Sync {
     /// Numbers of working memory for one world.
     fn scratch(&self) -> usize;
-    /// Calls [`Group::run`] for one stage after the other.
+    /// Calls [`Group::run`] or [`Group::run_in_either`] for one stage after the other.
     fn group(&self, group: &mut Group);
 }
 
 /// A lane of worlds on its way through a [`Program`].
 pub struct Group<'a, 'b> {
-    set: InstructionSet,
+    arithmetic: Arithmetic,
     first: usize,
     scratch: &'a mut Scratch,
     out: &'a mut Output<'b>,
 }
 
 impl Group<'_, '_> {
-    /// Runs one stage.
+    /// Runs one stage, in single precision if that is the program's.
+    pub fn run_in_either(&mut self, stage: &impl Stage) {
+        let Self { arithmetic, first, scratch, out } = self;
+        if arithmetic.precision == Precision::Double {
+            return self.run(stage);
+        }
+        // SAFETY: `run_parts_on` has asserted that the processor has the set.
+        unsafe {
+            match arithmetic.set {
+                InstructionSet::Eight => stage.run_sixteen_f32(*first, scratch, out),
+                InstructionSet::Four => stage.run_eight_f32(*first, scratch, out),
+                InstructionSet::Fma | InstructionSet::Baseline => stage.run_fma_f32(*first, scratch, out),
+            }
+        }
+    }
+
+    /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice.
     pub fn run(&mut self, stage: &impl Stage) {
-        let Self { set, first, scratch, out } = self;
-        // SAFETY: `run_on` has asserted that the processor has the set.
+        let Self { arithmetic: Arithmetic { set, precision }, first, scratch, out } = self;
+        debug_assert_eq!(*precision, Precision::Double);
+        // SAFETY: `run_parts_on` has asserted that the processor has the set.
         unsafe {
             match set {
                 InstructionSet::Eight => stage.run_eight(*first, scratch, out),
@@ -96,7 +140,7 @@ pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
 /// # Panics
 /// If the processor lacks it.
 pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width: usize) -> Vec<f64> {
-    let [data] = run_parts_on(set, program, worlds, [width]);
+    let [data] = run_parts_on(set.into(), program, worlds, [width]);
     data
 }
 
@@ -105,21 +149,22 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
 /// # Panics
 /// As [`run_on`].
 pub fn run_parts_on<P: Program, const N: usize>(
-    set: InstructionSet,
+    arithmetic: Arithmetic,
     program: &P,
     worlds: usize,
     widths: [usize; N],
 ) -> [Vec<f64>; N] {
+    let set = arithmetic.set;
     assert!(set.is_available(), "this processor has no {}", set.name());
     let mut data = widths.map(|width| vec![0.0; worlds * width]);
     let work = |mut out: Output| {
         let range = out.worlds.clone();
-        let mut scratch = Scratch::new(program.scratch(), set.within(range.len()));
+        let mut scratch = Scratch::new(program.scratch(), arithmetic.within(range.len()));
         let mut first = range.start;
         while first < range.end {
-            let set = set.within(range.end - first);
-            program.group(&mut Group { set, first, scratch: &mut scratch, out: &mut out });
-            first += set.width();
+            let arithmetic = arithmetic.within(range.end - first);
+            program.group(&mut Group { arithmetic, first, scratch: &mut scratch, out: &mut out });
+            first += arithmetic.width();
         }
     };
     let mut chunks = Vec::with_capacity(worlds.div_ceil(CHUNK));
@@ -155,8 +200,8 @@ struct Block {
 }
 
 impl Scratch {
-    fn new(numbers: usize, set: InstructionSet) -> Self {
-        let blocks = (numbers * set.width()).div_ceil(WIDTH);
+    fn new(numbers: usize, arithmetic: Arithmetic) -> Self {
+        let blocks = (numbers * arithmetic.width()).div_ceil(WIDTH);
         Self { blocks: vec![Block { _numbers: [0.0; WIDTH] }; blocks], numbers }
     }
 

@@ -1,7 +1,7 @@
 //! Between candle tensors and kernels: rows of numbers in, rows out.
 //!
 //! Operands of the custom operations are matrices (B or 1, n): one row per world, or one row for all.
-//! Kernels compute in `f64`; `f32` tensors are converted on the way in and out.
+//! Rows are of `f64`; `f32` tensors are converted on the way in and out. What a lane's numbers are is the program's choice.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, StorageRef, Tensor, bail};
 
-use super::lane::{Lane, Lockstep};
+use super::lane::{Lane, Lockstep, Number};
 
 /// Numbers that are moved between rows and lanes at a time: what moves one costs less than what counts it.
 const UNROLLED: usize = 4;
@@ -58,6 +58,13 @@ impl<'a> Rows<'a> {
         Ok(Rows { data: Cow::Owned(data[..used].to_vec()), rows, width, stride })
     }
 
+    /// A copy of some worlds' rows; one row for all stays that.
+    pub fn of_worlds(&self, worlds: &[usize]) -> Rows<'static> {
+        let worlds = if self.rows == 1 { &[0] } else { worlds };
+        let data: Vec<f64> = worlds.iter().flat_map(|&world| self.row(world)).copied().collect();
+        Rows { data: data.into(), rows: worlds.len(), width: self.width, stride: self.width }
+    }
+
     /// Rows that are there: the number of worlds, or one for all.
     pub fn rows(&self) -> usize {
         self.rows
@@ -95,36 +102,28 @@ impl<'a> Rows<'a> {
 
     /// Fills `to` with columns from `k` on, `width` worlds side by side.
     #[inline(never)]
-    fn gather(&self, first: usize, k: usize, width: usize, to: &mut [f64]) {
+    fn gather<N: Number>(&self, first: usize, k: usize, width: usize, to: &mut [N]) {
         match width {
             1 => self.gather_columns(first, k, to.as_chunks_mut::<1>().0),
             4 => self.gather_columns(first, k, to.as_chunks_mut::<4>().0),
             8 => self.gather_columns(first, k, to.as_chunks_mut::<8>().0),
-            _ => {
-                let n = to.len() / width;
-                for i in 0..width {
-                    let row = &self.row(first + i)[k..k + n];
-                    for (to, &x) in to.iter_mut().skip(i).step_by(width).zip(row) {
-                        *to = x;
-                    }
-                }
-            }
+            _ => self.gather_columns(first, k, to.as_chunks_mut::<16>().0),
         }
     }
 
-    /// [`Rows::gather`] for N worlds.
+    /// [`Rows::gather`] for W worlds.
     #[inline(always)]
-    fn gather_columns<const N: usize>(&self, first: usize, k: usize, to: &mut [[f64; N]]) {
-        for i in 0..N {
+    fn gather_columns<N: Number, const W: usize>(&self, first: usize, k: usize, to: &mut [[N; W]]) {
+        for i in 0..W {
             let row = &self.row(first + i)[k..k + to.len()];
             let ((blocks, rest), (from, from_rest)) = (to.as_chunks_mut::<UNROLLED>(), row.as_chunks::<UNROLLED>());
             for (to, from) in blocks.iter_mut().lockstep(from) {
                 for j in 0..UNROLLED {
-                    to[j][i] = from[j];
+                    to[j][i] = N::of(from[j]);
                 }
             }
             for (to, &x) in rest.iter_mut().lockstep(from_rest) {
-                to[i] = x;
+                to[i] = N::of(x);
             }
         }
     }
@@ -216,37 +215,29 @@ impl Output<'_> {
 impl Part<'_> {
     /// The opposite of [`Rows::gather`].
     #[inline(never)]
-    fn scatter(&mut self, row: usize, k: usize, width: usize, from: &[f64]) {
+    fn scatter<N: Number>(&mut self, row: usize, k: usize, width: usize, from: &[N]) {
         match width {
             1 => self.scatter_columns(row, k, from.as_chunks::<1>().0),
             4 => self.scatter_columns(row, k, from.as_chunks::<4>().0),
             8 => self.scatter_columns(row, k, from.as_chunks::<8>().0),
-            _ => {
-                let n = from.len() / width;
-                for i in 0..width {
-                    let start = (row + i) * self.width + k;
-                    for (to, &x) in self.data[start..start + n].iter_mut().zip(from.iter().skip(i).step_by(width)) {
-                        *to = x;
-                    }
-                }
-            }
+            _ => self.scatter_columns(row, k, from.as_chunks::<16>().0),
         }
     }
 
-    /// [`Part::scatter`] for N worlds.
+    /// [`Part::scatter`] for W worlds.
     #[inline(always)]
-    fn scatter_columns<const N: usize>(&mut self, row: usize, k: usize, from: &[[f64; N]]) {
+    fn scatter_columns<N: Number, const W: usize>(&mut self, row: usize, k: usize, from: &[[N; W]]) {
         let (blocks, rest) = from.as_chunks::<UNROLLED>();
-        for i in 0..N {
+        for i in 0..W {
             let start = (row + i) * self.width + k;
             let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
             for (to, from) in to.iter_mut().lockstep(blocks) {
                 for j in 0..UNROLLED {
-                    to[j] = from[j][i];
+                    to[j] = from[j][i].value();
                 }
             }
             for (to, from) in to_rest.iter_mut().lockstep(rest) {
-                *to = from[i];
+                *to = from[i].value();
             }
         }
     }

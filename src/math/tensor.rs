@@ -21,15 +21,12 @@ pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> Res
     Tensor::from_vec(values, n, device)
 }
 
-/// [`no_length`] in `f64`.
-pub(crate) const NO_LENGTH: f64 = 1e-14;
-
 /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
 /// and above the rounding of coordinates of a few centimetres.
-pub fn no_length(dtype: DType) -> f64 {
+pub const fn no_length(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-8,
-        _ => NO_LENGTH,
+        _ => 1e-14,
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Certificate<R: Real> {
 pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> Certificate<R> {
     let columns = work.columns.as_chunks().0;
     let touches = Touch::of(work.touches);
-    let mut size = largest(work.limit_force).max(R::splat(f64::MIN_POSITIVE));
+    let mut size = largest(work.limit_force).max(R::tiny());
     for touch in touches.iter() {
         size = size.max(largest(&touch.eta));
     }
@@ -98,6 +98,6 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
     for k in 0..s.nv {
         work.step[k] += problem.g[k] - work.free[k];
     }
-    let relative = largest(work.step) / scale.max(R::splat(f64::MIN_POSITIVE));
+    let relative = largest(work.step) / scale.max(R::tiny());
     relative.max(error.max(R::zero()).sqrt())
 }

@@ -33,7 +33,7 @@ pub(super) fn cold_start<R: Real>(
     let columns = work.columns.as_chunks().0;
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
-        let mut d = R::splat(f64::MIN_POSITIVE);
+        let mut d = R::tiny();
         for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
             let j = dot(cone.n, column);
             d = (j * j).mul_add(work.pivot[dof], d);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use candle_core::{Result as TensorResult, Tensor, Var};
+use candle_core::{DType, Result as TensorResult, Tensor, Var};
 use fingertip::kinematics::Manifold;
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
@@ -49,6 +49,10 @@ pub struct Args {
     #[arg(long)]
     tensor_program: bool,
 
+    /// Measures single precision instead of double.
+    #[arg(long)]
+    f32: bool,
+
     /// Prints one JSON object.
     #[arg(long)]
     json: bool,
@@ -87,7 +91,9 @@ pub fn run(args: &Args) -> Outcome {
     if args.worlds.contains(&0) || args.threads.contains(&0) {
         return Err("--worlds, --threads: expected numbers from 1 up, got 0".into());
     }
-    let (source, mut step) = args.scene.load()?;
+    let (source, double) = args.scene.load()?;
+    let dtype = if args.f32 { DType::F32 } else { DType::F64 };
+    let mut step = args.scene.compile_in(&source, dtype)?;
     if args.tensor_program {
         step = step.as_tensor_program();
     }
@@ -98,20 +104,20 @@ pub fn run(args: &Args) -> Outcome {
     let mut report = Report {
         scene: source.name.clone(),
         form: if step.form() == Form::Fused { "fused" } else { "tensor program" },
-        dtype: "f64",
+        dtype: dtype.as_str(),
         instruction_set: InstructionSet::detect().name(),
         cores,
         nq: model.nq(),
         nv: model.nv(),
         nu: model.nu(),
         contacts: model.nc(),
-        kappa: step.parameters().kappa.flatten_all()?.get(0)?.to_scalar()?,
+        kappa: double.parameters().kappa.flatten_all()?.get(0)?.to_scalar()?,
         rows: Vec::new(),
     };
     for n_threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
         for &worlds in &args.worlds {
-            let work = Work::new(&source, &step, worlds)?;
+            let work = Work::new(&source, &double, worlds)?.with(&step)?;
             report.rows.push(pool.install(|| work.measure(n_threads))?);
         }
     }
@@ -160,6 +166,13 @@ impl<'a> Work<'a> {
         let controls = commands(middle, STEPS)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?;
         let u = controls.narrow(1, 0, 1)?.squeeze(1)?.contiguous()?;
         Ok(Self { step, q, u, controls: Var::from_tensor(&controls)? })
+    }
+
+    /// The same states and commands for another step, in its numbers.
+    fn with(self, step: &'a Quasidynamic) -> TensorResult<Self> {
+        let to = |t: &Tensor| t.to_dtype(step.model().dtype);
+        let controls = Var::from_tensor(&to(&self.controls)?)?;
+        Ok(Self { step, q: to(&self.q)?, u: to(&self.u)?, controls })
     }
 
     fn measure(&self, threads: usize) -> TensorResult<Row> {

@@ -27,6 +27,11 @@ impl SceneArgs {
         Ok((source, step))
     }
 
+    /// The step in numbers of another type.
+    pub fn compile_in(&self, source: &Source, dtype: DType) -> TensorResult<Quasidynamic> {
+        compile_in(&source.scene, &self.overrides()?, dtype)
+    }
+
     /// What is different.
     pub fn overrides(&self) -> Result<Overrides> {
         Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
@@ -43,9 +48,13 @@ pub fn read(path: &Path) -> Result<Source> {
 
 /// The step of a scene with overrides.
 pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynamic> {
+    compile_in(scene, overrides, DType::F64)
+}
+
+fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType) -> TensorResult<Quasidynamic> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;
-    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    let model = Model::new(&scene, dtype, &Device::Cpu)?;
     let parameters = overrides.parameters(&model, &model.parameters)?;
     Quasidynamic::new(&model, &parameters)
 }

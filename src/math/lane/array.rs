@@ -2,21 +2,21 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Real, trigonometry};
+use super::{Lane, Mask, Number, Real, trigonometry};
 
 /// `W` numbers; multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
-pub(in crate::math) struct Array<const W: usize>([f64; W]);
+pub(in crate::math) struct Array<N, const W: usize>([N; W]);
 
 /// `W` flags.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::math) struct ArrayMask<const W: usize>([bool; W]);
 
-impl<const W: usize> Array<W> {
+impl<N: Number, const W: usize> Array<N, W> {
     #[inline(always)]
-    fn each(f: impl Fn(usize) -> f64) -> Self {
-        let mut numbers = [0.0; W];
+    fn each(f: impl Fn(usize) -> N) -> Self {
+        let mut numbers = [N::of(0.0); W];
         for i in 0..W {
             numbers[i] = f(i);
         }
@@ -35,7 +35,17 @@ impl<const W: usize> ArrayMask<W> {
     }
 }
 
-super::arithmetic!([const W: usize], Array<W>, |x, y| {
+impl<N: Number, const W: usize> Array<N, W> {
+    #[inline(always)]
+    fn narrow(wide: Array<f64, W>) -> Self {
+        Self::each(
+            #[inline(always)]
+            |i| N::of(wide.0[i]),
+        )
+    }
+}
+
+super::arithmetic!([N: Number, const W: usize], Array<N, W>, |x, y| {
     add: Array::each(#[inline(always)] |i| x.0[i] + y.0[i]),
     sub: Array::each(#[inline(always)] |i| x.0[i] - y.0[i]),
     mul: Array::each(#[inline(always)] |i| x.0[i] * y.0[i]),
@@ -44,31 +54,32 @@ super::arithmetic!([const W: usize], Array<W>, |x, y| {
 });
 
 // SAFETY: an array of numbers.
-unsafe impl<const W: usize> Lane for Array<W> {
+unsafe impl<N: Number, const W: usize> Lane for Array<N, W> {
     const WIDTH: usize = W;
 
     #[inline(always)]
     fn get(self, i: usize) -> f64 {
-        self.0[i]
+        self.0[i].value()
     }
     #[inline(always)]
     fn set(&mut self, i: usize, value: f64) {
-        self.0[i] = value;
+        self.0[i] = N::of(value);
     }
 }
 
-impl<const W: usize> Real for Array<W> {
+impl<N: Number, const W: usize> Real for Array<N, W> {
     type Mask = ArrayMask<W>;
+    type Number = N;
 
     #[inline(always)]
     fn splat(value: f64) -> Self {
-        Self([value; W])
+        Self([N::of(value); W])
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         Self::each(
             #[inline(always)]
-            |i| self.0[i].mul_add(a.0[i], b.0[i]),
+            |i| self.0[i].fused(a.0[i], b.0[i]),
         )
     }
     #[inline(always)]
@@ -80,7 +91,12 @@ impl<const W: usize> Real for Array<W> {
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        trigonometry::sin_cos(self)
+        let wide = Array::<f64, W>::each(
+            #[inline(always)]
+            |i| self.0[i].value(),
+        );
+        let (s, c) = trigonometry::sin_cos(wide);
+        (Self::narrow(s), Self::narrow(c))
     }
     #[inline(always)]
     fn ln(self) -> Self {

@@ -1,5 +1,7 @@
 //! Which instructions kernels are compiled for, and what the processor has.
 
+use candle_core::DType;
+
 /// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
 ///
 /// All but the baseline fuse multiply-adds and give the same bits.
@@ -58,15 +60,6 @@ impl InstructionSet {
         }
     }
 
-    /// The widest part of this set for so few worlds.
-    pub(in crate::math) fn within(self, worlds: usize) -> Self {
-        match self {
-            Self::Eight if worlds < 8 => Self::Four.within(worlds),
-            Self::Four if worlds < 4 => Self::Fma,
-            set => set,
-        }
-    }
-
     /// The set's usual name.
     pub fn name(self) -> &'static str {
         let arm = cfg!(target_arch = "aarch64");
@@ -77,5 +70,55 @@ impl InstructionSet {
             Self::Four => "avx2",
             Self::Eight => "avx512",
         }
+    }
+}
+
+/// What a kernel computes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// The instructions.
+    pub set: InstructionSet,
+    /// That of the numbers.
+    pub precision: Precision,
+}
+
+/// Of a kernel's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// `f64`.
+    Double,
+    /// `f32`: twice as many worlds in a register.
+    Single,
+}
+
+impl From<InstructionSet> for Arithmetic {
+    fn from(set: InstructionSet) -> Self {
+        Self { set, precision: Precision::Double }
+    }
+}
+
+impl Arithmetic {
+    /// That of tensors of a type. The baseline has no single precision of its own.
+    pub fn new(set: InstructionSet, dtype: DType) -> Self {
+        let single = dtype == DType::F32 && set != InstructionSet::Baseline;
+        Self { set, precision: if single { Precision::Single } else { Precision::Double } }
+    }
+
+    /// Worlds per lane.
+    pub(in crate::math) fn width(self) -> usize {
+        match (self.set, self.precision) {
+            (InstructionSet::Four | InstructionSet::Eight, Precision::Single) => 2 * self.set.width(),
+            _ => self.set.width(),
+        }
+    }
+
+    /// The widest part for so few worlds.
+    pub(in crate::math) fn within(self, worlds: usize) -> Self {
+        let narrower = match self.set {
+            InstructionSet::Eight => InstructionSet::Four,
+            InstructionSet::Four => InstructionSet::Fma,
+            InstructionSet::Fma | InstructionSet::Baseline => return self,
+        };
+        if worlds < self.width() { Self { set: narrower, ..self }.within(worlds) } else { self }
     }
 }

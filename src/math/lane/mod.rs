@@ -18,6 +18,7 @@
 mod array;
 mod instruction_set;
 mod lockstep;
+mod number;
 #[cfg(target_arch = "x86_64")]
 mod register;
 mod single;
@@ -27,16 +28,21 @@ mod trigonometry;
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-pub use instruction_set::InstructionSet;
+pub use instruction_set::{Arithmetic, InstructionSet, Precision};
 pub(crate) use lockstep::{Lockstep, copy};
+pub use number::Number;
 #[cfg(target_arch = "x86_64")]
-pub(in crate::math) use register::{Eight, Four};
+pub(in crate::math) use register::{Eight, EightF32, Four, SixteenF32};
 pub(in crate::math) use single::Single;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(in crate::math) type Four = array::Array<4>;
+pub(in crate::math) type Four = array::Array<f64, 4>;
 #[cfg(not(target_arch = "x86_64"))]
-pub(in crate::math) type Eight = array::Array<8>;
+pub(in crate::math) type Eight = array::Array<f64, 8>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::math) type EightF32 = array::Array<f32, 8>;
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::math) type SixteenF32 = array::Array<f32, 16>;
 
 /// The operators of a lane type, from expressions in x and y.
 macro_rules! arithmetic {
@@ -81,7 +87,7 @@ macro_rules! arithmetic {
 }
 use arithmetic;
 
-/// Most worlds per SIMD lane.
+/// Most numbers of double precision in a lane.
 pub const WIDTH: usize = 8;
 
 /// A number, or one number per world of a lane.
@@ -102,6 +108,8 @@ pub trait Real:
 {
     /// One flag per world.
     type Mask: Mask;
+    /// What there is in each world.
+    type Number: Number;
 
     /// The same value in every world.
     fn splat(value: f64) -> Self;
@@ -126,6 +134,11 @@ pub trait Real:
     /// `self` where the mask is set, else `other`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
+    /// The smallest positive number of full precision, where a division by zero has to be kept away.
+    #[inline(always)]
+    fn tiny() -> Self {
+        Self::splat(Self::Number::TINY)
+    }
     /// Zero.
     #[inline(always)]
     fn zero() -> Self {
@@ -156,7 +169,7 @@ pub trait Real:
 /// A [`Real`] that is nothing but one number per world.
 ///
 /// # Safety
-/// A value must be `WIDTH` numbers of type `f64` in memory and nothing else, so that working memory can be read as lanes of
+/// A value must be `WIDTH` numbers of type `Number` in memory and nothing else, so that working memory can be read as lanes of
 /// any width.
 pub unsafe trait Lane: Real {
     /// Worlds in one value.
@@ -168,13 +181,13 @@ pub unsafe trait Lane: Real {
 
     /// Lanes as the numbers that they are.
     #[inline(always)]
-    fn numbers(lanes: &[Self]) -> &[f64] {
+    fn numbers(lanes: &[Self]) -> &[Self::Number] {
         // SAFETY: a lane is `WIDTH` numbers, as the trait demands, and no less aligned than one.
         unsafe { std::slice::from_raw_parts(lanes.as_ptr().cast(), lanes.len() * Self::WIDTH) }
     }
     /// Lanes as the numbers that they are.
     #[inline(always)]
-    fn numbers_mut(lanes: &mut [Self]) -> &mut [f64] {
+    fn numbers_mut(lanes: &mut [Self]) -> &mut [Self::Number] {
         // SAFETY: as for `numbers`.
         unsafe { std::slice::from_raw_parts_mut(lanes.as_mut_ptr().cast(), lanes.len() * Self::WIDTH) }
     }

@@ -1,20 +1,13 @@
-//! Lanes that are one register of x86-64: four numbers with AVX2, eight with AVX-512.
+//! Lanes that are one register of x86-64: four numbers with AVX2, eight with AVX-512, twice as many of single precision.
 //!
 //! Arithmetic is written in the processor's own instructions: left to the compiler, loops over a lane's numbers are put
 //! together again only in parts, and are four to eight times as much for it to read.
 
-use std::arch::x86_64::{
-    __m256d, __m512d, __mmask8, _CMP_LT_OQ, _mm256_add_pd, _mm256_and_pd, _mm256_andnot_pd, _mm256_blendv_pd,
-    _mm256_castsi256_pd, _mm256_cmp_pd, _mm256_div_pd, _mm256_fmadd_pd, _mm256_max_pd, _mm256_min_pd,
-    _mm256_movemask_pd, _mm256_mul_pd, _mm256_or_pd, _mm256_set1_epi64x, _mm256_set1_pd, _mm256_sqrt_pd, _mm256_sub_pd,
-    _mm256_xor_pd, _mm512_abs_pd, _mm512_add_pd, _mm512_cmp_pd_mask, _mm512_div_pd, _mm512_fmadd_pd,
-    _mm512_mask_blend_pd, _mm512_max_pd, _mm512_min_pd, _mm512_mul_pd, _mm512_set1_pd, _mm512_sqrt_pd, _mm512_sub_pd,
-    _mm512_xor_pd,
-};
+use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Real, trigonometry};
+use super::{Lane, Mask, Number, Real, trigonometry};
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +29,33 @@ pub(in crate::math) struct Eight(__m512d);
 #[repr(transparent)]
 pub(in crate::math) struct EightMask(__mmask8);
 
+/// Eight numbers of single precision.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(in crate::math) struct EightF32(__m256);
+
+/// As [`FourMask`].
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(in crate::math) struct EightF32Mask(__m256);
+
+/// Sixteen numbers of single precision.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(in crate::math) struct SixteenF32(__m512);
+
+/// As [`EightMask`].
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(in crate::math) struct SixteenF32Mask(__mmask16);
+
 /// A lane from its instructions, as expressions in x and y (and z, mask).
 macro_rules! register {
     (
-        $Lane:ident, $Mask:ident, $width:literal, |$x:ident, $y:ident, $z:ident| {
+        $Lane:ident, $Mask:ident, [$number:ty; $width:literal], |$x:ident, $y:ident, $z:ident| {
             splat: $splat:path, add: $add:path, sub: $sub:path, mul: $mul:path, div: $div:path, fma: $fma:path,
             sqrt: $sqrt:path, min: $min:path, max: $max:path, neg: $neg:expr, abs: $abs:expr, lt: $lt:expr,
-            select: $select:expr,
+            select: $select:expr, sin_cos: $sin_cos:expr,
         }
     ) => {
         // SAFETY, here and below: `Group::run` hands kernels these lanes inside functions that are compiled for the
@@ -57,13 +70,13 @@ macro_rules! register {
 
         impl $Lane {
             #[inline(always)]
-            fn to_array(self) -> [f64; $width] {
+            fn to_array(self) -> [$number; $width] {
                 // SAFETY: a register holds nothing but its numbers.
                 unsafe { transmute(self) }
             }
 
             #[inline(always)]
-            fn from_array(numbers: [f64; $width]) -> Self {
+            fn from_array(numbers: [$number; $width]) -> Self {
                 // SAFETY: as above.
                 unsafe { transmute(numbers) }
             }
@@ -75,22 +88,23 @@ macro_rules! register {
 
             #[inline(always)]
             fn get(self, i: usize) -> f64 {
-                self.to_array()[i]
+                self.to_array()[i].value()
             }
             #[inline(always)]
             fn set(&mut self, i: usize, value: f64) {
                 let mut numbers = self.to_array();
-                numbers[i] = value;
+                numbers[i] = Number::of(value);
                 *self = Self::from_array(numbers);
             }
         }
 
         impl Real for $Lane {
             type Mask = $Mask;
+            type Number = $number;
 
             #[inline(always)]
             fn splat(value: f64) -> Self {
-                Self(unsafe { $splat(value) })
+                Self(unsafe { $splat(Number::of(value)) })
             }
             #[inline(always)]
             fn mul_add(self, a: Self, b: Self) -> Self {
@@ -102,7 +116,8 @@ macro_rules! register {
             }
             #[inline(always)]
             fn sin_cos(self) -> (Self, Self) {
-                trigonometry::sin_cos(self)
+                let $x = self;
+                $sin_cos
             }
             #[inline(always)]
             fn ln(self) -> Self {
@@ -147,85 +162,174 @@ macro_rules! register {
     };
 }
 
-register!(Four, FourMask, 4, |x, y, z| {
+register!(Four, FourMask, [f64; 4], |x, y, z| {
     splat: _mm256_set1_pd, add: _mm256_add_pd, sub: _mm256_sub_pd, mul: _mm256_mul_pd, div: _mm256_div_pd,
     fma: _mm256_fmadd_pd, sqrt: _mm256_sqrt_pd, min: _mm256_min_pd, max: _mm256_max_pd,
     neg: _mm256_xor_pd(x.0, _mm256_set1_pd(-0.0)),
     abs: _mm256_andnot_pd(_mm256_set1_pd(-0.0), x.0),
     lt: _mm256_cmp_pd::<_CMP_LT_OQ>(x.0, y.0),
     select: _mm256_blendv_pd(z.0, y.0, x.0),
+    sin_cos: trigonometry::sin_cos(x),
 });
 
-register!(Eight, EightMask, 8, |x, y, z| {
+register!(Eight, EightMask, [f64; 8], |x, y, z| {
     splat: _mm512_set1_pd, add: _mm512_add_pd, sub: _mm512_sub_pd, mul: _mm512_mul_pd, div: _mm512_div_pd,
     fma: _mm512_fmadd_pd, sqrt: _mm512_sqrt_pd, min: _mm512_min_pd, max: _mm512_max_pd,
     neg: _mm512_xor_pd(x.0, _mm512_set1_pd(-0.0)),
     abs: _mm512_abs_pd(x.0),
     lt: _mm512_cmp_pd_mask::<_CMP_LT_OQ>(x.0, y.0),
     select: _mm512_mask_blend_pd(x.0, z.0, y.0),
+    sin_cos: trigonometry::sin_cos(x),
 });
 
-impl Mask for FourMask {
-    #[inline(always)]
-    fn splat(flag: bool) -> Self {
-        Self(unsafe { _mm256_castsi256_pd(_mm256_set1_epi64x(-i64::from(flag))) })
-    }
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        Self(unsafe { _mm256_and_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        Self(unsafe { _mm256_or_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn not(self) -> Self {
-        Self(unsafe { _mm256_xor_pd(self.0, Self::splat(true).0) })
-    }
-    #[inline(always)]
-    fn any(self) -> bool {
-        unsafe { _mm256_movemask_pd(self.0) != 0 }
-    }
-    #[inline(always)]
-    fn get(self, i: usize) -> bool {
-        unsafe { _mm256_movemask_pd(self.0) >> i & 1 != 0 }
-    }
-    #[inline(always)]
-    fn set(&mut self, i: usize, flag: bool) {
-        // SAFETY: a register holds nothing but its numbers.
-        let mut words: [i64; 4] = unsafe { transmute(self.0) };
-        words[i] = -i64::from(flag);
-        self.0 = unsafe { transmute::<[i64; 4], __m256d>(words) };
-    }
+register!(EightF32, EightF32Mask, [f32; 8], |x, y, z| {
+    splat: _mm256_set1_ps, add: _mm256_add_ps, sub: _mm256_sub_ps, mul: _mm256_mul_ps, div: _mm256_div_ps,
+    fma: _mm256_fmadd_ps, sqrt: _mm256_sqrt_ps, min: _mm256_min_ps, max: _mm256_max_ps,
+    neg: _mm256_xor_ps(x.0, _mm256_set1_ps(-0.0)),
+    abs: _mm256_andnot_ps(_mm256_set1_ps(-0.0), x.0),
+    lt: _mm256_cmp_ps::<_CMP_LT_OQ>(x.0, y.0),
+    select: _mm256_blendv_ps(z.0, y.0, x.0),
+    sin_cos: x.sin_cos_by_halves(),
+});
+
+register!(SixteenF32, SixteenF32Mask, [f32; 16], |x, y, z| {
+    splat: _mm512_set1_ps, add: _mm512_add_ps, sub: _mm512_sub_ps, mul: _mm512_mul_ps, div: _mm512_div_ps,
+    fma: _mm512_fmadd_ps, sqrt: _mm512_sqrt_ps, min: _mm512_min_ps, max: _mm512_max_ps,
+    neg: _mm512_xor_ps(x.0, _mm512_set1_ps(-0.0)),
+    abs: _mm512_abs_ps(x.0),
+    lt: _mm512_cmp_ps_mask::<_CMP_LT_OQ>(x.0, y.0),
+    select: _mm512_mask_blend_ps(x.0, z.0, y.0),
+    sin_cos: x.sin_cos_by_halves(),
+});
+
+/// Halves of a register of single precision, in double precision.
+macro_rules! halves {
+    ($Lane:ident, $Half:ident, |$x:ident, $low:ident, $high:ident| {
+        low: $to_low:expr, high: $to_high:expr, joined: $joined:expr,
+    }) => {
+        impl $Lane {
+            #[inline(always)]
+            fn halves(self) -> [$Half; 2] {
+                let $x = self.0;
+                // SAFETY: see `register`.
+                unsafe { [$Half($to_low), $Half($to_high)] }
+            }
+
+            #[inline(always)]
+            fn joined($Half($low): $Half, $Half($high): $Half) -> Self {
+                // SAFETY: see `register`.
+                Self(unsafe { $joined })
+            }
+
+            /// In double precision: the reduction to a quadrant takes more digits than there are.
+            #[inline(always)]
+            fn sin_cos_by_halves(self) -> (Self, Self) {
+                let [low, high] = self.halves();
+                let ((low_sin, low_cos), (high_sin, high_cos)) =
+                    (trigonometry::sin_cos(low), trigonometry::sin_cos(high));
+                (Self::joined(low_sin, high_sin), Self::joined(low_cos, high_cos))
+            }
+        }
+    };
 }
 
-impl Mask for EightMask {
-    #[inline(always)]
-    fn splat(flag: bool) -> Self {
-        Self(if flag { u8::MAX } else { 0 })
-    }
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
-    }
-    #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-    #[inline(always)]
-    fn not(self) -> Self {
-        Self(!self.0)
-    }
-    #[inline(always)]
-    fn any(self) -> bool {
-        self.0 != 0
-    }
-    #[inline(always)]
-    fn get(self, i: usize) -> bool {
-        self.0 >> i & 1 != 0
-    }
-    #[inline(always)]
-    fn set(&mut self, i: usize, flag: bool) {
-        self.0 = self.0 & !(1 << i) | u8::from(flag) << i;
-    }
+halves!(EightF32, Four, |x, low, high| {
+    low: _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
+    high: _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x)),
+    joined: _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low)),
+});
+
+halves!(SixteenF32, Eight, |x, low, high| {
+    low: _mm512_cvtps_pd(_mm512_castps512_ps256(x)),
+    high: _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(x)),
+    joined: _mm512_insertf32x8::<1>(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high)),
+});
+
+/// A mask that fills a register of AVX2.
+macro_rules! wide_mask {
+    ($Mask:ident, [$word:ty; $width:literal], $register:ty, {
+        and: $and:path, or: $or:path, xor: $xor:path, movemask: $movemask:path,
+    }) => {
+        impl Mask for $Mask {
+            #[inline(always)]
+            fn splat(flag: bool) -> Self {
+                // SAFETY: a register holds nothing but its words.
+                Self(unsafe { transmute::<[$word; $width], $register>([-<$word>::from(flag); $width]) })
+            }
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                Self(unsafe { $and(self.0, other.0) })
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                Self(unsafe { $or(self.0, other.0) })
+            }
+            #[inline(always)]
+            fn not(self) -> Self {
+                Self(unsafe { $xor(self.0, Self::splat(true).0) })
+            }
+            #[inline(always)]
+            fn any(self) -> bool {
+                unsafe { $movemask(self.0) != 0 }
+            }
+            #[inline(always)]
+            fn get(self, i: usize) -> bool {
+                unsafe { $movemask(self.0) >> i & 1 != 0 }
+            }
+            #[inline(always)]
+            fn set(&mut self, i: usize, flag: bool) {
+                // SAFETY: a register holds nothing but its words.
+                let mut words: [$word; $width] = unsafe { transmute(self.0) };
+                words[i] = -<$word>::from(flag);
+                self.0 = unsafe { transmute::<[$word; $width], $register>(words) };
+            }
+        }
+    };
 }
+
+wide_mask!(FourMask, [i64; 4], __m256d, {
+    and: _mm256_and_pd, or: _mm256_or_pd, xor: _mm256_xor_pd, movemask: _mm256_movemask_pd,
+});
+
+wide_mask!(EightF32Mask, [i32; 8], __m256, {
+    and: _mm256_and_ps, or: _mm256_or_ps, xor: _mm256_xor_ps, movemask: _mm256_movemask_ps,
+});
+
+/// A mask of one bit per number.
+macro_rules! bit_mask {
+    ($Mask:ident, $bits:ident) => {
+        impl Mask for $Mask {
+            #[inline(always)]
+            fn splat(flag: bool) -> Self {
+                Self(if flag { $bits::MAX } else { 0 })
+            }
+            #[inline(always)]
+            fn and(self, other: Self) -> Self {
+                Self(self.0 & other.0)
+            }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+            #[inline(always)]
+            fn not(self) -> Self {
+                Self(!self.0)
+            }
+            #[inline(always)]
+            fn any(self) -> bool {
+                self.0 != 0
+            }
+            #[inline(always)]
+            fn get(self, i: usize) -> bool {
+                self.0 >> i & 1 != 0
+            }
+            #[inline(always)]
+            fn set(&mut self, i: usize, flag: bool) {
+                self.0 = self.0 & !(1 << i) | $bits::from(flag) << i;
+            }
+        }
+    };
+}
+
+bit_mask!(EightMask, u8);
+bit_mask!(SixteenF32Mask, u16);

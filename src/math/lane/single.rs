@@ -2,14 +2,14 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Real, trigonometry};
+use super::{Lane, Mask, Number, Real, trigonometry};
 
-/// One double-precision number. `FMA` says whether multiply-adds are fused.
+/// One number. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub(in crate::math) struct Single<const FMA: bool>(f64);
+pub(in crate::math) struct Single<N, const FMA: bool>(N);
 
-super::arithmetic!([const FMA: bool], Single<FMA>, |x, y| {
+super::arithmetic!([N: Number, const FMA: bool], Single<N, FMA>, |x, y| {
     add: Single(x.0 + y.0),
     sub: Single(x.0 - y.0),
     mul: Single(x.0 * y.0),
@@ -18,29 +18,30 @@ super::arithmetic!([const FMA: bool], Single<FMA>, |x, y| {
 });
 
 // SAFETY: one number.
-unsafe impl<const FMA: bool> Lane for Single<FMA> {
+unsafe impl<N: Number, const FMA: bool> Lane for Single<N, FMA> {
     const WIDTH: usize = 1;
 
     #[inline(always)]
     fn get(self, _: usize) -> f64 {
-        self.0
+        self.0.value()
     }
     #[inline(always)]
     fn set(&mut self, _: usize, value: f64) {
-        self.0 = value;
+        self.0 = N::of(value);
     }
 }
 
-impl<const FMA: bool> Real for Single<FMA> {
+impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
     type Mask = bool;
+    type Number = N;
 
     #[inline(always)]
     fn splat(value: f64) -> Self {
-        Self(value)
+        Self(N::of(value))
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
-        Self(if FMA { self.0.mul_add(a.0, b.0) } else { self.0 * a.0 + b.0 })
+        Self(if FMA { self.0.fused(a.0, b.0) } else { self.0 * a.0 + b.0 })
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
@@ -48,7 +49,8 @@ impl<const FMA: bool> Real for Single<FMA> {
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        trigonometry::sin_cos(self)
+        let (s, c) = trigonometry::sin_cos(Single::<f64, FMA>(self.0.value()));
+        (Self(N::of(s.0)), Self(N::of(c.0)))
     }
     #[inline(always)]
     fn ln(self) -> Self {

@@ -1,7 +1,7 @@
 //! All lane types do to each number what one number alone does.
 
 use super::array::Array;
-use super::{Eight, Four, InstructionSet, Lane, Mask, Single};
+use super::{Eight, EightF32, Four, InstructionSet, Lane, Mask, Single, SixteenF32};
 
 const SPECIAL: [f64; 12] =
     [0.0, -0.0, 1.0, -1.5, 1e-308, 3e200, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1, -7.25, 1e-17];
@@ -48,13 +48,16 @@ fn bits<R: Lane>() -> Vec<u64> {
 
 #[test]
 fn every_width_gives_the_same_bits() {
-    let one = bits::<Single<true>>();
-    assert_eq!(bits::<Array<2>>(), one);
-    assert_eq!(bits::<Array<8>>(), one);
+    let (double, single) = (bits::<Single<f64, true>>(), bits::<Single<f32, true>>());
+    assert_eq!(bits::<Array<f64, 2>>(), double);
+    assert_eq!(bits::<Array<f64, 8>>(), double);
+    assert_eq!(bits::<Array<f32, 4>>(), single);
     if InstructionSet::Four.is_available() {
-        assert_eq!(bits::<Four>(), one);
+        assert_eq!(bits::<Four>(), double);
+        assert_eq!(bits::<EightF32>(), single);
     }
     if InstructionSet::Eight.is_available() {
-        assert_eq!(bits::<Eight>(), one);
+        assert_eq!(bits::<Eight>(), double);
+        assert_eq!(bits::<SixteenF32>(), single);
     }
 }

@@ -9,6 +9,7 @@ mod memory;
 mod paths;
 mod plan;
 mod rollout;
+mod single;
 mod stages;
 mod step_op;
 

@@ -192,17 +192,17 @@ impl Plan {
 
     /// Everything up to the solve, once q, u and the parameters are there.
     pub(super) fn prepare(&self, group: &mut Group) {
-        group.run(&Check(self));
-        group.run(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
-        group.run(&Geometry(self));
-        group.run(&Assemble(self));
+        group.run_in_either(&Check(self));
+        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
+        group.run_in_either(&Geometry(self));
+        group.run_in_either(&Assemble(self));
     }
 
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
     pub(super) fn solve(&self, group: &mut Group, warm: bool) {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        group.run(&solve::Solve { structure, at, max_iterations, warm });
-        group.run(&Finish(self));
+        group.run_in_either(&solve::Solve { structure, at, max_iterations, warm });
+        group.run_in_either(&Finish(self));
     }
 
     /// Factors H at the solution that is there.

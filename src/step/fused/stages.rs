@@ -20,6 +20,14 @@ pub(super) struct Operands<'a> {
     pub(super) warm: Option<Rows<'a>>,
 }
 
+impl Operands<'_> {
+    /// Those of some worlds.
+    pub(super) fn of_worlds(&self, worlds: &[usize]) -> Operands<'static> {
+        let of = |rows: &Rows| rows.of_worlds(worlds);
+        Operands { q: of(&self.q), u: of(&self.u), par: of(&self.par), warm: self.warm.as_ref().map(of) }
+    }
+}
+
 #[inline(always)]
 pub(super) fn at3<R: Real>(from: &[R], k: usize) -> Vec3<R> {
     [from[k], from[k + 1], from[k + 2]]

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use crate::math::program::{Group, Program, run_on};
+use crate::math::program::{Group, Program, run_on, run_parts_on};
 use crate::math::rows::{Rows, gradient, storage, worlds};
+use crate::solve::INFO;
 
 use super::adjoint::{Recall, StoreGradients};
 use super::plan::Plan;
+use super::single::{is_solved, solve_all};
 use super::stages::{Load, Operands, Store};
 
 /// (q, u, parameters) → a step's row.
@@ -21,7 +23,7 @@ pub(super) struct StepOp {
 
 struct Forward<'a> {
     plan: &'a Plan,
-    operands: Operands<'a>,
+    operands: &'a Operands<'a>,
 }
 
 impl Program for Forward<'_> {
@@ -31,10 +33,10 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands } = self;
-        group.run(&Load { plan, operands });
+        group.run_in_either(&Load { plan, operands });
         plan.prepare(group);
         plan.solve(group, operands.warm.is_some());
-        group.run(&Store(plan));
+        group.run_in_either(&Store(plan));
     }
 }
 
@@ -84,9 +86,13 @@ impl CustomOp3 for StepOp {
         {
             bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.structure.n_eta(), self.warm);
         }
-        let program = Forward { plan, operands: Operands { q, u, par, warm } };
-        let data = run_on(plan.set, &program, b, plan.n_row());
-        Ok((storage(data, dtype)?, Shape::from((b, plan.n_row()))))
+        let width = plan.n_row();
+        let program =
+            |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);
+        let solved = |[rows]: &[Vec<f64>; 1], world: usize| is_solved(&rows[world * width..][width - INFO..width]);
+        let operands = Operands { q, u, par, warm };
+        let [data] = solve_all(plan.set, dtype, b, &operands, [width], program, solved);
+        Ok((storage(data, dtype)?, Shape::from((b, width))))
     }
 
     fn bwd(

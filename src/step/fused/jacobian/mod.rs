@@ -43,7 +43,7 @@ pub(super) fn step(plan: &Plan, q: &Tensor, u: &Tensor, par: &Tensor) -> Result<
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     let (nv, nu, n_lambda) = (plan.structure.nv, plan.nu, 3 * plan.structure.nc());
     let widths = [plan.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu];
-    let mut parts = run_parts_on(plan.set, &Linearize { plan, operands }, b, widths).into_iter().zip(widths);
+    let mut parts = run_parts_on(plan.set.into(), &Linearize { plan, operands }, b, widths).into_iter().zip(widths);
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),

@@ -13,7 +13,7 @@ use super::Sweep;
 /// T steps of a lane.
 pub(super) struct Forward<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) operands: Operands<'a>,
+    pub(super) operands: &'a Operands<'a>,
     pub(super) n_steps: usize,
 }
 
@@ -24,12 +24,12 @@ impl Program for Forward<'_> {
 
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps } = self;
-        group.run(&Load { plan, operands });
+        group.run_in_either(&Load { plan, operands });
         for t in 0..*n_steps {
-            group.run(&Enter { forward: self, t });
+            group.run_in_either(&Enter { forward: self, t });
             plan.prepare(group);
             plan.solve(group, t > 0);
-            group.run(&Leave { forward: self, t });
+            group.run_in_either(&Leave { forward: self, t });
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::math::rows::{Held, Rows, storage, whole_gradient, worlds};
 use crate::solve::INFO;
 
 use super::plan::Plan;
+use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
 use forward::Forward;
@@ -91,7 +92,7 @@ impl Sweep {
         let [_, _, n_limit, n_info] = self.widths();
         let widths = [operands_rows.q.width(), n_steps * plan.nu, plan.at.n];
         let program = Backward {
-            forward: Forward { plan, operands: operands_rows, n_steps },
+            forward: Forward { plan, operands: &operands_rows, n_steps },
             states: states.rows()?,
             force: force.rows()?,
             limit_force: Rows::from_slice(&aside.limit_force, b, n_limit),
@@ -99,8 +100,10 @@ impl Sweep {
             cost,
             grad,
         };
-        let mut parts =
-            run_parts_on(plan.set, &program, b, widths).into_iter().zip(operands).zip(widths.into_iter().zip(rows));
+        let mut parts = run_parts_on(plan.set.into(), &program, b, widths)
+            .into_iter()
+            .zip(operands)
+            .zip(widths.into_iter().zip(rows));
         let mut next = || {
             let Some(((data, operand), (width, rows))) = parts.next() else { return Ok(None) };
             operand.track_op().then(|| whole_gradient(data, width, rows, dtype)).transpose()
@@ -127,9 +130,15 @@ impl CustomOp3 for States {
         let dtype = q.dtype();
         let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
         let b = worlds("rollout", &[&q, &u, &par])?;
-        let program = Forward { plan, operands: Operands { q, u, par, warm: None }, n_steps: *n_steps };
-        let widths = self.0.widths();
-        let [states, force, limit_force, info] = run_parts_on(plan.set, &program, b, widths);
+        let (operands, widths) = (Operands { q, u, par, warm: None }, self.0.widths());
+        let program = |operands: &Operands, arithmetic, b| {
+            run_parts_on(arithmetic, &Forward { plan, operands, n_steps: *n_steps }, b, widths)
+        };
+        let solved = |parts: &[Vec<f64>; 4], world: usize| {
+            let reports = &parts[Sweep::INFO][world * widths[Sweep::INFO]..][..widths[Sweep::INFO]];
+            reports.chunks(INFO).all(is_solved)
+        };
+        let [states, force, limit_force, info] = solve_all(plan.set, dtype, b, &operands, widths, program, solved);
         aside.get_or_init(|| Aside { force: Mutex::new(force), limit_force, info });
         Ok((storage(states, dtype)?, Shape::from((b, widths[Sweep::STATES]))))
     }
