@@ -125,11 +125,18 @@ impl Solution {
 impl Report {
     /// The reports in rows (n, 3) of status code, iterations and residual.
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
-        let rows = info.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let report =
-            |row: Vec<f64>| Self { status: Status::from_code(row[0]), iterations: row[1] as usize, residual: row[2] };
-        Ok(rows.into_iter().map(report).collect())
+        let rows = info.to_dtype(candle_core::DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+        Ok(Self::of(&rows).collect())
+    }
+
+    /// The reports in [`INFO`] numbers each.
+    pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
+        rows.as_chunks().0.iter().map(|&[status, iterations, residual]: &[f64; INFO]| Self {
+            status: Status::from_code(status),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+            iterations: iterations as usize,
+            residual,
+        })
     }
 }
 

@@ -81,8 +81,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let (b, n_steps, nu) = u.dims3()?;
     let (nq, nc) = (plan.nq, plan.structure.nc());
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
-    let [states, force, info] = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
-    let reports = Report::read(&info)?;
+    let (states, force, reports) = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
     Ok(Rollout {
         q: states.reshape((b, n_steps + 1, nq))?,
         force: force.reshape((b, n_steps, nc, 3))?,

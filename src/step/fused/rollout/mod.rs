@@ -10,11 +10,11 @@ mod forward;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp3, Device, Error, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, Tensor};
 
 use crate::math::program::run_parts_on;
 use crate::math::rows::{Held, Rows, storage, whole_gradient, worlds};
-use crate::solve::INFO;
+use crate::solve::{INFO, Report};
 
 use super::plan::Plan;
 use super::single::{is_solved, solve_all};
@@ -45,17 +45,22 @@ struct States(Arc<Sweep>);
 /// (q₀ … q_T (B, (T + 1) nq), u (B, T nu), parameters (1 or B, n)) → contact forces (B, T 3 nc).
 struct Forces(Arc<Sweep>);
 
-/// States, forces, and the solves' reports (B T, [`INFO`]) of T steps.
-pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<[Tensor; 3]> {
+/// States, forces, and the solves' reports, T for each world.
+pub(super) fn run(
+    plan: &Arc<Plan>,
+    n_steps: usize,
+    q0: &Tensor,
+    u: &Tensor,
+    par: &Tensor,
+) -> Result<(Tensor, Tensor, Vec<Report>)> {
     let sweep = Sweep { plan: plan.clone(), n_steps, aside: OnceLock::new(), force: OnceLock::new() };
     let sweep = Arc::new(sweep);
     let states = q0.apply_op3(u, par, States(sweep.clone()))?;
     let force = states.apply_op3(u, par, Forces(sweep.clone()))?;
     // The copy has no operation of its own, so that nothing refers to itself.
     sweep.force.get_or_init(|| force.detach());
-    let info = &sweep.aside()?.info;
-    let info = Tensor::from_slice(info, (info.len() / INFO, INFO), &Device::Cpu)?;
-    Ok([states, force, info])
+    let reports = Report::of(&sweep.aside()?.info).collect();
+    Ok((states, force, reports))
 }
 
 impl Sweep {
