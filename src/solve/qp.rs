@@ -5,16 +5,17 @@
 //! dual     min over Λ       ½ ΛᵀDΛ + (J v_f − l)ᵀ Λ    s.t.  Λ ≥ 0,  −c ≤ Λ ≤ c         (D = J M⁻¹ Jᵀ)
 //! ```
 //!
-//! The interior-point iterate stops a little inside; [`Delassus::polish`] takes it onto the bounds that it shows.
+//! The interior-point iterate stops a little inside; [`Delassus::polish`] takes it onto the bounds.
 
 use nalgebra::{DMatrix, DVector};
 
-use super::frictionless::{Delassus, Found, Frictionless};
+use super::delassus::Delassus;
+use super::frictionless::{Found, Frictionless};
 use super::program::{Optimum, Program};
 
-/// The primal program; none if it cannot be set up.
-pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
-    let (nv, nc) = (problem.nv(), problem.nc());
+/// The primal program of these contacts; none if it cannot be set up.
+pub(super) fn primal(problem: &Frictionless, contacts: &[usize], delassus: &Delassus) -> Option<Found> {
+    let (nv, nc) = (problem.nv(), contacts.len());
     let dry: Vec<(usize, f64)> = problem.dry().collect();
     let (n, m) = (nv + dry.len(), nc + 2 * dry.len());
     let mut p = DMatrix::zeros(n, n);
@@ -22,9 +23,11 @@ pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
     let mut q = DVector::zeros(n);
     q.rows_mut(0, nv).copy_from(&-(problem.mass() * problem.v_free()));
     let mut a = DMatrix::zeros(m, n);
-    a.view_mut((0, 0), (nc, nv)).copy_from(&-problem.jacobian());
     let mut b = DVector::zeros(m);
-    b.rows_mut(0, nc).copy_from(&-problem.bounds());
+    for (k, &i) in contacts.iter().enumerate() {
+        a.view_mut((k, 0), (1, nv)).copy_from(&-problem.jacobian().row(i));
+        b[k] = -problem.bounds()[i];
+    }
     for (k, &(dof, limit)) in dry.iter().enumerate() {
         q[nv + k] = limit;
         for (row, sign) in [(nc + 2 * k, 1.0), (nc + 2 * k + 1, -1.0)] {
@@ -38,7 +41,7 @@ pub(super) fn primal(problem: &Frictionless) -> Option<Found> {
         Some(d) => (z[nc + 2 * d + 1] - z[nc + 2 * d]).clamp(-dry[d].1, dry[d].1),
     };
     let impulses = DVector::from_fn(nc + dry.len(), |k, _| impulse(k));
-    Some(Found { impulses: problem.delassus()?.polish(impulses), iterations, infeasible: none.is_some() })
+    Some(Found { impulses: delassus.polish(impulses), iterations, infeasible: none.is_some() })
 }
 
 /// The dual program; none if it cannot be set up.
