@@ -3,8 +3,10 @@
 
 mod cart;
 mod joints;
+mod limit;
 mod methods;
 mod qcqp;
+mod scenes;
 mod smooth;
 mod stack;
 mod steps;
