@@ -3,10 +3,8 @@
 
 mod cart;
 mod joints;
-mod limit;
 mod methods;
 mod qcqp;
-mod scenes;
 mod smooth;
 mod stack;
 mod steps;

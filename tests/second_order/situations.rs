@@ -1,13 +1,13 @@
 //! Second-order scenes in contact: pills that overlap, pills in a box, cubes by faces and by corners, a hand with a pill.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::scenes::{Cubes, Pills, Touch};
 use fingertip::solve::Method;
 use fingertip::step::{Contact, Dynamic, DynamicParams};
 
-use super::support::{model, row};
+use super::support::states::tensor;
 
 /// A model and states of a simulation in which something pushes.
 pub struct Situation {
@@ -39,12 +39,12 @@ pub fn situations(count: usize) -> Result<Vec<Situation>> {
 
 fn situation(name: &'static str, mut scene: Scene, h: f64, stride: usize, count: usize) -> Result<Situation> {
     (scene.params.h, scene.params.mu) = (h, 0.0);
-    let model = model(&scene);
+    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
     let contact = Contact::Rigid(Method::Lemke);
     let step = Dynamic::new(&model, &model.parameters, DynamicParams { contact, ..DynamicParams::default() })?;
     let mut tau = vec![0.0; model.nv()];
     model.tree.coordinates.iter().filter(|c| c.kind.nv() == 1).for_each(|c| tau[c.v] = CLOSING);
-    let tau = row(&tau);
+    let tau = tensor(&model, &[tau]);
     let (mut q, mut v) = (model.home(1)?, tau.zeros_like()?);
     let (mut states, mut touched) = (Vec::new(), 0);
     for _ in 0..1000 {

@@ -5,8 +5,9 @@ use fingertip::Model;
 use fingertip::solve::{Frictionless, Method, Status};
 use fingertip::step::{Contact, Dynamic, DynamicParams, DynamicStep};
 
-use super::scenes::{Situation, situations};
-use super::support::{distance, numbers, row};
+use super::situations::{Situation, situations};
+use super::support::states::tensor;
+use super::support::{largest, numbers};
 
 const STATES: usize = 8;
 /// κ from 10⁴ to 10⁹, 1/J.
@@ -46,12 +47,14 @@ fn errors(model: &Model, situation: &Situation, state: usize) -> Result<Vec<(f64
     let h = numbers(&model.parameters.h)[0];
     let at = |exponent: i32| {
         let kappa = 10_f64.powi(exponent);
-        let parameters =
-            model.parameters.map(|name, t| if name == "kappa" { Ok(row(&[kappa])) } else { Ok(t.clone()) });
+        let parameters = model
+            .parameters
+            .map(|name, t| if name == "kappa" { Ok(tensor(model, &[vec![kappa]])) } else { Ok(t.clone()) });
         let next = Dynamic::new(model, &parameters?, params)?.step(q, v, &situation.tau)?;
         assert_eq!(next.reports[0].status, Status::Solved, "{} {state}, κ = {kappa:e}", situation.name);
         let unsettled = unsettled(&contact.problem, &contact.contacts, &next, h, kappa)?;
-        Ok((distance(&numbers(&next.v_next), exact.v_next.as_slice()), unsettled))
+        let error = largest(numbers(&next.v_next).iter().zip(&exact.v_next).map(|(a, b)| a - b));
+        Ok((error, unsettled))
     };
     EXPONENTS.map(at).collect()
 }
