@@ -15,6 +15,8 @@ use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
 
 /// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
 const BALANCED: f64 = 1e-8;
+/// What is asked of the method.
+const TOLERANCE: f64 = 1e-12;
 
 /// The balance of a grasp in the coordinates of its forces: their sizes along the normals, or three along the world's axes
 /// of each contact.
@@ -141,6 +143,7 @@ impl Balance {
         let mut b = DVector::zeros(rows);
         b.rows_mut(0, equal).copy_from(weight);
         b.rows_mut(equal, contacts).copy_from(&bound);
-        Program { p: DMatrix::zeros(width, width), q, a, b, equal, cones: self.friction.len() }
+        let (p, cones) = (DMatrix::zeros(width, width), self.friction.len());
+        Program { p, q, a, b, equal, cones, tolerance: TOLERANCE }
     }
 }

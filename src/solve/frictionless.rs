@@ -30,6 +30,8 @@ pub struct Frictionless {
     jacobian: DMatrix<f64>,
     bounds: DVector<f64>,
     dry: DVector<f64>,
+    /// M's; none if M is not positive definite.
+    factor: Option<Cholesky<f64, Dyn>>,
 }
 
 /// How to solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
@@ -94,7 +96,20 @@ impl Frictionless {
                 ));
             }
         }
-        Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv) })
+        let factor = mass.clone().cholesky();
+        Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv), factor })
+    }
+
+    /// The same of the momentum M v_f, of sizes that fit; none if M is not positive definite.
+    pub(crate) fn of_momentum(
+        mass: DMatrix<f64>,
+        momentum: &DVector<f64>,
+        jacobian: DMatrix<f64>,
+        bounds: DVector<f64>,
+    ) -> Option<Self> {
+        let factor = mass.clone().cholesky()?;
+        let (v_free, dry) = (factor.solve(momentum), DVector::zeros(momentum.len()));
+        Some(Self { mass, v_free, jacobian, bounds, dry, factor: Some(factor) })
     }
 
     /// The same with dry friction: the largest impulse h · friction in each degree of freedom (nv), not negative.
@@ -147,11 +162,7 @@ impl Frictionless {
 
     /// The problem in impulses; none if M is not positive definite.
     pub fn delassus(&self) -> Option<Delassus> {
-        Some(self.delassus_of(&self.factor()?, &(0..self.nc()).collect::<Vec<_>>()))
-    }
-
-    fn factor(&self) -> Option<Cholesky<f64, Dyn>> {
-        self.mass.clone().cholesky()
+        Some(self.delassus_of(self.factor.as_ref()?, &(0..self.nc()).collect::<Vec<_>>()))
     }
 
     /// The problem in impulses with these contacts only.
@@ -185,7 +196,7 @@ impl Frictionless {
         let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
         let finite = numbers.into_iter().flatten().all(|x| x.is_finite());
         let sound = finite && self.dry.iter().all(|c| c.is_finite() && *c >= 0.0);
-        let Some(factor) = sound.then(|| self.factor()).flatten() else {
+        let Some(factor) = sound.then_some(self.factor.as_ref()).flatten() else {
             return self.without_answer(Status::BadInput, 0);
         };
         let reach = &self.jacobian * &self.v_free;
@@ -196,7 +207,7 @@ impl Frictionless {
         let mut contacts = broken(&(reach - &self.bounds), &[]);
         let mut iterations = 0;
         loop {
-            let delassus = self.delassus_of(&factor, &contacts);
+            let delassus = self.delassus_of(factor, &contacts);
             let found =
                 if delassus.len() == 0 { Some(Found::nothing()) } else { self.find(method, &contacts, &delassus) };
             let Some(found) = found else { return self.without_answer(Status::BadInput, iterations) };

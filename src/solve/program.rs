@@ -6,9 +6,6 @@ use clarabel::solver::{
 };
 use nalgebra::{DMatrix, DVector};
 
-/// Gap and feasibility asked of the interior-point method; where rounding does not allow it, it stops earlier.
-const TOLERANCE: f64 = 1e-12;
-
 /// min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A x, for each
 /// [`CONE`] of the last ones.
 #[derive(Clone)]
@@ -21,6 +18,8 @@ pub(crate) struct Program {
     pub(crate) equal: usize,
     /// Cones.
     pub(crate) cones: usize,
+    /// Gap and feasibility asked for; where rounding does not allow it, the method stops earlier.
+    pub(crate) tolerance: f64,
 }
 
 /// Rows of a cone.
@@ -51,9 +50,9 @@ impl Program {
         let settings = DefaultSettings {
             verbose: false,
             max_threads: 1,
-            tol_gap_abs: TOLERANCE,
-            tol_gap_rel: TOLERANCE,
-            tol_feas: TOLERANCE,
+            tol_gap_abs: self.tolerance,
+            tol_gap_rel: self.tolerance,
+            tol_feas: self.tolerance,
             ..DefaultSettings::default()
         };
         let linear = self.b.len() - self.equal - CONE * self.cones;
