@@ -80,6 +80,10 @@ fn bench(c: &mut Criterion) {
             let next = step.step(&q, &v, &tau).expect("shapes fit");
             println!("{contact:?}: {} contacts, {:?}", model.nc(), next.reports[0]);
             group.bench_function(format!("{contact:?}"), |b| b.iter(|| step.step(&q, &v, &tau).expect("shapes fit")));
+            if let Some(warm) = next.warm {
+                let warm = || step.step_from(&q, &v, &tau, Some(&warm)).expect("shapes fit");
+                group.bench_function(format!("{contact:?}, warm"), |b| b.iter(warm));
+            }
             if let Contact::Rigid(method) = contact {
                 let problem =
                     step.rigid_contact(&q, &v, &tau).expect("shapes fit").remove(0).expect("M is positive definite");

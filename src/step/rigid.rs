@@ -49,6 +49,16 @@ pub(super) struct RigidBatch<'a> {
     pub(super) h: Rows<'static>,
 }
 
+/// A side of a contact.
+struct Side<'a> {
+    /// The screws that move it, with their degrees of freedom.
+    path: &'a [(usize, usize)],
+    /// Its witness point, whose velocity is ω × p + m for each screw.
+    point: Vector3<f64>,
+    /// How that counts in B's against A.
+    sign: f64,
+}
+
 /// Numbers of one world's answer.
 struct Answer {
     v_next: Vec<f64>,
@@ -122,7 +132,7 @@ impl RigidBatch<'_> {
         let screws = self.screws.row(world);
         for (row, &i) in active.iter().enumerate() {
             let normal = Self::vector(&self.normal, world, i);
-            for (path, point, sign) in self.sides(world, i) {
+            for Side { path, point, sign } in self.sides(world, i) {
                 // n·(ω × p + m) = ω·(p × n) + m·n.
                 let (moment, normal) = (point.cross(&normal) * sign, normal * sign);
                 for &(screw, dof) in path {
@@ -152,7 +162,7 @@ impl RigidBatch<'_> {
         let (problem, contacts) = self.problem(world)?;
         let mut relative = DMatrix::zeros(3 * contacts.len(), self.momentum.width());
         for (row, &i) in contacts.iter().enumerate() {
-            for (path, point, sign) in self.sides(world, i) {
+            for Side { path, point, sign } in self.sides(world, i) {
                 for &(screw, dof) in path {
                     let [omega, m] = [2 * screw, 2 * screw + 1].map(|k| Self::vector(&self.screws, world, k));
                     let velocity = (omega.cross(&point) + m) * sign;
@@ -164,11 +174,11 @@ impl RigidBatch<'_> {
         Some(RigidContact { problem, contacts, relative, normals })
     }
 
-    /// What moves each side of contact `i`, its witness point, and the sign with which its velocity, ω × p + m for each
-    /// screw, counts in B's against A.
-    fn sides(&self, world: usize, i: usize) -> [(&[(usize, usize)], Vector3<f64>, f64); 2] {
+    /// A and B of contact `i`.
+    fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b } = &self.paths[i];
-        [(a, Self::vector(&self.point_a, world, i), -1.0), (b, Self::vector(&self.point_b, world, i), 1.0)]
+        let [point_a, point_b] = [&self.point_a, &self.point_b].map(|rows| Self::vector(rows, world, i));
+        [Side { path: a, point: point_a, sign: -1.0 }, Side { path: b, point: point_b, sign: 1.0 }]
     }
 
     fn vector(rows: &Rows, world: usize, k: usize) -> Vector3<f64> {
