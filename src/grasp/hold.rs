@@ -11,12 +11,10 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use crate::error::{Error, Result};
-use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
+use crate::solve::program::{Accuracy, CONE, NoOptimum, Optimum, Program};
 
 /// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
 const BALANCED: f64 = 1e-8;
-/// What is asked of the method.
-const TOLERANCE: f64 = 1e-12;
 
 /// The balance of a grasp in the coordinates of its forces: their sizes along the normals, or three along the world's axes
 /// of each contact.
@@ -144,6 +142,6 @@ impl Balance {
         b.rows_mut(0, equal).copy_from(weight);
         b.rows_mut(equal, contacts).copy_from(&bound);
         let (p, cones) = (DMatrix::zeros(width, width), self.friction.len());
-        Program { p, q, a, b, equal, cones, tolerance: TOLERANCE }
+        Program { p, q, a, b, equal, cones, accuracy: Accuracy::Fine }
     }
 }

@@ -18,8 +18,26 @@ pub(crate) struct Program {
     pub(crate) equal: usize,
     /// Cones.
     pub(crate) cones: usize,
-    /// Gap and feasibility asked for; where rounding does not allow it, the method stops earlier.
-    pub(crate) tolerance: f64,
+    /// How near to the optimum.
+    pub(crate) accuracy: Accuracy,
+}
+
+/// Gap and feasibility that are asked of the method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accuracy {
+    /// 1e-5: enough to see which rows are on a bound. Linear systems are not solved twice.
+    Rough,
+    /// 1e-12; where rounding does not allow it, the method stops earlier.
+    Fine,
+}
+
+impl Accuracy {
+    fn tolerance(self) -> f64 {
+        match self {
+            Self::Rough => 1e-5,
+            Self::Fine => 1e-12,
+        }
+    }
 }
 
 /// Rows of a cone.
@@ -47,12 +65,14 @@ pub(crate) enum NoOptimum {
 impl Program {
     /// The optimum; none if the program cannot be set up or the method breaks down.
     pub(crate) fn solve(&self) -> Option<Optimum> {
+        let tolerance = self.accuracy.tolerance();
         let settings = DefaultSettings {
             verbose: false,
             max_threads: 1,
-            tol_gap_abs: self.tolerance,
-            tol_gap_rel: self.tolerance,
-            tol_feas: self.tolerance,
+            tol_gap_abs: tolerance,
+            tol_gap_rel: tolerance,
+            tol_feas: tolerance,
+            iterative_refinement_enable: self.accuracy == Accuracy::Fine,
             ..DefaultSettings::default()
         };
         let linear = self.b.len() - self.equal - CONE * self.cones;

@@ -12,10 +12,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::delassus::Delassus;
 use super::frictionless::{Found, Frictionless};
-use super::program::{Optimum, Program};
-
-/// Gap and feasibility asked of the method: near enough to see which rows are on a bound.
-const NEAR: f64 = 1e-8;
+use super::program::{Accuracy, Optimum, Program};
 
 /// The primal program of these contacts; none if it cannot be set up.
 pub(super) fn primal(problem: &Frictionless, contacts: &[usize], delassus: &Delassus) -> Option<Found> {
@@ -40,7 +37,8 @@ pub(super) fn primal(problem: &Frictionless, contacts: &[usize], delassus: &Dela
             a[(row, nv + k)] = -1.0;
         }
     }
-    let Optimum { z, iterations, none, .. } = Program { p, q, a, b, equal: 0, cones: 0, tolerance: NEAR }.solve()?;
+    let Optimum { z, iterations, none, .. } =
+        Program { p, q, a, b, equal: 0, cones: 0, accuracy: Accuracy::Rough }.solve()?;
     let z = |k: usize| mass * speed * z[k];
     let impulse = |k: usize| match k.checked_sub(nc) {
         None => z(k).max(0.0),
@@ -70,7 +68,8 @@ pub(super) fn dual(delassus: &Delassus) -> Option<Found> {
         b[n + k] = delassus.upper[i] / unit[i];
     }
     let q = own.component_mul(&delassus.offset) / speed;
-    let Optimum { x, iterations, none, .. } = Program { p, q, a, b, equal: 0, cones: 0, tolerance: NEAR }.solve()?;
+    let Optimum { x, iterations, none, .. } =
+        Program { p, q, a, b, equal: 0, cones: 0, accuracy: Accuracy::Rough }.solve()?;
     let impulses = DVector::from_fn(n, |i, _| (unit[i] * x[i]).clamp(delassus.lower[i], delassus.upper[i]));
     Some(Found { impulses: delassus.polish(impulses), iterations, infeasible: none.is_some() })
 }
