@@ -37,12 +37,15 @@ impl Error {
         Self::Invalid { place: place.into(), message: message.into() }
     }
 
-    /// The same error, its place set within `outer`: a file or an enclosing element.
+    /// The same error, its place set within `outer`: a file or an enclosing element. A file that an element names is part
+    /// of that element's place.
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
-        match self {
-            Self::Invalid { place, message } => Self::Invalid { place: format!("{outer}: {place}"), message },
-            other => other,
-        }
+        let (place, message) = match self {
+            Self::Invalid { place, message } => (place, message),
+            Self::File { path, source } => (path.display().to_string(), source.to_string()),
+            Self::Syntax { path, message } => (path.display().to_string(), message),
+        };
+        Self::Invalid { place: format!("{outer}: {place}"), message }
     }
 
     pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {

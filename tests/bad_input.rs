@@ -203,7 +203,7 @@ fn missing_files() {
     check("scene", &error, "nowhere/scene.toml: ", "No such file");
     let scene = "[[robot]]\nname = \"hand\"\nurdf = \"nowhere.urdf\"";
     let error = Scene::from_toml(scene, "assets").unwrap_err().to_string();
-    check("urdf of a scene", &error, "assets/nowhere.urdf: ", "No such file");
+    check("urdf of a scene", &error, "robot \"hand\": assets/nowhere.urdf: ", "No such file");
 }
 
 const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.1\nmass = 1\nfreedom = \"free\"\n";

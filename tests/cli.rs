@@ -322,4 +322,6 @@ fn inspect_lists_every_name() {
         let short = name.rsplit('/').next().unwrap();
         assert!(text.contains(short), "{name} is missing in\n{text}");
     }
+    let limits = "joint limits: not constraints";
+    assert!(text.contains(limits) && !said(&["inspect", "assets/scenes/three_bodies.toml"], "").contains(limits));
 }

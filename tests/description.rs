@@ -411,6 +411,28 @@ fn scripts_are_linear_and_held() {
     }
 }
 
+/// A geometry within two nodes, of which the inner one is transformed.
+fn collada(corners: &[[f64; 3]], triangles: &[[usize; 3]], transform: &str) -> String {
+    let positions = corners.as_flattened().iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+    let faces = triangles.as_flattened().iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
+    format!(
+        r##"<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+        <library_geometries><geometry id="cube"><mesh>
+        <source id="p"><float_array id="f" count="{}">{positions}</float_array><technique_common>
+        <accessor source="#f" count="{}" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+        <param name="Z" type="float"/></accessor></technique_common></source>
+        <vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+        <triangles count="{}"><input semantic="VERTEX" source="#v" offset="0"/><p>{faces}</p></triangles>
+        </mesh></geometry></library_geometries>
+        <library_visual_scenes><visual_scene id="s"><node id="outer"><matrix>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</matrix>
+        <node id="inner">{transform}<instance_geometry url="#cube"/></node></node></visual_scene></library_visual_scenes>
+        <scene><instance_visual_scene url="#s"/></scene></COLLADA>"##,
+        3 * corners.len(),
+        corners.len(),
+        triangles.len()
+    )
+}
+
 /// A cube of edge 2 with a corner at the origin, as STL, OBJ and COLLADA.
 #[test]
 fn meshes_become_hulls() {
@@ -430,6 +452,8 @@ fn meshes_become_hulls() {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
     write("meshes/cube.stl", &stl);
     write("cube.obj", &(vertices + &faces));
+    write("cube.dae", &collada(&corners, &triangles, "<translate>3 0 0</translate><rotate>0 0 1 90</rotate>"));
+    write("skewed.dae", &collada(&corners, &triangles, "<skew>45 0 1 0 1 0 0</skew>"));
     write("bad.stl", "no mesh at all");
     write("flat.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 3 4\n");
     let object = |keys: &str| {
@@ -439,6 +463,8 @@ fn meshes_become_hulls() {
     for (keys, size) in [
         ("mesh = \"meshes/cube.stl\"\nscale = 0.1", [0.2, 0.2, 0.2]),
         ("mesh = \"cube.obj\"\nscale = [0.1, -0.2, 0.3]", [0.2, -0.4, 0.6]),
+        // Turned by 90° about z, then moved by 3 along x, the cube is from 1 to 3 and from 0 to 2.
+        ("mesh = \"cube.dae\"\nscale = 0.1", [0.4, 0.2, 0.2]),
         ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]]", [1.0; 3]),
     ] {
         let scene = object(keys).unwrap();
@@ -454,7 +480,9 @@ fn meshes_become_hulls() {
     for (keys, expected) in [
         ("mesh = \"bad.stl\"", "bad.stl: mesh: expected STL, OBJ or COLLADA"),
         ("mesh = \"flat.obj\"", "flat.obj: hull: expected points that are not all in one plane"),
-        ("mesh = \"none.stl\"", "none.stl: "),
+        ("mesh = \"none.stl\"", "object \"cup\": "),
+        ("mesh = \"none.stl\"", "none.stl: No such file"),
+        ("mesh = \"skewed.dae\"", "skewed.dae: node \"inner\": skew: expected matrix, translate"),
         ("mesh = \"cube.obj\"\nscale = 0.0", "scale: expected three numbers other than zero"),
         ("sphere = 0.1\nscale = 2.0", "scale: expected with a mesh only"),
         ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0]]", "hull: expected at least 4 points, got 3"),

@@ -12,6 +12,7 @@ use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
+use support::differences::{SHRINK, STEPS, extrapolate};
 use support::oracle::{integrate, tangent};
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
@@ -23,12 +24,10 @@ const TOLERANCE: f64 = 1e-6;
 const FAINT: f64 = 1e-4;
 /// Differences that claim less error than this, on the same scale, count.
 const SURE: f64 = 2e-7;
-/// First step of the differences, relative to the size of the number, and how it shrinks. Physical parameters, all
+/// First step of the differences, relative to the size of the number. Physical parameters, all
 /// smooth and positive, take a wide one: many move the results so little that a narrow one drowns in rounding.
 const FIRST: f64 = 1e-2;
 const FIRST_PHYSICAL: f64 = 0.15;
-const SHRINK: f64 = 2.5;
-const STEPS: usize = 10;
 /// Rounding of a length or angle of q, and of δ where q stays.
 const ROUNDING: f64 = 2e-16;
 /// What the solver leaves of the forces' digits: it stops at a relative step of 1e-7, which squared is the error.
@@ -131,28 +130,6 @@ fn evaluate(model: &Model, worlds: &[World]) -> Vec<Outputs> {
             Outputs { delta: delta[w].clone(), forces, lambda: lambda[w].clone() }
         })
         .collect()
-}
-
-/// Ridders' extrapolation of central differences at h, h/2.5, …, of numbers rounded to `rounding`: the value and its own
-/// error.
-fn extrapolate(central: &[f64], h: f64, rounding: f64) -> (f64, f64) {
-    let mut table = vec![vec![0.0; central.len()]; central.len()];
-    let (mut best, mut error) = (central[0], f64::INFINITY);
-    for i in 0..central.len() {
-        let noise = 2.0 * rounding / (h / SHRINK.powi(i as i32));
-        table[i][0] = central[i];
-        let mut factor = SHRINK * SHRINK;
-        for j in 1..=i {
-            table[i][j] = (table[i][j - 1] * factor - table[i - 1][j - 1]) / (factor - 1.0);
-            factor *= SHRINK * SHRINK;
-            let own = (table[i][j] - table[i][j - 1]).abs().max((table[i][j] - table[i - 1][j - 1]).abs());
-            let own = own.max(noise);
-            if own < error {
-                (best, error) = (table[i][j], own);
-            }
-        }
-    }
-    (best, error)
 }
 
 #[derive(Default)]

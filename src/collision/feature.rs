@@ -43,6 +43,20 @@ impl Feature {
         Self::flat(base, &[])
     }
 
+    fn ellipsoid(radii: &Vector3<f64>) -> Self {
+        let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
+        Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
+    }
+
+    /// The whole surface, where that is one piece.
+    pub(super) fn smooth(core: &Core) -> Option<Self> {
+        match core {
+            Core::Point => Some(Self::vertex(Vector3::zeros())),
+            Core::Ellipsoid(radii) => Some(Self::ellipsoid(radii)),
+            _ => None,
+        }
+    }
+
     /// The lowest-dimensional piece within `tolerance` of a surface point `p`.
     pub(super) fn near(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Self {
         match core {
@@ -56,10 +70,7 @@ impl Feature {
             }
             Core::Box(half) => of_box(half, p, tolerance),
             Core::Cylinder { radius, half_length } => of_cylinder(*radius, *half_length, p, tolerance),
-            Core::Ellipsoid(radii) => {
-                let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
-                Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
-            }
+            Core::Ellipsoid(radii) => Self::ellipsoid(radii),
             Core::Hull(hull) => of_hull(hull, p, tolerance),
             Core::HalfSpace => Self::plane(*p, &Vector3::z()),
         }

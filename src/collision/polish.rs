@@ -23,7 +23,7 @@ const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
 /// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
 const STEPS: usize = 30;
 /// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
-const EXACT: f64 = 1e-11;
+pub(super) const EXACT: f64 = 1e-11;
 const OUTSIDE: f64 = 1e-10;
 /// The polished separation may be below the coarse one by this part of the bodies' size.
 const WORSE: f64 = 1e-9;
@@ -70,7 +70,7 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
 
 impl Features {
     /// The stationary separation near a direction.
-    fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
+    pub(super) fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
         let (span, n_span) = self.independent().basis();
         let span = &span[..n_span];
         let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
@@ -171,12 +171,7 @@ impl Features {
             let h = self.curvature(&n);
             let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
                 + Matrix2::identity() * separation;
-            // Up along every eigenvector, also where s is not concave or flat.
-            let eigen = k.symmetric_eigen();
-            let least = FLAT * eigen.eigenvalues.amax();
-            let mut step =
-                eigen.eigenvectors.tr_mul(&gradient).component_div(&eigen.eigenvalues.map(|x| x.abs().max(least)));
-            step = eigen.eigenvectors * step;
+            let mut step = uphill(&k, &gradient);
             step /= 1_f64.max(2.0 * step.norm());
             let mut moved = n;
             let mut ahead = d;
@@ -216,6 +211,18 @@ impl Features {
         let along = |feature: &Feature| feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>();
         Some([along(&self.a), -along(&self.b)])
     }
+}
+
+/// |K|⁻¹ g: up along every eigenvector of −K, also where s is not concave or flat.
+fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
+    let middle = (k.m11 + k.m22) / 2.0;
+    let apart = ((k.m11 - k.m22) / 2.0).hypot(k.m12);
+    let least = FLAT * (middle.abs() + apart);
+    let inverse = |eigenvalue: f64| eigenvalue.abs().max(least).recip();
+    let [large, small] = [inverse(middle + apart), inverse(middle - apart)];
+    // K − middle = apart (P − P'), P and P' the projections onto the eigenvectors.
+    let turned = if apart > 0.0 { (k * g - g * middle) / apart } else { Vector2::zeros() };
+    (g + turned) * (large / 2.0) + (g - turned) * (small / 2.0)
 }
 
 /// Up to two independent tangents, zeros behind them.

@@ -10,6 +10,7 @@ use super::axes::Axis;
 use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
 use super::polish::polish;
+use super::smooth;
 
 /// Where B is in A's frame.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +77,11 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Touch {
     if let Some(touch) = axis.and_then(|axis| axis.touch(a, b, relative)) {
         return touch;
     }
-    let coarse = coarse(a, b, relative, axis);
     let size = a.reach() + b.reach();
+    if let Some(touch) = smooth::closest(a, b, relative, size) {
+        return touch;
+    }
+    let coarse = coarse(a, b, relative, axis);
     polish(a, b, relative, &coarse, size).unwrap_or_else(|| {
         let climbed = climb(a, b, relative, coarse.normal, size);
         polish(a, b, relative, &climbed, size).unwrap_or_else(|| settle(a, b, relative, climbed))

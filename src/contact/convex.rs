@@ -40,11 +40,7 @@ impl ConvexPairs {
     /// Contacts of all pairs in B worlds, [`contacts`] for each; those that are not there repeat the first with
     /// φ = [`UNUSED`]. NaN where a pose or size is not usable.
     pub(super) fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
-        let device = a.pose.device();
-        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.flatten_from(1)?.contiguous();
-        let sizes = Tensor::cat(&[&a.size, &b.size], 1)?;
-        let rows = on_cpu(&a.pose)?.apply_op3(&on_cpu(&b.pose)?, &on_cpu(&sizes)?, ConvexOp(self.clone()))?;
-        let rows = rows.reshape((a.pose.dim(0)?, (), CONTACT))?.to_device(device)?;
+        let rows = self.contacts(a, b)?;
         Ok(Witness {
             normal: rows.narrow(2, 0, 3)?,
             point_a: rows.narrow(2, 3, 3)?,
@@ -53,7 +49,16 @@ impl ConvexPairs {
         })
     }
 
-    fn contacts(&self) -> usize {
+    /// The same as rows (B, n, 10): normal, points on A and B, φ.
+    pub(super) fn contacts(&self, a: &Shapes, b: &Shapes) -> Result<Tensor> {
+        let device = a.pose.device();
+        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.flatten_from(1)?.contiguous();
+        let sizes = Tensor::cat(&[&a.size, &b.size], 1)?;
+        let rows = on_cpu(&a.pose)?.apply_op3(&on_cpu(&b.pose)?, &on_cpu(&sizes)?, ConvexOp(self.clone()))?;
+        rows.reshape((a.pose.dim(0)?, (), CONTACT))?.to_device(device)
+    }
+
+    fn slots(&self) -> usize {
         self.0.first().map_or(0, |(a, b)| contacts(a, b))
     }
 }
@@ -97,7 +102,7 @@ impl Operands<'_> {
     }
 
     fn contacts(&self, [(a, pose_a), (b, pose_b)]: &[Placed; 2]) -> Vec<Distance> {
-        match self.pairs.contacts() {
+        match self.pairs.slots() {
             1 => a.distance(pose_a, b, pose_b).into_iter().collect(),
             _ => a.manifold(pose_a, b, pose_b, f64::INFINITY),
         }
@@ -105,7 +110,7 @@ impl Operands<'_> {
 
     /// The contacts of a world, one after the other.
     fn row(&self, world: usize, out: &mut [f64]) {
-        let slots = self.pairs.contacts();
+        let slots = self.pairs.slots();
         for (k, out) in out.chunks_exact_mut(CONTACT * slots).enumerate() {
             let found = self.pair(world, k).map_or(Vec::new(), |pair| self.contacts(&pair));
             let Some(first) = found.first() else {
@@ -123,7 +128,7 @@ impl Operands<'_> {
 
     /// Gradients by A's poses, B's poses and all sizes of a world, one after the other.
     fn pull(&self, world: usize, grad: &[f64], out: &mut [f64]) {
-        let (n, slots) = (self.pairs.0.len(), self.pairs.contacts());
+        let (n, slots) = (self.pairs.0.len(), self.pairs.slots());
         for (k, grad) in grad.chunks_exact(CONTACT * slots).enumerate() {
             let Some([a, b]) = self.pair(world, k) else { continue };
             let [(collider_a, pose_a), (collider_b, pose_b)] = [&a, &b];
@@ -170,7 +175,7 @@ impl CustomOp3 for ConvexOp {
             pose_b: Rows::from_storage(pose_b, layout_b)?,
             sizes: Rows::from_storage(sizes, layout)?,
         };
-        let (worlds, n) = (operands.check()?, CONTACT * self.0.contacts() * self.0.0.len());
+        let (worlds, n) = (operands.check()?, CONTACT * self.0.slots() * self.0.0.len());
         let mut data = vec![0.0; worlds * n];
         data.par_chunks_exact_mut(n).enumerate().for_each(|(world, out)| operands.row(world, out));
         Ok((storage(data, dtype)?, (worlds, n).into()))

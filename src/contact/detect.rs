@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::pair::{Shapes, Witness};
-use super::table::PairTable;
+use super::table::{Group, Method, PairTable};
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
 #[derive(Clone, Debug)]
@@ -18,7 +18,41 @@ pub struct Contacts {
     pub phi: Tensor,
 }
 
+impl Contacts {
+    /// Of rows (B, nc, 10): normal, points on A and B, φ.
+    fn of_rows(rows: &Tensor) -> Result<Self> {
+        Ok(Self {
+            normal: rows.narrow(2, 0, 3)?,
+            point_a: rows.narrow(2, 3, 3)?,
+            point_b: rows.narrow(2, 6, 3)?,
+            phi: rows.narrow(2, 9, 1)?.squeeze(2)?,
+        })
+    }
+}
+
 impl PairTable {
+    /// [`PairTable::detect`] on the CPU, with all pairs that have a formula in one operation: the same up to rounding.
+    pub(crate) fn detect_on_lanes(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
+        let formulas = self.formulas.contacts(poses, sizes)?;
+        if self.has_formulas_only() {
+            return Contacts::of_rows(&formulas);
+        }
+        let mut first = 0;
+        let mut rows = |group: &Group| match &group.method {
+            Method::Formula(function) => {
+                let n = function.contacts() * group.a.dim(0)?;
+                first += n;
+                formulas.narrow(1, first - n, n)
+            }
+            Method::Convex(pairs) => {
+                let [a, b] = group.sides(poses, sizes)?;
+                pairs.contacts(&a, &b)
+            }
+        };
+        let rows = self.groups.iter().map(&mut rows).collect::<Result<Vec<_>>>()?;
+        Contacts::of_rows(&Tensor::cat(&rows, 1)?)
+    }
+
     /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
     ///
     /// # Errors
@@ -28,10 +62,8 @@ impl PairTable {
             .groups
             .iter()
             .map(|group| {
-                let side = |index: &Tensor| -> Result<Shapes> {
-                    Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
-                };
-                group.witness(&side(&group.a)?, &side(&group.b)?)
+                let [a, b] = group.sides(poses, sizes)?;
+                group.witness(&a, &b)
             })
             .collect::<Result<Vec<_>>>()?;
         let all = |part: fn(&Witness) -> &Tensor| match witnesses.as_slice() {
@@ -50,5 +82,15 @@ impl PairTable {
             normal: all(|w| &w.normal)?,
             phi: all(|w| &w.phi)?,
         })
+    }
+}
+
+impl Group {
+    /// The shapes on side A and on side B of all pairs.
+    fn sides(&self, poses: &Tensor, sizes: &Tensor) -> Result<[Shapes; 2]> {
+        let side = |index: &Tensor| -> Result<Shapes> {
+            Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
+        };
+        Ok([side(&self.a)?, side(&self.b)?])
     }
 }

@@ -2,6 +2,7 @@
 
 mod convex;
 mod detect;
+mod formulas;
 mod frame;
 pub(crate) mod lanes;
 pub mod pair;

@@ -1,5 +1,7 @@
 //! Which shapes of a scene may touch.
 
+use std::sync::Arc;
+
 use candle_core::{Device, Result as TensorResult, Tensor};
 
 use crate::description::{Scene, Shape};
@@ -8,6 +10,7 @@ use crate::kinematics::Tree;
 use crate::math::tensor::index;
 
 use super::convex::{self, ConvexPairs};
+use super::formulas::FormulaPairs;
 use super::pair::{PairFunction, Shapes, Witness};
 
 /// A collision shape on a body.
@@ -43,7 +46,7 @@ pub struct Pair {
 
 /// How the contacts of a group come about.
 #[derive(Clone, Debug)]
-enum Method {
+pub(super) enum Method {
     Formula(PairFunction),
     Convex(ConvexPairs),
 }
@@ -51,7 +54,7 @@ enum Method {
 /// Pairs of two kinds of shapes, which one call handles.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    method: Method,
+    pub(super) method: Method,
     /// Indices of the shapes of side A and B, one per pair.
     pub(super) a: Tensor,
     pub(super) b: Tensor,
@@ -65,6 +68,8 @@ pub struct PairTable {
     /// The pair that each contact belongs to; a pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
     pub(super) groups: Vec<Group>,
+    /// The pairs of all groups with a formula.
+    pub(super) formulas: Arc<FormulaPairs>,
     /// `pair_of_contact` on the device, none if every pair has one contact.
     pub(crate) contact_index: Option<Tensor>,
 }
@@ -112,7 +117,9 @@ impl PairTable {
         let (groups, contact_index) = groups
             .and_then(|groups| Ok((groups, contact_index?)))
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
-        Ok(Self { pairs, pair_of_contact, groups, contact_index })
+        let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.formula?)));
+        let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len()));
+        Ok(Self { pairs, pair_of_contact, groups, formulas, contact_index })
     }
 
     fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Option<Pair> {

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Shape, check};
+use nalgebra::Point3;
+
+use super::{Shape, check, collada};
 use crate::error::{Error, Result};
 
 /// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
-/// file's own unit, up axis and scene transformations are not applied, as in most readers of URDF.
+/// file's geometries are where its scene puts them; its unit and up axis are not applied.
 ///
 /// # Errors
 /// A file that cannot be read, is none of STL, OBJ and COLLADA, or is flat or empty; the place is the file.
@@ -19,14 +21,26 @@ pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
         }
     }
     let bytes = std::fs::read(path).map_err(|source| Error::file(path, source))?;
-    let mesh = mesh_loader::Loader::default().load_from_slice(&bytes, path).map_err(|error| {
-        let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        place(Error::invalid("mesh", format!("expected STL, OBJ or COLLADA: {message}")))
-    })?;
-    let vertices = mesh.meshes.iter().flat_map(|mesh| &mesh.vertices);
-    let points: Vec<[f64; 3]> =
-        vertices.map(|vertex| std::array::from_fn(|k| f64::from(vertex[k]) * scale[k])).collect();
+    let is_collada = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dae"));
+    let points = if is_collada { collada_points(&bytes) } else { vertices(path, &bytes) }.map_err(place)?;
+    let points: Vec<[f64; 3]> = points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
     Shape::hull(&points).map_err(place)
+}
+
+fn collada_points(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| Error::invalid("mesh", format!("expected UTF-8: {error}")))?;
+    collada::points(text.trim_start_matches('\u{feff}'))
+}
+
+/// All vertices of an STL or OBJ file.
+fn vertices(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+    let scene = mesh_loader::Loader::default().load_from_slice(bytes, path).map_err(|error| {
+        let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        Error::invalid("mesh", format!("expected STL, OBJ or COLLADA: {message}"))
+    })?;
+    let vertices = scene.meshes.iter().flat_map(|mesh| &mesh.vertices);
+    Ok(vertices.map(|vertex| Point3::from(vertex.map(f64::from))).collect())
 }
 
 /// The file that a URDF's mesh name means, relative to the URDF's folder: a path, `file://…`, or `package://name/…`,

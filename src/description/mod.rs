@@ -6,6 +6,7 @@
 mod articulation;
 mod builder;
 pub(crate) mod check;
+mod collada;
 mod hull;
 mod inertia;
 mod mesh;

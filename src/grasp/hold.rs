@@ -11,7 +11,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use crate::error::{Error, Result};
-use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
+use crate::solve::program::{Accuracy, CONE, NoOptimum, Optimum, Program};
 
 /// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
 const BALANCED: f64 = 1e-8;
@@ -141,6 +141,7 @@ impl Balance {
         let mut b = DVector::zeros(rows);
         b.rows_mut(0, equal).copy_from(weight);
         b.rows_mut(equal, contacts).copy_from(&bound);
-        Program { p: DMatrix::zeros(width, width), q, a, b, equal, cones: self.friction.len() }
+        let (p, cones) = (DMatrix::zeros(width, width), self.friction.len());
+        Program { p, q, a, b, equal, cones, accuracy: Accuracy::Fine }
     }
 }

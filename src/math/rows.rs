@@ -32,7 +32,8 @@ impl<'a> Rows<'a> {
         let (rows, width) = layout.shape().dims2()?;
         let data = match storage {
             CpuStorage::F64(data) if layout.stride()[1] == 1 => {
-                let data = Cow::Borrowed(&data[layout.start_offset()..]);
+                // A view without entries may start behind the end.
+                let data = Cow::Borrowed(data.get(layout.start_offset()..).unwrap_or_default());
                 return Ok(Self { data, rows, width, stride: layout.stride()[0] });
             }
             CpuStorage::F64(data) => entries(layout, rows, width).map(|i| data[i]).collect(),

@@ -12,15 +12,15 @@
 //! takes, and its minimiser is Coulomb's law, |Λ_i| ≤ c_i against the motion. Each such friction is one more row e_i of
 //! J, with an impulse between −c_i and c_i instead of one that is not negative. v₊ is unique; Λ need not be.
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Status;
+use super::delassus::Delassus;
 use super::{lcp, qp};
 use crate::error::{Error, Result};
 
-/// A problem is solved where [`Delassus::residual`] is below this part of the problem's largest velocity: four digits
-/// above what rounding leaves after 1e4 operations.
-const SOLVED: f64 = 1e-9;
+/// Velocities J v − l below this part of the largest number that they come from are rounding.
+const ROUNDING: f64 = 1e-14;
 
 /// One world's problem.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Frictionless {
     jacobian: DMatrix<f64>,
     bounds: DVector<f64>,
     dry: DVector<f64>,
+    /// M's; none if M is not positive definite.
+    factor: Option<Cholesky<f64, Dyn>>,
 }
 
 /// How to solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
@@ -65,26 +67,17 @@ pub struct Impact {
     pub residual: f64,
 }
 
-/// The problem in impulses: rows of contacts, then of the degrees of freedom with dry friction.
-#[derive(Clone, Debug)]
-pub struct Delassus {
-    /// D = J M⁻¹ Jᵀ, symmetric, positive semidefinite.
-    pub matrix: DMatrix<f64>,
-    /// J v_f − l, m/s: w at Λ = 0.
-    pub offset: DVector<f64>,
-    /// Smallest impulse: 0 for a contact, −c for dry friction.
-    pub lower: DVector<f64>,
-    /// Largest impulse: infinite for a contact, c for dry friction.
-    pub upper: DVector<f64>,
-    /// M⁻¹ Jᵀ.
-    response: DMatrix<f64>,
-}
-
 /// What a method found: impulses of all rows, and whether it has proved that there are none.
 pub(super) struct Found {
     pub(super) impulses: DVector<f64>,
     pub(super) iterations: usize,
     pub(super) infeasible: bool,
+}
+
+impl Found {
+    fn nothing() -> Self {
+        Self { impulses: DVector::zeros(0), iterations: 0, infeasible: false }
+    }
 }
 
 impl Frictionless {
@@ -103,7 +96,20 @@ impl Frictionless {
                 ));
             }
         }
-        Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv) })
+        let factor = mass.clone().cholesky();
+        Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv), factor })
+    }
+
+    /// The same of the momentum M v_f, of sizes that fit; none if M is not positive definite.
+    pub(crate) fn of_momentum(
+        mass: DMatrix<f64>,
+        momentum: &DVector<f64>,
+        jacobian: DMatrix<f64>,
+        bounds: DVector<f64>,
+    ) -> Option<Self> {
+        let factor = mass.clone().cholesky()?;
+        let (v_free, dry) = (factor.solve(momentum), DVector::zeros(momentum.len()));
+        Some(Self { mass, v_free, jacobian, bounds, dry, factor: Some(factor) })
     }
 
     /// The same with dry friction: the largest impulse h · friction in each degree of freedom (nv), not negative.
@@ -156,169 +162,101 @@ impl Frictionless {
 
     /// The problem in impulses; none if M is not positive definite.
     pub fn delassus(&self) -> Option<Delassus> {
-        let (nc, dry) = (self.nc(), self.dry().collect::<Vec<_>>());
+        Some(self.delassus_of(self.factor.as_ref()?, &(0..self.nc()).collect::<Vec<_>>()))
+    }
+
+    /// The problem in impulses with these contacts only.
+    fn delassus_of(&self, factor: &Cholesky<f64, Dyn>, contacts: &[usize]) -> Delassus {
+        let (nc, dry) = (contacts.len(), self.dry().collect::<Vec<_>>());
         let n = nc + dry.len();
         let mut rows = DMatrix::zeros(n, self.nv());
-        rows.rows_mut(0, nc).copy_from(&self.jacobian);
+        for (k, &i) in contacts.iter().enumerate() {
+            rows.row_mut(k).copy_from(&self.jacobian.row(i));
+        }
         for (k, &(dof, _)) in dry.iter().enumerate() {
             rows[(nc + k, dof)] = 1.0;
         }
-        let response = self.mass.clone().cholesky()?.solve(&rows.transpose());
+        let response = factor.solve(&rows.transpose());
         let limit = |k: usize| dry.get(k.wrapping_sub(nc)).map(|d| d.1);
         let mut offset = &rows * &self.v_free;
-        offset.rows_mut(0, nc).zip_apply(&self.bounds, |x, bound| *x -= bound);
+        contacts.iter().enumerate().for_each(|(k, &i)| offset[k] -= self.bounds[i]);
         let matrix = &rows * &response;
-        Some(Delassus {
+        Delassus {
             matrix: (&matrix + matrix.transpose()) * 0.5,
             offset,
             lower: DVector::from_fn(n, |k, _| limit(k).map_or(0.0, |c| -c)),
             upper: DVector::from_fn(n, |k, _| limit(k).unwrap_or(f64::INFINITY)),
             response,
-        })
+        }
     }
 
-    /// Solves the problem.
+    /// Solves the problem. Only contacts that the motion would break take part: those that v_f breaks at first, then also
+    /// those that the answer of the others breaks, until none is left.
     pub fn solve(&self, method: Method) -> Impact {
         let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
         let finite = numbers.into_iter().flatten().all(|x| x.is_finite());
         let sound = finite && self.dry.iter().all(|c| c.is_finite() && *c >= 0.0);
-        let Some(delassus) = sound.then(|| self.delassus()).flatten() else {
+        let Some(factor) = sound.then_some(self.factor.as_ref()).flatten() else {
             return self.without_answer(Status::BadInput, 0);
         };
-        if delassus.len() == 0 {
-            return Impact {
-                v_next: self.v_free.clone(),
-                status: Status::Solved,
-                ..self.without_answer(Status::Solved, 0)
+        let reach = &self.jacobian * &self.v_free;
+        let least = -ROUNDING * reach.amax().max(self.bounds.amax());
+        let broken = |slack: &DVector<f64>, contacts: &[usize]| -> Vec<usize> {
+            (0..self.nc()).filter(|i| slack[*i] < least && !contacts.contains(i)).collect()
+        };
+        let mut contacts = broken(&(reach - &self.bounds), &[]);
+        let mut iterations = 0;
+        loop {
+            let delassus = self.delassus_of(factor, &contacts);
+            let found =
+                if delassus.len() == 0 { Some(Found::nothing()) } else { self.find(method, &contacts, &delassus) };
+            let Some(found) = found else { return self.without_answer(Status::BadInput, iterations) };
+            iterations += found.iterations;
+            if found.infeasible {
+                return self.without_answer(Status::Infeasible, iterations);
+            }
+            let v_next = &self.v_free + &delassus.response * &found.impulses;
+            let slack = &self.jacobian * &v_next - &self.bounds;
+            let solved = delassus.is_solved(&found.impulses);
+            let more = broken(&slack, &contacts);
+            if solved && !more.is_empty() {
+                contacts.extend(more);
+                contacts.sort_unstable();
+                continue;
+            }
+            let others = more.iter().map(|&i| -slack[i]).fold(0.0, f64::max);
+            let mut impact = Impact {
+                v_next,
+                status: if solved { Status::Solved } else { Status::IterationLimit },
+                residual: delassus.residual(&found.impulses).max(others),
+                ..self.without_answer(Status::Solved, iterations)
             };
+            let impulses = found.impulses.iter();
+            contacts.iter().zip(impulses.clone()).for_each(|(&i, &impulse)| impact.impulse[i] = impulse);
+            self.dry().zip(impulses.skip(contacts.len())).for_each(|((dof, _), &c)| impact.dry_impulse[dof] = c);
+            return impact;
         }
+    }
+
+    /// Impulses of these contacts and of dry friction; none if a program cannot be set up.
+    fn find(&self, method: Method, contacts: &[usize], delassus: &Delassus) -> Option<Found> {
         let found = match method {
-            Method::PrimalQp => qp::primal(self),
-            Method::DualQp => qp::dual(&delassus),
-            Method::Lemke => lcp::lemke(&delassus),
-            Method::GaussSeidel { sweeps } => lcp::gauss_seidel(&delassus, sweeps),
-        };
-        let Some(Found { impulses, iterations, infeasible: false }) = found else {
-            let (status, iterations) = found.map_or((Status::BadInput, 0), |f| (Status::Infeasible, f.iterations));
-            return self.without_answer(status, iterations);
-        };
-        let impulses = match method {
-            // Rounding can lead pivoting astray where many contacts depend on each other.
-            Method::Lemke if !delassus.is_solved(&impulses) => match qp::dual(&delassus) {
-                Some(dual) if delassus.residual(&dual.impulses) < delassus.residual(&impulses) => dual.impulses,
-                _ => impulses,
-            },
-            _ => impulses,
-        };
-        let (residual, solved) = (delassus.residual(&impulses), delassus.is_solved(&impulses));
-        let mut dry_impulse = DVector::zeros(self.nv());
-        for (k, (dof, _)) in self.dry().enumerate() {
-            dry_impulse[dof] = impulses[self.nc() + k];
+            Method::PrimalQp => qp::primal(self, contacts, delassus),
+            Method::DualQp => qp::dual(delassus),
+            Method::Lemke => lcp::lemke(delassus),
+            Method::GaussSeidel { sweeps } => lcp::gauss_seidel(delassus, sweeps),
+        }?;
+        // Rounding can lead pivoting astray where many contacts depend on each other.
+        if method == Method::Lemke && !found.infeasible && !delassus.is_solved(&found.impulses) {
+            let dual = qp::dual(delassus);
+            let better = |dual: &Found| delassus.residual(&dual.impulses) < delassus.residual(&found.impulses);
+            return Some(dual.filter(better).unwrap_or(found));
         }
-        Impact {
-            v_next: &self.v_free + &delassus.response * &impulses,
-            impulse: impulses.rows(0, self.nc()).into_owned(),
-            dry_impulse,
-            status: if solved { Status::Solved } else { Status::IterationLimit },
-            iterations,
-            residual,
-        }
+        Some(found)
     }
 
     fn without_answer(&self, status: Status, iterations: usize) -> Impact {
         let (v_next, impulse) = (DVector::zeros(self.nv()), DVector::zeros(self.nc()));
         Impact { dry_impulse: v_next.clone(), v_next, impulse, status, iterations, residual: 0.0 }
-    }
-}
-
-impl Delassus {
-    /// Rows.
-    pub(super) fn len(&self) -> usize {
-        self.offset.len()
-    }
-
-    /// w = D Λ + J v_f − l, m/s.
-    pub fn slack(&self, impulses: &DVector<f64>) -> DVector<f64> {
-        &self.matrix * impulses + &self.offset
-    }
-
-    /// How far impulses are from complementarity: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii times
-    /// Λ_i's bounds, m/s. For a contact that is |min(D_ii Λ_i, w_i)|.
-    pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
-        let slack = self.slack(impulses);
-        (0..self.len())
-            .map(|i| {
-                let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
-                let at = own * impulses[i];
-                (at - (at - slack[i]).clamp(lower, upper)).abs()
-            })
-            .fold(0.0, f64::max)
-    }
-
-    /// Is the residual as small as rounding allows?
-    fn is_solved(&self, impulses: &DVector<f64>) -> bool {
-        self.residual(impulses) <= SOLVED * self.scale(impulses)
-    }
-
-    /// D_ii times the bounds of Λ_i.
-    fn range(&self, i: usize) -> [f64; 2] {
-        let own = self.matrix[(i, i)];
-        let upper = if self.upper[i].is_finite() { own * self.upper[i] } else { f64::INFINITY };
-        [own * self.lower[i], upper]
-    }
-
-    /// The largest velocity in the problem.
-    fn scale(&self, impulses: &DVector<f64>) -> f64 {
-        let own = (0..self.len()).map(|i| self.matrix[(i, i)] * impulses[i].abs());
-        own.fold(self.offset.amax(), f64::max)
-    }
-
-    /// Sharpens impulses that are nearly right, again and again while that helps: who was taken for free and meets a bound
-    /// is on it the next time.
-    pub(super) fn polish(&self, mut impulses: DVector<f64>) -> DVector<f64> {
-        /// Rows that change sides take a pass each; among contacts that depend on each other that may be many.
-        const PASSES: usize = 20;
-        for _ in 0..PASSES {
-            match self.sharpened(&impulses) {
-                Some(sharp) if self.residual(&sharp) < self.residual(&impulses) => impulses = sharp,
-                _ => break,
-            }
-        }
-        impulses
-    }
-
-    /// Whoever is on a bound stays there, the others' w becomes zero by the smallest change. With the free rows F,
-    /// D_FF (Λ' − Λ)_F = −w_F; D_FF may be singular, so that this is solved with a proximal term, repeatedly.
-    fn sharpened(&self, impulses: &DVector<f64>) -> Option<DVector<f64>> {
-        /// Proximal term relative to D's diagonal: each repetition leaves 1e-10 over the eigenvalue of what was there.
-        const PROXIMAL: f64 = 1e-10;
-        const REPETITIONS: usize = 4;
-        let slack = self.slack(impulses);
-        let mut sharp = impulses.clone();
-        let mut free = Vec::new();
-        for i in 0..self.len() {
-            let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
-            let target = own * impulses[i] - slack[i];
-            if target <= lower {
-                sharp[i] = self.lower[i];
-            } else if target >= upper {
-                sharp[i] = self.upper[i];
-            } else {
-                free.push(i);
-            }
-        }
-        let inner = DMatrix::from_fn(free.len(), free.len(), |a, b| {
-            let own = self.matrix[(free[a], free[b])];
-            if a == b { own * (1.0 + PROXIMAL) } else { own }
-        });
-        let factor = inner.cholesky()?;
-        for _ in 0..REPETITIONS {
-            let slack = self.slack(&sharp);
-            let change = factor.solve(&DVector::from_fn(free.len(), |a, _| -slack[free[a]]));
-            for (a, &i) in free.iter().enumerate() {
-                sharp[i] = (sharp[i] + change[a]).clamp(self.lower[i], self.upper[i]);
-            }
-        }
-        Some(sharp)
     }
 }

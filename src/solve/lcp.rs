@@ -10,7 +10,8 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::Status;
-use super::frictionless::{Delassus, Found};
+use super::delassus::Delassus;
+use super::frictionless::Found;
 use crate::error::{Error, Result};
 
 /// Entries of the scaled tableau below this are rounding.

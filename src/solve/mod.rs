@@ -3,9 +3,11 @@
 //! [`barrier`] solves it smoothed, with Coulomb friction, batched and differentiable. [`Frictionless`] is the same problem
 //! in velocities, hard and without friction, for one world: as quadratic programs, as [`lcp`] and as [`qcqp`].
 
+mod active_set;
 mod adjoint;
 mod barrier;
 mod cone;
+mod delassus;
 mod frictionless;
 mod judge;
 pub mod lcp;
@@ -32,7 +34,8 @@ use candle_core::{Result, Tensor};
 pub use barrier::Status;
 pub use cone::CONTACT;
 pub(crate) use cone::{Cone, Rates};
-pub use frictionless::{Delassus, Frictionless, Impact, Method};
+pub use delassus::Delassus;
+pub use frictionless::{Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use stages::{Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};

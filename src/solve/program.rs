@@ -6,9 +6,6 @@ use clarabel::solver::{
 };
 use nalgebra::{DMatrix, DVector};
 
-/// Gap and feasibility asked of the interior-point method; where rounding does not allow it, it stops earlier.
-const TOLERANCE: f64 = 1e-12;
-
 /// min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A x, for each
 /// [`CONE`] of the last ones.
 #[derive(Clone)]
@@ -21,6 +18,26 @@ pub(crate) struct Program {
     pub(crate) equal: usize,
     /// Cones.
     pub(crate) cones: usize,
+    /// How near to the optimum.
+    pub(crate) accuracy: Accuracy,
+}
+
+/// Gap and feasibility that are asked of the method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accuracy {
+    /// 1e-5: enough to see which rows are on a bound. Linear systems are not solved twice.
+    Rough,
+    /// 1e-12; where rounding does not allow it, the method stops earlier.
+    Fine,
+}
+
+impl Accuracy {
+    fn tolerance(self) -> f64 {
+        match self {
+            Self::Rough => 1e-5,
+            Self::Fine => 1e-12,
+        }
+    }
 }
 
 /// Rows of a cone.
@@ -48,12 +65,14 @@ pub(crate) enum NoOptimum {
 impl Program {
     /// The optimum; none if the program cannot be set up or the method breaks down.
     pub(crate) fn solve(&self) -> Option<Optimum> {
+        let tolerance = self.accuracy.tolerance();
         let settings = DefaultSettings {
             verbose: false,
             max_threads: 1,
-            tol_gap_abs: TOLERANCE,
-            tol_gap_rel: TOLERANCE,
-            tol_feas: TOLERANCE,
+            tol_gap_abs: tolerance,
+            tol_gap_rel: tolerance,
+            tol_feas: tolerance,
+            iterative_refinement_enable: self.accuracy == Accuracy::Fine,
             ..DefaultSettings::default()
         };
         let linear = self.b.len() - self.equal - CONE * self.cones;

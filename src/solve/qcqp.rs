@@ -6,7 +6,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::frictionless::{Delassus, Frictionless};
+use super::delassus::Delassus;
+use super::frictionless::Frictionless;
 use crate::error::{Error, Result};
 
 /// ½ xᵀQx + rᵀx + c ≥ 0.

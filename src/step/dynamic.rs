@@ -30,7 +30,7 @@ use crate::solve::{self, ContactPaths, ContactProblem, Method, Report, Solution,
 
 use super::joints::Joints;
 use super::limits::{LimitDofs, LimitTables};
-use super::operands::{contact_operand, contact_paths, detect, is_usable, mask, weights};
+use super::operands::{contact_operand, contact_paths, detect_on_lanes, is_usable, mask, weights};
 use super::rigid::{RigidBatch, RigidContact, RigidStep};
 
 /// How contact is solved.
@@ -230,15 +230,15 @@ impl Dynamic {
         self.check(q, v, tau)?;
         let state = self.usable(q, v, tau)?;
         let batch = self.batch(&state.h.detach(), &self.assemble(&state)?)?;
-        let problem = |(world, good): (usize, &bool)| if *good { batch.problem(world) } else { None };
-        Ok(state.good.iter().enumerate().map(problem).collect())
+        let contact = |(world, good): (usize, &bool)| if *good { batch.contact(world) } else { None };
+        Ok(state.good.iter().enumerate().map(contact).collect())
     }
 
     fn assemble(&self, State { q, v, tau, .. }: &State) -> Result<Assembled> {
         let (model, parameters) = (&self.model, &self.parameters);
         let (b, nv) = v.dims2()?;
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let contacts = detect(model, parameters, &frames)?;
+        let contacts = detect_on_lanes(model, parameters, &frames)?;
         let (gap, weight) = self.gaps(&contacts.phi)?;
         let limit_gap = match &self.limits {
             Some(limits) => Some(self.allowed(&limits.gaps(q)?)?),
@@ -329,16 +329,7 @@ impl Dynamic {
     /// All worlds' rigid problems.
     fn batch(&self, h: &Tensor, assembled: &Assembled) -> Result<RigidBatch<'_>> {
         let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
-        let nv = force.dim(1)?;
         let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
-        let mass = match &self.joints.damping {
-            Some(damping) => {
-                let own = Tensor::eye(nv, mass.dtype(), mass.device())?;
-                let damping = damping.broadcast_mul(h)?.unsqueeze(2)?.broadcast_mul(&own.unsqueeze(0)?)?;
-                mass.broadcast_add(&damping.flatten_from(1)?)?
-            }
-            None => mass.clone(),
-        };
         let [normal, point_a, point_b] = RigidBatch::contact_rows(contacts)?;
         Ok(RigidBatch {
             paths: &self.paths,
@@ -350,7 +341,8 @@ impl Dynamic {
             gap: rows(gap)?,
             weight: rows(weight)?,
             limit_gap: limit_gap.as_ref().map(rows).transpose()?,
-            mass: rows(&mass)?,
+            mass: rows(mass)?,
+            damping: self.joints.damping.as_ref().map(rows).transpose()?,
             momentum: rows(&(momentum + force.broadcast_mul(h)?)?)?,
             dry: self.joints.dry_impulses(h)?.as_ref().map(rows).transpose()?,
             h: rows(h)?,

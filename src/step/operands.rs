@@ -21,15 +21,30 @@ pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     pairs.pair_of_contact.iter().map(of).collect()
 }
 
-/// The contacts where the frames are.
+/// The contacts where the frames are, by the tensor operations that define them.
 pub(super) fn detect(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
+    let [poses, sizes] = shapes(model, parameters, frames)?;
+    model.pairs.detect(&poses, &sizes)
+}
+
+/// The same by kernels, where there are some for the device.
+pub(super) fn detect_on_lanes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
+    if !model.device.is_cpu() {
+        return detect(model, parameters, frames);
+    }
+    let [poses, sizes] = shapes(model, parameters, frames)?;
+    model.pairs.detect_on_lanes(&poses, &sizes)
+}
+
+/// The shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
+fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Tensor; 2]> {
     let n_shapes = model.shapes.len();
     let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, n_shapes, Shape::SIZES))?;
     let poses = match model.inertial.len() {
         0 => frames.poses.clone(),
         _ => frames.poses.narrow(1, 0, n_shapes)?.contiguous()?,
     };
-    model.pairs.detect(&poses, &sizes)
+    Ok([poses, sizes])
 }
 
 /// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights are (B, nc).

@@ -5,6 +5,7 @@ use nalgebra::{DMatrix, DVector, Vector3};
 use rayon::prelude::*;
 
 use crate::contact::Contacts;
+use crate::kinematics::SCREW;
 use crate::math::rows::Rows;
 use crate::solve::{ContactPaths, Frictionless, Impact, Method, Report, Status};
 
@@ -37,13 +38,25 @@ pub(super) struct RigidBatch<'a> {
     pub(super) weight: Rows<'static>,
     /// Gaps to the limits (nl).
     pub(super) limit_gap: Option<Rows<'static>>,
-    /// M + h D (nv · nv).
+    /// M (nv · nv).
     pub(super) mass: Rows<'static>,
+    /// D's diagonal (nv).
+    pub(super) damping: Option<Rows<'static>>,
     /// M v + h (τ − b) (nv).
     pub(super) momentum: Rows<'static>,
     /// Largest impulses of dry friction (nv).
     pub(super) dry: Option<Rows<'static>>,
     pub(super) h: Rows<'static>,
+}
+
+/// A side of a contact.
+struct Side<'a> {
+    /// The screws that move it, with their degrees of freedom.
+    path: &'a [(usize, usize)],
+    /// Its witness point, whose velocity is ω × p + m for each screw.
+    point: Vector3<f64>,
+    /// How that counts in B's against A.
+    sign: f64,
 }
 
 /// Numbers of one world's answer.
@@ -92,7 +105,7 @@ impl RigidBatch<'_> {
             limit_force: vec![0.0; self.limits.len()],
             report: Report { status: Status::BadInput, iterations: 0, residual: 0.0 },
         };
-        let Some(RigidContact { problem, contacts: active, .. }) = problem else { return answer };
+        let Some((problem, active)) = problem else { return answer };
         let Impact { v_next, impulse, status, iterations, residual, .. } = problem.solve(method);
         answer.v_next.copy_from_slice(v_next.as_slice());
         for (k, &i) in active.iter().enumerate() {
@@ -105,22 +118,29 @@ impl RigidBatch<'_> {
         answer
     }
 
-    /// One world's problem in its active contacts and the limits; none if M is not positive definite.
-    pub(super) fn problem(&self, world: usize) -> Option<RigidContact> {
+    /// One world's problem in its active contacts, and the limits behind them; none if M is not positive definite.
+    fn problem(&self, world: usize) -> Option<(Frictionless, Vec<usize>)> {
         let active: Vec<usize> = (0..self.paths.len()).filter(|&i| self.weight.row(world)[i] > 0.0).collect();
-        let nv = self.momentum.width();
-        let mass = DMatrix::from_row_slice(nv, nv, self.mass.row(world));
-        let v_free = mass.clone().cholesky()?.solve(&DVector::from_column_slice(self.momentum.row(world)));
-        let h = self.h.row(world)[0];
+        let (nv, h) = (self.momentum.width(), self.h.row(world)[0]);
+        let mut mass = DMatrix::from_row_slice(nv, nv, self.mass.row(world));
+        if let Some(damping) = &self.damping {
+            damping.row(world).iter().enumerate().for_each(|(i, d)| mass[(i, i)] += h * d);
+        }
         let n = active.len() + self.limits.len();
         let mut jacobian = DMatrix::zeros(n, nv);
-        let mut relative = DMatrix::zeros(3 * active.len(), nv);
         let mut bounds = DVector::zeros(n);
-        let normals: Vec<Vector3<f64>> = active.iter().map(|&i| Self::vector(&self.normal, world, i)).collect();
+        let screws = self.screws.row(world);
         for (row, &i) in active.iter().enumerate() {
-            for (dof, velocity) in self.velocities(world, i) {
-                jacobian[(row, dof)] += normals[row].dot(&velocity);
-                (0..3).for_each(|axis| relative[(3 * row + axis, dof)] += velocity[axis]);
+            let normal = Self::vector(&self.normal, world, i);
+            for Side { path, point, sign } in self.sides(world, i) {
+                // n·(ω × p + m) = ω·(p × n) + m·n.
+                let (moment, normal) = (point.cross(&normal) * sign, normal * sign);
+                for &(screw, dof) in path {
+                    let screw = &screws[SCREW * screw..SCREW * (screw + 1)];
+                    let turning = screw[0] * moment.x + screw[1] * moment.y + screw[2] * moment.z;
+                    let moving = screw[3] * normal.x + screw[4] * normal.y + screw[5] * normal.z;
+                    jacobian[(row, dof)] += turning + moving;
+                }
             }
             bounds[row] = -self.gap.row(world)[i] / h;
         }
@@ -128,25 +148,37 @@ impl RigidBatch<'_> {
             jacobian[(active.len() + l, dof)] = sign;
             bounds[active.len() + l] = -self.limit_gap.as_ref()?.row(world)[l] / h;
         }
-        let problem = Frictionless::new(mass, v_free, jacobian, bounds).ok()?;
+        let momentum = DVector::from_column_slice(self.momentum.row(world));
+        let problem = Frictionless::of_momentum(mass, &momentum, jacobian, bounds)?;
         let problem = match &self.dry {
             Some(dry) => problem.with_dry_friction(DVector::from_column_slice(dry.row(world))).ok()?,
             None => problem,
         };
-        Some(RigidContact { problem, contacts: active, relative, normals })
+        Some((problem, active))
     }
 
-    /// B's velocity against A at contact `i` by the unit rate of each degree of freedom: ω × p + m, p the side's own
-    /// witness point.
-    fn velocities(&self, world: usize, i: usize) -> impl Iterator<Item = (usize, Vector3<f64>)> + '_ {
-        let screw = move |k: usize| Self::vector(&self.screws, world, k);
-        let side = move |path: &'_ [(usize, usize)], point: Vector3<f64>, sign: f64| -> Vec<(usize, Vector3<f64>)> {
-            let velocity = |k: usize| screw(2 * k).cross(&point) + screw(2 * k + 1);
-            path.iter().map(|&(k, dof)| (dof, velocity(k) * sign)).collect()
-        };
+    /// The same with the contacts' velocities.
+    pub(super) fn contact(&self, world: usize) -> Option<RigidContact> {
+        let (problem, contacts) = self.problem(world)?;
+        let mut relative = DMatrix::zeros(3 * contacts.len(), self.momentum.width());
+        for (row, &i) in contacts.iter().enumerate() {
+            for Side { path, point, sign } in self.sides(world, i) {
+                for &(screw, dof) in path {
+                    let [omega, m] = [2 * screw, 2 * screw + 1].map(|k| Self::vector(&self.screws, world, k));
+                    let velocity = (omega.cross(&point) + m) * sign;
+                    (0..3).for_each(|axis| relative[(3 * row + axis, dof)] += velocity[axis]);
+                }
+            }
+        }
+        let normals = contacts.iter().map(|&i| Self::vector(&self.normal, world, i)).collect();
+        Some(RigidContact { problem, contacts, relative, normals })
+    }
+
+    /// A and B of contact `i`.
+    fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b } = &self.paths[i];
         let [point_a, point_b] = [&self.point_a, &self.point_b].map(|rows| Self::vector(rows, world, i));
-        side(a, point_a, -1.0).into_iter().chain(side(b, point_b, 1.0))
+        [Side { path: a, point: point_a, sign: -1.0 }, Side { path: b, point: point_b, sign: 1.0 }]
     }
 
     fn vector(rows: &Rows, world: usize, k: usize) -> Vector3<f64> {

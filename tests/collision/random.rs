@@ -1,5 +1,8 @@
 //! Random pairs against what defines the signed distance.
 
+use fingertip::collision::Collider;
+use fingertip::description::Shape;
+
 use super::support::*;
 
 /// Rounding of lengths below a metre, through some tens of operations.
@@ -45,4 +48,31 @@ fn hundred_thousand_pairs() {
             assert!(exact as f64 > MOST * each as f64, "{kind_a} {kind_b}: {exact} of {each} exact");
         }
     }
+}
+
+/// Ellipsoids up to thirty times as long as thick, one in the other, have several ways out: a search finds no shorter one.
+#[test]
+fn deep_ellipsoids() {
+    let mut random = Random::new(2);
+    let mut inside = 0;
+    for _ in 0..4000 {
+        let [a, b] = [0, 1].map(|_| {
+            let shape = Shape::ellipsoid([0, 1, 2].map(|_| 10_f64.powf(random.within(-2.0, -0.5))));
+            Body { collider: Collider::new(&shape), pose: random.pose(0.1), shape }
+        });
+        let d = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+        inside += usize::from(d.phi < 0.0);
+        let (mut best, mut at) = (f64::NEG_INFINITY, d.normal);
+        for k in 0..600 {
+            // Anywhere, then ever nearer to the best.
+            let direction = random.direction();
+            let n = if k < 400 { direction } else { (at + direction * 0.5_f64.powi((k - 400) / 12 + 1)).normalize() };
+            let along = separation(&a, &b, &n);
+            if along > best {
+                (best, at) = (along, n);
+            }
+        }
+        assert!(best - d.phi < EXACT, "{:e} {:?} {:?}\n{:?} {:?}", best - d.phi, a.shape, a.pose, b.shape, b.pose);
+    }
+    assert!(inside > 1000, "{inside} inside");
 }

@@ -6,5 +6,6 @@ mod joints;
 mod methods;
 mod qcqp;
 mod smooth;
+mod stack;
 mod steps;
 mod support;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod clarabel;
+pub mod differences;
 pub mod oracle;
 pub mod states;
 

@@ -159,7 +159,7 @@ fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     if let Some(distance) = model.params.contact_distance {
         notes.push(format!("contacts farther apart than {distance} m"));
     }
-    if !model.params.joint_limits {
+    if !model.params.joint_limits && model.tree.coordinates.iter().any(|coordinate| coordinate.limits.is_some()) {
         notes.push("joint limits: not constraints of the step here (params: joint_limits)".to_owned());
     }
     notes

@@ -1,4 +1,4 @@
-//! The pair geometry of [`super::pair`] for the fused step: on lanes of worlds, with adjoints by hand.
+//! The pair geometry of [`super::pair`] for the fused and the second-order step: on lanes of worlds, with adjoints by hand.
 //!
 //! The tensor operations are the definition: branches, limits and fallback directions here are theirs, letter by letter,
 //! and the tests hold values and gradients to them.

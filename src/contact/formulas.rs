@@ -1,0 +1,234 @@
+//! All pairs with a formula as one differentiable tensor operation on [`super::lanes`]: (poses, sizes) → contacts.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use candle_core::{CpuStorage, CustomOp2, Layout, Result, Tensor, bail};
+
+use crate::description::Shape;
+use crate::kinematics::{POSE, Pose};
+use crate::math::lane::{Lane, clear};
+use crate::math::layout::layout;
+use crate::math::program::{Group, Program, Stage, run};
+use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::vector::{cross, scale};
+
+use super::lanes::{self, CONTACT};
+use super::pair::PairFunction;
+
+/// Force and moment.
+const WRENCH: usize = 6;
+
+/// The pairs, in the order of their contacts.
+#[derive(Debug)]
+pub(super) struct FormulaPairs {
+    pairs: Vec<FormulaPair>,
+    n_shapes: usize,
+}
+
+#[derive(Debug)]
+struct FormulaPair {
+    a: usize,
+    b: usize,
+    function: PairFunction,
+    /// Its numbers among all contacts'.
+    numbers: Range<usize>,
+}
+
+layout! {
+    /// Operands, contacts and gradients.
+    struct Numbers {
+        poses,
+        sizes,
+        contacts,
+        wrenches,
+        grad_poses,
+        grad_sizes,
+    }
+}
+
+impl FormulaPairs {
+    pub(super) fn new(pairs: impl Iterator<Item = (usize, usize, PairFunction)>, n_shapes: usize) -> Self {
+        let mut end = 0;
+        let pairs = pairs.map(|(a, b, function)| {
+            let first = end;
+            end += CONTACT * function.contacts();
+            FormulaPair { a, b, function, numbers: first..end }
+        });
+        Self { pairs: pairs.collect(), n_shapes }
+    }
+
+    /// Contacts (B, n, 10) of all pairs: normal, points on A and B, φ; of poses (B, n_shapes, 12) and sizes
+    /// (1 or B, n_shapes, 4) on the CPU.
+    pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Tensor> {
+        let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, FormulaOp(self.clone()))?;
+        rows.reshape((poses.dim(0)?, (), CONTACT))
+    }
+
+    fn n_contacts(&self) -> usize {
+        self.pairs.last().map_or(0, |pair| pair.numbers.end)
+    }
+
+    fn places(&self, adjoint: bool) -> Numbers<Range<usize>> {
+        let back = |n: usize| if adjoint { n * self.n_shapes } else { 0 };
+        let sizes = Numbers {
+            poses: POSE * self.n_shapes,
+            sizes: Shape::SIZES * self.n_shapes,
+            contacts: self.n_contacts(),
+            wrenches: back(WRENCH),
+            grad_poses: back(POSE),
+            grad_sizes: back(Shape::SIZES),
+        };
+        sizes.from(0)
+    }
+}
+
+/// The operation on its operands; with the contacts' gradient it is the adjoint.
+struct Geometry<'a> {
+    pairs: &'a FormulaPairs,
+    at: Numbers<Range<usize>>,
+    poses: Rows<'a>,
+    sizes: Rows<'a>,
+    grad: Option<Rows<'a>>,
+}
+
+impl<'a> Geometry<'a> {
+    fn new(pairs: &'a FormulaPairs, [poses, sizes]: [Rows<'a>; 2], grad: Option<Rows<'a>>) -> Result<Self> {
+        let (widths, n) = ([poses.width(), sizes.width()], pairs.n_shapes);
+        if widths != [POSE * n, Shape::SIZES * n] {
+            bail!(
+                "contacts: expected poses (B, {n}, {POSE}) and sizes (1 or B, {n}, {}), got {widths:?}",
+                Shape::SIZES
+            );
+        }
+        Ok(Self { pairs, at: pairs.places(grad.is_some()), poses, sizes, grad })
+    }
+}
+
+impl Program for Geometry<'_> {
+    fn scratch(&self) -> usize {
+        self.at.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        group.run(&Load(self));
+        match &self.grad {
+            None => group.run(&Place(self)),
+            Some(grad) => group.run(&Pull(self, grad)),
+        }
+    }
+}
+
+struct Load<'a>(&'a Geometry<'a>);
+
+impl Stage for Load<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let m = self.0.at.cut(memory).0;
+        self.0.poses.load_all(first, 0, m.poses);
+        self.0.sizes.load_all(first, 0, m.sizes);
+    }
+}
+
+/// The places of a shape's numbers.
+#[inline(always)]
+fn of(shape: usize, n: usize) -> Range<usize> {
+    n * shape..n * (shape + 1)
+}
+
+struct Place<'a>(&'a Geometry<'a>);
+
+impl Stage for Place<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let m = self.0.at.cut(memory).0;
+        for pair in &self.0.pairs.pairs {
+            let [pose_a, pose_b] = [pair.a, pair.b].map(|shape| Pose::read(&m.poses[of(shape, POSE)]));
+            let [size_a, size_b] = [pair.a, pair.b].map(|shape| &m.sizes[of(shape, Shape::SIZES)]);
+            let PairFunction { kind, swapped } = pair.function;
+            let to = &mut m.contacts[pair.numbers.clone()];
+            lanes::witness(kind, swapped, &pose_a, size_a, &pose_b, size_b, to);
+        }
+        out.store_all(first, 0, m.contacts);
+    }
+}
+
+struct Pull<'a>(&'a Geometry<'a>, &'a Rows<'a>);
+
+impl Stage for Pull<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Self(Geometry { pairs, at, .. }, grad) = self;
+        let m = at.cut(memory).0;
+        grad.load_all(first, 0, m.contacts);
+        clear(m.wrenches);
+        clear(m.grad_sizes);
+        for pair in &pairs.pairs {
+            let [pose_a, pose_b] = [pair.a, pair.b].map(|shape| Pose::read(&m.poses[of(shape, POSE)]));
+            let [size_a, size_b] = [pair.a, pair.b].map(|shape| &m.sizes[of(shape, Shape::SIZES)]);
+            let PairFunction { kind, swapped } = pair.function;
+            let mut wrenches = [[R::zero(); WRENCH]; 2];
+            let mut sizes = [[R::zero(); Shape::SIZES]; 2];
+            let ([on_a, on_b], [grow_a, grow_b]) = (wrenches.each_mut(), sizes.each_mut());
+            let grad = &m.contacts[pair.numbers.clone()];
+            lanes::pull(kind, swapped, &pose_a, size_a, &pose_b, size_b, grad, on_a, on_b, grow_a, grow_b);
+            for (side, shape) in [pair.a, pair.b].into_iter().enumerate() {
+                for i in 0..WRENCH {
+                    m.wrenches[WRENCH * shape + i] += wrenches[side][i];
+                }
+                for i in 0..Shape::SIZES {
+                    m.grad_sizes[Shape::SIZES * shape + i] += sizes[side][i];
+                }
+            }
+        }
+        for shape in 0..pairs.n_shapes {
+            let pose = Pose::read(&m.poses[of(shape, POSE)]);
+            let wrench = &m.wrenches[of(shape, WRENCH)];
+            let moment = [wrench[3], wrench[4], wrench[5]];
+            // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+            let axes = pose.axes.map(|axis| scale(R::splat(0.5), cross(moment, axis)));
+            Pose { p: [wrench[0], wrench[1], wrench[2]], axes }.write(&mut m.grad_poses[of(shape, POSE)]);
+        }
+        out.store_all(first, 0, m.grad_poses);
+        out.store_all(first, POSE * pairs.n_shapes, m.grad_sizes);
+    }
+}
+
+/// (poses, sizes) → contacts, all in rows.
+struct FormulaOp(Arc<FormulaPairs>);
+
+impl CustomOp2 for FormulaOp {
+    fn name(&self) -> &'static str {
+        "contacts"
+    }
+
+    fn cpu_fwd(
+        &self,
+        poses: &CpuStorage,
+        layout: &Layout,
+        sizes: &CpuStorage,
+        layout_sizes: &Layout,
+    ) -> Result<(CpuStorage, candle_core::Shape)> {
+        let dtype = candle_core::backend::BackendStorage::dtype(poses);
+        let operands = [Rows::from_storage(poses, layout)?, Rows::from_storage(sizes, layout_sizes)?];
+        let (b, n) = (worlds("contacts", &operands.each_ref())?, self.0.n_contacts());
+        let data = run(&Geometry::new(&self.0, operands, None)?, b, n);
+        Ok((storage(data, dtype)?, (b, n).into()))
+    }
+
+    fn bwd(
+        &self,
+        poses: &Tensor,
+        sizes: &Tensor,
+        _: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let (dtype, b) = (grad.dtype(), grad.dim(0)?);
+        let operands = [Rows::from_tensor(poses)?, Rows::from_tensor(sizes)?];
+        let rows = operands.each_ref().map(Rows::rows);
+        let (middle, n) = (POSE * self.0.n_shapes, (POSE + Shape::SIZES) * self.0.n_shapes);
+        let data = run(&Geometry::new(&self.0, operands, Some(Rows::from_tensor(grad)?))?, b, n);
+        let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, n, columns, rows, dtype)).transpose();
+        Ok((of(poses.track_op(), 0..middle, rows[0])?, of(sizes.track_op(), middle..n, rows[1])?))
+    }
+}

@@ -1,0 +1,65 @@
+//! Frictionless contact in impulses: D Λ + J v_f − l ⟂ Λ, with bounds on Λ.
+
+use nalgebra::{DMatrix, DVector};
+
+/// A problem is solved where [`Delassus::residual`] is below this part of the problem's largest velocity: four digits
+/// above what rounding leaves after 1e4 operations.
+const SOLVED: f64 = 1e-9;
+
+/// The problem in impulses: rows of contacts, then of the degrees of freedom with dry friction.
+#[derive(Clone, Debug)]
+pub struct Delassus {
+    /// D = J M⁻¹ Jᵀ, symmetric, positive semidefinite.
+    pub matrix: DMatrix<f64>,
+    /// J v_f − l, m/s: w at Λ = 0.
+    pub offset: DVector<f64>,
+    /// Smallest impulse: 0 for a contact, −c for dry friction.
+    pub lower: DVector<f64>,
+    /// Largest impulse: infinite for a contact, c for dry friction.
+    pub upper: DVector<f64>,
+    /// M⁻¹ Jᵀ.
+    pub(super) response: DMatrix<f64>,
+}
+
+impl Delassus {
+    /// Rows.
+    pub(super) fn len(&self) -> usize {
+        self.offset.len()
+    }
+
+    /// w = D Λ + J v_f − l, m/s.
+    pub fn slack(&self, impulses: &DVector<f64>) -> DVector<f64> {
+        &self.matrix * impulses + &self.offset
+    }
+
+    /// How far impulses are from complementarity: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii times
+    /// Λ_i's bounds, m/s. For a contact that is |min(D_ii Λ_i, w_i)|.
+    pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
+        let slack = self.slack(impulses);
+        (0..self.len())
+            .map(|i| {
+                let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
+                let at = own * impulses[i];
+                (at - (at - slack[i]).clamp(lower, upper)).abs()
+            })
+            .fold(0.0, f64::max)
+    }
+
+    /// Is the residual as small as rounding allows?
+    pub(super) fn is_solved(&self, impulses: &DVector<f64>) -> bool {
+        self.residual(impulses) <= SOLVED * self.scale(impulses)
+    }
+
+    /// D_ii times the bounds of Λ_i.
+    pub(super) fn range(&self, i: usize) -> [f64; 2] {
+        let own = self.matrix[(i, i)];
+        let upper = if self.upper[i].is_finite() { own * self.upper[i] } else { f64::INFINITY };
+        [own * self.lower[i], upper]
+    }
+
+    /// The largest velocity in the problem, m/s.
+    pub(super) fn scale(&self, impulses: &DVector<f64>) -> f64 {
+        let own = (0..self.len()).map(|i| self.matrix[(i, i)] * impulses[i].abs());
+        own.fold(self.offset.amax(), f64::max)
+    }
+}

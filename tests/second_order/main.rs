@@ -1,0 +1,7 @@
+//! The second-order step on pills, cubes and a hand: from the barrier to hard contact, and derivatives.
+
+mod gradients;
+mod limit;
+mod situations;
+#[path = "../support/mod.rs"]
+mod support;
