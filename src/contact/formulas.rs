@@ -65,7 +65,8 @@ impl FormulaPairs {
         rows.reshape((poses.dim(0)?, (), CONTACT))
     }
 
-    fn n_contacts(&self) -> usize {
+    /// Of all contacts.
+    fn n_numbers(&self) -> usize {
         self.pairs.last().map_or(0, |pair| pair.numbers.end)
     }
 
@@ -74,7 +75,7 @@ impl FormulaPairs {
         let sizes = Numbers {
             poses: POSE * self.n_shapes,
             sizes: Shape::SIZES * self.n_shapes,
-            contacts: self.n_contacts(),
+            contacts: self.n_numbers(),
             wrenches: back(WRENCH),
             grad_poses: back(POSE),
             grad_sizes: back(Shape::SIZES),
@@ -211,7 +212,7 @@ impl CustomOp2 for FormulaOp {
     ) -> Result<(CpuStorage, candle_core::Shape)> {
         let dtype = candle_core::backend::BackendStorage::dtype(poses);
         let operands = [Rows::from_storage(poses, layout)?, Rows::from_storage(sizes, layout_sizes)?];
-        let (b, n) = (worlds("contacts", &operands.each_ref())?, self.0.n_contacts());
+        let (b, n) = (worlds("contacts", &operands.each_ref())?, self.0.n_numbers());
         let data = run(&Geometry::new(&self.0, operands, None)?, b, n);
         Ok((storage(data, dtype)?, (b, n).into()))
     }
