@@ -200,6 +200,31 @@ fn memory() -> Result<()> {
     Ok(())
 }
 
+/// How much two threads gain over one: calls take turns, so that a slow minute is one for both.
+fn threads() -> Result<()> {
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().map_err(candle_core::Error::wrap);
+    let pools = [pool(1)?, pool(2)?];
+    let Work { step, q, u } = Work::new(&hand()?, 1024)?;
+    let controls = u.detach().unsqueeze(1)?.repeat((1, 50, 1))?;
+    let calls: [(&str, &(dyn Fn() -> Result<()> + Sync)); 3] = [
+        ("step", &|| step.step(&q, &u.detach()).map(drop)),
+        ("rollout of 50 steps", &|| rollout(&step, &q, &controls).map(drop)),
+        ("linearize", &|| step.linearize(&q, &u).map(drop)),
+    ];
+    for (name, call) in calls {
+        let mut least = [f64::INFINITY; 2];
+        for _ in 0..4 * REPEATS {
+            for (least, pool) in least.iter_mut().zip(&pools) {
+                let start = Instant::now();
+                pool.install(call)?;
+                *least = least.min(start.elapsed().as_secs_f64());
+            }
+        }
+        println!("1024 worlds, {name}: two threads are {:.2} times as fast as one.", least[0] / least[1]);
+    }
+    Ok(())
+}
+
 /// From the scene's file to a model, and that model's first step.
 fn start() -> Result<()> {
     let begin = Instant::now();
@@ -223,6 +248,7 @@ fn start() -> Result<()> {
 fn main() -> Result<()> {
     memory()?;
     start()?;
+    threads()?;
     println!("\nµs per world; {WORLDS} worlds and one thread unless said, κ = {KAPPA}, f64.");
     let sizes = [7, 16, 21, 44];
     table("joints of a chain, 2 contacts", sizes.into_iter().map(|n| Ok((n, chain(n)?))).collect::<Result<Vec<_>>>()?)?;

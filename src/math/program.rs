@@ -20,7 +20,11 @@ pub trait Stage {
     ///
     /// # Safety
     /// The processor must have it.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl"))]
+    #[cfg_attr(
+        all(target_arch = "x86_64", not(feature = "emulate-avx512")),
+        target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
+    )]
+    #[cfg_attr(all(target_arch = "x86_64", feature = "emulate-avx512"), target_feature(enable = "avx2,fma"))]
     unsafe fn run_eight(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Eight>(first, scratch.lanes(), out);
     }
@@ -47,7 +51,11 @@ pub trait Stage {
     ///
     /// # Safety
     /// The processor must have it.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl"))]
+    #[cfg_attr(
+        all(target_arch = "x86_64", not(feature = "emulate-avx512")),
+        target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
+    )]
+    #[cfg_attr(all(target_arch = "x86_64", feature = "emulate-avx512"), target_feature(enable = "avx2,fma"))]
     unsafe fn run_sixteen_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<SixteenF32>(first, scratch.lanes(), out);
     }

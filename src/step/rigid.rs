@@ -177,12 +177,13 @@ impl RigidBatch<'_> {
     /// A and B of contact `i`.
     fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b } = &self.paths[i];
-        let [point_a, point_b] = [&self.point_a, &self.point_b].map(|rows| Self::vector(rows, world, i));
+        let (point_a, point_b) = (Self::vector(&self.point_a, world, i), Self::vector(&self.point_b, world, i));
         [Side { path: a, point: point_a, sign: -1.0 }, Side { path: b, point: point_b, sign: 1.0 }]
     }
 
     fn vector(rows: &Rows, world: usize, k: usize) -> Vector3<f64> {
-        Vector3::from_column_slice(&rows.row(world)[3 * k..3 * k + 3])
+        let v = &rows.row(world)[3 * k..3 * k + 3];
+        Vector3::new(v[0], v[1], v[2])
     }
 
     /// Rows of contacts: normal, point on A, point on B.

@@ -35,6 +35,7 @@ impl InstructionSet {
             match self {
                 Self::Baseline => true,
                 Self::Fma | Self::Four => fma,
+                Self::Eight if cfg!(feature = "emulate-avx512") => fma,
                 Self::Eight => {
                     fma && is_x86_feature_detected!("avx512f")
                         && is_x86_feature_detected!("avx512dq")

@@ -14,12 +14,13 @@
 //! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Lockstep::lockstep`, `copy`,
 //! `clear` and loops.
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
 mod instruction_set;
 mod lockstep;
 mod number;
 #[cfg(target_arch = "x86_64")]
+#[cfg_attr(feature = "emulate-avx512", allow(dead_code, reason = "the emulation is in its place"))]
 mod register;
 mod single;
 #[cfg(test)]
@@ -31,17 +32,19 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 pub use instruction_set::{Arithmetic, InstructionSet, Precision};
 pub(crate) use lockstep::{Lockstep, copy};
 pub use number::Number;
+#[cfg(all(target_arch = "x86_64", not(feature = "emulate-avx512")))]
+pub(in crate::math) use register::{Eight, SixteenF32};
 #[cfg(target_arch = "x86_64")]
-pub(in crate::math) use register::{Eight, EightF32, Four, SixteenF32};
+pub(in crate::math) use register::{EightF32, Four};
 pub(in crate::math) use single::Single;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type Four = array::Array<f64, 4>;
 #[cfg(not(target_arch = "x86_64"))]
-pub(in crate::math) type Eight = array::Array<f64, 8>;
-#[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type EightF32 = array::Array<f32, 8>;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(not(target_arch = "x86_64"), feature = "emulate-avx512"))]
+pub(in crate::math) type Eight = array::Array<f64, 8>;
+#[cfg(any(not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 pub(in crate::math) type SixteenF32 = array::Array<f32, 16>;
 
 /// The operators of a lane type, from expressions in x and y.
