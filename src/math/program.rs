@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32, WIDTH};
 use super::rows::{Output, Part};
 
-/// Worlds that one thread takes at a time: enough lanes to pay for the handover.
-const CHUNK: usize = 64;
+/// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
+/// another's last ones.
+const CHUNK: usize = 32;
 
 /// A part of a [`Program`].
 ///
@@ -165,13 +166,13 @@ pub fn run_parts_on<P: Program, const N: usize>(
     let set = arithmetic.set;
     assert!(set.is_available(), "this processor has no {}", set.name());
     let mut data = widths.map(|width| vec![0.0; worlds * width]);
-    let work = |mut out: Output| {
+    let scratch = || Scratch::new(program.scratch(), arithmetic.within(worlds.min(CHUNK)));
+    let work = |scratch: &mut Scratch, mut out: Output| {
         let range = out.worlds.clone();
-        let mut scratch = Scratch::new(program.scratch(), arithmetic.within(range.len()));
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group { arithmetic, first, scratch: &mut scratch, out: &mut out });
+            program.group(&mut Group { arithmetic, first, scratch, out: &mut out });
             first += arithmetic.width();
         }
     };
@@ -188,9 +189,9 @@ pub fn run_parts_on<P: Program, const N: usize>(
         chunks.push(Output { worlds, parts });
     }
     if chunks.len() == 1 {
-        chunks.into_iter().for_each(work);
+        chunks.into_iter().for_each(|out| work(&mut scratch(), out));
     } else {
-        chunks.into_par_iter().for_each(work);
+        chunks.into_par_iter().for_each_init(scratch, work);
     }
     data
 }
