@@ -1,4 +1,4 @@
-//! Floor 7: many steps, one node of the graph.
+//! Floor 7: many steps, one node of the graph for their states and one for their forces.
 //!
 //! A rollout of T steps is a single differentiable operation with its own adjoint sweep: forward it keeps the states, the
 //! controls and the forces, nothing else; backward it goes from the last step to the first and rebuilds each step's graph

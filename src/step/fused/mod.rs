@@ -76,7 +76,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     })
 }
 
-/// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)) as one operation.
+/// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.
 pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
     let (b, n_steps, nu) = u.dims3()?;
     let (nq, nc) = (plan.nq, plan.structure.nc());
