@@ -1,8 +1,9 @@
-//! Floor 7: many steps, one node of the graph for their states and one for their forces.
+//! Floor 7: many steps, one node of the graph.
 //!
 //! A rollout of T steps is a single differentiable operation with its own adjoint sweep: forward it keeps the states, the
 //! controls and the forces, nothing else; backward it goes from the last step to the first and rebuilds each step's graph
-//! from them. Memory is O(B T (nq + nu + n_forces)) and there is no recursion over steps.
+//! from them. Memory is O(B T (nq + nu + n_forces)) and there is no recursion over steps. In the fused form forces are a second
+//! node over the same forward sweep, so that candle pads no gradient to the size of both.
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
