@@ -7,13 +7,13 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Articulation, Freedom, JointKind, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
 use support::differences::{SHRINK, STEPS, extrapolate};
-use support::oracle::{integrate, tangent};
+use support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -295,17 +295,8 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
         })
         .unwrap();
     let step = Quasidynamic::new(model, &parameters).unwrap().step(&q, &u).unwrap();
-    // ∂(tangent of q₊)/∂q₊: rows that the test works out itself, d(ω) = 2 Nᵀ d(quaternion).
-    let mut seeds = vec![vec![0.0; model.nq()]; n];
-    for c in &model.tree.coordinates {
-        let plain = c.kind.nv().min(3);
-        (0..plain).for_each(|k| seeds[c.v + k][c.q + k] = 1.0);
-        if c.kind == JointKind::Floating {
-            let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| next[c.q + 3 + k]);
-            let two_n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
-            (0..3).for_each(|k| (0..4).for_each(|l| seeds[c.v + 3 + k][c.q + 3 + l] = 2.0 * two_n[k][l]));
-        }
-    }
+    let unit = |row: usize| (0..nv).map(|k| if k == row { 1.0 } else { 0.0 }).collect::<Vec<_>>();
+    let seeds: Vec<Vec<f64>> = (0..n).map(|row| from_tangent(model, next, &unit(row))).collect();
     let seeds = tensor(model, &seeds);
     let eye = Tensor::eye(n, DType::F64, &Device::Cpu).unwrap();
     let part = |from: usize, width: usize| eye.narrow(1, from, width).unwrap();
@@ -320,24 +311,7 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
     }
     let grads = value.backward().unwrap();
     let of = |var: &Var| grads.get(var).map_or_else(|| vec![vec![0.0; var.dim(1).unwrap()]; n], rows);
-    // To the tangent at q: ω̄ = Nᵀ ḡ, N = ½ [−vᵀ; w 1 − [v]×].
-    let by_q: Vec<Vec<f64>> = of(&q)
-        .into_iter()
-        .map(|row| {
-            let mut tangent = vec![0.0; nv];
-            for c in &model.tree.coordinates {
-                (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = row[c.q + k]);
-                if c.kind == JointKind::Floating {
-                    let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| world.q[c.q + 3 + k]);
-                    let n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
-                    for k in 0..3 {
-                        tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| n[k][l] * row[c.q + 3 + l]).sum::<f64>();
-                    }
-                }
-            }
-            tangent
-        })
-        .collect();
+    let by_q: Vec<Vec<f64>> = of(&q).iter().map(|row| to_tangent(model, &world.q, row)).collect();
     let mut columns = Vec::new();
     for block in [by_q, of(&u)].into_iter().chain(vars.iter().map(of)) {
         let width = block[0].len();

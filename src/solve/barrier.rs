@@ -15,7 +15,7 @@
 
 use crate::math::lane::{Lockstep, Mask, Real, copy};
 
-use super::judge::{Certificate, certificate, residual};
+use super::judge::{Certificate, certificate, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
@@ -49,13 +49,14 @@ const FALL: f64 = 0.03;
 /// How a world's solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found.
+    /// The minimiser was found: the relative residual is 1e-9 at most, 1e-3 in single precision.
     Solved,
-    /// The iteration limit came first; δ and λ are the last iterate, inside the cones, finite.
+    /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
+    /// the last iterate, inside the cones; zero where the iteration left the range of its numbers.
     IterationLimit,
     /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
     Infeasible,
-    /// A number of the problem is NaN, infinite or out of its range (κ, μ, P): δ = 0 and λ = 0.
+    /// A number of the problem is NaN or out of its range (any number beyond 1e30; κ, μ, P): δ = 0 and λ = 0.
     BadInput,
 }
 
@@ -111,11 +112,11 @@ pub(crate) fn solve<R: Real>(
     factor_p(s, problem.p, work.pivot, work.factor_p);
     let mut good_p = good;
     for &pivot in work.pivot.iter() {
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
     for k in 0..s.n_shared {
         let pivot = work.factor_p[s.factor_p.at(k, k)];
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
 
     let all = R::Mask::splat(true);
@@ -139,6 +140,7 @@ pub(crate) fn solve<R: Real>(
         }
         let (alone, change) = newton::step(s, problem, kappa, work);
         let decrement = alone.max(change);
+        running = running.and(alone.is_finite()).and(change.is_finite());
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
         let far = running.and(full.not());
@@ -153,7 +155,6 @@ pub(crate) fn solve<R: Real>(
         let at_last = kappa.lt(problem.kappa).not();
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
-        status = R::select(solved, code(Status::Solved), status);
         running = running.and(solved.not());
         last = decrement;
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
@@ -179,14 +180,26 @@ pub(crate) fn solve<R: Real>(
         }
     }
     let keep = status.lt(code(Status::Infeasible));
+    let mut sum = R::zero();
+    for &x in work.delta.iter().chain(work.limit_force.iter()) {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    for touch in Touch::of(work.touches).iter() {
+        for &x in &touch.eta {
+            sum = x.mul_add(R::zero(), sum);
+        }
+    }
+    let sound = sum.is_finite();
     let residual = residual(s, problem, work);
+    let solved = residual.gt(R::splat(tolerance::<R>())).not();
+    let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
     for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
         *eta = touch.eta;
     }
     copy(limits, work.limit_force);
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(keep, *x, R::zero());
+        *x = R::select(keep.and(sound), *x, R::zero());
     }
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
 }

@@ -145,6 +145,40 @@ pub fn integrate(model: &Model, q: &[f64], delta: &[f64]) -> Vec<f64> {
     next
 }
 
+/// Columns of 2 N = [−vᵀ; w 1 − [v]×] at a quaternion: d(ω) = 4 Nᵀ d(quaternion).
+fn two_n(q: &[f64]) -> [[f64; 4]; 3] {
+    let [w, x, y, z] = [q[0], q[1], q[2], q[3]];
+    [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]]
+}
+
+/// Weights of a tangent at q as weights of q's numbers.
+pub fn from_tangent(model: &Model, q: &[f64], weights: &[f64]) -> Vec<f64> {
+    let mut numbers = vec![0.0; model.nq()];
+    for c in &model.tree.coordinates {
+        (0..c.kind.nv().min(3)).for_each(|k| numbers[c.q + k] = weights[c.v + k]);
+        if c.kind == JointKind::Floating {
+            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
+                (0..4).for_each(|l| numbers[c.q + 3 + l] += 2.0 * column[l] * weights[c.v + 3 + k]);
+            }
+        }
+    }
+    numbers
+}
+
+/// A gradient with respect to q's numbers as one along the tangent at q: ω̄ = Nᵀ ḡ.
+pub fn to_tangent(model: &Model, q: &[f64], gradient: &[f64]) -> Vec<f64> {
+    let mut tangent = vec![0.0; model.nv()];
+    for c in &model.tree.coordinates {
+        (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = gradient[c.q + k]);
+        if c.kind == JointKind::Floating {
+            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
+                tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| column[l] * gradient[c.q + 3 + l]).sum::<f64>();
+            }
+        }
+    }
+    tangent
+}
+
 /// The tangent from q ⊕ δ to (q ⊕ `moved`) ⊕ δ', to full precision though all three are small against q.
 pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64]) -> Vec<f64> {
     let mut tangent: Vec<f64> = (0..model.nv()).map(|k| moved[k] + (delta_moved[k] - delta[k])).collect();

@@ -27,6 +27,20 @@ impl Random {
         self.between(low.ln(), high.ln()).exp()
     }
 
+    /// A number from 0 to n − 1.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n)
+    }
+
+    /// One of some.
+    pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+
+    pub fn chance(&mut self, share: f64) -> bool {
+        self.between(0.0, 1.0) < share
+    }
+
     pub fn vector(&mut self, size: f64) -> Vector3<f64> {
         Vector3::from_fn(|_, _| self.between(-size, size))
     }
@@ -123,7 +137,8 @@ fn planar(model: &Model) -> bool {
     model.tree.coordinates[0].kind == JointKind::Planar
 }
 
-fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
+/// A configuration near home: objects turn freely, joints by 0.2 within their limits.
+pub fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
     let mut q = model.tree.home();
     for c in &model.tree.coordinates {
         let values = &mut q[c.q..c.q + c.kind.nq()];
@@ -149,7 +164,7 @@ fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
     q
 }
 
-fn command(model: &Model, q: &[f64], random: &mut Random) -> Vec<f64> {
+pub fn command(model: &Model, q: &[f64], random: &mut Random) -> Vec<f64> {
     let commanded = model.tree.coordinates.iter().filter(|c| c.u.is_some());
     commanded.map(|c| q[c.q] + random.between(-0.2, 0.2)).collect()
 }
