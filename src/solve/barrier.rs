@@ -38,7 +38,7 @@ const RISE: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for: it takes forces that have grown.
 const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
-/// cone, steps are short however well they are searched. It starts again on the cones' axes, with κ less by this factor
+/// cone, steps are short however well they are searched. So does one whose step is not a number. It starts again on the cones' axes, with κ less by this factor
 /// and below 1 over the energy that it has got to, where the barrier outweighs the rest. Each time it is given more steps
 /// than before: on the way to a narrow certificate every step is that far.
 const STUCK: f64 = 8.0;
@@ -49,7 +49,7 @@ const FALL: f64 = 0.03;
 /// How a world's solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found: the relative residual is 1e-9 at most, 1e-3 in single precision.
+    /// The minimiser was found: the relative residual is 1e-8 at most, 1e-3 in single precision.
     Solved,
     /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
     /// the last iterate, inside the cones; zero where the iteration left the range of its numbers.
@@ -140,16 +140,17 @@ pub(crate) fn solve<R: Real>(
         }
         let (alone, change) = newton::step(s, problem, kappa, work);
         let decrement = alone.max(change);
-        running = running.and(alone.is_finite()).and(change.is_finite());
+        let sound = alone.is_finite().and(change.is_finite());
+        let moving = running.and(sound);
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
-        let far = running.and(full.not());
+        let far = moving.and(full.not());
         let alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
-        advance(running, alpha, work.delta, work.step);
+        advance(moving, alpha, work.delta, work.step);
         for touch in Touch::of(work.touches) {
-            advance(running, alpha, &mut touch.eta, &touch.d_eta);
+            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
         }
-        advance(running, alpha, work.limit_force, work.limit_step);
+        advance(moving, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
 
         let at_last = kappa.lt(problem.kappa).not();
@@ -161,18 +162,20 @@ pub(crate) fn solve<R: Real>(
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
         slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
-        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL)));
+        let broken = running.and(sound.not());
+        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL))).or(broken);
         if doubtful.any() {
             let Certificate { hopeless, energy } = certificate(s, problem, work);
-            let lost = doubtful.and(hopeless);
+            let lost = doubtful.and(hopeless).and(sound);
             status = R::select(lost, code(Status::Infeasible), status);
             running = running.and(lost.not());
-            let stuck = running.and(slow.gt(patience));
+            let stuck = running.and(slow.gt(patience)).or(broken);
             slow = R::select(stuck, R::zero(), slow);
             patience = R::select(stuck, patience.scale(PATIENCE), patience);
             if stuck.any() {
-                let energy = energy.max(R::splat(1e-300)).min(R::splat(1e300));
-                kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
+                let soft = R::one() / energy.max(R::tiny());
+                let soft = R::select(soft.gt(R::zero()), kappa.scale(FALL).min(soft), kappa.scale(FALL));
+                kappa = R::select(stuck, soft, kappa);
                 newton::prepare(s, problem, work);
                 cold_start(s, problem, kappa, stuck, work);
                 balance(s, problem, stuck, work);

@@ -68,7 +68,7 @@ fn largest<R: Real>(x: &[R]) -> R {
 /// Largest residual of a solution.
 #[inline(always)]
 pub(super) fn tolerance<R: Real>() -> f64 {
-    if R::Number::EPSILON < 1e-10 { 1e-9 } else { 1e-3 }
+    if R::Number::EPSILON < 1e-10 { 1e-8 } else { 1e-3 }
 }
 
 /// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.

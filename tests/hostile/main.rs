@@ -6,6 +6,7 @@ mod support;
 
 mod adversary;
 mod gradients;
+mod reproductions;
 mod scenes;
 mod verdict;
 
@@ -15,10 +16,14 @@ use fingertip::description::Freedom;
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 
-use support::rows;
 use support::states::{self, Batch, Random, Ranges, tensor};
+use support::{clarabel, rows};
 use verdict::Answer;
 
+/// Every so many infeasible worlds Clarabel is asked whether there is a way out.
+const ASK: usize = 4;
+/// A way out that is nearer than this must be found, m; the step gives up from 10 on.
+const REACH: f64 = 5.0;
 /// Worlds of a scene.
 const WORLDS: usize = 16;
 
@@ -115,16 +120,18 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
             Status::Solved => tally.solved += 1,
             Status::IterationLimit => {
                 tally.limit += 1;
-                println!(
-                    "{:?}",
-                    match support::clarabel::solve(problem, 1e-9) {
-                        support::clarabel::Answer::Solved(x) => format!("clarabel {:e}", x.norm()),
-                        other => format!("{other:?}"),
-                    }
-                );
                 println!("{place}, world {w}: {report:?}, κ {:e}, deepest {deepest:e}", problem.kappa);
             }
-            Status::Infeasible => tally.infeasible += 1,
+            Status::Infeasible => {
+                tally.infeasible += 1;
+                if tally.infeasible % ASK == 0
+                    && let clarabel::Answer::Solved(way_out) = clarabel::solve(problem, 1e-9)
+                    && way_out.norm() < REACH
+                {
+                    let size = way_out.norm();
+                    tally.wrong.push(format!("{place}, world {w}: infeasible, though there is room {size:e} away"));
+                }
+            }
             Status::BadInput => tally.wrong.push(format!("{place}, world {w}: usable numbers are bad input")),
         }
         match answer.check(problem) {
