@@ -50,9 +50,9 @@ fn compare(what: &str, found: &Tensor, expected: &Tensor, small: f64) {
         return;
     }
     let (found, expected) = (rows(found), rows(expected));
-    let most = largest(expected.iter().flatten().copied());
+    let most = largest(expected.iter().flatten());
     for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let scale = largest(expected.iter().copied()).max(small * most).max(1e-300);
+        let scale = largest(expected.iter()).max(small * most).max(1e-300);
         let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
         assert!(error < TOLERANCE, "{what}, world {w}: fused off by {error:e} of {scale:e}");
     }
@@ -182,7 +182,7 @@ fn rollouts_and_jacobians() -> Result<()> {
     for set in sets().filter(|set| *set != InstructionSet::Baseline) {
         let found = of(set)?;
         for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let scale = largest(expected.iter().flatten().copied());
+            let scale = largest(expected.iter().flatten());
             let error = largest(found.iter().flatten().zip(expected.iter().flatten()).map(|(a, b)| a - b));
             assert!(error < ROLLOUT * scale, "{}: quantity {what} off by {error:e} of {scale:e}", set.name());
         }

@@ -1,11 +1,16 @@
 //! The quasi-dynamic step of the 21-joint hand against reference solutions in 40-digit arithmetic.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::description::{ObjectBody, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 use serde::Deserialize;
+
+use measure::{apart, larger, largest, numbers};
 
 /// Both sides are accurate to about 1e-15 m; 1e-9 is what the library promises.
 const Q_TOLERANCE: f64 = 1e-9;
@@ -87,15 +92,6 @@ fn cases() -> Vec<Case> {
     serde_json::from_str::<Golden>(&text).unwrap().cases
 }
 
-fn row(tensor: &Tensor) -> Vec<f64> {
-    tensor.flatten_all().unwrap().to_dtype(DType::F64).unwrap().to_vec1().unwrap()
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
-
 #[test]
 fn next_configurations_and_forces() -> Result<()> {
     let cases = cases();
@@ -108,10 +104,10 @@ fn next_configurations_and_forces() -> Result<()> {
         let result = step.step(&q, &u)?;
         assert_eq!(result.reports[0].status, Status::Solved, "case {}", case.id);
         most = most.max(result.reports[0].iterations);
-        assert!(distance(&row(&result.contacts.phi), &case.phi) < 1e-15 * 100.0, "case {}", case.id);
-        let error = distance(&row(&result.q_next), &case.q_plus);
+        assert!(apart(&numbers(&result.contacts.phi), &case.phi) < 1e-15 * 100.0, "case {}", case.id);
+        let error = apart(&numbers(&result.q_next), &case.q_plus);
         assert!(error < Q_TOLERANCE, "case {}: q₊ off by {error:e}", case.id);
-        worst_q = worst_q.max(error);
+        worst_q = larger(worst_q, error);
 
         let mut expected = case.force.iter();
         let expected: Vec<f64> = case
@@ -119,10 +115,10 @@ fn next_configurations_and_forces() -> Result<()> {
             .iter()
             .flat_map(|&touching| if touching { expected.next().unwrap().clone() } else { vec![0.0; 3] })
             .collect();
-        let largest = expected.iter().fold(0.0_f64, |max, f| max.max(f.abs()));
-        let error = distance(&row(&result.force), &expected);
-        assert!(error <= FORCE_TOLERANCE * largest, "case {}: forces off by {error:e} of {largest}", case.id);
-        worst_force = worst_force.max(error / largest.max(1e-300));
+        let scale = largest(&expected);
+        let error = apart(&numbers(&result.force), &expected);
+        assert!(error <= FORCE_TOLERANCE * scale, "case {}: forces off by {error:e} of {scale}", case.id);
+        worst_force = larger(worst_force, error / scale.max(1e-300));
     }
     println!("worst q₊ {worst_q:.1e} m, force {worst_force:.1e} relative, {most} iterations at most");
     Ok(())
@@ -141,8 +137,8 @@ fn derivatives() -> Result<()> {
         let a = all.a.squeeze(0)?.to_vec2::<f64>()?;
         let b = all.b.squeeze(0)?.to_vec2::<f64>()?;
         let check = |name: &str, found: &[f64], expected: &[f64]| {
-            let scale = expected.iter().fold(0.0_f64, |max, x| max.max(x.abs()));
-            let error = distance(found, expected);
+            let scale = largest(expected);
+            let error = apart(found, expected);
             assert!(
                 error <= DERIVATIVE_TOLERANCE * scale + 1e-300,
                 "case {}: {name} off by {error:e} of {scale:e}",
@@ -169,7 +165,7 @@ fn derivatives() -> Result<()> {
         let mut rows: [Vec<f64>; 4] = Default::default();
         for i in 0..24 {
             let grads = q_next.narrow(1, i, 1)?.sum_all()?.backward()?;
-            let of = |var: &Var| row(grads.get(var).unwrap());
+            let of = |var: &Var| numbers(grads.get(var).unwrap());
             rows[0].push(of(&sizes)[0]);
             // The table's shape is the second one; its height is the z of its offset.
             rows[1].push(of(&offsets)[3 * (model.tree.bodies.len() + 1) + 2]);

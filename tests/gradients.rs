@@ -264,7 +264,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
         // estimate shows.
         let column = |m: &Vec<Vec<f64>>, k: usize| m.iter().map(|row| row[k]).collect::<Vec<_>>();
         let columns = |m: usize, n: usize| (0..n).map(|k| column(&matrices[m][w], k)).collect::<Vec<_>>();
-        let angle = |results: &[f64]| FAINT * largest(results.iter().copied()) / world.scale(Input::Q(0));
+        let angle = |results: &[f64]| FAINT * largest(results) / world.scale(Input::Q(0));
         let (faint, faint_force) = (angle(&base.delta), angle(&base.forces[..3 * nc]));
         let differences_q = |k: usize| all[k][..nv].to_vec();
         tally.compare("A", &place, |_| faint, &columns(0, nv), &(0..nv).map(differences_q).collect::<Vec<_>>());

@@ -1,11 +1,16 @@
 //! Least efforts against `tests/golden/grasp.json` and by balance; closing and holding a pill.
 
-use candle_core::{DType, Device, Tensor};
+#[path = "support/measure.rs"]
+mod measure;
+
+use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::grasp::{Balance, Closing, Trial};
 use nalgebra::{DMatrix, DVector, Vector3};
 use serde_json::Value;
+
+use measure::{matrix, numbers, vector};
 
 /// What the reference promises for costs, relative.
 const COST: f64 = 1e-7;
@@ -13,15 +18,6 @@ const COST: f64 = 1e-7;
 const MARGIN: f64 = 1e-6;
 /// Joints of the hand; the pill's six degrees of freedom follow.
 const JOINTS: usize = 14;
-
-fn vector(value: &Value) -> DVector<f64> {
-    DVector::from_vec(value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect())
-}
-
-fn matrix(value: &Value) -> DMatrix<f64> {
-    let rows: Vec<DVector<f64>> = value.as_array().unwrap().iter().map(vector).collect();
-    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-}
 
 #[test]
 fn least_efforts_are_those_of_the_reference() {
@@ -101,7 +97,6 @@ fn force_closure_holds() {
     }
     assert!(grasps.len() >= 3, "{} grasps", grasps.len());
     let again = Closing::default().close(&model, 1).unwrap();
-    let numbers = |q: &Tensor| -> Vec<f64> { q.flatten_all().unwrap().to_vec1().unwrap() };
     assert_eq!(numbers(&again.q), numbers(&grasps[0].0));
     let trial = Trial { rest: 1.0, pushing: 0.1, ..Trial::default() };
     for outcome in trial.run(&scene, &grasps).unwrap() {

@@ -35,7 +35,7 @@ fn compare(name: &str, batch: &Batch) {
     let mut worst = 0.0_f64;
     for ((matrix, found), (_, expected)) in matrices(&found).iter().zip(matrices(&expected)) {
         for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let scale = largest(expected.iter().copied()).max(1e-300);
+            let scale = largest(expected).max(1e-300);
             let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
             let entry = found.iter().zip(expected).position(|(a, b)| (a - b).abs() == error * scale);
             assert!(
@@ -260,7 +260,7 @@ fn single_precision() {
     });
     assert_eq!(single.a.dtype(), DType::F32);
     for ((matrix, single), (_, double)) in matrices(&single).into_iter().zip(matrices(&double)) {
-        let scale = largest(double[0].iter().copied());
+        let scale = largest(&double[0]);
         let off = largest(single[0].iter().zip(&double[0]).map(|(a, b)| a - b)) / scale;
         assert!(off < 1e-3, "{matrix}: {off:e}");
     }

@@ -203,7 +203,7 @@ fn check(name: &str, model: &Model, world: &World, tally: &mut Tally) -> Result<
     let outputs = evaluate(model, &worlds)?;
     let (base, moved) = outputs.split_first().unwrap();
     let (nv, h) = (model.nv(), world.parameters[0][0]);
-    let sizes = [&base.next[..nv], &base.next[nv..]].map(|part| largest(part.iter().copied()));
+    let sizes = [&base.next[..nv], &base.next[nv..]].map(largest);
     // Outputs are velocities, then coordinates; inputs of one kind share a scale.
     let kind = |input: Input| match input {
         Input::Q(_) => 0,
