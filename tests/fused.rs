@@ -3,14 +3,14 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use fingertip::description::{Articulation, Freedom, Limits, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Scene};
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 use fingertip::{Model, Parameters};
-use nalgebra::Isometry3;
 
+use support::jointed;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows};
 
@@ -138,18 +138,8 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
 
 #[test]
 fn articulated_objects() -> Result<()> {
-    let mut door = Articulation::from_urdf("assets/robots/door.urdf")?;
-    if let Some(hinge) = door.joints.iter_mut().find(|joint| joint.name == "hinge") {
-        hinge.limits = Some(Limits { lower: -2.0, upper: 2.0 });
-    }
-    let arm = Articulation::from_urdf("assets/robots/planar_arm.urdf")?;
     for freedom in [Freedom::Fixed, Freedom::Free, Freedom::Planar] {
-        let mut scene = Scene::new()
-            .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
-            .object(Object::articulated("door", door.clone()).with_freedom(freedom))
-            .robot(Robot::new("arm", arm.clone()).with_base(Isometry3::translation(0.0, -0.3, 0.0)))
-            .pair(PairRule::exclude("arm", "door"))
-            .pair(PairRule::exclude("arm", "arm"));
+        let mut scene = jointed::door(freedom);
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, CANCELLING)?;
     }

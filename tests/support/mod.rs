@@ -3,8 +3,10 @@
 
 pub mod clarabel;
 pub mod differences;
+pub mod jointed;
 mod measure;
 pub mod oracle;
+pub mod random;
 pub mod states;
 
 pub use measure::*;
