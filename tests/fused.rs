@@ -12,7 +12,7 @@ use fingertip::{Model, Parameters};
 
 use support::jointed;
 use support::states::{self, Batch, Random, Ranges, SCENES};
-use support::{largest, rows};
+use support::{largest, rows, sets};
 
 /// Both forms solve to rounding; what is left is their different order of summation times the problem's condition.
 const TOLERANCE: f64 = 1e-10;
@@ -27,10 +27,6 @@ const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 /// Worlds of a batch: lanes of eight, four and one.
 const WORLDS: usize = 21;
-
-fn sets() -> impl Iterator<Item = InstructionSet> {
-    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
-}
 
 fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
     Ok(vec![

@@ -6,7 +6,7 @@ use fingertip::solve::{Frictionless, Status};
 use nalgebra::{DMatrix, DVector};
 use serde_json::Value;
 
-use super::measure::{apart, matrix, values, vector};
+use super::measure::{apart, largest, matrix, values, vector};
 use super::support::METHODS;
 
 /// Rounding of 400 steps relative to the largest number, with the force's factor m/h² on a position.
@@ -68,7 +68,7 @@ fn impact_takes_two_steps() {
         }
         let expected = [(0.0, -1.3, 22.0), (0.0, 0.0, 262.0), (0.0, 0.0, 2.0), (0.0, 0.0, 2.0)];
         for (found, expected) in states.iter().zip(expected) {
-            let error = (found.0 - expected.0).abs().max((found.1 - expected.1).abs());
+            let error = largest([found.0 - expected.0, found.1 - expected.1]);
             assert!(error < TOLERANCE, "{method:?}: {found:?} {expected:?}");
             assert!((found.2 - expected.2).abs() < TOLERANCE * m / h * 1e2, "{method:?}: {found:?} {expected:?}");
         }

@@ -2,10 +2,16 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 use candle_core::{DType, Device, Tensor};
+use fingertip::math::lane::InstructionSet;
 use nalgebra::{DMatrix, DVector};
 use serde_json::Value;
 
 pub use fingertip::math::largest::{larger, largest};
+
+/// The instruction sets that this processor has.
+pub fn sets() -> impl Iterator<Item = InstructionSet> {
+    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
+}
 
 /// The numbers of a tensor, row by row of its first dimension.
 pub fn rows(tensor: &Tensor) -> Vec<Vec<f64>> {
