@@ -1,11 +1,16 @@
 //! The command line as its users see it: JSON lines, overrides, summaries, verdicts, messages.
 #![cfg(feature = "cli")]
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Map, Value, json};
+
+use measure::{apart, largest, values};
 
 const HAND: &str = "assets/scenes/hand_ball.toml";
 /// What the library promises of the golden cases.
@@ -55,22 +60,6 @@ fn step(scene: &str, lines: &[Value]) -> Vec<Value> {
     answers
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(values) => values.iter().flat_map(numbers).collect(),
-        other => vec![other.as_f64().unwrap_or_else(|| panic!("expected a number, got {other}"))],
-    }
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |max, x| x.abs().max(max))
-}
-
 /// The commanded joints' names in the order of u, as `inspect` lists them in its own way.
 fn joints() -> Vec<String> {
     let scene = fingertip::description::Scene::load(HAND).unwrap();
@@ -79,7 +68,7 @@ fn joints() -> Vec<String> {
 
 /// A golden case as a line: all its numbers as overrides by name.
 fn line_of(case: &Value, joints: &[String]) -> Value {
-    let q = [numbers(&case["q_o"]), numbers(&case["q_a"])].concat();
+    let q = [values(&case["q_o"]), values(&case["q_a"])].concat();
     let stiffness: Map<String, Value> =
         joints.iter().cloned().zip(case["K_a"].as_array().unwrap().iter().cloned()).collect();
     json!({
@@ -104,21 +93,21 @@ fn golden_steps_through_json_lines() {
     for (case, answer) in cases.iter().zip(step(HAND, &lines)) {
         let name = format!("case {}", case["id"]);
         assert_eq!(answer["status"], "solved", "{name}: {answer}");
-        assert!(distance(&numbers(&answer["q_next"]), &numbers(&case["q_plus"])) < Q_TOLERANCE, "{name}");
+        assert!(apart(&values(&answer["q_next"]), &values(&case["q_plus"])) < Q_TOLERANCE, "{name}");
         let mut touching = case["force"].as_array().unwrap().iter();
         let flags = case["flag"].as_array().unwrap();
         let forces = flags.iter().flat_map(|flag| match flag.as_bool() {
-            Some(true) => numbers(touching.next().unwrap()),
+            Some(true) => values(touching.next().unwrap()),
             _ => vec![0.0; 3],
         });
         let forces: Vec<f64> = forces.collect();
-        let error = distance(&numbers(&answer["forces"]), &forces);
+        let error = apart(&values(&answer["forces"]), &forces);
         assert!(error <= FORCE_TOLERANCE * largest(&forces), "{name}: forces off by {error:e}");
         assert!(answer["residual"].as_f64().unwrap() < 1e-9, "{name}");
         if let Some(expected) = case.get("derivatives") {
             derived += 1;
-            let by_u = numbers(&expected["dqplus_du"]);
-            let error = distance(&numbers(&answer["dq_next_du"]), &by_u);
+            let by_u = values(&expected["dqplus_du"]);
+            let error = apart(&values(&answer["dq_next_du"]), &by_u);
             assert!(error < DERIVATIVE_TOLERANCE * largest(&by_u), "{name}: dq_next_du off by {error:e}");
             let (nv, nu, nc) = (24, 21, 6);
             for (key, rows, columns) in
@@ -239,7 +228,7 @@ fn scripts_do_what_they_say() {
         assert!(text.contains("all solved"), "{text}");
         let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
         let body = recording["objects"][0]["body"].as_u64().unwrap() as usize;
-        let pose = |step: &Value| numbers(&step["poses"][body]);
+        let pose = |step: &Value| values(&step["poses"][body]);
         let steps = recording["steps"].as_array().unwrap();
         // Angle about z, from the quaternion (w, x, y, z).
         let yaw = |pose: &[f64]| 2.0 * pose[6].atan2(pose[3]).to_degrees();

@@ -48,11 +48,11 @@ fn compare_figures(name: &str, table: &str) {
         let about = |axis, angle| UnitQuaternion::from_axis_angle(&axis, angle);
         let turn = about(Vector3::z_axis(), yaw) * about(Vector3::y_axis(), pitch) * about(Vector3::x_axis(), roll);
         let origin = Isometry3::from_parts(Translation3::new(x, y, z), turn);
-        assert!((joint.origin.to_homogeneous() - origin.to_homogeneous()).amax() < SAME, "{joint_name}");
+        assert!((joint.origin.to_homogeneous() - origin.to_homogeneous()).norm() < SAME, "{joint_name}");
         let inertia = hand.links[joint.child].inertia.as_ref().unwrap();
         assert_eq!((inertia.mass, inertia.com), (mass, Vector3::new(cx, cy, cz)), "{joint_name}");
         let matrix = Matrix3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
-        assert!((inertia.matrix - matrix).amax() <= SAME * matrix.amax(), "{joint_name}");
+        assert!((inertia.matrix - matrix).norm() <= SAME * matrix.norm(), "{joint_name}");
     }
 }
 
@@ -112,7 +112,7 @@ fn fingertips_of_hand21() {
             };
             (at, point) = (joint.parent, joint.origin * motion * point);
         }
-        assert!((point.coords - Vector3::from(centre)).amax() < CHAIN, "{name}: {point}");
+        assert!((point.coords - Vector3::from(centre)).norm() < CHAIN, "{name}: {point}");
     }
 }
 
@@ -214,7 +214,7 @@ fn inertia_turns_with_its_frame() {
     let inertia = robot.links[0].inertia.as_ref().unwrap();
     // A quarter turn about z takes x to y and y to -x.
     let expected = Matrix3::new(5.0, -0.1, -0.3, -0.1, 4.0, 0.2, -0.3, 0.2, 6.0);
-    assert!((inertia.matrix - expected).amax() < 1e1 * SAME, "{}", inertia.matrix);
+    assert!((inertia.matrix - expected).norm() < 1e1 * SAME, "{}", inertia.matrix);
     assert_eq!((inertia.mass, inertia.com), (2.0, Vector3::new(1.0, 2.0, 3.0)));
 }
 
@@ -360,7 +360,7 @@ fn half_spaces_face_their_normal() {
     for (normal, offset) in [([0.0, 0.0, 1.0], -0.2), ([0.0, 0.0, -3.0], 0.7), ([1.0, 2.0, -2.0], 0.5)] {
         let pose = Collision::half_space(normal, offset).unwrap().pose;
         let unit = Vector3::from(normal).normalize();
-        assert!((pose * Vector3::z() - unit).amax() < SAME);
+        assert!((pose * Vector3::z() - unit).norm() < SAME);
         assert!((unit.dot(&pose.translation.vector) - offset).abs() < SAME);
     }
     assert_eq!(Collision::half_space([0.0; 3], 1.0), None);
@@ -384,7 +384,7 @@ fn inertia_of_objects() {
     // A dumb-bell of two balls at ±1: 2 · (0.4 m r² + m d²) across, 2 · 0.4 m r² along, with m = 1.5 each.
     let balls = "collision = [{ sphere = 0.5, at = [1, 0, 0] }, { sphere = 0.5, at = [-1, 0, 0] }]";
     let expected = Vector3::new(0.3, 3.3, 3.3);
-    assert!((body(balls).matrix - Matrix3::from_diagonal(&expected)).amax() < 1e1 * SAME);
+    assert!((body(balls).matrix - Matrix3::from_diagonal(&expected)).norm() < 1e1 * SAME);
 }
 
 #[test]
@@ -474,7 +474,7 @@ fn meshes_become_hulls() {
         let [x, y, z]: [f64; 3] = size;
         let inertia = inertia.as_ref().unwrap();
         // Mesh files hold single precision; so do the numbers that they were scaled from.
-        assert!((inertia.com - Vector3::new(x, y, z) / 2.0).amax() < 1e-7, "{keys}: {inertia:?}");
+        assert!((inertia.com - Vector3::new(x, y, z) / 2.0).norm() < 1e-7, "{keys}: {inertia:?}");
         assert!((inertia.matrix[(0, 0)] - 3.0 * (y * y + z * z) / 12.0).abs() < 1e-7, "{keys}: {inertia:?}");
     }
     for (keys, expected) in [

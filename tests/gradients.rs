@@ -7,23 +7,19 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Scene};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
-use support::differences::{SHRINK, STEPS, extrapolate};
+use support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
+use support::jointed;
 use support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
 /// Largest error relative to the largest entry of the same derivative (A, B, C, D, ∂/∂parameter): the promise.
 const TOLERANCE: f64 = 1e-6;
-/// A derivative that moves its results by less than this share of them, for an input that moves by its own size, is
-/// compared on that scale: its differences drown in the rounding of the rest.
-const FAINT: f64 = 1e-4;
-/// Differences that claim less error than this, on the same scale, count.
-const SURE: f64 = 2e-7;
 /// First step of the differences, relative to the size of the number. Physical parameters, all
 /// smooth and positive, take a wide one: many move the results so little that a narrow one drowns in rounding.
 const FIRST: f64 = 1e-2;
@@ -79,17 +75,7 @@ impl World {
     fn scale(&self, input: Input) -> f64 {
         match input {
             Input::Q(_) | Input::U(_) => 0.1,
-            Input::Parameter(p, k) => match Parameters::NAMES[p] {
-                "offsets" | "sizes" => 0.1,
-                "gravity" => 10.0,
-                "tau" => 1.0,
-                // Off-diagonal inertias may be zero; beside the smallest diagonal one they keep the matrix definite.
-                "inertia" if k % 6 >= 3 => {
-                    let diagonal = &self.parameters[p][6 * (k / 6)..6 * (k / 6) + 3];
-                    diagonal.iter().fold(f64::INFINITY, |a: f64, x| a.min(*x))
-                }
-                _ => self.parameters[p][k],
-            },
+            Input::Parameter(p, k) => size(Parameters::NAMES[p], &self.parameters[p], k),
         }
     }
 }
@@ -264,7 +250,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
         // estimate shows.
         let column = |m: &Vec<Vec<f64>>, k: usize| m.iter().map(|row| row[k]).collect::<Vec<_>>();
         let columns = |m: usize, n: usize| (0..n).map(|k| column(&matrices[m][w], k)).collect::<Vec<_>>();
-        let angle = |results: &[f64]| FAINT * largest(results.iter().copied()) / world.scale(Input::Q(0));
+        let angle = |results: &[f64]| FAINT * largest(results) / world.scale(Input::Q(0));
         let (faint, faint_force) = (angle(&base.delta), angle(&base.forces[..3 * nc]));
         let differences_q = |k: usize| all[k][..nv].to_vec();
         tally.compare("A", &place, |_| faint, &columns(0, nv), &(0..nv).map(differences_q).collect::<Vec<_>>());
@@ -372,33 +358,12 @@ fn fading_contacts() {
 
 #[test]
 fn a_mimic_joint() {
-    let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
-    let elbow = arm.joints.iter().position(|joint| joint.name == "elbow").unwrap();
-    let shoulder = arm.joints.iter().position(|joint| joint.name == "shoulder").unwrap();
-    arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
-    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
-    scene.script.clear();
-    scene.robots[0].articulation = arm;
-    scene.robots[0].home.remove("elbow");
-    check_scene("mimic", &scene, 0.02, 8, 14);
+    check_scene("mimic", &jointed::mimic(), 0.02, 8, 14);
 }
 
 /// A door that a ball touches, in the world and with a free-floating frame: bodies with several joints and off-centre masses.
 #[test]
 fn an_articulated_object() {
-    let mut door = Articulation::from_urdf("assets/robots/door.urdf").unwrap();
-    for joint in door.joints.iter_mut().filter(|joint| joint.name == "hinge") {
-        joint.limits = Some(Limits { lower: -2.0, upper: 2.0 });
-    }
-    let finger = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
-    let scene = Scene::new()
-        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
-        .object(Object::articulated("door", door))
-        .robot(Robot::new("arm", finger).with_base(nalgebra::Isometry3::translation(0.0, -0.3, 0.0)))
-        .pair(PairRule::exclude("arm", "door"))
-        .pair(PairRule::exclude("arm", "arm"));
-    check_scene("door", &scene, 0.02, 8, 15);
-    let free =
-        Scene { objects: scene.objects.iter().cloned().map(|o| o.with_freedom(Freedom::Free)).collect(), ..scene };
-    check_scene("free door", &free, 0.02, 4, 16);
+    check_scene("door", &jointed::door(Freedom::Fixed), 0.02, 8, 15);
+    check_scene("free door", &jointed::door(Freedom::Free), 0.02, 4, 16);
 }

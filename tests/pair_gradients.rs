@@ -1,11 +1,14 @@
 //! Derivatives of signed distances, normals and witness points of shape pairs: against central differences under rigid
 //! motion and in sizes, against the contact Jacobian, and finite in every degenerate place.
 
+#[path = "support/measure.rs"]
+mod measure;
 mod pair_support;
 
 use candle_core::{DType, Device, Tensor, Var};
 use fingertip::contact::pair::{PairFunction, Shapes};
 use fingertip::description::Shape;
+use measure::numbers;
 use pair_support::*;
 
 /// Central differences with this step err by its square times third derivatives (about 1e3 here, up to 1e6 close to
@@ -159,7 +162,7 @@ fn pairs_and_worlds_do_not_mix() {
         let all = Tensor::cat(&[&w.phi.unsqueeze(2).unwrap(), &w.normal, &w.point_a, &w.point_b], 2).unwrap();
 
         let alone: Vec<f64> = contacts(&bodies, DType::F64).iter().flatten().flat_map(Contact::numbers).collect();
-        assert_eq!(all.flatten_all().unwrap().to_vec1::<f64>().unwrap(), alone, "{kinds:?}");
+        assert_eq!(numbers(&all), alone, "{kinds:?}");
 
         let grads = all.sum_all().unwrap().backward().unwrap();
         let rows: Vec<Row> = bodies

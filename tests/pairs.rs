@@ -1,11 +1,14 @@
 //! Signed distances, normals and witness points of shape pairs against closed forms, support functions, recorded
 //! numbers and parry.
 
+#[path = "support/measure.rs"]
+mod measure;
 mod pair_support;
 
 use candle_core::DType;
 use fingertip::contact::pair::PairFunction;
 use fingertip::description::Shape;
+use measure::values;
 use pair_support::*;
 use parry3d_f64::math::{Pose, Rotation, Vector};
 use parry3d_f64::shape::{Ball, Capsule, Cuboid, Cylinder, HalfSpace, RoundCuboid, Shape as ParryShape};
@@ -79,11 +82,10 @@ fn recorded_numbers() {
     let file: serde_json::Value = serde_json::from_str(include_str!("golden/pairs.json")).unwrap();
     let rows = file["pairs"].as_array().unwrap();
     assert_eq!(rows.len(), 50);
-    let numbers = |v: &serde_json::Value| v.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>();
-    let v3 = |v: &serde_json::Value| -> V3 { numbers(v).try_into().unwrap() };
+    let v3 = |v: &serde_json::Value| -> V3 { values(v).try_into().unwrap() };
     let body = |shape: &serde_json::Value, pose: &serde_json::Value| {
         let (kind, size) = shape.as_object().unwrap().iter().next().unwrap();
-        let s = numbers(size);
+        let s = values(size);
         let shape = match kind.as_str() {
             "sphere" => Shape::Sphere { radius: s[0] },
             "capsule" => Shape::Capsule { radius: s[0], half_length: s[1] },
@@ -91,7 +93,7 @@ fn recorded_numbers() {
             "cylinder" => Shape::Cylinder { radius: s[0], half_length: s[1] },
             _ => Shape::HalfSpace,
         };
-        Body { size: shape.sizes(), shape, pose: numbers(pose).try_into().unwrap() }
+        Body { size: shape.sizes(), shape, pose: values(pose).try_into().unwrap() }
     };
     for row in rows {
         let (a, b) = (body(&row["a"], &row["pose_a"]), body(&row["b"], &row["pose_b"]));

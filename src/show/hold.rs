@@ -1,6 +1,7 @@
 //! What touches what, and is an object held?
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
+use crate::math::largest::largest;
 
 /// The verdict looks at this much time at the end, s (or at the whole recording, if that is shorter).
 const WINDOW: f64 = 1.0;
@@ -101,9 +102,9 @@ impl Hold {
         let first = window.first()?.time - recording.params.h;
         let at = |step: &StepRecord| -> [f64; 3] { std::array::from_fn(|k| step.end.poses[object.body][k]) };
         let end = at(last);
-        let drift = window.iter().map(|step| norm(&sub(&at(step), &end))).fold(0.0, f64::max);
+        let drift = largest(window.iter().map(|step| norm(&sub(&at(step), &end))));
         let turned = |step: &StepRecord| angle(&last.end.poses[object.body], &step.end.poses[object.body]);
-        let turn = window.iter().map(|step| turned(step)).fold(0.0, f64::max);
+        let turn = largest(window.iter().map(|step| turned(step)));
 
         let load = norm(&object.load);
         // What counts as a noticeable force on an object without load.
@@ -112,7 +113,7 @@ impl Hold {
         let forces: Vec<Forces> = window.iter().map(|step| Forces::on(recording, object, step, OFF * scale)).collect();
         let against: [f64; 3] = object.load.map(|g| if load > 0.0 { -g / load } else { 0.0 });
         let carried = forces.iter().map(|f| dot(&f.robots, &against)).sum::<f64>() / forces.len() as f64;
-        let fixed = forces.iter().map(|f| f.fixed).fold(0.0, f64::max);
+        let fixed = largest(forces.iter().map(|f| f.fixed));
         let unbalanced =
             |f: &Forces| -> f64 { norm(&std::array::from_fn(|k| f.robots[k] + f.others[k] + object.load[k])) };
         let pushed = forces.iter().any(|f| f.n_pressing > 0);

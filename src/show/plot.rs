@@ -5,6 +5,7 @@ use std::path::Path;
 use super::chart::{Chart, Panel};
 use super::recording::{PairRecord, Recording};
 use crate::error::Result;
+use crate::math::largest::largest;
 
 /// Contacts in the figure, at most: more lines cannot be told apart.
 const MOST_LINES: usize = 10;
@@ -40,9 +41,9 @@ fn weights(recording: &Recording, panel: Panel) -> Panel {
 
 /// A line for each contact that matters, the strongest first.
 fn forces(recording: &Recording) -> Vec<Series> {
-    let most = |contact: usize| recording.steps.iter().map(|step| size(&step.force[contact])).fold(0.0, f64::max);
+    let most = |contact: usize| largest(recording.steps.iter().map(|step| size(&step.force[contact])));
     let mut contacts: Vec<(usize, f64)> = (0..recording.contacts.len()).map(|i| (i, most(i))).collect();
-    let largest = contacts.iter().map(|&(_, force)| force).fold(0.0, f64::max);
+    let largest = largest(contacts.iter().map(|&(_, force)| force));
     contacts.retain(|&(_, force)| force >= LEAST_FORCE * largest);
     contacts.sort_by(|a, b| b.1.total_cmp(&a.1));
     contacts.truncate(MOST_LINES);

@@ -5,23 +5,12 @@ use fingertip::description::{JointKind, Scene};
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 use nalgebra::{DVector, UnitQuaternion, Vector3};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::oracle::{Problem, World};
+pub use super::random::Random;
 use super::rows;
 
-pub struct Random(ChaCha8Rng);
-
 impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.0.random::<f64>()
-    }
-
     /// Log-uniform.
     pub fn scale(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fingertip::math::largest::largest;
 use fingertip::show::{Hold, Recording, Verdict, touches};
 
 use super::table::table;
@@ -24,7 +25,7 @@ pub fn summary(recording: &Recording) -> String {
 
 fn contacts(recording: &Recording) -> String {
     let gravity = recording.params.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
-    let weight = recording.objects.iter().map(|object| object.mass * gravity).fold(0.0, f64::max);
+    let weight = largest(recording.objects.iter().map(|object| object.mass * gravity));
     let Some(last) = recording.steps.last() else { return String::new() };
     let found = touches(last, LEAST * weight);
     if found.is_empty() {
@@ -82,7 +83,7 @@ fn solves(recording: &Recording) -> String {
     let mean_iterations = steps.iter().map(|step| step.iterations as f64).sum::<f64>() / n;
     let most_iterations = steps.iter().map(|step| step.iterations).max().unwrap_or(0);
     let mean_time = 1e6 * steps.iter().map(|step| step.seconds).sum::<f64>() / n;
-    let most_time = 1e6 * steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
+    let most_time = 1e6 * largest(steps.iter().map(|step| step.seconds));
     format!(
         "{counts}, {mean_iterations:.1} iterations ({most_iterations} at most), \
          {mean_time:.0} µs ({most_time:.0} µs at most) per step"

@@ -6,6 +6,7 @@ mod states;
 
 use std::process::ExitCode;
 
+use fingertip::math::largest::largest;
 use fingertip::solve::Status;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -120,8 +121,7 @@ fn checks(optimality: &[Optimality], gradients: &[Gradients]) -> Vec<Check> {
 
 impl Check {
     fn largest(&self) -> f64 {
-        // NaN must not pass for small.
-        self.values.iter().copied().fold(0.0, |max, x| if x.is_nan() { f64::INFINITY } else { max.max(x) })
+        largest(&self.values)
     }
 
     fn median(&self) -> f64 {
