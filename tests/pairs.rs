@@ -218,27 +218,29 @@ fn ends_in_an_overlap_follow_the_way_out() {
 /// Where the first contact's normal and gap change little, those of the ends do: from apart over touching to deep overlaps.
 #[test]
 fn ends_are_continuous() {
-    /// A normal turns by the step over the smallest radius, 4 cm, a few times.
+    /// Rates per metre and radian: 1.5 over a quarter of the radii, 2.5 cm and more, times lengths and turns below one, is
+    /// some 400; the first contact's own, faster where the cores nearly touch, may add as much.
     const STEEPEST: f64 = 1e3;
     const STEP: f64 = 1e-9;
     let mut random = Random::new(29);
     let (mut compared, mut jumps) = (0, 0);
-    for pair in (0..3000).map(|_| random.pair(("capsule", "rounded box"), 0.45)) {
-        let other =
-            (pair.0.moved(random.direction().map(|x| STEP * x), random.direction().map(|x| STEP * x)), pair.1.clone());
+    for _ in 0..3000 {
+        let pair = random.pair(("capsule", "rounded box"), 0.45);
+        let [shift, turn] = [random.direction(), random.direction()].map(|way| way.map(|x| STEP * x));
+        let other = (pair.0.moved(shift, turn), pair.1.clone());
         let both = contacts(&[pair.clone(), other], DType::F64);
         let moved = |i: usize| {
             let (one, other) = (&both[0][i], &both[1][i]);
             norm(add(one.normal, -1.0, other.normal)) + (one.phi - other.phi).abs()
         };
-        if moved(0) > STEEPEST * STEP {
+        if moved(0) > 0.5 * STEEPEST * STEP {
             jumps += 1;
             continue;
         }
         compared += 1;
         assert!(moved(1).max(moved(2)) < STEEPEST * STEP, "{} {}\n{pair:?}", moved(1), moved(2));
     }
-    assert!(jumps * 100 < compared, "{jumps} jumps among {compared}");
+    assert!(jumps * 20 < compared, "{jumps} jumps among {compared}");
 }
 
 /// Contacts that a person can check: sizes and places in centimetres and millimetres.
