@@ -194,6 +194,57 @@ fn single_precision_is_close() {
     }
 }
 
+/// In an overlap of capsule and box the ends' contacts open along the first one's normal, which is the way out; from the
+/// depth of a quarter of the radii on they share it.
+#[test]
+fn ends_in_an_overlap_follow_the_way_out() {
+    let mut random = Random::new(23);
+    for kind in ["box", "rounded box"] {
+        let (mut shallow, mut deep) = (0, 0);
+        for pair in (0..4000).map(|_| random.pair(("capsule", kind), 0.45)) {
+            let [first, ends @ ..] = &contacts(std::slice::from_ref(&pair), DType::F64)[0][..] else { unreachable!() };
+            let depth = -first.phi / (pair.0.size[0] + pair.1.size[3]);
+            for end in ends {
+                assert!(end.phi > first.phi - ROUNDING, "{first:?} {end:?}\n{pair:?}");
+                let together = dot(end.normal, first.normal);
+                let least = if end.phi > 0.0 { 0.0 } else { 1.0 - depth };
+                assert!(depth < 0.0 || together > least - ROUNDING, "{together} {depth}\n{pair:?}");
+                assert!(depth < 0.25 || together > 1.0 - ROUNDING, "{together} {depth}\n{pair:?}");
+            }
+            *if depth > 0.25 { &mut deep } else { &mut shallow } += usize::from(depth > 0.0);
+        }
+        assert!(deep > 500 && shallow > 100, "{kind}: {deep} deep, {shallow} shallow");
+    }
+}
+
+/// Where the first contact's normal and gap change little, those of the ends do: from apart over touching to deep overlaps.
+#[test]
+fn ends_are_continuous() {
+    /// Rates per metre and radian: 1.5 over a quarter of the radii, 2.5 cm and more, times lengths and turns below one, is
+    /// some 400; the first contact's own, faster where the cores nearly touch, may add as much.
+    const STEEPEST: f64 = 1e3;
+    const STEP: f64 = 1e-9;
+    let mut random = Random::new(29);
+    let (mut compared, mut jumps) = (0, 0);
+    for _ in 0..3000 {
+        let pair = random.pair(("capsule", "rounded box"), 0.45);
+        let [shift, turn] = [random.direction(), random.direction()].map(|way| way.map(|x| STEP * x));
+        let other = (pair.0.moved(shift, turn), pair.1.clone());
+        let both = contacts(&[pair.clone(), other], DType::F64);
+        let moved = |i: usize| {
+            let (one, other) = (&both[0][i], &both[1][i]);
+            norm(add(one.normal, -1.0, other.normal)) + (one.phi - other.phi).abs()
+        };
+        if moved(0) > 0.5 * STEEPEST * STEP {
+            jumps += 1;
+            continue;
+        }
+        compared += 1;
+        assert!(moved(1).max(moved(2)) < STEEPEST * STEP, "{} {}\n{pair:?}", moved(1), moved(2));
+    }
+    assert!(jumps * 20 < compared, "{jumps} jumps among {compared}");
+}
+
 /// Contacts that a person can check: sizes and places in centimetres and millimetres.
 #[test]
 fn closed_forms() {

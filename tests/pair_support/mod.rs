@@ -184,9 +184,11 @@ pub fn contacts(pairs: &[(Body, Body)], dtype: DType) -> Vec<Vec<Contact>> {
         .collect()
 }
 
-/// The contact with the least φ.
+/// The contact with the least φ, the first of several that are equal up to rounding.
 pub fn nearest(contacts: &[Contact]) -> Contact {
-    contacts.iter().min_by(|a, b| a.phi.total_cmp(&b.phi)).expect("at least one").clone()
+    const ROUNDING: f64 = 1e-14;
+    let least = contacts.iter().min_by(|a, b| a.phi.total_cmp(&b.phi)).expect("at least one").phi;
+    contacts.iter().find(|c| c.phi <= least + ROUNDING).expect("the least itself").clone()
 }
 
 impl Random {
