@@ -14,6 +14,7 @@ use fingertip::{Model, Parameters};
 
 use support::differences::{SHRINK, STEPS, extrapolate};
 use support::oracle::{integrate, tangent};
+use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -427,4 +428,14 @@ fn an_articulated_object() {
     let free =
         Scene { objects: scene.objects.iter().cloned().map(|o| o.with_freedom(Freedom::Free)).collect(), ..scene };
     check_scene("free door", &free, 0.02, 4, 16);
+}
+
+/// A robot on legs, base and joints in one problem: its inertia about the base depends on the joints.
+#[test]
+fn a_floating_base() {
+    let scene = Scene::new()
+        .object(Object::ground("ground", 0.0))
+        .robot(quadruped(nalgebra::Isometry3::translation(0.0, 0.0, 0.2)))
+        .pair(PairRule::exclude("dog", "dog"));
+    check_scene("dog", &scene, 0.02, 4, 17);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Inertia, Keyframe, Shape};
+use super::{Articulation, Inertia, JointKind, Keyframe, Shape};
 
 /// Everything that a step needs to know, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,10 @@ pub struct Params {
     /// Regularisation ε of the objects' inertia; positive. 1 is the true inertia, smaller lets objects give way more
     /// easily.
     pub epsilon: f64,
-    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a resting weight mg hovers at 2/(κ m g).
+    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a weight m g at rest on n contacts that share it
+    /// hovers at 2 n/(κ m g), and slides by about 1/(κ f) a step where friction holds it with the force f: a grip that
+    /// carries, and does not press much harder than it must, creeps. [`Scene::with_hover`], or `hover` in the place of
+    /// `kappa` in a scene file, chooses κ by the height.
     pub kappa: f64,
     /// Friction coefficient of pairs for which no rule says otherwise; from 0 up.
     pub mu: f64,
@@ -62,13 +65,21 @@ impl Default for Params {
 }
 
 /// A robot: its single-coordinate joints are commanded, with impedance.
+///
+/// A root link that may move is moved as an object is. In the step's P its block is ε M/h², with M the inertia of the whole
+/// robot about it in its present posture, and the weight of all links pulls on it; contact forces then add up to the
+/// robot's weight when it stands. The commanded joints stay springs without inertia, for which gravity on the links is
+/// compensated, and P does not couple them with the root: a leg that moves in the air does not turn the body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Robot {
     /// Unique among robots and objects.
     pub name: String,
     /// Links and joints.
     pub articulation: Articulation,
-    /// Pose of the root link in the world.
+    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates stand before those of the
+    /// joints in q, and are not commanded.
+    pub freedom: Freedom,
+    /// Pose of the root link in the world; the starting one if it may move.
     pub base: Isometry3<f64>,
     /// Stiffness of joints without an entry below, N·m/rad or N/m; positive.
     pub default_stiffness: f64,
@@ -110,18 +121,30 @@ pub enum ObjectBody {
     },
 }
 
-/// How an object may move.
+/// How an object, or the root link of a robot, may move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Freedom {
     /// Six degrees of freedom: q = (x, y, z, qw, qx, qy, qz).
     Free,
-    /// In the world's x–y plane: q = (x, y, yaw). Height and tilt stay as in the object's pose.
+    /// In the world's x–y plane: q = (x, y, yaw). The height stays as in the pose, which may not tilt.
     Planar,
-    /// Without rotation: q = (x, y, z).
+    /// Without rotation: q = (x, y, z), along the world's axes. The orientation stays as in the pose.
     Translation,
     /// Not at all.
     Fixed,
+}
+
+impl Freedom {
+    /// The joint to the world that allows it.
+    pub(super) fn joint(self) -> JointKind {
+        match self {
+            Self::Free => JointKind::Floating,
+            Self::Planar => JointKind::Planar,
+            Self::Translation => JointKind::Translation,
+            Self::Fixed => JointKind::Fixed,
+        }
+    }
 }
 
 /// A collision shape on a body.

@@ -4,6 +4,7 @@
 pub mod clarabel;
 pub mod differences;
 pub mod oracle;
+pub mod quadruped;
 pub mod states;
 
 use candle_core::{DType, Tensor};
