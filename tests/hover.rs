@@ -94,7 +94,8 @@ fn the_lightest_counts() {
     let fixed = Scene::new().object(ball("a", 0.3)).object(cube.with_freedom(Freedom::Fixed));
     assert_eq!(kappa(fixed.object(ball("c", 0.01).with_freedom(Freedom::Planar))), one);
     // Two shapes on one body: as many contacts as both have.
-    let parts = vec![Collision::centred(Shape::sphere(0.02)), Collision::at(Shape::cuboid([0.01; 3]), [0.05, 0.0, 0.0])];
+    let parts =
+        vec![Collision::centred(Shape::sphere(0.02)), Collision::at(Shape::cuboid([0.01; 3]), [0.05, 0.0, 0.0])];
     let compound = kappa(Scene::new().object(Object::compound("both", parts, 0.5)));
     assert!((compound * hover * 0.1 * GRAVITY / 2.0 - 1.0).abs() < EXACT);
     // Four feet and the corners of the trunk.
@@ -110,10 +111,16 @@ fn in_a_scene_file() {
     assert!((scene.params.kappa * 1e-4 * 0.1 * GRAVITY / 2.0 - 1.0).abs() < EXACT);
     let planar = BALL.replace("free\"", "planar\"");
     let cases = [
-        (format!("[params]\nhover = 1e-4\nkappa = 1e4\n{BALL}"), "params: expected kappa or hover, which sets it, got both"),
+        (
+            format!("[params]\nhover = 1e-4\nkappa = 1e4\n{BALL}"),
+            "params: expected kappa or hover, which sets it, got both",
+        ),
         (format!("[params]\nhover = 0.0\n{BALL}"), "params: hover: expected a positive number, got 0"),
         (format!("[params]\nhover = nan\n{BALL}"), "params: hover: expected a positive number, got NaN"),
-        (format!("gravity = [0, 0, 0]\n[params]\nhover = 1e-4\n{BALL}"), "params: hover: expected gravity on something"),
+        (
+            format!("gravity = [0, 0, 0]\n[params]\nhover = 1e-4\n{BALL}"),
+            "params: hover: expected gravity on something",
+        ),
         (format!("[params]\nhover = 1e-4\n{planar}"), "it pulls on none; give kappa instead"),
         (
             "[params]\nhover = 1e-4\n[[robot]]\nname = \"arm\"\nurdf = \"assets/robots/planar_arm.urdf\"\n".to_owned(),

@@ -28,13 +28,36 @@ pub struct Scene {
 pub struct Params {
     /// Time step, s; positive, usually 0.001 … 0.1. It scales how far an object falls in one step.
     pub h: f64,
-    /// Regularisation ε of the objects' inertia; positive. 1 is the true inertia, smaller lets objects give way more
-    /// easily.
+    /// Regularisation ε of the inertia of objects and floating bases; positive, 0.001 … 1, by default 0.1.
+    ///
+    /// Every step starts from rest: to move a mass m at a speed v takes ε m v/h besides friction and weight, and what falls
+    /// goes at the speed v_f = g h/ε. So the force of a push at v is too large by the part v/v_f of the weight, and forces
+    /// are physical where v ≪ μ v_f. Measured at h = 0.01 s and κ = 1e6:
+    ///
+    /// | | exact | ε = 1 | 0.1 | 0.01 |
+    /// |---|---|---|---|---|
+    /// | a tip pushes a box of 0.5 kg at 8 cm/s, μ = 0.5: N | 2.45 | 6.45 | 2.85 | 2.49 |
+    /// | a tip drags a plate of 0.2 kg under it at 8 cm/s, pressing with 4.2 N, μ = 0.3: N | 1.86 | 3.45 | 2.02 | 1.87 |
+    /// | two tips lift 0.1 kg at 10 cm/s, pressing three times as hard as they must: N | 0.98 | 1.98 | 1.08 | 0.99 |
+    /// | a ball falls by 10 cm: s | 0.14 | 1.03 | 0.12 | 0.03 |
+    /// | Newton iterations of the push | | 19 | 19 | 19 |
+    ///
+    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.) Small ε costs no iterations. But
+    /// what nothing holds goes far in one step, h² g/ε, through which contacts see it on a straight line: 1 mm, 1 cm and
+    /// 10 cm here. And the barrier, felt at a distance, drives what nothing else holds (planar objects without ground)
+    /// away from its neighbours, 1/√ε times as far. The default lets things fall at 1 m/s, as they do in reality from
+    /// 5 cm; for other h, ε = 10 h (h in s) does the same.
     pub epsilon: f64,
     /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a weight m g at rest on n contacts that share it
-    /// hovers at 2 n/(κ m g), and slides by about 1/(κ f) a step where friction holds it with the force f: a grip that
-    /// carries, and does not press much harder than it must, creeps. [`Scene::with_hover`], or `hover` in the place of
-    /// `kappa` in a scene file, chooses κ by the height.
+    /// hovers at 2 n/(κ m g). [`Scene::with_hover`], or `hover` in the place of `kappa` in a scene file, chooses κ by that
+    /// height.
+    ///
+    /// Static friction creeps: a contact that presses with f and uses the share r of its friction cone slides in each step by
+    ///
+    /// 2 r/((1 − r²) μ κ f).
+    ///
+    /// To hold a grip choose κ by the slip that may be. What slides meets the friction μ f only where the slip in a step is
+    /// large against the height of hovering over μ; slower, it meets less.
     pub kappa: f64,
     /// Friction coefficient of pairs for which no rule says otherwise; from 0 up.
     pub mu: f64,
@@ -53,7 +76,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             h: 0.01,
-            epsilon: 1.0,
+            epsilon: 0.1,
             kappa: 1e4,
             mu: 0.5,
             contact_distance: None,

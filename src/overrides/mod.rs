@@ -17,7 +17,7 @@ use crate::parameters::Parameters;
 /// As JSON, all keys optional:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,
 ///             "fade": 0, "joint_limits": false, "max_iterations": 200},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
