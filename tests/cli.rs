@@ -329,7 +329,7 @@ fn inspect_lists_every_name() {
 /// A base that may move is listed with its place; a κ that lets a small cube hover is warned of, unless it is raised.
 #[test]
 fn floating_bases_and_hovering_cubes() {
-    let scene = std::env::temp_dir().join(format!("fingertip-floating-{}.toml", std::process::id()));
+    let scene = scratch("floating.toml");
     let urdf = Path::new("assets/robots/planar_arm.urdf").canonicalize().unwrap();
     let text = format!(
         "[[object]]\nname = \"cube\"\nbox = [0.01, 0.01, 0.01]\nmass = 0.008\nfreedom = \"free\"\nposition = [0, 0, 1]\n\
@@ -349,10 +349,10 @@ fn floating_bases_and_hovering_cubes() {
     for raised in [r#"{"params": {"kappa": 1e6}}"#, r#"{"params": {"hover": 1e-4}}"#] {
         assert_eq!(warned(&["inspect", path, "--with", raised]), "");
     }
-    let line = |hover: f64| json!({"q": vec![1.0; 16], "u": [0.0, 0.0], "params": {"hover": hover}});
+    let q = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.25, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let line = |hover: f64| json!({"q": q, "u": [0.0, 0.0], "params": {"hover": hover}});
     let answers = step(path, &[line(1e-4), line(-1.0)]);
     assert_eq!(answers[0]["status"], "solved");
     let error = answers[1]["error"].as_str().unwrap();
     assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
-    let _ = std::fs::remove_file(&scene);
 }
