@@ -338,9 +338,11 @@ fn floating_bases_and_hovering_cubes() {
     std::fs::write(&scene, text).unwrap();
     let path = scene.to_str().unwrap();
     let text = said(&["inspect", path], "");
-    let line = text.lines().find(|line| line.trim_start().starts_with("arm ")).unwrap();
+    let line = text.lines().find(|line| line.contains(" arm ") && line.contains("free")).unwrap();
     assert!(
-        line.contains("free: x y z, quaternion") && line.contains("7–13") && line.contains("0.5 0 0.25 1 0 0 0"),
+        line.contains("free: x y z, quaternion w x y z")
+            && line.contains("7–13")
+            && line.contains("0.5 0 0.25 1 0 0 0"),
         "{line}"
     );
     assert!(text.contains("arm/lower"), "its links have masses that count:\n{text}");

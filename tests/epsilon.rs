@@ -161,17 +161,17 @@ fn the_table() {
     }
     println!("fall of 10 cm, s: {:.2?}", columns.iter().map(|(_, fall)| fall).collect::<Vec<_>>());
     // The documentation's numbers, to the digits that stand there.
-    let documented: [[f64; 3]; 4] = [[6.45, 2.85, 2.49], [3.45, 2.02, 1.87], [1.98, 1.08, 0.99], [1.03, 0.12, 0.03]];
+    let documented: [[f64; 3]; 4] = [[6.45, 2.85, 2.49], [3.45, 2.02, 1.87], [1.98, 1.08, 0.99], [1.02, 0.11, 0.02]];
     for (i, (forces, fall)) in columns.iter().enumerate() {
         for (row, value) in documented.iter().zip([forces[0], forces[1], forces[2], *fall]) {
-            assert!((row[i] - value).abs() < 0.0151, "ε = {}: {value} for {}", EPSILONS[i], row[i]);
+            assert!((row[i] - value).abs() < 0.0051, "ε = {}: {value} for {}", EPSILONS[i], row[i]);
         }
         // ε does not make the problem harder.
         assert!(forces[3] < 1.3 * columns[0].0[3], "ε = {}: {} iterations", EPSILONS[i], forces[3]);
     }
-    // The default: pushes within a fifth, lifts within a tenth of what is true, falls within a fifth of the true time.
+    // The default: pushes within a fifth, lifts within a tenth of what is true, falls within a quarter of the true time.
     assert_eq!(Params::default().epsilon, EPSILONS[1]);
     let ([push, drag, lift, _], time) = columns[1];
     assert!(push < 1.2 * 0.25 * GRAVITY && drag < 1.2 * 1.86 && lift < 1.11 * 0.1 * GRAVITY, "{push}, {drag}, {lift}");
-    assert!((time / (2.0 * 0.1 / GRAVITY).sqrt() - 1.0).abs() < 0.2, "falls for {time} s");
+    assert!((time / (2.0 * 0.1 / GRAVITY).sqrt() - 1.0).abs() < 0.25, "falls for {time} s");
 }

@@ -39,7 +39,7 @@ pub struct Params {
     /// | a tip pushes a box of 0.5 kg at 8 cm/s, μ = 0.5: N | 2.45 | 6.45 | 2.85 | 2.49 |
     /// | a tip drags a plate of 0.2 kg under it at 8 cm/s, pressing with 4.2 N, μ = 0.3: N | 1.86 | 3.45 | 2.02 | 1.87 |
     /// | two tips lift 0.1 kg at 10 cm/s, pressing three times as hard as they must: N | 0.98 | 1.98 | 1.08 | 0.99 |
-    /// | a ball falls by 10 cm: s | 0.14 | 1.03 | 0.12 | 0.03 |
+    /// | a ball falls by 10 cm: s | 0.14 | 1.02 | 0.11 | 0.02 |
     /// | Newton iterations of the push | | 19 | 19 | 19 |
     ///
     /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.) Small ε costs no iterations. But
