@@ -116,6 +116,10 @@ fn in_a_scene_file() {
             "params: expected kappa or hover, which sets it, got both",
         ),
         (format!("[params]\nhover = 0.0\n{BALL}"), "params: hover: expected a positive number, got 0"),
+        (
+            format!("[params]\nhover = 1e-320\n{BALL}"),
+            "params: hover: expected a height that a finite κ gives, got 1e-320",
+        ),
         (format!("[params]\nhover = nan\n{BALL}"), "params: hover: expected a positive number, got NaN"),
         (
             format!("gravity = [0, 0, 0]\n[params]\nhover = 1e-4\n{BALL}"),

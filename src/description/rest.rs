@@ -48,14 +48,17 @@ impl Rest {
     pub fn kappa(things: &[Self], hover: f64, gravity: [f64; 3]) -> Result<f64> {
         check::positive("hover", hover)?;
         // φ and κ change places in φ = 2 n/(κ w).
-        let kappa = things.iter().map(|thing| thing.hover(hover, gravity)).filter(|kappa| kappa.is_finite());
-        let Some(kappa) = kappa.max_by(f64::total_cmp) else {
-            let found =
-                if things.is_empty() { "there is nothing that may move and has shapes" } else { "it pulls on none" };
-            let message = format!("expected gravity on something that can rest, but {found}; give kappa instead");
-            return Err(Error::invalid("hover", message));
+        let kappa = things.iter().filter(|thing| thing.weight(gravity) > 0.0).map(|thing| thing.hover(hover, gravity));
+        let message = match kappa.max_by(f64::total_cmp) {
+            Some(kappa) if kappa.is_finite() => return Ok(kappa),
+            Some(_) => format!("expected a height that a finite κ gives, got {hover}"),
+            None => {
+                let found = "there is nothing that may move and has shapes";
+                let found = if things.is_empty() { found } else { "it pulls on none" };
+                format!("expected gravity on something that can rest, but {found}; give kappa instead")
+            }
         };
-        Ok(kappa)
+        Err(Error::invalid("hover", message))
     }
 
     /// What to say where it would hover by more than a tenth of its size.
