@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::contact::{BodyShape, PairTable};
-use crate::description::{Collision, ObjectBody, Params, Scene};
+use crate::description::{Collision, ObjectBody, Params, Rest, Scene};
 use crate::error::Error;
 use crate::kinematics::{FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
@@ -28,6 +28,8 @@ pub struct Compiled {
     pub pairs: PairTable,
     /// Bodies whose mass and inertia count: those that a joint without command carries.
     pub inertial: Vec<usize>,
+    /// What gravity can press onto contacts.
+    pub rests: Vec<Rest>,
     /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
     pub kinematics: Kinematics,
     /// The parameters as the scene gives them.
@@ -72,6 +74,7 @@ impl Model {
             shapes,
             pairs,
             inertial,
+            rests: scene.rests(),
             kinematics,
             parameters,
             dtype,
@@ -104,6 +107,31 @@ impl Model {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
         let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
         (name(pair.a), name(pair.b))
+    }
+
+    /// [`Compiled::rests`] with the masses, and the gravity, of parameters' first world.
+    ///
+    /// # Errors
+    /// If the numbers cannot be fetched from the device.
+    pub(crate) fn rests_with(&self, parameters: &Parameters) -> Result<(Vec<Rest>, [f64; 3])> {
+        let first = |t: &Tensor| t.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>();
+        let (mass, gravity) = (first(&parameters.mass)?, first(&parameters.gravity)?);
+        let of = |name: &str| -> f64 {
+            let bodies = self.inertial.iter().zip(&mass);
+            bodies.filter(|&(&body, _)| self.tree.is_called(body, name)).map(|(_, mass)| mass).sum()
+        };
+        let things = self.rests.iter().map(|thing| Rest { mass: of(&thing.name), ..thing.clone() });
+        Ok((things.collect(), std::array::from_fn(|k| gravity[k])))
+    }
+
+    /// Where parameters' κ lets something hover, at rest, by more than a tenth of its size: a line for each.
+    ///
+    /// # Errors
+    /// If the numbers cannot be fetched from the device.
+    pub fn hover_warnings(&self, parameters: &Parameters) -> Result<Vec<String>> {
+        let (things, gravity) = self.rests_with(parameters)?;
+        let kappa = parameters.kappa.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?[0];
+        Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
     }
 
     /// The starting configuration in each of `worlds` worlds (worlds, nq).

@@ -314,3 +314,36 @@ fn inspect_lists_every_name() {
     let limits = "joint limits: not constraints";
     assert!(text.contains(limits) && !said(&["inspect", "assets/scenes/three_bodies.toml"], "").contains(limits));
 }
+
+/// A base that may move is listed with its place; a κ that lets a small cube hover is warned of, unless it is raised.
+#[test]
+fn floating_bases_and_hovering_cubes() {
+    let scene = scratch("floating.toml");
+    let urdf = Path::new("assets/robots/planar_arm.urdf").canonicalize().unwrap();
+    let text = format!(
+        "[[object]]\nname = \"cube\"\nbox = [0.01, 0.01, 0.01]\nmass = 0.008\nfreedom = \"free\"\nposition = [0, 0, 1]\n\
+         [[robot]]\nname = \"arm\"\nurdf = {urdf:?}\nfreedom = \"free\"\nposition = [0.5, 0.0, 0.25]\n"
+    );
+    std::fs::write(&scene, text).unwrap();
+    let path = scene.to_str().unwrap();
+    let text = said(&["inspect", path], "");
+    let line = text.lines().find(|line| line.contains(" arm ") && line.contains("free")).unwrap();
+    assert!(
+        line.contains("free: x y z, quaternion w x y z")
+            && line.contains("7–13")
+            && line.contains("0.5 0 0.25 1 0 0 0"),
+        "{line}"
+    );
+    assert!(text.contains("arm/lower"), "its links have masses that count:\n{text}");
+    let warned = |args: &[&str]| String::from_utf8(fingertip(args, "").stderr).unwrap();
+    assert!(warned(&["inspect", path]).starts_with("warning: cube: at rest it hovers by up to 1.02e-2 m"));
+    for raised in [r#"{"params": {"kappa": 1e6}}"#, r#"{"params": {"hover": 1e-4}}"#] {
+        assert_eq!(warned(&["inspect", path, "--with", raised]), "");
+    }
+    let q = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.25, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let line = |hover: f64| json!({"q": q, "u": [0.0, 0.0], "params": {"hover": hover}});
+    let answers = step(path, &[line(1e-4), line(-1.0)]);
+    assert_eq!(answers[0]["status"], "solved");
+    let error = answers[1]["error"].as_str().unwrap();
+    assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
+}

@@ -7,7 +7,7 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Freedom, Scene};
+use fingertip::description::{Freedom, Object, PairRule, Scene};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
@@ -15,6 +15,7 @@ use fingertip::{Model, Parameters};
 use support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
 use support::jointed;
 use support::oracle::{from_tangent, integrate, tangent, to_tangent};
+use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -366,4 +367,14 @@ fn a_mimic_joint() {
 fn an_articulated_object() {
     check_scene("door", &jointed::door(Freedom::Fixed), 0.02, 8, 15);
     check_scene("free door", &jointed::door(Freedom::Free), 0.02, 4, 16);
+}
+
+/// A robot on legs, base and joints in one problem: its inertia about the base depends on the joints.
+#[test]
+fn a_floating_base() {
+    let scene = Scene::new()
+        .object(Object::ground("ground", 0.0))
+        .robot(quadruped(nalgebra::Isometry3::translation(0.0, 0.0, 0.2)))
+        .pair(PairRule::exclude("dog", "dog"));
+    check_scene("dog", &scene, 0.02, 4, 17);
 }

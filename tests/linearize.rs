@@ -10,6 +10,7 @@ use fingertip::step::{Form, Linearization, Quasidynamic};
 use nalgebra::Isometry3;
 
 use support::jointed::{self, arm, joint, push_with};
+use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -94,6 +95,16 @@ fn articulated_objects() {
         }
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, 9);
+    }
+}
+
+/// A robot on legs whose base may move; the legs' self-contacts couple them.
+#[test]
+fn floating_bases() {
+    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation] {
+        let robot = quadruped(Isometry3::translation(0.0, 0.0, 0.18)).with_freedom(freedom);
+        let scene = Scene::new().object(Object::ground("ground", 0.0)).robot(robot);
+        compare_scene(&format!("{freedom:?} dog"), &scene, 0.02, 9);
     }
 }
 

@@ -87,11 +87,12 @@ impl Scene {
 }
 
 impl Robot {
-    /// A robot with its root link's frame in the world's, stiffness 1, and joints at 0 or the limit next to it.
+    /// A robot with its root link fixed in the world's origin, stiffness 1, and joints at 0 or the limit next to it.
     pub fn new(name: impl Into<String>, articulation: Articulation) -> Self {
         Self {
             name: name.into(),
             articulation,
+            freedom: Freedom::Fixed,
             base: Isometry3::identity(),
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
@@ -107,7 +108,13 @@ impl Robot {
         Ok(Self::new(name, Articulation::from_urdf(path)?))
     }
 
-    /// With its root link here in the world.
+    /// With this freedom of the root link: [`Freedom::Free`] makes a robot with a floating base.
+    pub fn with_freedom(mut self, freedom: Freedom) -> Self {
+        self.freedom = freedom;
+        self
+    }
+
+    /// With its root link here in the world, at the start if it may move.
     pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
         self.base = base;
         self

@@ -6,6 +6,7 @@ pub mod differences;
 pub mod jointed;
 mod measure;
 pub mod oracle;
+pub mod quadruped;
 pub mod random;
 pub mod states;
 

@@ -71,7 +71,8 @@ fn poses(model: &Model, q: &[f64]) -> Poses {
                 assert_eq!(body.axis, Vector3::z());
                 (Rotation3::new(body.axis * at(2)).into_inner(), Vector3::new(at(0), at(1), 0.0))
             }
-            JointKind::Translation => (Matrix3::identity(), Vector3::new(at(0), at(1), at(2))),
+            // Along the parent's axes.
+            JointKind::Translation => (Matrix3::identity(), body.rotation.tr_mul(&Vector3::new(at(0), at(1), at(2)))),
             JointKind::Floating => {
                 let turn = quaternion(&q[body.q + 3..body.q + 7]).to_rotation_matrix().into_inner();
                 (turn, Vector3::new(at(0), at(1), at(2)))
@@ -106,7 +107,10 @@ fn rates(model: &Model, poses: &Poses, body: usize) -> Vec<Rate> {
                 push(1, zero, zero, basis(1));
                 push(2, basis(2), position, zero);
             }
-            JointKind::Translation => (0..3).for_each(|k| push(k, zero, zero, basis(k))),
+            JointKind::Translation => {
+                let parent = &poses.0[joint.parent].0;
+                (0..3).for_each(|k| push(k, zero, zero, parent.column(k).into_owned()));
+            }
             JointKind::Floating => {
                 (0..3).for_each(|k| push(k, zero, zero, basis(k)));
                 (0..3).for_each(|k| push(3 + k, basis(k), position, zero));

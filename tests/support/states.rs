@@ -18,7 +18,7 @@ impl Random {
 
     /// A number from 0 to n − 1.
     pub fn below(&mut self, n: usize) -> usize {
-        self.0.random_range(0..n)
+        (self.between(0.0, 1.0) * n as f64) as usize % n
     }
 
     /// One of some.

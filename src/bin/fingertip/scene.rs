@@ -24,6 +24,9 @@ impl SceneArgs {
     pub fn load(&self) -> TensorResult<(Source, Quasidynamic)> {
         let source = read(&self.scene)?;
         let step = compile(&source.scene, &self.overrides()?)?;
+        for warning in step.model().hover_warnings(step.parameters())? {
+            eprintln!("warning: {warning}");
+        }
         Ok((source, step))
     }
 

@@ -18,11 +18,12 @@ impl Scene {
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
     /// [params]                             # any of the fields of `Params`; gravity may stand here as well
     /// h = 0.01
-    /// kappa = 1e4
+    /// kappa = 1e4                          # or, in its place: hover = 1e-4, the height in m at which the lightest thing rests
     ///
     /// [[robot]]
     /// name = "hand"
     /// urdf = "../robots/hand21.urdf"       # relative to this file
+    /// freedom = "fixed"                    # of the root link, this is the default; "free" is a floating base
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
@@ -70,9 +71,13 @@ impl Scene {
     /// As [`load`](Self::load).
     pub fn from_toml(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
         let file: SceneFile = toml::from_str(text).map_err(|error| syntax(&error, text))?;
+        let hover = file.params.hover;
         let scene = file.scene(folder.as_ref())?;
         scene.validate()?;
-        Ok(scene)
+        match hover {
+            Some(hover) => scene.with_hover(hover).map_err(|error| error.within("params")),
+            None => Ok(scene),
+        }
     }
 }
 
@@ -111,6 +116,7 @@ struct ParamsFile {
     h: Option<f64>,
     epsilon: Option<f64>,
     kappa: Option<f64>,
+    hover: Option<f64>,
     mu: Option<f64>,
     contact_distance: Option<f64>,
     fade: Option<f64>,
@@ -127,6 +133,9 @@ impl SceneFile {
             }
             (given, other) => given.or(other).unwrap_or(scene.gravity),
         };
+        if let (Some(_), Some(_)) = (self.params.kappa, self.params.hover) {
+            return Err(Error::invalid("params", "expected kappa or hover, which sets it, got both"));
+        }
         scene.params = self.params.params();
         (scene.pairs, scene.script) = (self.pair, self.script);
         for file in self.robot {

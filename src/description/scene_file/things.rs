@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 pub(super) struct RobotFile {
     pub(super) name: String,
     urdf: String,
+    freedom: Option<Freedom>,
     position: Option<[f64; 3]>,
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
@@ -62,6 +63,7 @@ pub(super) struct ObjectFile {
 impl RobotFile {
     pub(super) fn robot(self, folder: &Path) -> Result<Robot> {
         let mut robot = Robot::new(self.name, articulation(folder, &self.urdf, self.collision.as_deref())?);
+        robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)?;
         robot.home = self.home;
         match self.stiffness {

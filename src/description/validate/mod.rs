@@ -4,12 +4,12 @@ mod articulation;
 
 use std::collections::BTreeMap;
 
-use nalgebra::Vector3;
+use nalgebra::{Isometry3, Vector3};
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Collision, Freedom, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    check,
+    Articulation, Collision, Freedom, Inertia, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
+    Shape, check,
 };
 use crate::error::{Error, Result};
 
@@ -42,7 +42,7 @@ impl Scene {
             ObjectBody::Rigid { .. } => false,
         };
         if !self.objects.iter().any(|o| o.freedom != Freedom::Fixed || object_moves(o))
-            && !self.robots.iter().any(|r| moves(&r.articulation))
+            && !self.robots.iter().any(|r| r.freedom != Freedom::Fixed || moves(&r.articulation))
         {
             return Err(Error::invalid(
                 "scene",
@@ -123,6 +123,7 @@ impl Robot {
     fn validate(&self) -> Result<()> {
         check::finite_pose("base", &self.base)?;
         self.articulation.validate()?;
+        validate_root(self.freedom, &self.base, composite(&self.articulation).as_ref())?;
         check::positive("default stiffness", self.default_stiffness)?;
         for (name, &stiffness) in &self.stiffness {
             let place = |error: Error| error.within("stiffness");
@@ -138,17 +139,6 @@ impl Robot {
 impl Object {
     fn validate(&self) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
-        let z = Vector3::z();
-        if self.freedom == Freedom::Planar && (self.pose.rotation * z).angle(&z) > TILT_ALLOWED {
-            let message = "expected a rotation about z only, as the object is planar; turn its shapes instead";
-            return Err(Error::invalid("orientation", message));
-        }
-        let root = match self.freedom {
-            Freedom::Free => JointKind::Floating,
-            Freedom::Planar => JointKind::Planar,
-            Freedom::Translation => JointKind::Translation,
-            Freedom::Fixed => JointKind::Fixed,
-        };
         match &self.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 for (i, collision) in collisions.iter().enumerate() {
@@ -161,17 +151,31 @@ impl Object {
                 if self.freedom != Freedom::Fixed {
                     inertia.as_ref().map_or(Ok(()), |inertia| inertia.validate())?;
                 }
-                validate_passive(root, &z, inertia.as_ref())
+                validate_root(self.freedom, &self.pose, inertia.as_ref())
             }
             ObjectBody::Articulated { articulation, home } => {
                 articulation.validate()?;
                 validate_home(articulation, home)?;
-                let whole = articulation.root().and_then(|root| articulation.composite(root));
-                validate_passive(root, &z, whole.as_ref())?;
+                validate_root(self.freedom, &self.pose, composite(articulation).as_ref())?;
                 validate_passive_joints(articulation, |_| true)
             }
         }
     }
+}
+
+/// All links in the root's frame, every joint at 0.
+fn composite(articulation: &Articulation) -> Option<Inertia> {
+    articulation.root().and_then(|root| articulation.composite(root))
+}
+
+/// Can the root body start in this pose, and move as its freedom says? `whole` is all that moves with it.
+fn validate_root(freedom: Freedom, pose: &Isometry3<f64>, whole: Option<&Inertia>) -> Result<()> {
+    let z = Vector3::z();
+    if freedom == Freedom::Planar && (pose.rotation * z).angle(&z) > TILT_ALLOWED {
+        let message = "expected a rotation about z only, as the freedom is planar; turn the shapes instead";
+        return Err(Error::invalid("orientation", message));
+    }
+    validate_passive(freedom.joint(), &z, whole)
 }
 
 fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
