@@ -26,6 +26,9 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
+    /// What the scene's author should know, a line each: links of one thing that overlap at home and are left out, and
+    /// bodies that start deep inside each other.
+    pub warnings: Vec<String>,
     /// Bodies whose mass and inertia count: those that a joint without command carries.
     pub inertial: Vec<usize>,
     /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
@@ -61,13 +64,14 @@ impl Model {
         let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
         let frames: Vec<FrameSpec> = shapes
             .iter()
-            .map(|shape| FrameSpec { body: shape.body, rotation: shape.rotation, xyz: shape.xyz })
+            .map(BodyShape::frame)
             .chain(inertial.iter().map(|&body| FrameSpec::centre_of_mass(&tree, body)))
             .collect();
         let kinematics = Kinematics::new(&tree, &frames, dtype, device)?;
         let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
         Ok(Self(Arc::new(Compiled {
             params: scene.params.clone(),
+            warnings: pairs.warnings(&tree, &shapes),
             tree,
             shapes,
             pairs,

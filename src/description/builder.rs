@@ -249,13 +249,18 @@ impl Collision {
 }
 
 impl PairRule {
-    /// This friction coefficient between two things.
+    /// This friction coefficient between two things, if they may touch.
     pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
-        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: true }
+        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: None }
+    }
+
+    /// Contact between two things, though a rule before excludes it, or links of one robot overlap at home.
+    pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(true) }
     }
 
     /// No contact between two things.
     pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
-        Self { a: a.into(), b: b.into(), mu: None, enabled: false }
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(false) }
     }
 }

@@ -153,7 +153,7 @@ fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
     for (name, articulation) in articulated.chain(scene.robots.iter().map(|robot| (&robot.name, &robot.articulation))) {
         notes.extend(of_articulation(articulation).into_iter().map(|note| format!("{name}: {note}")));
     }
-    for rule in scene.pairs.iter().filter(|rule| !rule.enabled) {
+    for rule in scene.pairs.iter().filter(|rule| rule.enabled == Some(false)) {
         notes.push(format!("pairs of {} and {}: excluded by a rule of the scene", rule.a, rule.b));
     }
     if let Some(distance) = model.params.contact_distance {

@@ -5,18 +5,24 @@ use std::fmt::Write;
 
 use fingertip::show::{Hold, Recording, Verdict, touches};
 
+use super::blame::Why;
 use super::table::table;
 
 /// Forces below this part of the scene's largest load, or weight, are not worth a line.
 const LEAST: f64 = 0.005;
 
-/// Contacts, objects, and how the solves went.
-pub fn summary(recording: &Recording) -> String {
+/// Contacts, objects, and how the solves went; `why` says it of the first step that was not solved.
+pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
     let mut text = String::new();
     let Some(last) = recording.steps.last() else { return text };
     let _ = writeln!(text, "{}", contacts(recording));
-    for hold in Hold::judge(recording) {
-        let _ = writeln!(text, "{}", sentence(&hold));
+    match why {
+        Some(why) => {
+            let _ = writeln!(text, "NOT SOLVED, so that nothing is said about what is held.\n{why}");
+        }
+        None => Hold::judge(recording).iter().for_each(|hold| {
+            let _ = writeln!(text, "{}", sentence(hold));
+        }),
     }
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
     text
@@ -61,6 +67,7 @@ fn sentence(hold: &Hold) -> String {
         Verdict::Resting => "rests, not held",
         Verdict::PartlyHeld => "is touched, not held",
         Verdict::Moving => "is moving",
+        Verdict::Unsolved => "cannot be judged",
     };
     let (drift, turn) = (1e3 * drift, turn.to_degrees());
     format!(
