@@ -73,12 +73,15 @@ pub(crate) struct Findings(Vec<Error>);
 impl Findings {
     /// What a part has come to, if it is right; else its errors are noted.
     pub(crate) fn take<T>(&mut self, part: Result<T>) -> Option<T> {
-        match part {
-            Ok(value) => return Some(value),
-            Err(Error::Several(errors)) => self.0.extend(errors),
-            Err(error) => self.0.push(error),
+        part.map_err(|error| self.note(error)).ok()
+    }
+
+    /// Notes an error.
+    pub(crate) fn note(&mut self, error: Error) {
+        match error {
+            Error::Several(errors) => self.0.extend(errors),
+            error => self.0.push(error),
         }
-        None
     }
 
     /// Has nothing been found so far?

@@ -55,7 +55,7 @@ impl Scene {
                 && *time <= before
             {
                 let message = format!("expected more than the {before} s of the keyframe before, got {time}");
-                findings.take::<()>(Err(place(Error::invalid("time", message))));
+                findings.note(place(Error::invalid("time", message)));
             }
             before = Some(*time);
             for (name, &value) in u {

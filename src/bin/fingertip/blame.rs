@@ -89,12 +89,7 @@ impl Why {
     }
 
     /// Of the recording's step with index `k`.
-    pub fn of_recording(
-        scene: &Scene,
-        step: &Quasidynamic,
-        recording: &Recording,
-        k: usize,
-    ) -> Result<Self> {
+    pub fn of_recording(scene: &Scene, step: &Quasidynamic, recording: &Recording, k: usize) -> Result<Self> {
         let before = k.checked_sub(1).map_or(&recording.start, |before| &recording.steps[before].end);
         let tensor = |row: &[f64]| step.model().tensor(&[row]);
         let why = Self::of(scene, step, &tensor(&before.q)?, &tensor(&recording.steps[k].u)?)?;

@@ -28,7 +28,7 @@ impl Scene {
         findings.take(check::unique("name", names()));
         if let Some(name) = names().find(|name| name.contains('/') || *name == "world") {
             let message = "expected a name without \"/\" and other than \"world\"";
-            findings.take::<()>(Err(Error::invalid(format!("name \"{name}\""), message)));
+            findings.note(Error::invalid(format!("name \"{name}\""), message));
         }
         let moves = |a: &Articulation| a.joints.iter().any(|joint| joint.kind != JointKind::Fixed);
         let object_moves = |object: &Object| match &object.body {
@@ -39,7 +39,7 @@ impl Scene {
             && !self.robots.iter().any(|r| moves(&r.articulation))
         {
             let message = "expected a robot with joints or an object that may move, got neither";
-            findings.take::<()>(Err(Error::invalid("scene", message)));
+            findings.note(Error::invalid("scene", message));
         }
         for (i, rule) in self.pairs.iter().enumerate() {
             findings.take(self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1))));
@@ -112,10 +112,10 @@ impl Params {
         findings.take(check::not_negative("fade", self.fade));
         if self.fade > self.contact_distance.unwrap_or(0.0) {
             let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);
-            findings.take::<()>(Err(Error::invalid("fade", message)));
+            findings.note(Error::invalid("fade", message));
         }
         if self.max_iterations == 0 {
-            findings.take::<()>(Err(Error::invalid("max_iterations", "expected at least 1, got 0")));
+            findings.note(Error::invalid("max_iterations", "expected at least 1, got 0"));
         }
         findings.result()
     }
