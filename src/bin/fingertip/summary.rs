@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use fingertip::show::{Hold, Recording, Verdict, touches};
+use fingertip::show::{Hold, Recording, Touch, Verdict, touches};
 
 use super::blame::Why;
 use super::table::table;
 
 /// Forces below this part of the scene's largest load, or weight, are not worth a line.
 const LEAST: f64 = 0.005;
+/// Nor are those across a gap of more than this, m, ...
+const NEAR: f64 = 1e-3;
+/// ... or, if that is more, of this many times the height at which the lightest object hovers.
+const HOVERS: f64 = 10.0;
 
 /// Contacts, objects, and how the solves went; `why` says it of the first step that was not solved.
 pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
@@ -30,9 +34,11 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
 
 fn contacts(recording: &Recording) -> String {
     let gravity = recording.params.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
-    let weight = recording.objects.iter().map(|object| object.mass * gravity).fold(0.0, f64::max);
+    let weights = || recording.objects.iter().map(|object| object.mass * gravity).filter(|&weight| weight > 0.0);
+    let (heaviest, lightest) = (weights().fold(0.0, f64::max), weights().fold(f64::INFINITY, f64::min));
+    let near = NEAR.max(HOVERS * 2.0 / (recording.params.kappa * lightest));
     let Some(last) = recording.steps.last() else { return String::new() };
-    let found = touches(last, LEAST * weight);
+    let found: Vec<Touch> = touches(last, LEAST * heaviest).into_iter().filter(|touch| touch.phi <= near).collect();
     if found.is_empty() {
         return "At the end nothing touches.\n".to_owned();
     }
