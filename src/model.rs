@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::contact::{BodyShape, PairTable};
+use crate::contact::{BodyShape, Overlap, PairTable};
 use crate::description::{Collision, ObjectBody, Params, Scene};
 use crate::error::Error;
 use crate::kinematics::{FrameSpec, Kinematics, Tree};
@@ -71,7 +71,7 @@ impl Model {
         let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
         Ok(Self(Arc::new(Compiled {
             params: scene.params.clone(),
-            warnings: pairs.warnings(&tree, &shapes),
+            warnings: pairs.warnings().collect(),
             tree,
             shapes,
             pairs,
@@ -108,6 +108,15 @@ impl Model {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
         let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
         (name(pair.a), name(pair.b))
+    }
+
+    /// The bodies that overlap where the contacts have these signed distances (nc numbers), m: the deepest first.
+    pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
+        let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
+        Overlap::gather(inside.map(|(contact, &phi)| {
+            let (a, b) = self.contact_names(contact);
+            (a, b, -phi)
+        }))
     }
 
     /// The starting configuration in each of `worlds` worlds (worlds, nq).

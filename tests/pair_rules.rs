@@ -105,7 +105,7 @@ fn links_that_overlap_at_home_are_left_out_aloud() {
     let scene = scene(overlap);
     let left_out = model(&scene);
     assert_eq!(pairs(&left_out), [("hand/palm".into(), "ball".into()), ("hand/thumb".into(), "ball".into())]);
-    let [found] = left_out.pairs.left_out[..] else { panic!("{:?}", left_out.pairs.left_out) };
+    let [found] = &left_out.pairs.left_out[..] else { panic!("{:?}", left_out.pairs.left_out) };
     assert!((found.depth - overlap).abs() < ROUNDING, "{found:?}");
     let [warning] = &left_out.warnings[..] else { panic!("{:?}", left_out.warnings) };
     let rule = r#"[[pair]] a = "hand/palm", b = "hand/thumb", enabled = "#;

@@ -16,17 +16,12 @@ const DEEP: f64 = 1e-3;
 /// ... or than this part of the thinner shape's thickness moves things visibly when the first step undoes it.
 const DEEP_PART: f64 = 0.05;
 
-/// Two shapes that overlap at home.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Overlap {
-    /// Index of the shape on side A.
-    pub a: usize,
-    /// Index of the shape on side B.
-    pub b: usize,
-    /// How far they are inside each other, m: the shortest way out.
-    pub depth: f64,
-    /// Is this more than a careless digit: over 1 mm, or over a twentieth of the thinner shape?
-    pub is_deep: bool,
+/// How far two shapes are inside each other.
+pub(super) struct Depth {
+    /// The shortest way out, m.
+    pub(super) depth: f64,
+    /// Is this more than a careless digit?
+    pub(super) is_deep: bool,
 }
 
 /// All shapes of a scene at home.
@@ -53,8 +48,8 @@ impl AtHome {
         Ok(Self(shapes.iter().zip(poses.chunks_exact(POSE)).map(place).collect()))
     }
 
-    /// The overlap of two shapes, if there is one.
-    pub(super) fn overlap(&self, a: usize, b: usize) -> Option<Overlap> {
+    /// The depth of two shapes, if they overlap.
+    pub(super) fn depth(&self, a: usize, b: usize) -> Option<Depth> {
         let (one, other) = (&self.0[a], &self.0[b]);
         let apart = |k: usize| one.bounds[0][k] > other.bounds[1][k] || other.bounds[0][k] > one.bounds[1][k];
         if (0..3).any(apart) {
@@ -62,7 +57,7 @@ impl AtHome {
         }
         let depth = -one.collider.distance(&one.pose, &other.collider, &other.pose)?.phi;
         let thickness = one.thickness().min(other.thickness());
-        (depth > TOUCHING).then_some(Overlap { a, b, depth, is_deep: depth > DEEP.min(DEEP_PART * thickness) })
+        (depth > TOUCHING).then_some(Depth { depth, is_deep: depth > DEEP.min(DEEP_PART * thickness) })
     }
 }
 

@@ -6,12 +6,12 @@ mod formulas;
 mod frame;
 mod home;
 pub(crate) mod lanes;
+mod overlap;
 pub mod pair;
 mod table;
-mod warnings;
 
 pub use convex::UNUSED;
 pub use detect::Contacts;
 pub use frame::frame;
-pub use home::Overlap;
+pub use overlap::Overlap;
 pub use table::{BodyShape, Pair, PairTable};

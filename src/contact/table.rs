@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result as TensorResult, Tensor};
 
-use crate::description::{Scene, Shape};
+use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
 use crate::kinematics::{FrameSpec, Tree};
 use crate::math::tensor::index;
 
 use super::convex::{self, ConvexPairs};
 use super::formulas::FormulaPairs;
-use super::home::{AtHome, Overlap};
+use super::home::{AtHome, Depth};
+use super::overlap::Overlap;
 use super::pair::{PairFunction, Shapes, Witness};
 
 /// A collision shape on a body.
@@ -74,11 +75,12 @@ pub(super) struct Group {
 pub struct PairTable {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// Shapes of one robot or object that overlap at home: their bodies are taken as unable to touch, unless a rule of the
-    /// scene asks for them by `enabled = true`.
+    /// Bodies of one robot or object that overlap at home. They are taken as unable to touch, unless a rule of the scene
+    /// asks for them by `enabled = true`.
     pub left_out: Vec<Overlap>,
-    /// Pairs of the table that overlap at home.
-    pub overlaps: Vec<Overlap>,
+    /// Bodies of other pairs that are deep inside each other at home: by more than 1 mm, or a twentieth of the thinner
+    /// shape.
+    pub deep: Vec<Overlap>,
     /// The pair that each contact belongs to; a pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
     pub(super) groups: Vec<Group>,
@@ -105,7 +107,7 @@ impl PairTable {
                 pairs.extend(Self::pair(scene, tree, shapes, a, b));
             }
         }
-        let (left_out, overlaps) = leave_out(scene, tree, shapes, &mut pairs)
+        let (left_out, deep) = leave_out(scene, tree, shapes, &mut pairs)
             .map_err(|error| Error::invalid("shapes at home", error.to_string()))?;
         // Together by kinds, in the order in which the kinds first appear.
         let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
@@ -136,7 +138,7 @@ impl PairTable {
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
         let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.formula?)));
         let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len()));
-        Ok(Self { pairs, left_out, overlaps, pair_of_contact, groups, formulas, contact_index })
+        Ok(Self { pairs, left_out, deep, pair_of_contact, groups, formulas, contact_index })
     }
 
     fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Option<Pair> {
@@ -160,6 +162,19 @@ impl PairTable {
         let contacts =
             formula.map_or_else(|| convex::contacts(&shapes[a].shape, &shapes[b].shape), |formula| formula.contacts());
         Some(Pair { a, b, mu, contacts, formula })
+    }
+
+    /// A line for each two bodies that are left out, or deep inside each other.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
+            format!("{overlap} at home and are left out: {without} says so without this warning, {with} keeps them")
+        });
+        let deep = self.deep.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let rule = PairRule::exclude(a, b);
+            format!("{overlap} at the start, which the first step undoes at once: move one, or exclude them by {rule}")
+        });
+        left_out.chain(deep)
     }
 
     /// Have all pairs a formula of their own?
@@ -202,8 +217,8 @@ impl Ruling {
     }
 }
 
-/// Takes out the pairs of bodies of one owner that overlap at home, unless a rule asks for them. Returns the overlaps of
-/// those, and of the pairs that stay.
+/// Takes out the pairs of bodies of one owner that overlap at home, unless a rule asks for them. Returns these, and those
+/// among the others that are deep inside each other.
 fn leave_out(
     scene: &Scene,
     tree: &Tree,
@@ -211,16 +226,22 @@ fn leave_out(
     pairs: &mut Vec<Pair>,
 ) -> TensorResult<(Vec<Overlap>, Vec<Overlap>)> {
     let home = AtHome::new(tree, shapes)?;
-    let bodies = |a: usize, b: usize| (shapes[a].body, shapes[b].body);
-    let may_overlap = |overlap: &Overlap| {
-        let (a, b) = bodies(overlap.a, overlap.b);
-        tree.bodies[a].owner != tree.bodies[b].owner || Ruling::of(scene, tree, a, b).enabled == Some(true)
-    };
-    let all = pairs.iter().filter_map(|pair| home.overlap(pair.a, pair.b));
-    let (overlaps, left_out): (Vec<Overlap>, Vec<Overlap>) = all.partition(may_overlap);
-    let out: HashSet<(usize, usize)> = left_out.iter().map(|overlap| bodies(overlap.a, overlap.b)).collect();
-    pairs.retain(|pair| !out.contains(&bodies(pair.a, pair.b)));
-    Ok((left_out, overlaps))
+    let bodies = |pair: &Pair| (shapes[pair.a].body, shapes[pair.b].body);
+    let (mut out, mut left_out, mut deep) = (HashSet::new(), Vec::new(), Vec::new());
+    for pair in pairs.iter() {
+        let Some(Depth { depth, is_deep }) = home.depth(pair.a, pair.b) else { continue };
+        let (a, b) = bodies(pair);
+        let found = (tree.bodies[a].name.as_str(), tree.bodies[b].name.as_str(), depth);
+        let same_owner = tree.bodies[a].owner == tree.bodies[b].owner;
+        if same_owner && Ruling::of(scene, tree, a, b).enabled != Some(true) {
+            out.insert((a, b));
+            left_out.push(found);
+        } else if is_deep {
+            deep.push(found);
+        }
+    }
+    pairs.retain(|pair| !out.contains(&bodies(pair)));
+    Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 
 fn rank(tree: &Tree, body: usize) -> u8 {

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor};
 use fingertip::Model;
+use fingertip::contact::Overlap;
 use fingertip::description::{PairRule, Scene};
 use fingertip::show::Recording;
 use fingertip::solve::Status;
@@ -10,55 +11,20 @@ use fingertip::step::Quasidynamic;
 /// Overlaps that are tried alone, at most.
 const TRIED: usize = 10;
 
-/// Two bodies inside each other.
-pub struct Overlap {
-    pub a: String,
-    pub b: String,
-    /// m.
-    pub depth: f64,
-    /// Index in the model's pairs.
-    pair: usize,
-}
-
-impl Overlap {
-    /// The bodies that overlap where the contacts have these signed distances, the deepest first.
-    pub fn all(model: &Model, phi: &[f64]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
-        for (contact, &phi) in phi.iter().enumerate().filter(|(_, phi)| **phi < 0.0) {
-            let (a, b) = model.contact_names(contact);
-            match found.iter_mut().find(|overlap| overlap.a == a && overlap.b == b) {
-                Some(known) => known.depth = known.depth.max(-phi),
-                None => {
-                    let pair = model.pairs.pair_of_contact[contact];
-                    found.push(Self { a: a.to_owned(), b: b.to_owned(), depth: -phi, pair });
-                }
-            }
-        }
-        found.sort_by(|x, y| y.depth.total_cmp(&x.depth));
-        found
-    }
-
-    pub fn sentence(&self) -> String {
-        format!("\"{}\" and \"{}\" overlap by {:.3} mm", self.a, self.b, 1e3 * self.depth)
-    }
-
-    pub fn rule(&self) -> String {
-        format!("[[pair]] a = \"{}\", b = \"{}\", enabled = false", self.a, self.b)
-    }
-
-    /// Is there no step from here with these two bodies as the only pair?
-    fn has_no_way_out(&self, scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<bool> {
-        let names = || scene.objects.iter().map(|o| &*o.name).chain(scene.robots.iter().map(|r| &*r.name));
-        let (model, parameters) = (step.model(), step.parameters());
-        let mu = parameters.mu.flatten_all()?.get(self.pair)?.to_scalar()?;
-        let mut alone = Scene { params: model.params.clone(), ..scene.clone() };
-        alone.pairs.extend(names().flat_map(|a| names().map(move |b| PairRule::exclude(a, b))));
-        alone.pairs.push(PairRule { mu: Some(mu), ..PairRule::include(&*self.a, &*self.b) });
-        let model = Model::new(&alone, model.dtype, &model.device)?;
-        let own = |name: &str, t: &Tensor| Ok(if name == "mu" { model.parameters.mu.clone() } else { t.clone() });
-        let result = Quasidynamic::new(&model, &parameters.map(own)?)?.step(q, u)?;
-        Ok(result.reports[0].status == Status::Infeasible)
-    }
+/// Is there no step from here with these two bodies as the only pair?
+fn has_no_way_out(overlap: &Overlap, scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<bool> {
+    let names = || scene.objects.iter().map(|o| &*o.name).chain(scene.robots.iter().map(|r| &*r.name));
+    let (model, parameters, Overlap { a, b, .. }) = (step.model(), step.parameters(), overlap);
+    let contact = (0..model.nc()).find(|&contact| model.contact_names(contact) == (a, b));
+    let pair = contact.map_or(0, |contact| model.pairs.pair_of_contact[contact]);
+    let mu = parameters.mu.flatten_all()?.get(pair)?.to_scalar()?;
+    let mut alone = Scene { params: model.params.clone(), ..scene.clone() };
+    alone.pairs.extend(names().flat_map(|a| names().map(move |b| PairRule::exclude(a, b))));
+    alone.pairs.push(PairRule { mu: Some(mu), ..PairRule::include(a, b) });
+    let model = Model::new(&alone, model.dtype, &model.device)?;
+    let own = |name: &str, t: &Tensor| Ok(if name == "mu" { model.parameters.mu.clone() } else { t.clone() });
+    let result = Quasidynamic::new(&model, &parameters.map(own)?)?.step(q, u)?;
+    Ok(result.reports[0].status == Status::Infeasible)
 }
 
 /// Why a step was not solved.
@@ -77,7 +43,7 @@ impl Why {
         Ok(Self(match result.reports[0].status {
             Status::Infeasible => {
                 let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
-                infeasible(scene, step, &Overlap::all(step.model(), &phi), q, u)?
+                infeasible(scene, step, &step.model().overlaps(&phi), q, u)?
             }
             Status::IterationLimit => {
                 let most = step.model().params.max_iterations;
@@ -100,18 +66,21 @@ impl Why {
 /// Which overlap it is that has no way out, or that several have none together.
 fn infeasible(scene: &Scene, step: &Quasidynamic, overlaps: &[Overlap], q: &Tensor, u: &Tensor) -> Result<String> {
     for overlap in overlaps.iter().take(TRIED) {
-        if overlap.has_no_way_out(scene, step, q, u)? {
-            return Ok(format!("{}, and no motion parts them; {} excludes them", overlap.sentence(), overlap.rule()));
+        if has_no_way_out(overlap, scene, step, q, u)? {
+            return Ok(format!("{overlap}, and no motion parts them; {} excludes them", rule(overlap)));
         }
     }
     Ok(match overlaps {
         [] => "no motion keeps all contacts apart and all joints within their limits".to_owned(),
-        [one] => format!("{}, and no motion parts them and keeps everything else apart", one.sentence()),
+        [one] => format!("{one}, and no motion parts them and keeps everything else apart"),
         [deepest, ..] => format!(
-            "{} pairs of bodies overlap, and no motion parts all of them: {} most of all; {} excludes these two",
+            "{} pairs of bodies overlap, and no motion parts all of them: {deepest} most of all; {} excludes these two",
             overlaps.len(),
-            deepest.sentence(),
-            deepest.rule()
+            rule(deepest)
         ),
     })
+}
+
+fn rule(Overlap { a, b, .. }: &Overlap) -> PairRule {
+    PairRule::exclude(a, b)
 }

@@ -19,14 +19,16 @@ const HOVERS: f64 = 10.0;
 pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
     let mut text = String::new();
     let Some(last) = recording.steps.last() else { return text };
-    let _ = writeln!(text, "{}", contacts(recording));
     match why {
         Some(why) => {
             let _ = writeln!(text, "NOT SOLVED, so that nothing is said about what is held.\n{why}");
         }
-        None => Hold::judge(recording).iter().for_each(|hold| {
-            let _ = writeln!(text, "{}", sentence(hold));
-        }),
+        None => {
+            let _ = writeln!(text, "{}", contacts(recording));
+            Hold::judge(recording).iter().for_each(|hold| {
+                let _ = writeln!(text, "{}", sentence(hold));
+            });
+        }
     }
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
     text

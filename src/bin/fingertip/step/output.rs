@@ -6,8 +6,6 @@ use fingertip::solve::Status;
 use fingertip::step::{Linearization, Quasidynamic, Step};
 use serde::Serialize;
 
-use crate::blame::Overlap;
-
 /// All keys, in the order in which they are put out.
 pub const OUTPUTS: [&str; 11] = [
     "q_next",
@@ -79,8 +77,8 @@ impl Outputs {
             parts.push((key, part));
             if key == "status" && report.status == Status::Infeasible {
                 let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
-                let overlaps = Overlap::all(step.model(), &phi);
-                parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.sentence()))));
+                let overlaps = step.model().overlaps(&phi);
+                parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
             }
         }
         serde_json::to_string(&Line(parts)).map_err(candle_core::Error::wrap)
