@@ -52,7 +52,8 @@ impl Error {
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
         let (place, message) = match self {
             Self::Several(errors) => {
-                return Self::Several(errors.into_iter().map(|error| error.within(&outer)).collect());
+                let outer = outer.to_string();
+                return Self::Several(errors.into_iter().map(|error| error.within(outer.clone())).collect());
             }
             Self::Invalid { place, message } => (place, message),
             Self::File { path, source } => (path.display().to_string(), source.to_string()),

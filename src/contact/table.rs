@@ -240,7 +240,9 @@ fn leave_out(
             deep.push(found);
         }
     }
-    pairs.retain(|pair| !out.contains(&bodies(pair)));
+    if !out.is_empty() {
+        pairs.retain(|pair| !out.contains(&bodies(pair)));
+    }
     Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 

@@ -63,7 +63,9 @@ impl Places<'_> {
             return if path.is_file() { Ok(path) } else { Err(format!("there is no file {}", path.display())) };
         };
         let rest = inside.split_once('/').map_or(inside, |(_, rest)| rest);
-        let own = self.folder.canonicalize().unwrap_or_else(|_| self.folder.to_owned());
+        // The folder of a bare file name is empty.
+        let own = Path::new(".").join(self.folder);
+        let own = own.canonicalize().unwrap_or(own);
         let mut folders = self.packages.iter().map(PathBuf::as_path).chain(own.ancestors());
         let within = |folder: &Path| [inside, rest].map(|path| folder.join(path)).into_iter().find(|p| p.is_file());
         folders.find_map(within).ok_or_else(|| {
