@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::contact::{BodyShape, PairTable};
+use crate::contact::{BodyShape, Overlap, PairTable};
 use crate::description::{Collision, ObjectBody, Params, Rest, Scene};
 use crate::error::Error;
 use crate::kinematics::{FrameSpec, Kinematics, Tree};
@@ -26,6 +26,9 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
+    /// What the scene's author should know, a line each: links of one thing that overlap at home and are left out, and
+    /// bodies that start deep inside each other.
+    pub warnings: Vec<String>,
     /// Bodies whose mass and inertia count: those that a joint without command carries.
     pub inertial: Vec<usize>,
     /// What gravity can press onto contacts.
@@ -63,13 +66,14 @@ impl Model {
         let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
         let frames: Vec<FrameSpec> = shapes
             .iter()
-            .map(|shape| FrameSpec { body: shape.body, rotation: shape.rotation, xyz: shape.xyz })
+            .map(BodyShape::frame)
             .chain(inertial.iter().map(|&body| FrameSpec::centre_of_mass(&tree, body)))
             .collect();
         let kinematics = Kinematics::new(&tree, &frames, dtype, device)?;
         let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
         Ok(Self(Arc::new(Compiled {
             params: scene.params.clone(),
+            warnings: pairs.warnings().collect(),
             tree,
             shapes,
             pairs,
@@ -132,6 +136,15 @@ impl Model {
         let (things, gravity) = self.rests_with(parameters)?;
         let kappa = parameters.kappa.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?[0];
         Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
+    }
+
+    /// The bodies that overlap where the contacts have these signed distances (nc numbers), m: the deepest first.
+    pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
+        let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
+        Overlap::gather(inside.map(|(contact, &phi)| {
+            let (a, b) = self.contact_names(contact);
+            (a, b, -phi)
+        }))
     }
 
     /// The starting configuration in each of `worlds` worlds (worlds, nq).

@@ -259,6 +259,18 @@ fn a_rollout_follows_a_file_of_commands() {
     assert!(text.contains("4 steps"), "{text}");
     let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
     assert_eq!(recording["steps"].as_array().unwrap().len(), 4);
+    // Bare names will do.
+    let record_bare = scratch("bare.json");
+    let bare = joints().iter().map(|name| name.split_once('/').unwrap().1.to_owned()).collect::<Vec<_>>().join(",");
+    std::fs::write(&csv, bare + "\n" + &row(-0.1)).unwrap();
+    let run = |path: &Path| {
+        let args =
+            ["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", path.to_str().unwrap()];
+        said(&args, "");
+        let recording: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        recording["steps"][3]["q"].clone()
+    };
+    assert_eq!(run(&record_bare), recording["steps"][3]["q"]);
     std::fs::write(&csv, "1,2\n").unwrap();
     let text = complaint(&["rollout", HAND, "--controls", csv.to_str().unwrap()]);
     assert!(text.contains("u.csv") && text.contains("line 1") && text.contains("21"), "{text}");
@@ -291,13 +303,179 @@ fn an_audit_of_bodies_without_formulas_passes() {
     assert!(text.trim_end().ends_with("passed"), "{text}");
 }
 
+/// A hand whose thumb is 7 mm inside its palm, along z, where no joint moves it.
+fn overlapping_hand() -> String {
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><axis xyz=\"0 0 1\"/><parent link=\"{parent}\"/>\
+             <child link=\"{child}\"/></joint>"
+        )
+    };
+    let link = |name: &str, z: f64| {
+        let shape = "<geometry><box size=\"0.1 0.02 0.02\"/></geometry>";
+        format!("<link name=\"{name}\"><collision><origin xyz=\"0 0 {z}\"/>{shape}</collision></link>")
+    };
+    let links = link("palm", 0.0) + "<link name=\"knuckle\"/>" + &link("thumb", 0.013);
+    format!(
+        "<robot name=\"hand\">{links}{}{}</robot>",
+        joint("base", "palm", "knuckle"),
+        joint("bend", "knuckle", "thumb")
+    )
+}
+
+/// Its scene, with a block on a table and these rules.
+fn overlapping_scene(name: &str, rules: &str) -> String {
+    std::fs::write(scratch("overlapping.urdf"), overlapping_hand()).unwrap();
+    let path = scratch(name);
+    let table = "[[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, -0.1]\n";
+    let block = "[[object]]\nname = \"block\"\nbox = [0.02, 0.02, 0.02]\nmass = 0.5\nfreedom = \"free\"\n\
+                 position = [0.5, 0, -0.08]\n";
+    let robot = "[[robot]]\nname = \"hand\"\nurdf = \"overlapping.urdf\"\n";
+    std::fs::write(&path, [table, block, robot, rules].concat()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const PAIR: &str = "\"hand/palm\" and \"hand/thumb\" overlap by 7.000 mm";
+const RULE: &str = "[[pair]] a = \"hand/palm\", b = \"hand/thumb\", enabled = false";
+
+/// Warned of and left out, shapes that overlap at home do no harm.
+#[test]
+fn a_hand_that_overlaps_itself_is_warned_of() {
+    let scene = overlapping_scene("overlapping.toml", "");
+    let output = fingertip(&["rollout", &scene, "-n", "5"], "");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && errors.starts_with("warning: ") && errors.lines().count() == 1, "{errors}");
+    assert!(errors.contains(PAIR) && errors.contains(RULE), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("all solved"), "{text}");
+    let text = said(&["inspect", &scene], "");
+    assert!(text.contains(PAIR) && text.contains(RULE), "{text}");
+}
+
+/// What has no solution says why, gives no verdict, and fails.
+#[test]
+fn a_run_without_a_solution_names_the_culprit() {
+    let rule = "[[pair]]\na = \"hand\"\nb = \"hand\"\nenabled = true\n";
+    let scene = overlapping_scene("infeasible.toml", rule);
+    // The block is 10 mm in the table as well, which a motion undoes.
+    let text = std::fs::read_to_string(&scene).unwrap();
+    std::fs::write(&scene, text.replace("-0.08]", "-0.09]")).unwrap();
+    let run = |args: &[&str]| {
+        let output = fingertip(args, "");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&["rollout", &scene, "-n", "3"]);
+    assert!(text.contains("step 1: ") && text.contains(PAIR) && text.contains(RULE), "{text}");
+    assert!(text.contains("3 infeasible") && text.contains("NOT SOLVED"), "{text}");
+    assert!(!text.contains("rests") && !text.contains("HELD") && !text.contains("moving"), "{text}");
+    let text = run(&["audit", &scene, "--states", "3"]);
+    assert!(text.contains(PAIR) && text.contains(RULE) && text.contains("no state was solved"), "{text}");
+    let answer = &step(&scene, &[json!({ "output": ["status"] })])[0];
+    assert_eq!(answer["status"], "infeasible");
+    assert!(answer["message"].as_str().unwrap().contains("\"table\" and \"block\" overlap by 10.000 mm"), "{answer}");
+}
+
+/// A line without q and u is the start; of all that comes back, what is asked for.
+#[test]
+fn a_step_starts_at_home_and_says_what_is_asked() {
+    let answers = step(HAND, &[json!({}), home(), json!({ "u": home()["u"] })]);
+    assert_eq!(answers[0]["status"], "solved");
+    // The scene's home has no more digits than the test's.
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+    let keys = |answer: &Value| answer.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let some = |args: &[&str], line: &str| -> Value {
+        serde_json::from_str(&said(&[&["step", HAND], args].concat(), &format!("{line}\n"))).unwrap()
+    };
+    let plain = some(&["--output", "forces,status"], "{}");
+    assert_eq!(keys(&plain), ["forces", "status"]);
+    assert_eq!(plain["forces"], answers[0]["forces"]);
+    assert_eq!(
+        keys(&some(&["--output", "forces"], r#"{"output": ["q_next", "dlambda_du"]}"#)),
+        ["dlambda_du", "q_next"]
+    );
+    let all = some(&["--output", "status"], r#"{"jacobians": true}"#);
+    assert_eq!(keys(&all), ["dlambda_dq", "dlambda_du", "dq_next_dq", "dq_next_du", "status"]);
+    let text = complaint(&["step", HAND, "--output", "q_nxt"]);
+    assert!(text.contains("--output: ") && text.contains("did you mean \"q_next\""), "{text}");
+    let error = &step(HAND, &[json!({ "output": ["force"] })])[0]["error"];
+    assert!(error.as_str().unwrap().contains("did you mean \"forces\""), "{error}");
+}
+
+/// Gaps and poses at home, in words and as data.
+#[test]
+fn inspect_shows_home() {
+    let scene = "assets/scenes/two_fingers.toml";
+    let contents: Value = serde_json::from_str(&said(&["inspect", scene, "--json"], "")).unwrap();
+    let (nq, nc) = (contents["nq"].as_u64().unwrap(), contents["nc"].as_u64().unwrap());
+    assert_eq!(
+        (nq, nc as usize),
+        (7, contents["pairs"].as_array().unwrap().iter().map(|pair| pair["contacts"].as_u64().unwrap() as usize).sum())
+    );
+    // The gaps are those of a step from home.
+    let answer = &step(scene, &[json!({})])[0];
+    for pair in contents["pairs"].as_array().unwrap() {
+        let contact = &answer["contacts"][pair["contact"].as_u64().unwrap() as usize];
+        let (gap, phi) = (pair["gap"].as_f64().unwrap(), contact["phi"].as_f64().unwrap());
+        // Two ways to the same number, of tenths of a metre.
+        assert!((gap - phi).abs() < 1e-15, "{pair}: {phi}");
+        assert!(said(&["inspect", scene], "").contains(&format!("{:.3}", 1e3 * gap)));
+    }
+    let bodies = contents["bodies"].as_array().unwrap();
+    let disc = bodies.iter().find(|body| body["name"] == "disc").unwrap();
+    assert_eq!(
+        (values(&disc["position"]), values(&disc["quaternion"])),
+        (vec![0.13, 0.0, 0.0], vec![1.0, 0.0, 0.0, 0.0])
+    );
+    // A finger's first link has turned by its home about z: (cos(q/2), 0, 0, sin(q/2)).
+    let link = bodies.iter().find(|body| body["name"] == "fingers/left_upper").unwrap();
+    let expected = [(0.662_f64 / 2.0).cos(), 0.0, 0.0, (0.662_f64 / 2.0).sin()];
+    // Poses are written in multiples of 1e-7.
+    assert!(apart(&values(&link["quaternion"]), &expected) < 1e-7, "{link}");
+    let scene = overlapping_scene("inspected.toml", "[[pair]]\na = \"hand\"\nb = \"hand\"\nenabled = true\n");
+    let text = said(&["inspect", &scene], "");
+    assert!(text.contains("-7.000") && text.contains("1 overlap"), "{text}");
+}
+
+/// A box has four corners on the table and one line in the plot, and what is far away has none, nor a row in the table.
+#[test]
+fn plots_and_tables_show_what_touches() {
+    let (plot, scene) = (scratch("block.svg"), overlapping_scene("block.toml", ""));
+    let text = said(&["rollout", &scene, "-n", "30", "--plot", plot.to_str().unwrap()], "");
+    let rows = text.lines().filter(|line| line.contains("block") && line.contains("table")).count();
+    assert!((1..=4).contains(&rows) && !text.contains("hand/"), "{text}");
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    assert_eq!((svg.matches("table on block<").count(), svg.matches("palm").count()), (1, 0));
+    // A robot alone touches nothing.
+    let scene = scratch("alone.toml");
+    let robot = "[[robot]]\nname = \"hand\"\nurdf = \"overlapping.urdf\"\nposition = [0, 0, 0.3]\n\
+                 [[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, 0]\n";
+    std::fs::write(&scene, robot).unwrap();
+    let text = said(&["rollout", scene.to_str().unwrap(), "-n", "3"], "");
+    assert!(text.contains("At the end nothing touches."), "{text}");
+}
+
+/// Each thing that is wrong has a line of its own.
+#[test]
+fn all_that_is_wrong_is_printed() {
+    let scene = scratch("wrong.toml");
+    std::fs::write(&scene, "[params]\nh = 0\nkapa = 1\n[[object]]\nname = \"ball\"\nsphere = 0.1\n").unwrap();
+    let output = fingertip(&["inspect", scene.to_str().unwrap()], "");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines.iter().all(|line| line.starts_with("error: ") && line.contains("wrong.toml: ")), "{text}");
+}
+
 #[test]
 fn complaints_name_what_is_wrong() {
     for (args, hints) in [
         (vec!["rollout", "nowhere.toml"], vec!["nowhere.toml"]),
         (vec!["rollout", HAND, "-n", "0"], vec!["--steps", "at least 1"]),
         (vec!["audit", HAND, "--states", "0"], vec!["--states"]),
-        (vec!["inspect", "Cargo.toml"], vec!["Cargo.toml"]),
+        (vec!["inspect", "assets/robots/door.urdf"], vec!["door.urdf", "[[robot]]"]),
     ] {
         let text = complaint(&args);
         assert!(text.starts_with("error: ") && hints.iter().all(|hint| text.contains(hint)), "{args:?}: {text}");

@@ -233,7 +233,7 @@ fn what_is_left_out_is_noted() {
         "<gazebo>: 2 left out",
         "<transmission>: 1 left out",
         "visual meshes: 1 left out",
-        "link \"a\": collision mesh a.stl left out",
+        "link \"a\": collision mesh a.stl left out: a URDF's text alone has no files beside it",
     ];
     assert_eq!(robot.notes, expected);
 }
@@ -283,7 +283,7 @@ fn the_hand_and_ball_scene() {
     let ObjectBody::Rigid { collisions, .. } = &scene.objects[1].body else { panic!("a rigid table") };
     assert_eq!(collisions[0].pose, Isometry3::translation(0.0, 0.0, -0.2));
     let excluded: Vec<_> = scene.pairs.iter().map(|rule| (&*rule.a, &*rule.b, rule.enabled)).collect();
-    assert_eq!(excluded, [("hand", "table", false), ("hand", "hand", false)]);
+    assert_eq!(excluded, [("hand", "table", Some(false)), ("hand", "hand", Some(false))]);
     let stiffness: Vec<f64> =
         Tree::new(&scene).coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness).collect();
     assert_eq!(stiffness[0], 100.0);
@@ -391,7 +391,7 @@ fn inertia_of_objects() {
 fn scripts_are_linear_and_held() {
     let scene = Scene::new()
         .robot(Robot::new("arm", robot("planar_arm")).with_home("shoulder", 0.2))
-        .keyframe(1.0, [("arm/shoulder", 1.2)])
+        .keyframe(1.0, [("shoulder", 1.2)])
         .keyframe(3.0, [("arm/elbow", -2.0)])
         .keyframe(4.0, [("arm/shoulder", 0.2), ("arm/elbow", 0.0)]);
     scene.validate().unwrap();
@@ -503,7 +503,32 @@ fn meshes_become_hulls() {
         let robot = urdf(file).unwrap();
         assert!(matches!(robot.links[0].collisions[0].shape, Shape::Hull(_)), "{file}");
     }
-    assert_eq!(urdf("none.stl").unwrap().notes, ["link \"a\": collision mesh none.stl left out"]);
+    let note = |file: &str| urdf(file).unwrap().notes.concat();
+    let (path, found) = (folder.join("none.stl"), note("none.stl"));
+    let expected = format!("link \"a\": collision mesh none.stl left out: there is no file {}", path.display());
+    assert_eq!(found, expected);
+    let (own, found) = (folder.canonicalize().unwrap(), note("package://pkg/none.stl"));
+    let places = format!("there is no pkg/none.stl or none.stl in {} or a folder above it", own.display());
+    assert!(found.contains(&places), "{found}");
+
+    // A package somewhere else is found where the scene says.
+    std::fs::create_dir_all(folder.join("ros/pkg")).unwrap();
+    write("ros/pkg/far.stl", &stl);
+    let robot = |packages: &str| {
+        let mesh = "<geometry><mesh filename=\"package://pkg/far.stl\"/></geometry>";
+        let inertia = "<inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>";
+        let link = format!("<inertial><mass value=\"1\"/>{inertia}</inertial><collision>{mesh}</collision>");
+        write("far.urdf", &format!("<robot name=\"r\"><link name=\"a\">{link}</link></robot>"));
+        let text = format!("[[object]]\nname = \"r\"\nurdf = \"far.urdf\"\nfreedom = \"translation\"\n{packages}");
+        let scene = Scene::from_toml(&text, &folder);
+        match scene.map(|mut scene| scene.objects.remove(0).body) {
+            Ok(ObjectBody::Articulated { articulation, .. }) => articulation,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(matches!(robot("packages = [\"elsewhere\", \"ros\"]").links[0].collisions[0].shape, Shape::Hull(_)));
+    let notes = robot("packages = [\"elsewhere\"]").notes.concat();
+    assert!(notes.contains("elsewhere, "), "{notes}");
     let error = urdf("bad.stl").unwrap_err().to_string();
     assert!(error.contains("link \"a\"") && error.contains("bad.stl"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();

@@ -1,6 +1,7 @@
 //! Building a scene in code.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
@@ -256,13 +257,28 @@ impl Collision {
 }
 
 impl PairRule {
-    /// This friction coefficient between two things.
+    /// This friction coefficient between two things, if they may touch.
     pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
-        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: true }
+        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: None }
+    }
+
+    /// Contact between two things, though a rule before excludes it, or links of one robot overlap at home.
+    pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(true) }
     }
 
     /// No contact between two things.
     pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
-        Self { a: a.into(), b: b.into(), mu: None, enabled: false }
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(false) }
+    }
+}
+
+/// A rule in one line: `[[pair]] a = "ball", b = "hand", enabled = false`.
+impl fmt::Display for PairRule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { a, b, mu, enabled } = self;
+        write!(f, "[[pair]] a = \"{a}\", b = \"{b}\"")?;
+        mu.map_or(Ok(()), |mu| write!(f, ", mu = {mu}"))?;
+        enabled.map_or(Ok(()), |enabled| write!(f, ", enabled = {enabled}"))
     }
 }

@@ -189,11 +189,7 @@ pub struct PairRule {
     pub b: String,
     /// Friction coefficient; none leaves it as it is.
     pub mu: Option<f64>,
-    /// May these touch? `false` excludes the pairs.
-    #[serde(default = "enabled")]
-    pub enabled: bool,
-}
-
-fn enabled() -> bool {
-    true
+    /// May these touch? `false` excludes the pairs, `true` takes them in, though they overlap at home; none leaves it as
+    /// it is.
+    pub enabled: Option<bool>,
 }

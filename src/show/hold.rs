@@ -2,6 +2,7 @@
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
 use crate::math::largest::largest;
+use crate::solve::Status;
 
 /// The verdict looks at this much time at the end, s (or at the whole recording, if that is shorter).
 const WINDOW: f64 = 1.0;
@@ -41,6 +42,8 @@ pub enum Verdict {
     PartlyHeld,
     /// Not at rest.
     Moving,
+    /// A step of the recording was not solved: nothing can be said.
+    Unsolved,
 }
 
 /// An object's end.
@@ -122,7 +125,9 @@ impl Hold {
         } else {
             forces.iter().all(|f| f.n_pressing >= 2 && unbalanced(f) <= BALANCE * f.squeeze)
         };
-        let verdict = if drift > AT_REST || turn > NOT_TURNING {
+        let verdict = if recording.steps.iter().any(|step| step.status != Status::Solved.name()) {
+            Verdict::Unsolved
+        } else if drift > AT_REST || turn > NOT_TURNING {
             Verdict::Moving
         } else if clasped && pushed && fixed <= OFF * scale {
             Verdict::Held

@@ -31,7 +31,8 @@ pub fn run(args: &Args) -> Outcome {
     let step = scene::compile(&source.scene, &Overrides::default())?;
     println!("A hand with {} joints closes on a ball, lifts it and holds it.\n", step.model().nu());
     let recording = rollout::roll_out(&source, &step, N_STEPS, |_, time| source.scene.control(time))?;
-    rollout::report(&recording, Some(&args.out.join("hand_ball.json")), Some(&args.out.join("hand_ball.svg")))
+    let (record, plot) = (args.out.join("hand_ball.json"), args.out.join("hand_ball.svg"));
+    rollout::report(&source.scene, &step, &recording, Some(&record), Some(&plot))
 }
 
 /// The scene: below the current folder, or where this program was built.
