@@ -120,7 +120,7 @@ fn fingertips_of_hand21() {
 fn names_and_sizes_of_the_robots() {
     for (name, n_links, nq, n_shapes) in [
         ("hand21", 22, 21, 5),
-        ("allegro16", 21, 16, 21),
+        ("allegro16", 21, 16, 20),
         ("two_fingers", 5, 4, 2),
         ("planar_arm", 3, 2, 1),
         ("door", 3, 1, 2),

@@ -24,7 +24,7 @@ fn has_no_way_out(overlap: &Overlap, scene: &Scene, step: &Quasidynamic, q: &Ten
     let model = Model::new(&alone, model.dtype, &model.device)?;
     let own = |name: &str, t: &Tensor| Ok(if name == "mu" { model.parameters.mu.clone() } else { t.clone() });
     let result = Quasidynamic::new(&model, &parameters.map(own)?)?.step(q, u)?;
-    Ok(result.reports[0].status == Status::Infeasible)
+    Ok(result.reports[0].status != Status::Solved)
 }
 
 /// Why a step was not solved.
@@ -40,14 +40,17 @@ impl Why {
     /// Of the step from q (1, nq) under u (1, nu).
     pub fn of(scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Self> {
         let result = step.step(q, u)?;
-        Ok(Self(match result.reports[0].status {
-            Status::Infeasible => {
-                let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
-                infeasible(scene, step, &step.model().overlaps(&phi), q, u)?
-            }
+        let status = result.reports[0].status;
+        let overlaps = step.model().overlaps(&result.contacts.phi.flatten_all()?.to_vec1::<f64>()?);
+        Ok(Self(match status {
+            Status::Infeasible => infeasible(scene, step, &overlaps, q, u)?,
             Status::IterationLimit => {
                 let most = step.model().params.max_iterations;
-                format!("no solution within {most} iterations (params: max_iterations)")
+                let limit = format!("no solution within {most} iterations (params: max_iterations)");
+                match overlaps[..] {
+                    [] => limit,
+                    _ => format!("{limit}; {}", infeasible(scene, step, &overlaps, q, u)?),
+                }
             }
             Status::BadInput => "a number in q or u is not finite, or too large".to_owned(),
             Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),

@@ -28,7 +28,7 @@ const BUFFER: usize = 1 << 20;
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), contacts
 /// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, infeasible, bad_input; with a message
-/// that names the deepest overlap where it is infeasible), iterations and residual; with jacobians dq_next_dq, dq_next_du,
+/// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line gives {"error": …} in its place, and the run goes on. `inspect` says what the numbers in q and u are.

@@ -75,7 +75,7 @@ impl Outputs {
                 _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
             };
             parts.push((key, part));
-            if key == "status" && report.status == Status::Infeasible {
+            if key == "status" && report.status != Status::Solved {
                 let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
                 let overlaps = step.model().overlaps(&phi);
                 parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
