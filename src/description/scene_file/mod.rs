@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
-use super::{Keyframe, PairRule, Params, Scene};
+use super::{Keyframe, PairRule, Params, Scene, file};
 use crate::error::{Error, Result};
 
 impl Scene {
@@ -54,12 +54,15 @@ impl Scene {
     /// u = { "hand/slider_z" = 0.1 }        # joints without an entry keep the command of the keyframe before
     /// ```
     ///
+    /// Lengths and positions go up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scenes and URDF files have at most
+    /// 16 MiB, meshes 512 MiB.
+    ///
     /// # Errors
-    /// A file that cannot be read, is not TOML, has an unknown key, or describes what cannot be: the file, the line or
+    /// A file that cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes what cannot be: the file, the line or
     /// the element, and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        let text = file::text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
     }

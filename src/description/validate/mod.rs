@@ -8,11 +8,13 @@ use nalgebra::Vector3;
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Collision, Freedom, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    check,
+    Articulation, Collision, Freedom, Joint, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
+    Shape, check,
 };
 use crate::error::{Error, Result};
 
+/// Largest gravity along an axis, m/s².
+const STRONGEST: f64 = 1e6;
 /// A planar object's z axis may lean this far from the world's, rad: what angles typed with a few digits leave.
 const TILT_ALLOWED: f64 = 1e-6;
 
@@ -23,6 +25,7 @@ impl Scene {
     /// The first thing that is wrong: its place (`robot "hand": joint "slider_z"`), what was expected and what came.
     pub fn validate(&self) -> Result<()> {
         check::finite_vector("gravity", &self.gravity.into())?;
+        self.gravity.iter().try_for_each(|&g| check::at_most("gravity", g, STRONGEST, "m/s^2"))?;
         self.params.validate().map_err(|error| error.within("params"))?;
         let names = || self.objects.iter().map(|o| o.name.as_str()).chain(self.robots.iter().map(|r| r.name.as_str()));
         check::unique("name", names())?;
@@ -90,6 +93,10 @@ impl Scene {
 }
 
 impl Params {
+    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30; one that is not solved in some hundreds is in
+    /// trouble that more do not end, and holds up the lines and worlds that wait for it.
+    pub const MOST_ITERATIONS: usize = 10_000;
+
     /// Checks the ranges that the fields document.
     ///
     /// # Errors
@@ -105,8 +112,9 @@ impl Params {
             let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);
             return Err(Error::invalid("fade", message));
         }
-        if self.max_iterations == 0 {
-            return Err(Error::invalid("max_iterations", "expected at least 1, got 0"));
+        if !(1..=Self::MOST_ITERATIONS).contains(&self.max_iterations) {
+            let (most, given) = (Self::MOST_ITERATIONS, self.max_iterations);
+            return Err(Error::invalid("max_iterations", format!("expected from 1 to {most}, got {given}")));
         }
         Ok(())
     }
@@ -166,7 +174,8 @@ impl Object {
             ObjectBody::Articulated { articulation, home } => {
                 articulation.validate()?;
                 validate_home(articulation, home)?;
-                let whole = articulation.root().and_then(|root| articulation.composite(root));
+                let mut composites = articulation.composites();
+                let whole = articulation.root().and_then(|root| composites[root].take());
                 validate_passive(root, &z, whole.as_ref())?;
                 validate_passive_joints(articulation, |_| true)
             }
@@ -175,9 +184,14 @@ impl Object {
 }
 
 fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
-    for joint in articulation.joints.iter().filter(|joint| is_passive(joint.kind) && joint.mimic.is_none()) {
-        let body = articulation.composite(joint.child);
-        validate_passive(joint.kind, &joint.axis, body.as_ref())
+    let counts = |joint: &&Joint| joint.kind != JointKind::Fixed && joint.mimic.is_none() && is_passive(joint.kind);
+    let mut joints = articulation.joints.iter().filter(counts).peekable();
+    if joints.peek().is_none() {
+        return Ok(());
+    }
+    let composites = articulation.composites();
+    for joint in joints {
+        validate_passive(joint.kind, &joint.axis, composites[joint.child].as_ref())
             .map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
     }
     Ok(())
@@ -206,6 +220,7 @@ fn validate_home(articulation: &Articulation, home: &BTreeMap<String, f64>) -> R
         let joint = format!("joint \"{name}\"");
         let limits = find_joint(articulation, name).map_err(place)?;
         check::finite(&joint, value).map_err(place)?;
+        check::at_most(&joint, value, check::LONGEST, "rad or m").map_err(place)?;
         if let Some(Limits { lower, upper }) = limits
             && !(lower..=upper).contains(&value)
         {

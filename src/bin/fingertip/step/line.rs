@@ -2,11 +2,11 @@
 
 use candle_core::{Result as TensorResult, Tensor};
 use fingertip::description::unknown;
-use fingertip::overrides::list;
+use fingertip::overrides::{list, parse, shown};
 use fingertip::step::{Linearization, Quasidynamic, Step};
 use fingertip::{Model, Overrides};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::models::Models;
 use crate::message;
@@ -65,7 +65,10 @@ impl Question {
         if line.trim_ascii().is_empty() {
             return Err("expected {\"q\": […], \"u\": […]}, got an empty line".to_owned());
         }
-        let map: Map<String, Value> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let map = match parse(line).map_err(|error| error.to_string())? {
+            Value::Object(map) => map,
+            other => return Err(format!("expected {{\"q\": […], \"u\": […]}}, got {}", shown(&other))),
+        };
         let keys = || KEYS.into_iter().chain(Overrides::KEYS);
         if let Some(key) = map.keys().find(|key| !keys().any(|known| known == key.as_str())) {
             return Err(unknown("key", key, keys()));
@@ -82,7 +85,7 @@ impl Question {
         let jacobians = match map.get("jacobians") {
             None => false,
             Some(Value::Bool(asked)) => *asked,
-            Some(other) => return Err(format!("jacobians: expected true or false, got {other}")),
+            Some(other) => return Err(format!("jacobians: expected true or false, got {}", shown(other))),
         };
         Ok(Self {
             q: numbers("q", model.nq())?,
