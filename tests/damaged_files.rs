@@ -116,10 +116,10 @@ fn damaged(whole: &[u8], rng: &mut ChaCha8Rng) -> Vec<u8> {
 /// Reads a scene of which `file` is damaged. Was it refused?
 fn read(scene: &Path, file: &str, what: &str) -> bool {
     let start = Instant::now();
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = catch_unwind(AssertUnwindSafe(|| -> candle_core::Result<Vec<f64>> {
         let scene = Scene::load(scene)?;
         let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-        candle_core::Result::Ok(model.home(1)?.flatten_all()?.to_vec1::<f64>()?)
+        model.home(1)?.flatten_all()?.to_vec1::<f64>()
     }));
     assert!(start.elapsed() < PATIENCE, "{what} took {:?}", start.elapsed());
     match outcome {

@@ -186,13 +186,13 @@ fn polygons(points: &[Vector3<f64>], triangles: &[[usize; 3]], tolerance: f64) -
         while let Some(&next) = around.of(top).iter().find(|&&next| height(next) > height(top)) {
             top = next;
         }
-        let offset = height(top);
+        let high = height(top) - tolerance;
         let mut plane = vec![top];
         seen[top] = n;
         let mut at = 0;
         while at < plane.len() {
             for &next in around.of(plane[at]) {
-                if seen[next] != n && height(next) > offset - tolerance {
+                if seen[next] != n && height(next) > high {
                     seen[next] = n;
                     plane.push(next);
                 }
@@ -200,6 +200,7 @@ fn polygons(points: &[Vector3<f64>], triangles: &[[usize; 3]], tolerance: f64) -
             at += 1;
         }
         plane.sort_unstable();
+        let offset = plane.iter().map(|&i| height(i)).fold(f64::NEG_INFINITY, f64::max);
         let corners = outline(points, &plane, &normal, tolerance);
         if corners.len() >= 3 {
             faces.push(HullFace { corners, normal: normal.into(), offset });

@@ -59,7 +59,7 @@ impl Articulation {
         if reached.len() < n_links {
             let mut is_reached = vec![false; n_links];
             reached.iter().for_each(|&link| is_reached[link] = true);
-            let mut joint = (0..n_links).find(|&link| !is_reached[link]).and_then(|link| above[link]);
+            let mut joint = self.joints.iter().find(|joint| !is_reached[joint.child]);
             // As many steps up as there are links end in the loop.
             for _ in 0..n_links {
                 joint = joint.and_then(|joint| above[joint.parent]);
