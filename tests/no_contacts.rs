@@ -14,7 +14,9 @@ fn scenes() -> [Scene; 3] {
     let ball = || Object::rigid("ball", Shape::sphere(0.05), 0.3).at([1.0, 2.0, 3.0]);
     let mut limited = Scene::new().robot(arm.clone());
     limited.params.joint_limits = true;
-    [Scene::new().robot(arm).object(ball()), Scene::new().object(ball()), limited]
+    let mut scenes = [Scene::new().robot(arm).object(ball()), Scene::new().object(ball()), limited];
+    scenes.iter_mut().for_each(|scene| (scene.params.h, scene.params.epsilon) = (0.01, 1.0));
+    scenes
 }
 
 fn numbers(tensor: &Tensor) -> Vec<f64> {
