@@ -8,6 +8,7 @@ mod adjoint;
 mod barrier;
 mod cone;
 mod delassus;
+mod elimination;
 mod frictionless;
 mod judge;
 pub mod lcp;

@@ -102,7 +102,8 @@ pub struct Dynamic {
 /// Result of a second-order step. Under [`Contact::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
-    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where q itself is not usable.
+    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
+    /// used ([`solve::Status::BadInput`]): one that is not finite, or so large that the step's numbers overflow.
     pub q_next: Tensor,
     /// Next velocity (B, nv); zero where there is no solution.
     pub v_next: Tensor,
@@ -118,13 +119,12 @@ pub struct DynamicStep {
     pub warm: Option<Tensor>,
 }
 
-/// What a step starts from, with home at rest and h = 1 s in worlds where a number cannot be used.
+/// What a step starts from, with the model's home at rest in worlds where a number cannot be used.
 struct State {
     good: Vec<bool>,
     q: Tensor,
     v: Tensor,
     tau: Tensor,
-    h: Tensor,
 }
 
 /// What a step solves, before the solve.
@@ -213,11 +213,24 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         self.check(q, v, tau)?;
-        let state = self.usable(q, v, tau)?;
-        let assembled = self.assemble(&state)?;
+        let mut good = self.usable(q, v, tau)?;
+        let next = self.advance(&good, [q, v, tau], warm)?;
+        let finite = next.finite()?;
+        if finite.iter().all(|&finite| finite) {
+            return Ok(next);
+        }
+        // Finite numbers that overflow on the way cannot be used either.
+        good.iter_mut().zip(finite).for_each(|(good, finite)| *good &= finite);
+        self.advance(&good, [q, v, tau], warm)
+    }
+
+    /// The step of the worlds that are good; the others stay at home.
+    fn advance(&self, good: &[bool], state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let (clean, state) = self.cleaned(good, state)?;
+        let assembled = clean.assemble(&state)?;
         match self.params.contact {
-            Contact::Barrier => self.smooth(&state, assembled, warm),
-            Contact::Rigid(method) => self.rigid(&state, assembled, method),
+            Contact::Barrier => clean.smooth(&state, assembled, warm),
+            Contact::Rigid(method) => clean.rigid(&state, assembled, method),
         }
     }
 
@@ -228,8 +241,8 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
         self.check(q, v, tau)?;
-        let state = self.usable(q, v, tau)?;
-        let batch = self.batch(&state.h.detach(), &self.assemble(&state)?)?;
+        let (clean, state) = self.cleaned(&self.usable(q, v, tau)?, [q, v, tau])?;
+        let batch = clean.batch(&clean.assemble(&state)?)?;
         let contact = |(world, good): (usize, &bool)| if *good { batch.contact(world) } else { None };
         Ok(state.good.iter().enumerate().map(contact).collect())
     }
@@ -288,7 +301,7 @@ impl Dynamic {
     }
 
     fn smooth(&self, state: &State, assembled: Assembled, warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let State { good, q, h, .. } = state;
+        let (State { good, q, .. }, h) = (state, &self.parameters.h);
         let damping = self.damping(h, &assembled)?;
         let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
         let (b, nv) = force.dims2()?;
@@ -318,18 +331,16 @@ impl Dynamic {
         Ok(DynamicStep { q_next, v_next, force, contacts, limit_force, reports, warm: Some(warm) })
     }
 
-    fn rigid(&self, State { good, q, h, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
-        let h = h.detach();
-        let batch = self.batch(&h, &assembled)?;
-        let RigidStep { v_next, force, limit_force, reports } = batch.solve(good, method, q)?;
-        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&h)?)?;
+    fn rigid(&self, State { good, q, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
+        let RigidStep { v_next, force, limit_force, reports } = self.batch(&assembled)?.solve(good, method, q)?;
+        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&self.parameters.h.detach())?)?;
         Ok(DynamicStep { q_next, v_next, force, contacts: assembled.contacts, limit_force, reports, warm: None })
     }
 
     /// All worlds' rigid problems.
-    fn batch(&self, h: &Tensor, assembled: &Assembled) -> Result<RigidBatch<'_>> {
+    fn batch(&self, assembled: &Assembled) -> Result<RigidBatch<'_>> {
+        let h = &self.parameters.h.detach();
         let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
-        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
         let [normal, point_a, point_b] = RigidBatch::contact_rows(contacts)?;
         Ok(RigidBatch {
             paths: &self.paths,
@@ -349,27 +360,33 @@ impl Dynamic {
         })
     }
 
-    /// The state with what cannot be used replaced: a gradient of zero times NaN would be NaN.
-    fn usable(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<State> {
-        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
-        let h = &self.parameters.h;
-        let numbers = [rows(q)?, rows(v)?, rows(tau)?, rows(h)?];
+    /// The worlds with numbers that a step can start from.
+    fn usable(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<bool>> {
+        let numbers = [rows(q)?, rows(v)?, rows(tau)?, rows(&self.parameters.h)?];
         let steps = |h: f64| h > 0.0 && h.is_finite();
         let good = |world: usize| {
             let [q, v, tau, h] = numbers.each_ref().map(|rows| rows.row(world));
             is_usable(&self.model, q) && v.iter().chain(tau).all(|x| x.is_finite()) && steps(h[0])
         };
-        let good: Vec<bool> = (0..q.dim(0)?).map(good).collect();
-        let [mut q, mut v, mut tau, mut h] = [q, v, tau, h].map(Tensor::clone);
-        if let Some(mask) = mask(&good, q.device())? {
-            let keep = |x: &Tensor, other: &Tensor| mask.broadcast_as(x.shape())?.where_cond(x, other);
-            q = keep(&q, &self.model.home(good.len())?)?;
-            v = keep(&v, &v.zeros_like()?)?;
-            tau = keep(&tau, &tau.zeros_like()?)?;
-            h = h.broadcast_as((good.len(), 1))?;
-            h = keep(&h, &h.ones_like()?)?;
-        }
-        Ok(State { good, q, v, tau, h })
+        Ok((0..q.dim(0)?).map(good).collect())
+    }
+
+    /// The state at home, and the model's own parameters, in worlds that are not good: a gradient of zero times NaN would be
+    /// NaN.
+    fn cleaned(&self, good: &[bool], [q, v, tau]: [&Tensor; 3]) -> Result<(Self, State)> {
+        let Some(mask) = mask(good, q.device())? else {
+            let [q, v, tau] = [q, v, tau].map(Tensor::clone);
+            return Ok((self.clone(), State { good: good.to_vec(), q, v, tau }));
+        };
+        let keep = |x: &Tensor, other: &Tensor| {
+            let shape = (good.len(), x.dim(1)?);
+            mask.broadcast_as(shape)?.where_cond(&x.broadcast_as(shape)?, &other.broadcast_as(shape)?)
+        };
+        let mut own = self.model.parameters.tensors().into_iter();
+        let parameters = self.parameters.map(|_, x| keep(x, own.next().unwrap_or(x)))?;
+        let q = keep(q, &self.model.home(good.len())?)?;
+        let (v, tau) = (keep(v, &v.zeros_like()?)?, keep(tau, &tau.zeros_like()?)?);
+        Ok((self.with_parameters(&parameters)?, State { good: good.to_vec(), q, v, tau }))
     }
 
     fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
@@ -388,6 +405,27 @@ impl Dynamic {
         }
         self.parameters.check(&self.model.parameters, worlds)
     }
+}
+
+impl DynamicStep {
+    /// Which worlds' numbers are all finite.
+    fn finite(&self) -> Result<Vec<bool>> {
+        let Contacts { phi, normal, point_a, point_b, .. } = &self.contacts;
+        let mut finite = vec![true; self.reports.len()];
+        for x in [&self.q_next, &self.v_next, &self.force, &self.limit_force, phi, normal, point_a, point_b] {
+            let rows = rows(&x.flatten_from(1)?)?;
+            for (world, finite) in finite.iter_mut().enumerate() {
+                *finite &= rows.row(world).iter().all(|x| x.is_finite());
+            }
+        }
+        finite.iter_mut().zip(&self.reports).for_each(|(finite, report)| *finite &= report.residual.is_finite());
+        Ok(finite)
+    }
+}
+
+/// A tensor's numbers, without its graph.
+fn rows(tensor: &Tensor) -> Result<Rows<'static>> {
+    Rows::from_tensor(&tensor.detach().to_device(&Device::Cpu)?)
 }
 
 /// The degrees of freedom that M couples, as entries (i, j), j ≤ i: those that move one body with mass. The diagonal
