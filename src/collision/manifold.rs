@@ -119,7 +119,10 @@ impl<S: Number> Spread<S> {
 
     fn of_patches(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Option<Self> {
         let tilt = patch::tilt(a.core).min(patch::tilt(b.core));
-        let (of_a, of_b) = (Patch::towards(a, n, tilt)?, Patch::towards(b, &-n, tilt)?);
+        // A vertex that sticks out stays the deepest, whatever the tilt: the closest points are all.
+        let is_less = |body: &Body<'_, S>| patch::corners(body.core).is_some_and(|(_, less)| less);
+        let sharp = if is_less(a) || is_less(b) { f64::INFINITY } else { tilt / tilt.hypot(1.0) };
+        let (of_a, of_b) = (Patch::towards(a, n, sharp)?, Patch::towards(b, &-n, sharp)?);
         let across = Across::new(n, &distance.point_a);
         let [plane_a, plane_b] = [&of_a, &of_b].map(|patch| across.plane(patch));
         let corners = across.overlap(&of_a, &of_b);
@@ -157,7 +160,7 @@ impl<S: Number> Spread<S> {
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.
 const SMALL: f64 = 0.5;
-const MISSED: f64 = 0.5;
+const MISSED: f64 = 0.05;
 
 /// The sum of the squared distances between neighbouring corners.
 fn spread<S: Number>(corners: &[Corner<S>]) -> S {

@@ -86,11 +86,11 @@ pub(super) struct Patch<S> {
 }
 
 impl<S: Number> Patch<S> {
-    /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by at
-    /// least a slope, so that it stays the farthest whatever the tilt.
-    pub(super) fn towards(body: &Body<'_, S>, n: &Vector3<S>, slope: f64) -> Option<Self> {
+    /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by an
+    /// angle of at least this sine.
+    pub(super) fn towards(body: &Body<'_, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
         let local = Vector3::from_fn(|k, _| dot(&body.axes[k], n).value());
-        let falls = |sine: f64| sine >= slope / slope.hypot(1.0);
+        let falls = |sine: f64| sine >= sharp;
         let patch = match body.core {
             Core::Point | Core::Ellipsoid(_) => return None,
             Core::HalfSpace => Self { corners: Vec::new(), anchor: body.origin, normal: body.axes[2], inscribed: None },
