@@ -69,6 +69,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
             point_a: geometry.narrow(2, 3, 3)?,
             point_b: geometry.narrow(2, 6, 3)?,
             phi: geometry.narrow(2, 9, 1)?.squeeze(2)?,
+            weight: None,
         },
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
