@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
 
 const HAND: &str = "assets/scenes/hand_ball.toml";
@@ -224,23 +225,19 @@ fn the_demo_holds_the_ball() {
     let folder = scratch("demo");
     let text = said(&["demo", "--out", folder.to_str().unwrap()], "");
     assert!(text.contains("ball is HELD") && text.contains("300 steps") && text.contains("all solved"), "{text}");
-    let recording: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("hand_ball.json")).unwrap()).unwrap();
-    assert_eq!(recording["steps"].as_array().unwrap().len(), 300);
+    assert_eq!(Recording::read(folder.join("hand_ball.mcap")).unwrap().steps.len(), 300);
     assert!(std::fs::read_to_string(folder.join("hand_ball.svg")).unwrap().starts_with("<svg"));
 }
 
 #[test]
 fn scripts_do_what_they_say() {
     let run = |name: &str| {
-        let record = scratch(&format!("{name}.json"));
+        let record = scratch(&format!("{name}.mcap"));
         let path = format!("assets/scenes/{name}.toml");
         let text = said(&["rollout", &path, "--record", record.to_str().unwrap()], "");
         assert!(text.contains("all solved"), "{text}");
-        let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
-        let body = recording["objects"][0]["body"].as_u64().unwrap() as usize;
-        let pose = |step: &Value| numbers(&step["poses"][body]);
-        let steps = recording["steps"].as_array().unwrap();
+        let Recording { objects, steps, .. } = Recording::read(&record).unwrap();
+        let pose = |step: &StepRecord| step.end.poses[objects[0].body];
         // Angle about z, from the quaternion (w, x, y, z).
         let yaw = |pose: &[f64]| 2.0 * pose[6].atan2(pose[3]).to_degrees();
         let (start, end) = (pose(&steps[0]), pose(&steps[steps.len() - 1]));
@@ -262,14 +259,13 @@ fn a_rollout_follows_a_file_of_commands() {
     let csv = scratch("u.csv");
     std::fs::write(&csv, joints().iter().map(|name| name.as_str()).collect::<Vec<_>>().join(",") + "\n" + &row(-0.1))
         .unwrap();
-    let record = scratch("r.json");
+    let record = scratch("r.mcap");
     let text = said(
         &["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", record.to_str().unwrap()],
         "",
     );
     assert!(text.contains("4 steps"), "{text}");
-    let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
-    assert_eq!(recording["steps"].as_array().unwrap().len(), 4);
+    assert_eq!(Recording::read(&record).unwrap().steps.len(), 4);
     std::fs::write(&csv, "1,2\n").unwrap();
     let text = complaint(&["rollout", HAND, "--controls", csv.to_str().unwrap()]);
     assert!(text.contains("u.csv") && text.contains("line 1") && text.contains("21"), "{text}");

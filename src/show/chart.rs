@@ -9,7 +9,7 @@ use kuva::render::figure::Figure;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::recording::write;
+use super::file::write;
 use crate::error::Result;
 
 /// Sizes in pixels.

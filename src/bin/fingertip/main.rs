@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod controls;
 mod demo;
+mod export;
 mod inspect;
 mod message;
 mod rollout;
@@ -11,6 +12,7 @@ mod scene;
 mod step;
 mod summary;
 mod table;
+mod view;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,8 @@ enum Command {
     Inspect(inspect::Args),
     Step(step::Args),
     Rollout(rollout::Args),
+    View(view::Args),
+    Export(export::Args),
     Audit(audit::Args),
     Bench(bench::Args),
 }
@@ -57,6 +61,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Step(args) => step::run(&args),
         Command::Rollout(args) => rollout::run(&args),
+        Command::View(args) => view::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
     };

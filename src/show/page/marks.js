@@ -1,0 +1,78 @@
+// What is drawn of contacts: points, normals, force arrows, friction cones.
+
+import { add, fromZ, norm, pose, scale } from "fingertip/vec";
+import { arrowHead, arrowShaft, cone, sphere } from "fingertip/meshes";
+import { PAINT } from "fingertip/theme";
+
+/** Contacts closer than this part of the scene have a point, whether they carry force or not. */
+const NEAR = 0.02;
+
+export class Marks {
+  /** `upload` takes a mesh to the card. */
+  constructor(header, track, radius, upload) {
+    this.contacts = header.scene.contacts;
+    this.track = track;
+    this.radius = radius;
+    this.upload = upload;
+    this.shaft = upload(arrowShaft());
+    this.head = upload(arrowHead());
+    this.dot = upload(sphere(1, 16));
+    this.cones = new Map();
+    /** m/N: the largest force is a third of the scene. */
+    this.scale = 0.35 * radius / Math.max(this.largest(), 1e-9);
+  }
+
+  largest() {
+    const { length } = this.track;
+    let most = 0;
+    for (let frame = 0; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
+      for (let i = 0; i < this.contacts.length; i++) most = Math.max(most, this.track.force(frame, i) || 0);
+    }
+    return most || 1;
+  }
+
+  /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */
+  least() {
+    return (0.004 * this.radius) / this.scale;
+  }
+
+  /** Things to draw at a frame: { mesh, matrix, stretch, colour, flat, see }. */
+  at(frame, show, zoom) {
+    const things = [];
+    const thick = 0.011 * this.radius * Math.min(1, Math.max(0.35, zoom));
+    for (let i = 0; i < this.contacts.length; i++) {
+      const { phi, normal, point, force } = this.track.contact(frame, i);
+      const size = norm(force);
+      const loaded = size > this.least();
+      if (!(loaded || phi < NEAR * this.radius) || !Number.isFinite(phi)) continue;
+      if (show.contacts) {
+        things.push({ mesh: this.dot, matrix: pose(point, [1, 0, 0, 0]), stretch: [1, 1, 1].map((s) => 0.9 * s * thick), colour: [...PAINT.normal, 1], see: 0.45 });
+        this.arrow(things, point, normal, 0.11 * this.radius, 0.28 * thick, PAINT.normal);
+      }
+      if (show.forces && loaded) this.arrow(things, point, force, this.scale * size, thick, PAINT.force);
+      if (show.cones && loaded) {
+        const height = Math.max(0.08 * this.radius, this.scale * size);
+        const matrix = pose(point, fromZ(normal));
+        things.push({ mesh: this.cone(this.contacts[i].mu), matrix, stretch: [height, height, height], colour: [...PAINT.cone, 0.2], see: 0 });
+      }
+    }
+    return things;
+  }
+
+  arrow(things, from, along, length, thick, colour) {
+    const neck = Math.max(0.55 * length, length - 4.2 * thick);
+    const turned = fromZ(along);
+    const tip = add(from, scale(along, neck / (norm(along) || 1)));
+    const wide = Math.min(2.3 * thick, 0.4 * length);
+    const narrow = Math.min(thick, 0.2 * length);
+    const paint = { colour: [...colour, 1], see: 0.45 };
+    things.push({ mesh: this.shaft, matrix: pose(from, turned), stretch: [narrow, narrow, neck], ...paint });
+    things.push({ mesh: this.head, matrix: pose(tip, turned), stretch: [wide, wide, length - neck], ...paint });
+  }
+
+  cone(mu) {
+    const key = Math.max(0, mu).toFixed(3);
+    if (!this.cones.has(key)) this.cones.set(key, this.upload(cone(mu, 1)));
+    return this.cones.get(key);
+  }
+}
