@@ -202,7 +202,8 @@ fn whatever_clients_do_the_world_goes_on() {
     for client in &mut crowd {
         client.frame();
     }
-    let answered = crowd.iter_mut().filter(|client| client.state.get("values").is_some() || client.state.get("error").is_some());
+    let answered =
+        crowd.iter_mut().filter(|client| client.state.get("values").is_some() || client.state.get("error").is_some());
     assert_eq!(answered.count(), 50);
     crowd.truncate(1);
     let mut client = Client::connect(&server);
@@ -233,8 +234,10 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     browser.wait("fingertip.track.length > 5");
     let header = header(&server);
     let (ball, u) = (body(&header, "ball"), place(&header, "u", "hand/slider_z"));
-    browser.run("fingertip.live.send({ set: { 'u:hand/slider_z': 0.15 } }); fingertip.camera.preset('side');
-        fingertip.camera.now = { ...fingertip.camera.goal }");
+    browser.run(
+        "fingertip.live.send({ set: { 'u:hand/slider_z': 0.15 } }); fingertip.camera.preset('side');
+        fingertip.camera.now = { ...fingertip.camera.goal }",
+    );
     browser.wait(&format!("fingertip.track.number(fingertip.track.length - 1, {u}) > 0.14"));
     browser.settle();
     let at = browser.run(&format!(
@@ -254,7 +257,7 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     assert!(seen > rest + 0.01, "{seen} from {rest}");
     // The slider in the page reaches the simulator.
     browser.run(
-        "fingertip.options(); const s = document.querySelector('[data-control=\"u:hand/slider_z\"]'); s.value = -0.02;
+        "const s = document.querySelector('[data-control=\"u:hand/slider_z\"]'); s.value = -0.02;
          s.dispatchEvent(new Event('input'))",
     );
     other.until("the slider is there", |frame, _| (frame[u] + 0.02).abs() < 1e-6);
@@ -266,4 +269,28 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     drop(browser);
     let now = other.frame()[0];
     other.until("time goes by", |frame, _| frame[0] > now + 0.2);
+}
+
+/// The README's picture, where it is asked for: a spring pulls the ball out of the hand.
+#[test]
+fn screenshot() {
+    let Some(folder) = browser::album() else { return };
+    let Some(browser) = Browser::start(1200, 750) else { return };
+    let server = serve();
+    let ball = body(&header(&server), "ball");
+    browser.open(&server.url());
+    browser.wait("fingertip.track.time(fingertip.track.length - 1) > 2.5");
+    browser.run(
+        "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle();
+         fingertip.camera.zoom(0.75); fingertip.camera.now = { ...fingertip.camera.goal }; fingertip.level = 0",
+    );
+    browser.run(&format!(
+        "const live = fingertip.live; const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
+         live.grab({{ part: {{ body: {ball} }}, point: p }}, fingertip.camera);
+         live.held.to = [p[0] + 0.04, p[1] - 0.12, p[2] + 0.03]; live.push()"
+    ));
+    std::thread::sleep(Duration::from_millis(700));
+    browser.run("fingertip.live.send({ pause: true })");
+    browser.wait("fingertip.live.paused");
+    browser.photograph(&folder, "live.png");
 }

@@ -38,7 +38,8 @@ fn open(browser: &Browser, name: &str, recording: &Recording) {
 /// Red, green and blue, 0 to 255, where the camera projects a point.
 fn pixel(browser: &Browser, point: &[f64]) -> [i64; 3] {
     let script = format!(
-        "const {{ x, y }} = fingertip.camera.project({});
+        "fingertip.draw();
+         const {{ x, y }} = fingertip.camera.project({});
          const {{ gl, canvas, dense }} = fingertip.view;
          const bytes = new Uint8Array(4);
          gl.readPixels(Math.round(x * dense), canvas.height - Math.round(y * dense), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
@@ -204,4 +205,18 @@ fn every_shape_is_drawn() {
         assert!(change > 20, "shape {i}: {:?} with, {:?} without", with[i], without[i]);
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The README's picture, where it is asked for.
+#[test]
+fn screenshot() {
+    let Some(folder) = browser::album() else { return };
+    let Some(browser) = Browser::start(SIZE[0], 750) else { return };
+    open(&browser, "screenshot", &HAND);
+    browser.run(
+        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
+         fingertip.camera.zoom(0.6); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones'); fingertip.level = 0",
+    );
+    browser.photograph(&folder, "replay.png");
 }

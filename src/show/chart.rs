@@ -65,7 +65,7 @@ impl Chart {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        write(path.as_ref(), &self.svg())
+        write(path.as_ref(), self.svg())
     }
 
     pub(super) fn svg(&self) -> String {

@@ -1,8 +1,9 @@
 //! A headless Chromium, driven through ChromeDriver's HTTP interface (W3C WebDriver).
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,14 @@ impl Browser {
         self.command("POST", "/actions", Some(&json!({ "actions": [mouse] })));
     }
 
+    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names.
+    pub fn photograph(&self, folder: &Path, name: &str) {
+        self.settle();
+        let picture = self.command("GET", "/screenshot", None);
+        let png = data_encoding::BASE64.decode(picture.as_str().unwrap().as_bytes()).unwrap();
+        std::fs::write(folder.join(name), png).unwrap();
+    }
+
     /// Presses a key.
     pub fn key(&self, key: &str) {
         let press = |kind: &str| json!({ "type": kind, "value": key });
@@ -182,6 +191,11 @@ impl Drop for Browser {
         let _ = self.driver.wait();
         let _ = std::fs::remove_dir_all(&self.profile);
     }
+}
+
+/// Where pictures are wanted, if they are.
+pub fn album() -> Option<PathBuf> {
+    std::env::var_os("FINGERTIP_SCREENSHOTS").map(PathBuf::from)
 }
 
 fn path_of(name: &str) -> Option<PathBuf> {

@@ -1,5 +1,14 @@
 // The few things that WebGL makes long.
 
+/** Is there no graphics card, so that the processor draws? */
+export function drawsInSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const named = gl?.getExtension("WEBGL_debug_renderer_info");
+  const renderer = named ? gl.getParameter(named.UNMASKED_RENDERER_WEBGL) : "";
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software/i.test(renderer);
+}
+
 export function program(gl, { vertex, fragment }) {
   const made = gl.createProgram();
   for (const [kind, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {

@@ -85,7 +85,7 @@ export class Live {
       this.element.append(heading, box);
     };
     group("Parameters", controls.filter((c) => !c.joint), "");
-    group("Joint commands", controls.filter((c) => c.joint), "joints");
+    group("Joint commands", shorter(controls.filter((c) => c.joint)), "joints");
   }
 
   /** A slider; those of positive numbers over decades go by the logarithm. */
@@ -100,7 +100,7 @@ export class Live {
     const output = document.createElement("output");
     const show = (x) => {
       input.value = to(x);
-      output.textContent = `${log && x >= 1e4 ? x.toExponential(1).replace("+", "") : digits(x)}${unit ? ` ${unit}` : ""}`;
+      output.textContent = `${log && x >= 1e4 ? x.toExponential(1).replace("+", "") : digits(x, 3)}${unit ? ` ${unit}` : ""}`;
     };
     input.addEventListener("input", () => {
       const x = from(Number(input.value));
@@ -159,4 +159,14 @@ export class Live {
     const { p, q } = this.pose();
     return { from: add(p, turn(q, this.held.local)), to: this.held.to };
   }
+}
+
+/** Labels without what most of them begin with, up to a mark: "thumb1" of "finger_joint_1_thumb1". */
+function shorter(controls) {
+  const labels = controls.map((c) => c.label);
+  const beginnings = labels.flatMap((label) => [...label.matchAll(/[_/]/g)].map(({ index }) => label.slice(0, index + 1)));
+  const common = beginnings
+    .filter((begin) => labels.filter((label) => label.startsWith(begin)).length > 0.6 * labels.length)
+    .reduce((longest, begin) => (begin.length > longest.length ? begin : longest), "");
+  return controls.map((c) => ({ ...c, label: c.label.startsWith(common) ? c.label.slice(common.length) : c.label }));
 }

@@ -17,6 +17,9 @@ import { Track, decode } from "fingertip/track";
 import { View } from "fingertip/view";
 import { norm, sub } from "fingertip/vec";
 
+/** Frames farther apart than this are slow, ms; and after this nothing moves any more. */
+const [SLOW, REST] = [30, 350];
+
 const $ = (id) => document.getElementById(id);
 
 class Page {
@@ -43,9 +46,13 @@ class Page {
     this.live = header.live ? new Live(this, header, $("live")) : null;
     this.label();
     this.wire();
+    if (this.live && innerWidth > 1000) this.options();
     if (innerWidth < 720) this.charts();
-    this.last = performance.now();
-    this.spent = 0;
+    this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.last = this.drawn = performance.now();
+    /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
+    this.interval = 16;
+    this.level = this.view.soft ? 2 : 0;
     requestAnimationFrame((now) => this.tick(now));
   }
 
@@ -158,7 +165,7 @@ class Page {
 
   rescale() {
     this.view.marks.scale = this.unit * 10 ** Number($("scale").value);
-    document.querySelector("#scale + output").textContent = `${digits(1e3 * this.view.marks.scale)} mm/N`;
+    document.querySelector("#scale + output").textContent = `${digits(1e3 * this.view.marks.scale, 3)} mm/N`;
     this.refresh();
   }
 
@@ -171,9 +178,24 @@ class Page {
     const glides = this.camera.glide(seconds);
     if (moved || glides || this.dirty || this.sizeChanged()) {
       this.dirty = false;
+      this.adapt(now - this.drawn);
+      this.drawn = now;
+      this.draw();
+    } else if (this.level > 0 && this.view.level > 0 && now - this.drawn > REST) {
+      this.view.setLevel(0);
       this.draw();
     }
     requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** Draws less where frames take long. What rests is drawn in full. */
+  adapt(milliseconds) {
+    if (milliseconds < REST) this.interval += 0.08 * (milliseconds - this.interval);
+    if (this.interval > SLOW && this.level < 3) {
+      this.level++;
+      this.interval = 16;
+    }
+    this.view.setLevel(this.level);
   }
 
   sizeChanged() {
@@ -194,7 +216,6 @@ class Page {
   }
 
   draw() {
-    const begin = performance.now();
     const { frame } = this.player;
     if (!this.follow) this.carried = null;
     this.view.resize(this.camera);
@@ -206,13 +227,6 @@ class Page {
     $("scrub").value = frame;
     $("play").classList.toggle("on", this.live ? !this.live.paused : this.player.playing);
     $("clock").innerHTML = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
-    this.adapt(performance.now() - begin);
-  }
-
-  /** Fewer samples for shadows where drawing takes long. */
-  adapt(milliseconds) {
-    this.spent += 0.1 * (milliseconds - this.spent);
-    if (this.spent > 28 && this.view.taps > 8) this.view.taps = 8;
   }
 }
 

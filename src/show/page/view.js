@@ -1,6 +1,6 @@
 // Draws a frame of the track: background, grids, bodies, marks, trails.
 
-import { buffers, program, segments, shadowMap } from "fingertip/gl";
+import { buffers, drawsInSoftware, program, segments, shadowMap } from "fingertip/gl";
 import { Marks } from "fingertip/marks";
 import * as shaders from "fingertip/shaders";
 import { placed } from "fingertip/stage";
@@ -15,17 +15,18 @@ const UNTURNED = [1, 0, 0, 0];
 
 export class View {
   constructor(canvas, header, track, stage, ball) {
-    const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
+    /** Without a graphics card edges are smoothed only where nothing moves, by more pixels. */
+    this.soft = drawsInSoftware();
+    const gl = canvas.getContext("webgl2", { antialias: !this.soft, preserveDrawingBuffer: true });
     if (!gl) throw new Error("this browser has no WebGL 2");
     Object.assign(this, { canvas, gl, header, track, stage, ball });
     this.programs = Object.fromEntries(Object.entries(shaders).map(([name, text]) => [name, program(gl, text)]));
     for (const part of stage.parts) part.buffers = buffers(gl, part.mesh);
     this.square = buffers(gl, SQUARE);
     this.lines = segments(gl);
-    this.shadow = shadowMap(gl, 2048);
+    this.shadow = shadowMap(gl, this.soft ? 1024 : 2048);
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
-    /** Samples of a shadow's edge; fewer where frames take long. */
-    this.taps = 16;
+    this.setLevel(0);
     this.trailed = header.scene.objects.map((object) => object.body);
     /** Bodies drawn once more, faintly, somewhere else: [{ body, p, q }]. */
     this.ghosts = header.ghosts ?? [];
@@ -33,10 +34,16 @@ export class View {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
+  /** How much is left out: samples of the shadows' edges, then pixels. */
+  setLevel(level) {
+    this.level = level;
+    [this.taps, this.coarse] = [[16, this.soft ? 2 : 1], [8, 1], [4, 0.75], [3, 0.5]][level];
+  }
+
   /** Fits the drawing to the window. */
   resize(camera) {
     const { clientWidth: w, clientHeight: h } = this.canvas;
-    const dense = Math.min(window.devicePixelRatio || 1, 2);
+    const dense = Math.min(window.devicePixelRatio || 1, 2) * this.coarse;
     const [width, height] = [Math.max(1, Math.round(w * dense)), Math.max(1, Math.round(h * dense))];
     if (this.canvas.width !== width || this.canvas.height !== height) {
       this.canvas.width = width;
