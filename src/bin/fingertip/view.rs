@@ -70,7 +70,7 @@ fn live(args: &Args) -> Outcome {
     if !args.no_open {
         show(&server.url());
     }
-    server.wait();
+    server.wait()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,10 +1,14 @@
 //! As much of HTTP as a page and its WebSocket need.
 
 use std::io::{Read, Result, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
 /// A request's head is not longer, bytes.
 const LONGEST_HEAD: usize = 16 << 10;
+
+/// A page may run what is in it and talk to where it comes from, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; connect-src 'self'; \
+                      img-src data:";
 
 /// A request without a body.
 #[derive(Debug, PartialEq)]
@@ -50,13 +54,14 @@ impl Request {
         self.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
     }
 
-    /// Does it come from this server's own page, or from no page, and to a name of this server? A name of somebody else's that
-    /// leads here would give his page's scripts the rights of ours.
-    pub fn is_ours(&self, hosts: &[String]) -> bool {
+    /// Does it come from this server's own page, or from no page, and to an address or `localhost`? A name of somebody else's
+    /// that leads here would give the scripts of his page the rights of ours.
+    pub fn is_ours(&self, port: u16) -> bool {
         let Some(host) = self.header("host") else { return false };
-        let own = |name: &str| hosts.iter().any(|known| known.eq_ignore_ascii_case(name));
-        let origin = self.header("origin").is_none_or(|origin| origin.strip_prefix("http://").is_some_and(own));
-        own(host) && origin
+        let here = host.eq_ignore_ascii_case(&format!("localhost:{port}"));
+        let address = host.parse::<SocketAddr>().is_ok_and(|address| address.port() == port);
+        let same = |origin: &str| origin.strip_prefix("http://").is_some_and(|from| from.eq_ignore_ascii_case(host));
+        (here || address) && self.header("origin").is_none_or(same)
     }
 }
 
@@ -64,7 +69,8 @@ impl Request {
 pub fn answer(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()> {
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nConnection: close\r\n\r\n",
+         X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nContent-Security-Policy: {POLICY}\r\n\
+         Connection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;
@@ -82,18 +88,19 @@ mod tests {
 
     #[test]
     fn other_origins_and_names_are_not_ours() {
-        let hosts = ["127.0.0.1:7000".to_owned(), "localhost:7000".to_owned()];
-        assert!(request("Host: 127.0.0.1:7000").is_ours(&hosts));
-        assert!(request("Host: LOCALHOST:7000\r\nOrigin: http://localhost:7000").is_ours(&hosts));
+        assert!(request("Host: 127.0.0.1:7000").is_ours(7000));
+        assert!(request("Host: [::1]:7000\r\nOrigin: http://[::1]:7000").is_ours(7000));
+        assert!(request("Host: LOCALHOST:7000\r\nOrigin: http://localhost:7000").is_ours(7000));
         for bad in [
             "Accept: */*",
             "Host: evil.example:7000",
             "Host: 127.0.0.1:7001",
+            "Host: 127.0.0.1:7000\r\nOrigin: http://localhost:7000",
             "Host: 127.0.0.1:7000\r\nOrigin: http://evil.example",
             "Host: 127.0.0.1:7000\r\nOrigin: https://127.0.0.1:7000",
             "Host: 127.0.0.1:7000\r\nOrigin: null",
         ] {
-            assert!(!request(bad).is_ours(&hosts), "{bad}");
+            assert!(!request(bad).is_ours(7000), "{bad}");
         }
     }
 

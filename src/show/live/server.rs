@@ -29,13 +29,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct LiveServer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    world: Option<JoinHandle<Result<()>>>,
+    door: Option<JoinHandle<()>>,
 }
 
 /// What every connection needs.
 struct Shared {
     header: Value,
-    hosts: Vec<String>,
+    port: u16,
     newest: Arc<Newest>,
     orders: SyncSender<Order>,
     stop: Arc<AtomicBool>,
@@ -55,18 +56,13 @@ impl LiveServer {
         let stop = Arc::new(AtomicBool::new(false));
         let simulator = Simulator::new(source, step, newest.clone())?;
         let (orders, queue) = sync_channel(QUEUE);
-        let port = address.port();
-        let mut hosts: Vec<String> = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}")).into();
-        hosts.push(address.to_string());
-        let header = simulator.header();
-        let shared = Shared { header, hosts, newest, orders, stop: stop.clone(), n_clients: AtomicUsize::new(0) };
-        let shared = Arc::new(shared);
+        let (port, header, n_clients) = (address.port(), simulator.header(), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { header, port, newest, orders, stop: stop.clone(), n_clients });
         let stopped = stop.clone();
         let world = std::thread::spawn(move || {
-            if let Err(error) = simulator.run(&queue, &stopped) {
-                eprintln!("error: {error}");
-            }
+            let outcome = simulator.run(&queue, &stopped);
             stopped.store(true, Ordering::Relaxed);
+            outcome
         });
         let door = std::thread::spawn(move || {
             for (id, stream) in (0..).zip(listener.incoming()) {
@@ -77,7 +73,7 @@ impl LiveServer {
                 std::thread::spawn(move || shared.attend(stream, id));
             }
         });
-        Ok(Self { address, stop, threads: vec![world, door] })
+        Ok(Self { address, stop, world: Some(world), door: Some(door) })
     }
 
     /// Where the page is.
@@ -86,9 +82,14 @@ impl LiveServer {
     }
 
     /// Waits until the world ends, which it does for an error only.
-    pub fn wait(mut self) {
-        if !self.threads.is_empty() {
-            let _ = self.threads.remove(0).join();
+    ///
+    /// # Errors
+    /// Of a step.
+    pub fn wait(mut self) -> Result<()> {
+        match self.world.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(_)) => candle_core::bail!("the simulator has stopped unexpectedly"),
+            None => Ok(()),
         }
     }
 }
@@ -98,9 +99,8 @@ impl Drop for LiveServer {
         self.stop.store(true, Ordering::Relaxed);
         // The door waits for somebody to come.
         drop(TcpStream::connect(self.address));
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
-        }
+        let _ = self.world.take().map(JoinHandle::join);
+        let _ = self.door.take().map(JoinHandle::join);
     }
 }
 
@@ -128,7 +128,7 @@ impl Shared {
         let Some(request) = Request::read(&mut stream)? else {
             return answer(&mut stream, "400 Bad Request", "text/plain", b"expected a request of HTTP/1.1");
         };
-        if !request.is_ours(&self.hosts) {
+        if !request.is_ours(self.port) {
             return answer(&mut stream, "403 Forbidden", "text/plain", b"only this page may come here");
         }
         match (request.method.as_str(), request.path.as_str()) {

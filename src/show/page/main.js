@@ -35,7 +35,7 @@ class Page {
     this.camera = new Camera(ball);
     this.view = new View($("drawing"), header, this.track, this.stage, ball);
     this.unit = this.view.marks.scale;
-    this.show = { looks: true, collisions: true, contacts: false, forces: true, cones: false, trails: true, grid: true };
+    this.show = { looks: true, collisions: true, contacts: false, distances: false, forces: true, cones: false, trails: true, grid: true };
     this.selected = 0;
     this.follow = false;
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);

@@ -11,6 +11,7 @@ export class Marks {
   /** `upload` takes a mesh to the card. */
   constructor(header, track, radius, upload) {
     this.contacts = header.scene.contacts;
+    this.objects = header.scene.objects;
     this.track = track;
     this.radius = radius;
     this.upload = upload;
@@ -28,7 +29,9 @@ export class Marks {
     for (let frame = 0; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
       for (let i = 0; i < this.contacts.length; i++) most = Math.max(most, this.track.force(frame, i) || 0);
     }
-    return most || 1;
+    // Where nothing has touched yet, the weights say how large forces will be.
+    const weights = this.objects.map(({ mass }) => 9.81 * mass);
+    return most > 0 ? most : Math.max(0, ...weights) || 1;
   }
 
   /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */
@@ -57,6 +60,14 @@ export class Marks {
       }
     }
     return things;
+  }
+
+  /** Segments from the witness point on A to that on B, eight numbers each. */
+  distances(frame) {
+    return this.contacts.flatMap((_, i) => {
+      const { phi, normal, point } = this.track.contact(frame, i);
+      return Number.isFinite(phi) ? [...add(point, scale(normal, -phi)), 1, ...point, 1] : [];
+    });
   }
 
   arrow(things, from, along, length, thick, colour) {

@@ -55,7 +55,7 @@ export class View {
     this.dense = dense;
   }
 
-  /** `state` is { frame, show, selected, pull }. */
+  /** `state` is { frame, show, selected, pull }; `pull` is a spring from a body to the pointer. */
   draw(camera, theme, state) {
     const { gl } = this;
     this.colours = theme.colours;
@@ -72,7 +72,8 @@ export class View {
     gl.depthMask(false);
     if (state.show.grid) this.drawGrids(state);
     if (state.show.trails) this.drawTrails(state);
-    if (state.pull) this.drawPull(state.pull);
+    if (state.show.distances && this.track.length) this.drawOver(this.marks.distances(state.frame), PAINT.normal);
+    if (state.pull) this.drawOver([...state.pull.from, 1, ...state.pull.to, 1], PAINT.pull);
     this.drawFaint(state, things);
     gl.depthMask(true);
     gl.disable(gl.BLEND);
@@ -184,9 +185,10 @@ export class View {
     this.ribbon(ends, [...PAINT.trail, 0.85], 2);
   }
 
-  drawPull({ from, to }) {
+  /** Segments that nothing hides. */
+  drawOver(ends, colour) {
     this.gl.disable(this.gl.DEPTH_TEST);
-    this.ribbon([...from, 1, ...to, 1], [...PAINT.pull, 1], 3);
+    this.ribbon(ends, [...colour, 1], 3);
     this.gl.enable(this.gl.DEPTH_TEST);
   }
 
