@@ -140,6 +140,10 @@ fn a_spring_pulls_the_ball_and_lets_go() {
     let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
     let z = place(&header, "q", "ball.z");
     let ball = body(&header, "ball");
+    // The hand goes out of the way.
+    let slider = place(&header, "q", "hand/slider_z");
+    client.send(&json!({ "reset": true, "set": { "u:hand/slider_z": 0.19 } }));
+    other.until("the hand is up", |frame, _| frame[slider] > 0.18);
     client.send(&json!({ "pull": { "body": ball, "at": [0, 0, 0], "to": [0.3, 0.0, -0.05] } }));
     // The other client sees the same world.
     let up = other.until("the ball is up", |frame, _| frame[z] > -0.08);
@@ -234,11 +238,11 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     browser.wait("fingertip.track.length > 5");
     let header = header(&server);
     let (ball, u) = (body(&header, "ball"), place(&header, "u", "hand/slider_z"));
-    browser.run(
-        "fingertip.live.send({ set: { 'u:hand/slider_z': 0.15 } }); fingertip.camera.preset('side');
-        fingertip.camera.now = { ...fingertip.camera.goal }",
-    );
-    browser.wait(&format!("fingertip.track.number(fingertip.track.length - 1, {u}) > 0.14"));
+    // The hand goes out of the way, and the ball comes into view.
+    let slider = place(&header, "q", "hand/slider_z");
+    browser.run("fingertip.live.send({ reset: true, set: { 'u:hand/slider_z': 0.15 } })");
+    browser.wait(&format!("fingertip.track.number(fingertip.track.length - 1, {slider}) > 0.14"));
+    browser.run("fingertip.charts(); fingertip.look('front'); fingertip.camera.now = { ...fingertip.camera.goal }");
     browser.settle();
     let at = browser.run(&format!(
         "const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball}); return {{ p, on: fingertip.camera.project(p) }}"
@@ -275,7 +279,7 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
 #[test]
 fn screenshot() {
     let Some(folder) = browser::album() else { return };
-    let Some(browser) = Browser::start(1200, 750) else { return };
+    let Some(browser) = Browser::start(1040, 680) else { return };
     let server = serve();
     let ball = body(&header(&server), "ball");
     browser.open(&server.url());

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::recording::{BodyRecord, Configuration, Recording, Role, ShapeRecord, StepRecord};
 
-/// Transforms are written in multiples of this, m.
-const TRANSFORM_STEP: f64 = 1e-9;
+/// Transforms are written in multiples of one part of this many, m.
+const TRANSFORM: f64 = 1e8;
+/// Contacts' numbers in multiples of one part of this many, m and N.
+const CONTACT: f64 = 1e9;
 /// Side of the square that is drawn for a half-space, m, and its thickness.
 const GROUND: [f64; 2] = [2.0, 1e-3];
 /// Forces are drawn as arrows of this length, m/N.
@@ -167,8 +169,17 @@ fn rounded(at: &Isometry3<f64>) -> Value {
     json!({ "position": xyz(&[round(p.x), round(p.y), round(p.z)]), "orientation": orientation })
 }
 
-/// To a multiple of [`TRANSFORM_STEP`], and as short as that in decimals.
-pub fn round(x: f64) -> f64 {
-    // Division by a whole number is exact to rounding, so the shortest decimal is the rounded one. No −0.
-    (x / TRANSFORM_STEP).round() / (1.0 / TRANSFORM_STEP).round() + 0.0
+/// A contact's number, rounded to 1e-9 and as short as that in decimals.
+pub fn brief(x: f64) -> f64 {
+    rounded_to(x, CONTACT)
+}
+
+fn round(x: f64) -> f64 {
+    rounded_to(x, TRANSFORM)
+}
+
+/// To a multiple of 1/`parts`: dividing a whole number by a power of ten gives the double whose shortest decimal is that
+/// multiple. No −0.
+fn rounded_to(x: f64, parts: f64) -> f64 {
+    (x * parts).round() / parts + 0.0
 }

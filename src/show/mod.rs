@@ -4,6 +4,7 @@
 //!
 #![doc = include_str!("../../docs/recordings.md")]
 
+mod cast;
 #[cfg(feature = "cli")]
 mod channels;
 #[cfg(feature = "cli")]

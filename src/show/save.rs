@@ -10,13 +10,15 @@ use super::channels::{
     CHANNELS, CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
     StatusMessage, TF, TF_STATIC, U, UMessage,
 };
-use super::foxglove::{self, round};
+use super::foxglove::{self, brief};
 use super::recording::{Configuration, Recording, StepRecord};
 use super::{file, mcap};
 use crate::error::{Error, Result};
 
 /// Messages wait for a chunk of this size, bytes: half a second of a hand. A crash loses no more.
 const CHUNK: usize = 1 << 19;
+/// Pictures of contacts for other tools are this far apart at least, ns: thirty a second.
+const MARKERS_APART: u64 = 33_000_000;
 /// Ticks of a file's clock, 1/s.
 const NANOSECONDS: f64 = 1e9;
 
@@ -26,6 +28,8 @@ pub struct RecordingWriter {
     file: mcap::Writer<BufWriter<File>>,
     /// Everything but the steps.
     scene: Recording,
+    /// When contacts are to be pictured next, ns.
+    next_markers: u64,
 }
 
 impl RecordingWriter {
@@ -39,7 +43,7 @@ impl RecordingWriter {
         let to = BufWriter::new(file::create(&path)?);
         let file = mcap::Writer::new(to, "fingertip", &scene.generator, &CHANNELS)
             .map_err(|source| Error::file(&path, source))?;
-        let mut writer = Self { path, file, scene };
+        let mut writer = Self { path, file, scene, next_markers: 0 };
         writer.start()?;
         Ok(writer)
     }
@@ -64,16 +68,19 @@ impl RecordingWriter {
     pub fn step(&mut self, step: &StepRecord) -> Result<()> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are not negative")]
         let time = (step.time * NANOSECONDS).round() as u64;
-        let vectors = |list: &[[f64; 3]]| list.iter().map(|v| v.map(round)).collect();
+        let vectors = |list: &[[f64; 3]]| list.iter().map(|v| v.map(brief)).collect();
         self.send(Q, time, &QMessage { q: step.end.q.clone() })?;
         self.send(U, time, &UMessage { u: step.u.clone() })?;
-        let phi = step.phi.iter().copied().map(round).collect();
+        let phi = step.phi.iter().copied().map(brief).collect();
         let (normal, point) = (vectors(&step.normal), vectors(&step.point));
         self.send(CONTACTS, time, &ContactsMessage { phi, normal, point })?;
         self.send(FORCES, time, &ForcesMessage { force: vectors(&step.force) })?;
         self.send(SCALARS, time, &step.scalars)?;
         self.place(time, &step.end)?;
-        self.send(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time))?;
+        if time >= self.next_markers {
+            self.send(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time))?;
+            self.next_markers = time + MARKERS_APART;
+        }
         let residual = Some(step.residual).filter(|residual| residual.is_finite());
         let StepRecord { time: seconds_from_start, status, iterations, seconds, .. } = step;
         let status = StatusMessage {

@@ -57,6 +57,7 @@ impl Simulator {
         let pulls = BTreeMap::new();
         let told = Instant::now();
         newest.set_frame(&layout.start(&recorder.recording));
+        newest.set_state(&json!({ "paused": false, "values": controls.values() }));
         let simulator = Self {
             source,
             step,

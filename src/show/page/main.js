@@ -75,7 +75,7 @@ class Page {
       faster: (by) => this.faster(by),
       loop: () => this.press("loop", (this.player.loop = !this.player.loop)),
       follow: () => this.press("follow", (this.follow = !this.follow)),
-      view: (name) => this.camera.preset(name),
+      view: (name) => this.look(name),
       toggle: (name) => this.toggle(name),
       charts: () => this.charts(),
       options: () => this.options(),
@@ -111,6 +111,12 @@ class Page {
       click: (x, y) => (this.selected = this.under(x, y)?.part.body ?? 0),
       changed: () => this.refresh(),
     });
+  }
+
+  /** A named view of everything, where it is by now. */
+  look(name) {
+    this.camera.ball = this.view.ball = surround(this.header.scene, this.track);
+    this.camera.preset(name);
   }
 
   /** What is under a pixel. */

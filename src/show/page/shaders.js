@@ -178,9 +178,6 @@ uniform vec3 low, high;
 out vec4 pixel;
 void main() {
   float r = length(at * vec2(0.75, 0.9) - vec2(0.0, 0.12));
-  vec3 c = mix(high, low, smoothstep(0.05, 1.35, r));
-  // A grain below one step of a screen's colours, against bands.
-  float grain = fract(52.9829 * fract(dot(gl_FragCoord.xy, vec2(0.06711, 0.00584)))) - 0.5;
-  pixel = vec4(c + grain / 255.0, 1.0);
+  pixel = vec4(mix(high, low, smoothstep(0.05, 1.35, r)), 1.0);
 }`,
 };
