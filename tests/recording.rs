@@ -13,8 +13,8 @@ use fingertip::step::Quasidynamic;
 
 /// Files keep contacts' numbers to 1e-9, and half of that is lost by rounding.
 const CONTACTS: f64 = 0.51e-9;
-/// Transforms are rounded to 1e-8 along a chain of at most six bodies within half a metre.
-const POSES: f64 = 1e-7;
+/// Transforms are rounded to 3e-8 along a chain of at most six bodies within half a metre.
+const POSES: f64 = 5e-7;
 
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recording");

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::mcap::Channel;
+use super::mcap::{Channel, Schema};
+use super::schema;
 
 pub const SCENE: usize = 0;
 pub const Q: usize = 1;
@@ -19,31 +20,24 @@ pub const SHAPES: usize = 9;
 pub const MARKERS: usize = 10;
 
 /// All channels, each at its place.
-pub const CHANNELS: [Channel; 11] = [
-    Channel { topic: "/scene", schema: "fingertip.Scene", definition: include_str!("schemas/scene.json") },
-    Channel { topic: "/q", schema: "fingertip.Configuration", definition: include_str!("schemas/configuration.json") },
-    Channel { topic: "/u", schema: "fingertip.Command", definition: include_str!("schemas/command.json") },
-    Channel { topic: "/contacts", schema: "fingertip.Contacts", definition: include_str!("schemas/contacts.json") },
-    Channel { topic: "/forces", schema: "fingertip.Forces", definition: include_str!("schemas/forces.json") },
-    Channel { topic: "/status", schema: "fingertip.Status", definition: include_str!("schemas/status.json") },
-    Channel { topic: "/scalars", schema: "fingertip.Scalars", definition: include_str!("schemas/scalars.json") },
-    Channel {
-        topic: "/tf_static",
-        schema: "foxglove.FrameTransforms",
-        definition: include_str!("schemas/frame_transforms.json"),
-    },
-    Channel {
-        topic: "/tf",
-        schema: "foxglove.FrameTransforms",
-        definition: include_str!("schemas/frame_transforms.json"),
-    },
-    Channel { topic: "/shapes", schema: "foxglove.SceneUpdate", definition: include_str!("schemas/scene_update.json") },
-    Channel {
-        topic: "/contact_markers",
-        schema: "foxglove.SceneUpdate",
-        definition: include_str!("schemas/scene_update.json"),
-    },
-];
+pub fn channels() -> Vec<Channel> {
+    let foxglove = Schema::Protobuf(schema::descriptors());
+    let ours = |topic, name, text| Channel { topic, name, schema: Schema::Json(text) };
+    let theirs = |topic, name| Channel { topic, name, schema: foxglove.clone() };
+    vec![
+        ours("/scene", "fingertip.Scene", include_str!("schemas/scene.json")),
+        ours("/q", "fingertip.Configuration", include_str!("schemas/configuration.json")),
+        ours("/u", "fingertip.Command", include_str!("schemas/command.json")),
+        ours("/contacts", "fingertip.Contacts", include_str!("schemas/contacts.json")),
+        ours("/forces", "fingertip.Forces", include_str!("schemas/forces.json")),
+        ours("/status", "fingertip.Status", include_str!("schemas/status.json")),
+        ours("/scalars", "fingertip.Scalars", include_str!("schemas/scalars.json")),
+        theirs("/tf_static", "foxglove.FrameTransforms"),
+        theirs("/tf", "foxglove.FrameTransforms"),
+        theirs("/shapes", "foxglove.SceneUpdate"),
+        theirs("/contact_markers", "foxglove.SceneUpdate"),
+    ]
+}
 
 /// On `/q`.
 #[derive(Debug, Serialize, Deserialize)]

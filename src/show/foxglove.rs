@@ -2,14 +2,12 @@
 //! ([docs.foxglove.dev](https://docs.foxglove.dev/docs/sdk/schemas)).
 
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
-use serde_json::{Value, json};
 
+use super::protobuf::{Message, Value, fields};
 use super::recording::{BodyRecord, Configuration, Recording, Role, ShapeRecord, StepRecord};
 
-/// Transforms are written in multiples of one part of this many, m.
-const TRANSFORM: f64 = 1e8;
-/// Contacts' numbers in multiples of one part of this many, m and N.
-const CONTACT: f64 = 1e9;
+/// Transforms are written in multiples of one part of this many, 60 nm: few digits are packed small.
+const PARTS: f64 = 16_777_216.0;
 /// Side of the square that is drawn for a half-space, m, and its thickness.
 const GROUND: [f64; 2] = [2.0, 1e-3];
 /// Forces are drawn as arrows of this length, m/N.
@@ -35,41 +33,67 @@ pub fn transforms(
     relative: &[Isometry3<f64>],
     time: u64,
     which: impl Fn(&BodyRecord) -> bool,
-) -> Value {
+) -> Vec<u8> {
     let transform = |body: usize| {
-        let (own, at) = (&recording.bodies[body], rounded(&relative[body - 1]));
-        json!({
-            "timestamp": stamp(time),
-            "parent_frame_id": recording.bodies[own.parent].name,
-            "child_frame_id": own.name,
-            "translation": at["position"],
-            "rotation": at["orientation"],
-        })
+        let (own, at) = (&recording.bodies[body], &relative[body - 1]);
+        Message::new()
+            .message(1, &stamp(time))
+            .text(2, &recording.bodies[own.parent].name)
+            .text(3, &own.name)
+            .message(4, &position(at))
+            .message(5, &orientation(at))
     };
-    let transforms: Vec<Value> =
-        (1..recording.bodies.len()).filter(|&body| which(&recording.bodies[body])).map(transform).collect();
-    json!({ "transforms": transforms })
+    let chosen = (1..recording.bodies.len()).filter(|&body| which(&recording.bodies[body]));
+    Message::new().messages(1, &chosen.map(transform).collect::<Vec<_>>()).finish()
+}
+
+/// Reads `foxglove.FrameTransforms` as [`transforms()`] writes it: the child's name, and where it is in its parent. None where
+/// the message is damaged.
+pub fn read_transforms(message: &[u8]) -> Option<Vec<(String, Isometry3<f64>)>> {
+    fields(message)?.into_iter().filter(|(field, _)| *field == 1).map(|(_, value)| read_transform(value)).collect()
+}
+
+fn read_transform(value: Value) -> Option<(String, Isometry3<f64>)> {
+    let Value::Bytes(transform) = value else { return None };
+    let (mut name, mut p, mut q) = (String::new(), [0.0; 3], [0.0; 4]);
+    for (field, value) in fields(transform)? {
+        match (field, value) {
+            (3, Value::Bytes(text)) => name = String::from_utf8(text.to_vec()).ok()?,
+            (4, Value::Bytes(vector)) => p = read_numbers(vector)?,
+            (5, Value::Bytes(quaternion)) => q = read_numbers(quaternion)?,
+            _ => {}
+        }
+    }
+    let [x, y, z] = p;
+    let [i, j, k, w] = q;
+    Some((name, isometry(&[x, y, z, w, i, j, k])))
+}
+
+/// A message of doubles that are numbered from 1.
+fn read_numbers<const N: usize>(message: &[u8]) -> Option<[f64; N]> {
+    let mut numbers = [0.0; N];
+    for (field, value) in fields(message)? {
+        *numbers.get_mut(usize::try_from(field).ok()?.checked_sub(1)?)? = value.double()?;
+    }
+    Some(numbers)
 }
 
 /// `foxglove.SceneUpdate` with all shapes that collide.
-pub fn shapes(recording: &Recording) -> Value {
+pub fn shapes(recording: &Recording) -> Vec<u8> {
     let entity = |(body, record): (usize, &BodyRecord)| {
-        let mut entity = entity(&record.name, &record.name, 0);
-        let mut any = false;
-        for shape in recording.shapes.iter().filter(|shape| shape.body == body && shape.collides) {
-            any = true;
-            add_shape(&mut entity, shape, &colour(record.role));
-        }
-        any.then_some(entity)
+        let mut shapes = recording.shapes.iter().filter(|shape| shape.body == body && shape.collides).peekable();
+        shapes.peek()?;
+        let colour = colour(record.role);
+        Some(shapes.fold(entity(&record.name, &record.name, 0), |entity, shape| with_shape(entity, shape, &colour)))
     };
-    let entities: Vec<Value> = recording.bodies.iter().enumerate().filter_map(entity).collect();
-    json!({ "deletions": [], "entities": entities })
+    let entities: Vec<Message> = recording.bodies.iter().enumerate().filter_map(entity).collect();
+    Message::new().messages(2, &entities).finish()
 }
 
 /// `foxglove.SceneUpdate` with an arrow and a point for each contact that carries a force.
-pub fn markers(step: &StepRecord, world: &str, time: u64) -> Value {
-    let mut entity = entity("contacts", world, time);
-    let red = json!({ "r": 0.86, "g": 0.22, "b": 0.18, "a": 1.0 });
+pub fn markers(step: &StepRecord, world: &str, time: u64) -> Vec<u8> {
+    let red = numbers([0.86, 0.22, 0.18, 1.0]);
+    let (mut arrows, mut points) = (Vec::new(), Vec::new());
     for (point, force) in step.point.iter().zip(&step.force) {
         let force = Vector3::from(*force);
         let size = force.norm();
@@ -78,108 +102,92 @@ pub fn markers(step: &StepRecord, world: &str, time: u64) -> Value {
         }
         let turn = UnitQuaternion::rotation_between(&Vector3::x(), &force)
             .unwrap_or_else(|| UnitQuaternion::from_axis_angle(&Vector3::z_axis(), std::f64::consts::PI));
-        let at = rounded(&Isometry3::from_parts(Translation3::from(*point), turn));
-        push(
-            &mut entity,
-            "arrows",
-            json!({
-                "pose": at, "shaft_length": round(0.8 * ARROW * size), "shaft_diameter": 0.003,
-                "head_length": round(0.2 * ARROW * size), "head_diameter": 0.007, "color": red,
-            }),
-        );
-        push(&mut entity, "spheres", json!({ "pose": at, "size": xyz(&[0.005; 3]), "color": red }));
+        let at = pose(&Isometry3::from_parts(Translation3::from(*point), turn));
+        let lengths = [(2, 0.8 * ARROW * size), (3, 0.003), (4, 0.2 * ARROW * size), (5, 0.007)];
+        let arrow =
+            lengths.into_iter().fold(Message::new().message(1, &at), |arrow, (field, x)| arrow.double(field, x));
+        arrows.push(arrow.message(6, &red));
+        points.push(solid(&at, [0.005; 3]).message(3, &red));
     }
-    json!({ "deletions": [], "entities": [entity] })
+    let entity = entity("contacts", world, time).messages(7, &arrows).messages(9, &points);
+    Message::new().message(2, &entity).finish()
 }
 
-fn entity(id: &str, frame: &str, time: u64) -> Value {
-    json!({
-        "timestamp": stamp(time), "frame_id": frame, "id": id, "lifetime": stamp(0), "frame_locked": true,
-        "metadata": [], "arrows": [], "cubes": [], "spheres": [], "cylinders": [], "lines": [], "triangles": [],
-        "texts": [], "models": [],
-    })
+fn entity(id: &str, frame: &str, time: u64) -> Message {
+    Message::new().message(1, &stamp(time)).text(2, frame).text(3, id).message(4, &stamp(0)).flag(5, true)
 }
 
-fn push(entity: &mut Value, list: &str, thing: Value) {
-    if let Some(list) = entity[list].as_array_mut() {
-        list.push(thing);
-    }
-}
-
-fn add_shape(entity: &mut Value, shape: &ShapeRecord, colour: &Value) {
+fn with_shape(entity: Message, shape: &ShapeRecord, colour: &Message) -> Message {
     let [w, i, j, k] = shape.quaternion;
     let [x, y, z] = shape.position;
     let frame = isometry(&[x, y, z, w, i, j, k]);
-    let at = |z: f64| rounded(&(frame * Translation3::new(0.0, 0.0, z)));
+    let at = |z: f64| pose(&(frame * Translation3::new(0.0, 0.0, z)));
     let [a, b, c, _] = shape.sizes;
-    let solid = |at: Value, size: [f64; 3]| json!({ "pose": at, "size": xyz(&size), "color": colour });
-    let mut cylinder = || {
-        let mut cylinder = solid(at(0.0), [2.0 * a, 2.0 * a, 2.0 * b]);
-        (cylinder["bottom_scale"], cylinder["top_scale"]) = (json!(1.0), json!(1.0));
-        push(entity, "cylinders", cylinder);
-    };
+    let cube = |z: f64, size: [f64; 3]| solid(&at(z), size).message(3, colour);
+    let cylinder = || solid(&at(0.0), [2.0 * a, 2.0 * a, 2.0 * b]).double(3, 1.0).double(4, 1.0).message(5, colour);
     match shape.kind.as_str() {
-        "sphere" => push(entity, "spheres", solid(at(0.0), [2.0 * a; 3])),
-        "ellipsoid" => push(entity, "spheres", solid(at(0.0), [a, b, c].map(|r| 2.0 * r))),
-        "box" => push(entity, "cubes", solid(at(0.0), [a, b, c].map(|half| 2.0 * half))),
-        "cylinder" => cylinder(),
+        "sphere" => entity.message(9, &cube(0.0, [2.0 * a; 3])),
+        "ellipsoid" => entity.message(9, &cube(0.0, [a, b, c].map(|radius| 2.0 * radius))),
+        "box" => entity.message(8, &cube(0.0, [a, b, c].map(|half| 2.0 * half))),
+        "cylinder" => entity.message(10, &cylinder()),
         "capsule" => {
-            cylinder();
-            [-b, b].into_iter().for_each(|z| push(entity, "spheres", solid(at(z), [2.0 * a; 3])));
+            let caps = [-b, b].map(|z| cube(z, [2.0 * a; 3]));
+            entity.message(10, &cylinder()).messages(9, &caps)
         }
-        "hull" => {
-            let fan = |face: &Vec<usize>| -> Vec<usize> {
-                face.windows(2).skip(1).flat_map(|side| [face[0], side[0], side[1]]).collect()
-            };
-            let points: Vec<Value> = shape.vertices.iter().map(xyz).collect();
-            let indices: Vec<usize> = shape.faces.iter().flat_map(fan).collect();
-            push(
-                entity,
-                "triangles",
-                json!({
-                    "pose": at(0.0), "points": points, "color": colour, "colors": [], "indices": indices,
-                }),
-            );
-        }
+        "hull" => entity.message(12, &triangles(&at(0.0), shape, colour)),
         // Of a half-space, a piece of its surface.
-        _ => push(entity, "cubes", solid(at(-0.5 * GROUND[1]), [GROUND[0], GROUND[0], GROUND[1]])),
+        _ => entity.message(8, &cube(-0.5 * GROUND[1], [GROUND[0], GROUND[0], GROUND[1]])),
     }
 }
 
-fn colour(role: Role) -> Value {
-    let [r, g, b, a] = match role {
-        Role::Fixed => [0.75, 0.76, 0.78, 0.6],
-        Role::Object => [0.95, 0.62, 0.24, 1.0],
-        Role::Robot => [0.36, 0.47, 0.62, 1.0],
+/// A hull's sides as fans of triangles.
+fn triangles(at: &Message, shape: &ShapeRecord, colour: &Message) -> Message {
+    let fan = |face: &Vec<usize>| -> Vec<usize> {
+        face.windows(2).skip(1).flat_map(|side| [face[0], side[0], side[1]]).collect()
     };
-    json!({ "r": r, "g": g, "b": b, "a": a })
+    let corners = shape.faces.iter().flat_map(fan);
+    let indices: Vec<u32> = corners.filter_map(|corner| u32::try_from(corner).ok()).collect();
+    let points: Vec<Message> = shape.vertices.iter().map(|&vertex| numbers(vertex)).collect();
+    Message::new().message(1, at).messages(2, &points).message(3, colour).fixed(5, &indices)
 }
 
-fn stamp(time: u64) -> Value {
-    json!({ "sec": time / 1_000_000_000, "nsec": time % 1_000_000_000 })
+/// The beginning of a cube, a ball or a cylinder: where it is and how large.
+fn solid(at: &Message, size: [f64; 3]) -> Message {
+    Message::new().message(1, at).message(2, &numbers(size))
 }
 
-fn xyz([x, y, z]: &[f64; 3]) -> Value {
-    json!({ "x": x, "y": y, "z": z })
+fn colour(role: Role) -> Message {
+    numbers(match role {
+        Role::Fixed => [0.75, 0.76, 0.78, 0.6],
+        Role::Object => [0.09, 0.59, 0.54, 1.0],
+        Role::Robot => [0.36, 0.47, 0.62, 1.0],
+    })
 }
 
-fn rounded(at: &Isometry3<f64>) -> Value {
-    let (p, q) = (at.translation.vector, at.rotation);
-    let orientation = json!({ "x": round(q.i), "y": round(q.j), "z": round(q.k), "w": round(q.w) });
-    json!({ "position": xyz(&[round(p.x), round(p.y), round(p.z)]), "orientation": orientation })
+/// Doubles, numbered from 1.
+fn numbers<const N: usize>(values: [f64; N]) -> Message {
+    (1..).zip(values).fold(Message::new(), |message, (field, value)| message.double(field, value))
 }
 
-/// A contact's number, rounded to 1e-9 and as short as that in decimals.
-pub fn brief(x: f64) -> f64 {
-    rounded_to(x, CONTACT)
+/// A time or a duration.
+fn stamp(time: u64) -> Message {
+    Message::new().integer(1, time / 1_000_000_000).integer(2, time % 1_000_000_000)
+}
+
+fn pose(at: &Isometry3<f64>) -> Message {
+    Message::new().message(1, &position(at)).message(2, &orientation(at))
+}
+
+fn position(at: &Isometry3<f64>) -> Message {
+    let p = at.translation.vector;
+    numbers([p.x, p.y, p.z].map(round))
+}
+
+fn orientation(at: &Isometry3<f64>) -> Message {
+    let q = at.rotation;
+    numbers([q.i, q.j, q.k, q.w].map(round))
 }
 
 fn round(x: f64) -> f64 {
-    rounded_to(x, TRANSFORM)
-}
-
-/// To a multiple of 1/`parts`: dividing a whole number by a power of ten gives the double whose shortest decimal is that
-/// multiple. No −0.
-fn rounded_to(x: f64, parts: f64) -> f64 {
-    (x * parts).round() / parts + 0.0
+    (x * PARTS).round() / PARTS + 0.0
 }

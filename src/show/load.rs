@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::channels::{ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
-use super::foxglove::isometry;
+use super::foxglove::{isometry, read_transforms, relative};
 use super::mcap;
 use super::recording::{Configuration, Recording, StepRecord, VERSION};
 use crate::error::{Error, Result};
@@ -78,10 +78,9 @@ struct Version {
 
 impl Reader {
     fn take(&mut self, topic: &mcap::Topic, data: &[u8]) -> std::result::Result<(), String> {
-        if topic.encoding != "json" {
-            return Ok(());
-        }
         match topic.name.as_str() {
+            "/tf" if topic.encoding == "protobuf" => return self.place(data),
+            _ if topic.encoding != "json" => return Ok(()),
             "/scene" if topic.schema == "fingertip.Scene" => {
                 let Version { version } = parse(topic, data)?;
                 if version != VERSION {
@@ -89,7 +88,7 @@ impl Reader {
                 }
                 let scene: Recording = parse(topic, data)?;
                 scene.validate().map_err(|error| format!("{}: {error}", topic.name))?;
-                self.relative = super::foxglove::relative(&scene, &scene.start);
+                self.relative = relative(&scene, &scene.start);
                 self.scene = Some(scene);
             }
             "/q" => self.q = parse::<QMessage>(topic, data)?.q,
@@ -97,20 +96,21 @@ impl Reader {
             "/contacts" => self.contacts = Some(parse(topic, data)?),
             "/forces" => self.forces = Some(parse(topic, data)?),
             "/scalars" => self.scalars = parse(topic, data)?,
-            "/tf" => self.place(&parse(topic, data)?),
             "/status" => self.finish(parse(topic, data)?)?,
             _ => {}
         }
         Ok(())
     }
 
-    fn place(&mut self, message: &TransformsMessage) {
-        let Some(scene) = &self.scene else { return };
-        for Transform { child_frame_id, translation: t, rotation: r } in &message.transforms {
-            if let Some(body) = scene.bodies.iter().skip(1).position(|body| body.name == *child_frame_id) {
-                self.relative[body] = isometry(&[t.x, t.y, t.z, r.w, r.x, r.y, r.z]);
+    fn place(&mut self, message: &[u8]) -> std::result::Result<(), String> {
+        let Some(scene) = &self.scene else { return Ok(()) };
+        let transforms = read_transforms(message).ok_or("channel \"/tf\": expected foxglove.FrameTransforms")?;
+        for (name, transform) in transforms {
+            if let Some(body) = scene.bodies.iter().skip(1).position(|body| body.name == name) {
+                self.relative[body] = transform;
             }
         }
+        Ok(())
     }
 
     /// A step is whole with its status.
@@ -141,34 +141,6 @@ impl Reader {
         });
         Ok(())
     }
-}
-
-/// The part of `foxglove.FrameTransforms` that is read back.
-#[derive(Deserialize)]
-struct TransformsMessage {
-    transforms: Vec<Transform>,
-}
-
-#[derive(Deserialize)]
-struct Transform {
-    child_frame_id: String,
-    translation: Xyz,
-    rotation: Xyzw,
-}
-
-#[derive(Deserialize)]
-struct Xyz {
-    x: f64,
-    y: f64,
-    z: f64,
-}
-
-#[derive(Deserialize)]
-struct Xyzw {
-    x: f64,
-    y: f64,
-    z: f64,
-    w: f64,
 }
 
 fn parse<T: DeserializeOwned>(topic: &mcap::Topic, data: &[u8]) -> std::result::Result<T, String> {

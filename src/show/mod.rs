@@ -28,10 +28,14 @@ mod mcap;
 mod page;
 #[cfg(feature = "cli")]
 mod plot;
+#[cfg(feature = "cli")]
+mod protobuf;
 mod record;
 mod recording;
 #[cfg(feature = "cli")]
 mod save;
+#[cfg(feature = "cli")]
+mod schema;
 
 #[cfg(feature = "cli")]
 pub use chart::{Chart, Panel};

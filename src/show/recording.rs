@@ -137,7 +137,7 @@ pub struct PairRecord {
 pub struct Configuration {
     /// Configuration.
     pub q: Vec<f64>,
-    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`. Files keep them to 1e-7.
+    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`. Files keep them to 1e-6.
     pub poses: Vec<[f64; 7]>,
 }
 

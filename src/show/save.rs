@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::channels::{
-    CHANNELS, CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
-    StatusMessage, TF, TF_STATIC, U, UMessage,
+    CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
+    StatusMessage, TF, TF_STATIC, U, UMessage, channels,
 };
-use super::foxglove::{self, brief};
+use super::foxglove;
 use super::recording::{Configuration, Recording, StepRecord};
 use super::{file, mcap};
 use crate::error::{Error, Result};
@@ -19,6 +19,8 @@ use crate::error::{Error, Result};
 const CHUNK: usize = 1 << 19;
 /// Pictures of contacts for other tools are this far apart at least, ns: thirty a second.
 const MARKERS_APART: u64 = 33_000_000;
+/// Contacts' numbers are written in multiples of one part of this many, m and N.
+const PARTS: f64 = 1e9;
 /// Ticks of a file's clock, 1/s.
 const NANOSECONDS: f64 = 1e9;
 
@@ -41,7 +43,7 @@ impl RecordingWriter {
         let path = path.as_ref().to_owned();
         let scene = Recording { steps: Vec::new(), ..recording.clone() };
         let to = BufWriter::new(file::create(&path)?);
-        let file = mcap::Writer::new(to, "fingertip", &scene.generator, &CHANNELS)
+        let file = mcap::Writer::new(to, "fingertip", &scene.generator, &channels())
             .map_err(|source| Error::file(&path, source))?;
         let mut writer = Self { path, file, scene, next_markers: 0 };
         writer.start()?;
@@ -54,10 +56,10 @@ impl RecordingWriter {
         let (shapes, q) = (foxglove::shapes(&self.scene), QMessage { q: self.scene.start.q.clone() });
         let scene = json(&self.path, &self.scene)?;
         self.file.message(SCENE, 0, &scene);
-        self.send(SHAPES, 0, &shapes)?;
-        self.send(TF_STATIC, 0, &fixed)?;
+        self.file.message(SHAPES, 0, &shapes);
+        self.file.message(TF_STATIC, 0, &fixed);
         self.send(Q, 0, &q)?;
-        self.place(0, &self.scene.start.clone())?;
+        self.place(0, &self.scene.start.clone());
         self.flush()
     }
 
@@ -76,9 +78,9 @@ impl RecordingWriter {
         self.send(CONTACTS, time, &ContactsMessage { phi, normal, point })?;
         self.send(FORCES, time, &ForcesMessage { force: vectors(&step.force) })?;
         self.send(SCALARS, time, &step.scalars)?;
-        self.place(time, &step.end)?;
+        self.place(time, &step.end);
         if time >= self.next_markers {
-            self.send(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time))?;
+            self.file.message(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time));
             self.next_markers = time + MARKERS_APART;
         }
         let residual = Some(step.residual).filter(|residual| residual.is_finite());
@@ -102,10 +104,10 @@ impl RecordingWriter {
         self.file.finish().map_err(|source| Error::file(&self.path, source))
     }
 
-    fn place(&mut self, time: u64, configuration: &Configuration) -> Result<()> {
+    fn place(&mut self, time: u64, configuration: &Configuration) {
         let relative = foxglove::relative(&self.scene, configuration);
         let transforms = foxglove::transforms(&self.scene, &relative, time, |body| body.moves);
-        self.send(TF, time, &transforms)
+        self.file.message(TF, time, &transforms);
     }
 
     fn send(&mut self, channel: usize, time: u64, message: &impl Serialize) -> Result<()> {
@@ -139,4 +141,10 @@ impl Recording {
 
 fn json(path: &Path, message: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(message).map_err(|error| Error::Syntax { path: path.to_owned(), message: error.to_string() })
+}
+
+/// To a multiple of 1/[`PARTS`]: a whole number divided by a power of ten is the double whose shortest decimal is that
+/// multiple. No −0.
+fn brief(x: f64) -> f64 {
+    (x * PARTS).round() / PARTS + 0.0
 }

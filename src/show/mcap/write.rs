@@ -8,17 +8,36 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use super::{MAGIC, opcode};
 
 /// What a channel carries.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Channel {
     /// `"/q"`.
     pub topic: &'static str,
-    /// `"fingertip.Configuration"`.
-    pub schema: &'static str,
-    /// The schema of its messages, a JSON Schema.
-    pub definition: &'static str,
+    /// The name of its messages: `"fingertip.Configuration"`.
+    pub name: &'static str,
+    /// What they look like.
+    pub schema: Schema,
 }
 
-/// Writes a file whose messages are JSON. Channels are known by their place in the list.
+/// How messages are written, and their definition.
+#[derive(Clone, Debug)]
+pub enum Schema {
+    /// JSON, with a JSON Schema.
+    Json(&'static str),
+    /// Protocol Buffers, with a `FileDescriptorSet`.
+    Protobuf(Vec<u8>),
+}
+
+impl Schema {
+    /// Encoding of the schema, of the messages, and the definition.
+    fn parts(&self) -> (&str, &str, &[u8]) {
+        match self {
+            Self::Json(text) => ("jsonschema", "json", text.as_bytes()),
+            Self::Protobuf(descriptors) => ("protobuf", "protobuf", descriptors),
+        }
+    }
+}
+
+/// Writes a file. Channels are known by their place in the list.
 pub struct Writer<W: Write> {
     to: W,
     /// Bytes written.
@@ -65,21 +84,18 @@ impl<W: Write> Writer<W> {
         writer.put(&record(opcode::HEADER, &[text(profile), text(library)].concat()))?;
         let mut names: Vec<&str> = Vec::new();
         for (i, channel) in channels.iter().enumerate() {
-            let known = names.iter().position(|name| *name == channel.schema);
+            let (schema_encoding, message_encoding, definition) = channel.schema.parts();
+            let known = names.iter().position(|name| *name == channel.name);
             let schema = known.unwrap_or(names.len());
             if known.is_none() {
-                names.push(channel.schema);
-                let content = [
-                    &u16_of(schema + 1).to_le_bytes()[..],
-                    &text(channel.schema),
-                    &text("jsonschema"),
-                    &text(channel.definition),
-                ];
+                names.push(channel.name);
+                let id = u16_of(schema + 1).to_le_bytes();
+                let content = [&id[..], &text(channel.name), &text(schema_encoding), &list(definition)];
                 writer.schemas.extend(record(opcode::SCHEMA, &content.concat()));
             }
             let ids = [u16_of(i).to_le_bytes(), u16_of(schema + 1).to_le_bytes()].concat();
             let no_metadata = 0_u32.to_le_bytes();
-            let content = [&ids[..], &text(channel.topic), &text("json"), &no_metadata];
+            let content = [&ids[..], &text(channel.topic), &text(message_encoding), &no_metadata];
             writer.channels.extend(record(opcode::CHANNEL, &content.concat()));
         }
         writer.n_schemas = u16_of(names.len());
