@@ -206,6 +206,34 @@ fn python_reads_it() {
     }
 }
 
+/// Readers that are not ours, where they are installed: all messages, Foxglove's by the schemas in the file, and rerun's
+/// transforms.
+#[test]
+fn others_read_it() {
+    let recording = hand(30);
+    let path = scratch("others.mcap");
+    recording.write(&path).unwrap();
+    let Ok(output) = Command::new("python3").args(["tests/readers.py", path.to_str().unwrap()]).output() else {
+        println!("skipped: there is no python3");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    println!("{said}");
+    let frames = recording.bodies.len() - 1;
+    let expected = [
+        ("mcap", "/contact_markers 10, /contacts 30, /forces 30, /q 31, /scalars 30, /scene 1".to_owned()),
+        ("protobuf", format!("{frames} frames, arrows True, shapes True")),
+        ("rerun", "Transform3D".to_owned()),
+    ];
+    for ((reader, expected), line) in expected.into_iter().zip(said.lines()) {
+        let (name, found) = line.split_once(": ").unwrap();
+        assert_eq!(name, reader);
+        assert!(found.contains(&expected) || found.contains("skipped"), "{line}, expected {expected}");
+    }
+    assert_eq!(said.lines().count(), 3);
+}
+
 #[test]
 fn tables_and_arrays() {
     let recording = hand(30);

@@ -19,19 +19,22 @@ export class Marks {
     this.head = upload(arrowHead());
     this.dot = upload(sphere(1, 16));
     this.cones = new Map();
-    /** m/N: the largest force is a third of the scene. */
-    this.scale = 0.35 * radius / Math.max(this.largest(), 1e-9);
+    /** m/N: a large force is a third of the scene. */
+    this.scale = (0.35 * radius) / this.large();
   }
 
-  largest() {
+  /** A large force of this recording, N; a few moments may have larger ones. */
+  large() {
     const { length } = this.track;
-    let most = 0;
-    for (let frame = 0; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
-      for (let i = 0; i < this.contacts.length; i++) most = Math.max(most, this.track.force(frame, i) || 0);
+    const most = [];
+    for (let frame = 1; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
+      most.push(Math.max(0, ...this.contacts.map((_, i) => this.track.force(frame, i) || 0)));
     }
+    most.sort((a, b) => a - b);
+    const large = most[Math.floor(0.95 * (most.length - 1))];
     // Where nothing has touched yet, the weights say how large forces will be.
     const weights = this.objects.map(({ mass }) => 9.81 * mass);
-    return most > 0 ? most : Math.max(0, ...weights) || 1;
+    return large > 0 ? large : Math.max(0, ...weights) || 1;
   }
 
   /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */
