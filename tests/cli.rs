@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
 
 use measure::{apart, largest, values};
@@ -213,23 +214,19 @@ fn the_demo_holds_the_ball() {
     let folder = scratch("demo");
     let text = said(&["demo", "--out", folder.to_str().unwrap()], "");
     assert!(text.contains("ball is HELD") && text.contains("300 steps") && text.contains("all solved"), "{text}");
-    let recording: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("hand_ball.json")).unwrap()).unwrap();
-    assert_eq!(recording["steps"].as_array().unwrap().len(), 300);
+    assert_eq!(Recording::read(folder.join("hand_ball.mcap")).unwrap().steps.len(), 300);
     assert!(std::fs::read_to_string(folder.join("hand_ball.svg")).unwrap().starts_with("<svg"));
 }
 
 #[test]
 fn scripts_do_what_they_say() {
     let run = |name: &str| {
-        let record = scratch(&format!("{name}.json"));
+        let record = scratch(&format!("{name}.mcap"));
         let path = format!("assets/scenes/{name}.toml");
         let text = said(&["rollout", &path, "--record", record.to_str().unwrap()], "");
         assert!(text.contains("all solved"), "{text}");
-        let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
-        let body = recording["objects"][0]["body"].as_u64().unwrap() as usize;
-        let pose = |step: &Value| values(&step["poses"][body]);
-        let steps = recording["steps"].as_array().unwrap();
+        let Recording { objects, steps, .. } = Recording::read(&record).unwrap();
+        let pose = |step: &StepRecord| step.end.poses[objects[0].body];
         // Angle about z, from the quaternion (w, x, y, z).
         let yaw = |pose: &[f64]| 2.0 * pose[6].atan2(pose[3]).to_degrees();
         let (start, end) = (pose(&steps[0]), pose(&steps[steps.len() - 1]));
@@ -251,26 +248,22 @@ fn a_rollout_follows_a_file_of_commands() {
     let csv = scratch("u.csv");
     std::fs::write(&csv, joints().iter().map(|name| name.as_str()).collect::<Vec<_>>().join(",") + "\n" + &row(-0.1))
         .unwrap();
-    let record = scratch("r.json");
+    let record = scratch("r.mcap");
     let text = said(
         &["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", record.to_str().unwrap()],
         "",
     );
     assert!(text.contains("4 steps"), "{text}");
-    let recording: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
-    assert_eq!(recording["steps"].as_array().unwrap().len(), 4);
+    let steps = Recording::read(&record).unwrap().steps;
+    assert_eq!(steps.len(), 4);
     // Bare names will do.
-    let record_bare = scratch("bare.json");
+    let record_bare = scratch("bare.mcap");
     let bare = joints().iter().map(|name| name.split_once('/').unwrap().1.to_owned()).collect::<Vec<_>>().join(",");
     std::fs::write(&csv, bare + "\n" + &row(-0.1)).unwrap();
-    let run = |path: &Path| {
-        let args =
-            ["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", path.to_str().unwrap()];
-        said(&args, "");
-        let recording: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        recording["steps"][3]["q"].clone()
-    };
-    assert_eq!(run(&record_bare), recording["steps"][3]["q"]);
+    let args =
+        ["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", record_bare.to_str().unwrap()];
+    said(&args, "");
+    assert_eq!(Recording::read(&record_bare).unwrap().steps[3].end.q, steps[3].end.q);
     std::fs::write(&csv, "1,2\n").unwrap();
     let text = complaint(&["rollout", HAND, "--controls", csv.to_str().unwrap()]);
     assert!(text.contains("u.csv") && text.contains("line 1") && text.contains("21"), "{text}");

@@ -9,7 +9,7 @@ use kuva::render::figure::Figure;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
 
-use super::recording::write;
+use super::file::write;
 use crate::error::Result;
 
 /// Sizes in pixels.
@@ -65,7 +65,7 @@ impl Chart {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        write(path.as_ref(), &self.svg())
+        write(path.as_ref(), self.svg())
     }
 
     pub(super) fn svg(&self) -> String {

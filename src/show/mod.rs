@@ -1,19 +1,56 @@
 //! Floor 9: what one can look at: recordings of rollouts, plots of them, charts of anything, and what became of the objects.
+//!
+//! # Recordings
+//!
+#![doc = include_str!("../../docs/recordings.md")]
 
+mod cast;
+#[cfg(feature = "cli")]
+mod channels;
 #[cfg(feature = "cli")]
 mod chart;
+#[cfg(feature = "cli")]
+mod export;
+#[cfg(feature = "cli")]
+mod file;
+#[cfg(feature = "cli")]
+mod foxglove;
+#[cfg(feature = "cli")]
+mod frames;
 mod hold;
 #[cfg(feature = "cli")]
+mod live;
+#[cfg(feature = "cli")]
+mod load;
+#[cfg(feature = "cli")]
+mod mcap;
+#[cfg(feature = "cli")]
+mod page;
+#[cfg(feature = "cli")]
 mod plot;
+#[cfg(feature = "cli")]
+mod protobuf;
 mod record;
 mod recording;
+#[cfg(feature = "cli")]
+mod save;
+#[cfg(feature = "cli")]
+mod schema;
 
 #[cfg(feature = "cli")]
 pub use chart::{Chart, Panel};
+#[cfg(feature = "cli")]
+pub use export::{write_csv, write_npz};
 pub use hold::{Hold, Touch, Verdict, touches};
 #[cfg(feature = "cli")]
+pub use live::LiveServer;
+#[cfg(feature = "cli")]
+pub use load::Loaded;
+#[cfg(feature = "cli")]
 pub use plot::plot;
-pub use record::{Source, record};
+pub use record::{Recorder, Source, record};
 pub use recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord, StepRecord,
 };
+#[cfg(feature = "cli")]
+pub use save::RecordingWriter;

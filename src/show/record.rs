@@ -1,21 +1,17 @@
 //! Rolling out one world while writing down everything.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use candle_core::{DType, Result, Tensor};
-use nalgebra::{Isometry3, Matrix3, Rotation3, UnitQuaternion};
+use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
 
-use crate::description::{Articulation, JointKind, ObjectBody, Scene, Shape};
-use crate::kinematics::{Coordinate, FrameSpec, Kinematics, POSE, Tree};
+use super::cast::cast;
+use super::recording::{Configuration, Recording, StepRecord};
+use crate::description::Scene;
+use crate::kinematics::{FrameSpec, Kinematics, POSE};
 use crate::model::Model;
-use crate::step::Quasidynamic;
-
-use super::recording::{
-    BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord, StepRecord,
-};
-
-/// Poses are written in multiples of this, m: a tenth of a micrometre.
-const POSE_STEP: f64 = 1e-7;
+use crate::step::{Quasidynamic, Step};
 
 /// A scene and where it comes from.
 #[derive(Clone, Debug)]
@@ -29,35 +25,103 @@ pub struct Source {
 }
 
 /// Rolls out `n_steps` steps from home under `control`, the command (nu numbers) of the step that starts at a time (s).
-/// `progress` is called after each step.
+/// `after` sees the recording as it grows: before the first step and after each.
 ///
 /// Each step starts at the end of the one before, its solve at the forces of the one before.
 ///
 /// # Errors
-/// Of the step: a command with another number of entries than the model has commands.
+/// Of the step: a command with another number of entries than the model has commands; and what `after` says.
 pub fn record(
     source: &Source,
     step: &Quasidynamic,
     n_steps: usize,
     control: impl Fn(usize, f64) -> Vec<f64>,
-    mut progress: impl FnMut(usize),
+    mut after: impl FnMut(&Recording) -> Result<()>,
 ) -> Result<Recording> {
-    let model = step.model();
-    let observer = Observer::new(model)?;
-    let mut recording = cast(source, step)?;
-    let mut q = model.home(1)?;
-    recording.start = observer.configuration(&q)?;
-    let mut warm: Option<Tensor> = None;
+    let mut recorder = Recorder::new(source, step)?;
+    after(&recorder.recording)?;
     for k in 0..n_steps {
-        let u = control(k, k as f64 * recording.params.h);
+        let u = control(k, k as f64 * recorder.recording.params.h);
+        let record = recorder.step(step, u)?;
+        recorder.recording.steps.push(record);
+        after(&recorder.recording)?;
+    }
+    Ok(recorder.recording)
+}
+
+/// Steps a world and writes down what happens.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Everything but the steps, unless somebody adds them.
+    pub recording: Recording,
+    observer: Observer,
+    /// Where the world is (1, nq).
+    q: Tensor,
+    warm: Option<Tensor>,
+    /// s.
+    time: f64,
+    n_steps: usize,
+}
+
+impl Recorder {
+    /// A world at home.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn new(source: &Source, step: &Quasidynamic) -> Result<Self> {
+        let model = step.model();
+        let observer = Observer::new(model)?;
+        let mut recording = cast(source, step)?;
+        let q = model.home(1)?;
+        recording.start = observer.configuration(&q)?;
+        Ok(Self { recording, observer, q, warm: None, time: 0.0, n_steps: 0 })
+    }
+
+    /// Where the world is (1, nq).
+    pub fn q(&self) -> &Tensor {
+        &self.q
+    }
+
+    /// The time that has gone by, s.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Puts the world home; time starts again.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn reset(&mut self, model: &Model) -> Result<()> {
+        (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
+        Ok(())
+    }
+
+    /// One step under the command `u` (nu numbers). The step may be another one at each call, of the same scene.
+    ///
+    /// # Errors
+    /// A command with another number of entries than the model has commands.
+    pub fn step(&mut self, step: &Quasidynamic, u: Vec<f64>) -> Result<StepRecord> {
+        let h = numbers(&step.parameters().h)?[0];
+        let command = step.model().tensor(&[&u])?;
         let begin = Instant::now();
-        let result = step.step_from(&q, &model.tensor(&[&u])?, warm.as_ref())?;
+        let result = step.step_from(&self.q, &command, self.warm.as_ref())?;
         let seconds = begin.elapsed().as_secs_f64();
+        self.n_steps += 1;
+        // A multiple, as long as the step stays what it was.
+        let regular = self.n_steps as f64 * h;
+        let time = self.time + h;
+        self.time = if (regular - time).abs() < 1e-6 * h { regular } else { time };
+        let record = self.write_down(u, &result, seconds)?;
+        (self.q, self.warm) = (result.q_next, Some(result.warm));
+        Ok(record)
+    }
+
+    fn write_down(&self, u: Vec<f64>, result: &Step, seconds: f64) -> Result<StepRecord> {
         let (contacts, report) = (&result.contacts, &result.reports[0]);
-        recording.steps.push(StepRecord {
-            time: (k + 1) as f64 * recording.params.h,
+        let mut record = StepRecord {
+            time: self.time,
             u,
-            end: observer.configuration(&result.q_next)?,
+            end: self.observer.configuration(&result.q_next)?,
             phi: numbers(&contacts.phi)?,
             normal: vectors(&contacts.normal)?,
             point: vectors(&contacts.point_b)?,
@@ -66,148 +130,61 @@ pub fn record(
             iterations: report.iterations,
             residual: report.residual,
             seconds,
-        });
-        (q, warm) = (result.q_next, Some(result.warm));
-        progress(k + 1);
+            scalars: BTreeMap::new(),
+        };
+        record.scalars = scalars(&self.recording, &record);
+        Ok(record)
     }
-    Ok(recording)
 }
 
-/// Everything of a recording but the steps.
-fn cast(source: &Source, step: &Quasidynamic) -> Result<Recording> {
-    let (model, parameters) = (step.model(), step.parameters());
-    let tree = &model.tree;
-    let one = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
-    let gravity = vectors(&parameters.gravity)?[0];
-    let (mu, mass) = (numbers(&parameters.mu)?, numbers(&parameters.mass)?);
-    let sizes = numbers(&parameters.sizes)?;
-    let (format, version, generator) = Recording::header();
-    let objects = tree.coordinates.iter().filter(|c| is_object(tree, c)).map(|c| {
-        let mass = model.inertial.iter().position(|&body| body == c.body).map_or(0.0, |n| mass[n]);
-        let level = if c.kind == JointKind::Planar { 0.0 } else { 1.0 };
-        let load = [mass * gravity[0], mass * gravity[1], level * mass * gravity[2]];
-        ObjectRecord { name: c.name.clone(), body: c.body, mass, load }
-    });
-    let contacts = model.pairs.pair_of_contact.iter().map(|&p| {
-        let pair = &model.pairs.pairs[p];
-        PairRecord { a: model.shapes[pair.a].body, b: model.shapes[pair.b].body, mu: mu[p] }
-    });
-    Ok(Recording {
-        format,
-        version,
-        generator,
-        scene: source.name.clone(),
-        scene_text: source.text.clone(),
-        params: ParamsRecord {
-            h: one(&parameters.h)?,
-            epsilon: one(&parameters.epsilon)?,
-            kappa: one(&parameters.kappa)?,
-            gravity,
-            contact_distance: model.params.contact_distance,
-            fade: model.params.fade,
-            joint_limits: model.params.joint_limits,
-            max_iterations: model.params.max_iterations,
-        },
-        q_names: tree.coordinates.iter().flat_map(Coordinate::q_names).collect(),
-        u_names: tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect(),
-        bodies: (0..tree.bodies.len()).map(|body| body_record(tree, body)).collect(),
-        shapes: collisions(model, &sizes).chain(visuals(&source.scene, tree)).collect(),
-        objects: objects.collect(),
-        contacts: contacts.collect(),
-        start: Configuration { q: Vec::new(), poses: Vec::new() },
-        steps: Vec::new(),
-    })
-}
-
-/// Is this the coordinate of a rigid object in the world?
-fn is_object(tree: &Tree, coordinate: &Coordinate) -> bool {
-    let body = &tree.bodies[coordinate.body];
-    body.parent == 0
-        && body.owner.is_some_and(|owner| !tree.owners[owner].robot && tree.owners[owner].name == body.name)
-}
-
-fn body_record(tree: &Tree, body: usize) -> BodyRecord {
-    let robot = tree.bodies[body].owner.is_some_and(|owner| tree.owners[owner].robot);
-    let role = match (robot, tree.path(body).is_empty()) {
-        (true, _) => Role::Robot,
-        (false, true) => Role::Fixed,
-        (false, false) => Role::Object,
-    };
-    BodyRecord { name: tree.bodies[body].name.clone(), role }
-}
-
-fn collisions<'a>(model: &'a Model, sizes: &'a [f64]) -> impl Iterator<Item = ShapeRecord> + 'a {
-    model.shapes.iter().enumerate().map(|(i, shape)| {
-        let rotation = Matrix3::from_fn(|row, column| shape.rotation[row][column]);
-        ShapeRecord {
-            body: shape.body,
-            collides: true,
-            kind: shape.shape.name().to_owned(),
-            sizes: std::array::from_fn(|k| sizes[Shape::SIZES * i + k]),
-            position: shape.xyz,
-            quaternion: quaternion(&rotation),
-            rgba: None,
+/// What people plot first.
+fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
+    let mut scalars = BTreeMap::new();
+    if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {
+        scalars.insert("gap".to_owned(), gap);
+    }
+    for object in &recording.objects {
+        let mut sum = [0.0; 3];
+        for (pair, force) in recording.contacts.iter().zip(&step.force) {
+            let sign = f64::from(u8::from(pair.b == object.body)) - f64::from(u8::from(pair.a == object.body));
+            (0..3).for_each(|k| sum[k] += sign * force[k]);
         }
-    })
-}
-
-fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRecord> + 'a {
-    let articulated = scene.objects.iter().filter_map(|object| match &object.body {
-        ObjectBody::Articulated { articulation, .. } => Some((object.name.as_str(), articulation)),
-        ObjectBody::Rigid { .. } => None,
-    });
-    let robots = scene.robots.iter().map(|robot| (robot.name.as_str(), &robot.articulation));
-    articulated.chain(robots).flat_map(move |(owner, articulation): (&str, &Articulation)| {
-        articulation.links.iter().flat_map(move |link| {
-            let body = tree.body(&format!("{owner}/{}", link.name)).unwrap_or(0);
-            link.visuals.iter().map(move |visual| {
-                let Isometry3 { rotation, translation } = visual.pose;
-                ShapeRecord {
-                    body,
-                    collides: false,
-                    kind: visual.shape.name().to_owned(),
-                    sizes: visual.shape.sizes(),
-                    position: translation.vector.into(),
-                    quaternion: [rotation.w, rotation.i, rotation.j, rotation.k],
-                    rgba: visual.rgba,
-                }
-            })
-        })
-    })
+        let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
+        scalars.insert(format!("force on {}", object.name), size);
+    }
+    scalars
 }
 
 /// Knows where all bodies are.
+#[derive(Debug)]
 struct Observer(Kinematics);
 
 impl Observer {
     fn new(model: &Model) -> Result<Self> {
-        let rotation = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-        let bodies = 0..model.tree.bodies.len();
-        let frames: Vec<FrameSpec> = bodies.map(|body| FrameSpec { body, rotation, xyz: [0.0; 3] }).collect();
+        let frames: Vec<FrameSpec> = (0..model.tree.bodies.len()).map(FrameSpec::of_body).collect();
         Ok(Self(Kinematics::new(&model.tree, &frames, model.dtype, &model.device)?))
     }
 
     fn configuration(&self, q: &Tensor) -> Result<Configuration> {
         let poses = numbers(&self.0.frames(q, self.0.offsets())?.poses)?;
-        let rounded = |x: f64| (x / POSE_STEP).round() * POSE_STEP;
         let pose = |p: &[f64]| {
             let rotation = Matrix3::from_column_slice(&p[3..12]);
             let [w, x, y, z] = quaternion(&rotation);
-            [p[0], p[1], p[2], w, x, y, z].map(rounded)
+            [p[0], p[1], p[2], w, x, y, z]
         };
         Ok(Configuration { q: numbers(q)?, poses: poses.chunks_exact(POSE).map(pose).collect() })
     }
 }
 
-fn quaternion(rotation: &Matrix3<f64>) -> [f64; 4] {
+pub(super) fn quaternion(rotation: &Matrix3<f64>) -> [f64; 4] {
     let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*rotation));
     [q.w, q.i, q.j, q.k]
 }
 
-fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+pub(super) fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }
 
-fn vectors(tensor: &Tensor) -> Result<Vec<[f64; 3]>> {
+pub(super) fn vectors(tensor: &Tensor) -> Result<Vec<[f64; 3]>> {
     Ok(numbers(tensor)?.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect())
 }

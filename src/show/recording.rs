@@ -1,25 +1,21 @@
-//! Recordings: everything of a rollout that a replay or an analysis needs, as one JSON file.
+//! Recordings: everything of a rollout that a replay or an analysis needs.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// First field of every recording.
-const FORMAT: &str = "fingertip recording";
 /// Raised when the meaning of a field changes.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// A rollout. SI units and radians; forces in newtons along world axes.
 ///
-/// As JSON this is one object with the fields below by their names. Positions are `[x, y, z]`, quaternions `[w, x, y, z]`,
-/// bodies are indices into `bodies`.
+/// As JSON, all but the steps is one object with the fields below by their names: the message of a file's channel `/scene`.
+/// Positions are `[x, y, z]`, quaternions `[w, x, y, z]`, bodies are indices into `bodies`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Always `"fingertip recording"`.
-    pub format: String,
-    /// Version of the format, 1.
+    /// Version of the format, 2.
     pub version: u32,
     /// What wrote the file: `"fingertip 0.1.0"`.
     pub generator: String,
@@ -44,6 +40,7 @@ pub struct Recording {
     /// Before the first step.
     pub start: Configuration,
     /// The steps.
+    #[serde(skip)]
     pub steps: Vec<StepRecord>,
 }
 
@@ -68,6 +65,10 @@ pub struct BodyRecord {
     pub name: String,
     /// Whose it is.
     pub role: Role,
+    /// The body that it is joined to, in front of it in the list; the world's is the world.
+    pub parent: usize,
+    /// Does it move in its parent's frame?
+    pub moves: bool,
 }
 
 /// What a body belongs to.
@@ -89,7 +90,7 @@ pub struct ShapeRecord {
     pub body: usize,
     /// Can it touch? Otherwise it is there to be looked at.
     pub collides: bool,
-    /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"` or `"halfspace"`.
+    /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"`, `"ellipsoid"`, `"hull"` or `"halfspace"`.
     pub kind: String,
     /// Sizes as [`crate::description::Shape::sizes`] orders them, m.
     pub sizes: [f64; 4],
@@ -99,6 +100,12 @@ pub struct ShapeRecord {
     pub quaternion: [f64; 4],
     /// Red, green, blue and opacity from 0 to 1, if the description says.
     pub rgba: Option<[f64; 4]>,
+    /// Corners of a hull, m.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vertices: Vec<[f64; 3]>,
+    /// Sides of a hull: places in `vertices`, counter-clockwise seen from outside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faces: Vec<Vec<usize>>,
 }
 
 /// A rigid object that can move.
@@ -130,19 +137,18 @@ pub struct PairRecord {
 pub struct Configuration {
     /// Configuration.
     pub q: Vec<f64>,
-    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`, rounded to 1e-7.
+    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`. Files keep them to 1e-6.
     pub poses: Vec<[f64; 7]>,
 }
 
-/// One step.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One step. Files keep q, u and the scalars exactly, and the contacts' numbers to 1e-9.
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
     /// Time at the step's end, s.
     pub time: f64,
     /// The command during the step.
     pub u: Vec<f64>,
     /// Where everything is at the step's end.
-    #[serde(flatten)]
     pub end: Configuration,
     /// Signed distance of each contact at the step's start, m.
     pub phi: Vec<f64>,
@@ -160,40 +166,25 @@ pub struct StepRecord {
     pub residual: f64,
     /// Time that the step took to compute, s.
     pub seconds: f64,
+    /// Anything else that has a number, by name: `"gap"`, the least signed distance of all contacts, m;
+    /// `"force on ball"`, the size of the sum of an object's contact forces, N; and what the recorder adds.
+    pub scalars: BTreeMap<String, f64>,
 }
 
 impl Recording {
-    /// The fields `format`, `version` and `generator`.
-    pub(super) fn header() -> (String, u32, String) {
-        (FORMAT.to_owned(), VERSION, format!("fingertip {}", env!("CARGO_PKG_VERSION")))
+    /// The fields `version` and `generator`.
+    pub(super) fn header() -> (u32, String) {
+        (VERSION, format!("fingertip {}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// Writes a file, and the folders above it where they are missing.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        let text = serde_json::to_string(self).map_err(|error| syntax(path.as_ref(), &error))?;
-        write(path.as_ref(), &text)
+    /// The names of the two bodies of a contact: A, which gives the force, and B, which gets it.
+    pub fn sides(&self, contact: usize) -> [&str; 2] {
+        let PairRecord { a, b, .. } = self.contacts[contact];
+        [a, b].map(|body| self.bodies[body].name.as_str())
     }
 
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, is no recording of this version, or its lists do not fit together.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
-        let recording: Self = serde_json::from_str(&text).map_err(|error| syntax(path, &error))?;
-        recording.validate().map_err(|error| error.within(path.display()))?;
-        Ok(recording)
-    }
-
-    fn validate(&self) -> Result<()> {
-        if self.format != FORMAT || self.version != VERSION {
-            let came = format!("\"{}\", version {}", self.format, self.version);
-            return Err(Error::invalid("format", format!("expected \"{FORMAT}\", version {VERSION}, got {came}")));
-        }
+    /// Do the lists fit together?
+    pub(super) fn validate(&self) -> Result<()> {
         let count = |place: String, expected: usize, came: usize| {
             if expected == came {
                 return Ok(());
@@ -201,6 +192,25 @@ impl Recording {
             Err(Error::invalid(place, format!("expected {expected} entries, got {came}")))
         };
         let (nq, nu, nc, n_bodies) = (self.q_names.len(), self.u_names.len(), self.contacts.len(), self.bodies.len());
+        if n_bodies == 0 {
+            return Err(Error::invalid("bodies", "expected at least the world, got none"));
+        }
+        let shapes = self.shapes.iter().map(|shape| shape.body);
+        let sides = self.contacts.iter().flat_map(|pair| [pair.a, pair.b]);
+        let objects = self.objects.iter().map(|object| object.body);
+        if let Some(body) = shapes.chain(sides).chain(objects).find(|&body| body >= n_bodies) {
+            return Err(Error::invalid("bodies", format!("expected more than {body}, got {n_bodies}")));
+        }
+        if let Some((i, body)) = self.bodies.iter().enumerate().find(|(i, body)| body.parent > i.saturating_sub(1)) {
+            let message = format!("expected a parent before body {i}, got {}", body.parent);
+            return Err(Error::invalid(format!("body \"{}\"", body.name), message));
+        }
+        for (i, shape) in self.shapes.iter().enumerate() {
+            if let Some(corner) = shape.faces.iter().flatten().find(|&&corner| corner >= shape.vertices.len()) {
+                let message = format!("expected a corner below {}, got {corner}", shape.vertices.len());
+                return Err(Error::invalid(format!("shape {i}"), message));
+            }
+        }
         let configuration = |place: &str, c: &Configuration| {
             count(format!("{place}: q"), nq, c.q.len())?;
             count(format!("{place}: poses"), n_bodies, c.poses.len())
@@ -215,24 +225,6 @@ impl Recording {
                 count(format!("{place}: {name}"), nc, n)?;
             }
         }
-        let shapes = self.shapes.iter().map(|shape| shape.body);
-        let sides = self.contacts.iter().flat_map(|pair| [pair.a, pair.b]);
-        let objects = self.objects.iter().map(|object| object.body);
-        match shapes.chain(sides).chain(objects).find(|&body| body >= n_bodies) {
-            Some(body) => Err(Error::invalid("bodies", format!("expected more than {body}, got {n_bodies}"))),
-            None => Ok(()),
-        }
+        Ok(())
     }
-}
-
-/// Writes a file, and the folders above it where they are missing.
-pub(super) fn write(path: &Path, text: &str) -> Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
-    }
-    std::fs::write(path, text).map_err(|source| Error::file(path, source))
-}
-
-fn syntax(path: &Path, error: &serde_json::Error) -> Error {
-    Error::Syntax { path: path.to_owned(), message: error.to_string() }
 }

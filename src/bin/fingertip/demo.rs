@@ -11,7 +11,7 @@ const N_STEPS: usize = 300;
 
 /// A 21-joint hand closes on a ball, lifts it and holds it; 300 steps of 10 ms.
 ///
-/// Prints what touches what with which force, and whether the ball is held. Writes `hand_ball.json` (the recording) and
+/// Prints what touches what with which force, and whether the ball is held. Writes `hand_ball.mcap` (the recording) and
 /// `hand_ball.svg` (forces and motion).
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,8 +30,9 @@ pub fn run(args: &Args) -> Outcome {
     let source = scene::read(&find()?)?;
     let step = scene::compile(&source.scene, &Overrides::default())?;
     println!("A hand with {} joints closes on a ball, lifts it and holds it.\n", step.model().nu());
-    let recording = rollout::roll_out(&source, &step, N_STEPS, |_, time| source.scene.control(time))?;
-    let (record, plot) = (args.out.join("hand_ball.json"), args.out.join("hand_ball.svg"));
+    let [record, plot] = ["mcap", "svg"].map(|ending| args.out.join("hand_ball").with_extension(ending));
+    let control = |_, time| source.scene.control(time);
+    let recording = rollout::roll_out(&source, &step, N_STEPS, control, Some(&record))?;
     rollout::report(&source.scene, &step, &recording, Some(&record), Some(&plot))
 }
 

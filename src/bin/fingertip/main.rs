@@ -5,6 +5,7 @@ mod bench;
 mod blame;
 mod controls;
 mod demo;
+mod export;
 mod inspect;
 mod message;
 mod rollout;
@@ -12,6 +13,7 @@ mod scene;
 mod step;
 mod summary;
 mod table;
+mod view;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,8 @@ enum Command {
     Inspect(inspect::Args),
     Step(step::Args),
     Rollout(rollout::Args),
+    View(view::Args),
+    Export(export::Args),
     Audit(audit::Args),
     Bench(bench::Args),
 }
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Step(args) => step::run(&args),
         Command::Rollout(args) => rollout::run(&args),
+        Command::View(args) => view::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
     };

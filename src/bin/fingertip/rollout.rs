@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fingertip::description::Scene;
-use fingertip::show::{self, Recording, Source};
+use fingertip::show::{self, Recording, RecordingWriter, Source};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
 
-    /// Writes everything to this file (JSON).
+    /// Writes everything to this file (MCAP), as it goes; `view` shows it, `export` makes tables of it.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Outcome {
         Some(rows) => rows[k.min(rows.len() - 1)].clone(),
         None => source.scene.control(time),
     };
-    let recording = roll_out(&source, &step, n_steps, control)?;
+    let recording = roll_out(&source, &step, n_steps, control, args.record.as_deref())?;
     report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())
 }
 
@@ -67,23 +67,36 @@ fn steps_of_script(scene: &Scene, h: f64) -> usize {
     scene.script.last().map_or(WITHOUT_SCRIPT, |keyframe| ((keyframe.time + AFTER_SCRIPT) / h).round() as usize)
 }
 
-/// Rolls out with a progress bar.
+/// Rolls out with a progress bar, and writes a recording as it goes where one is asked for.
 pub fn roll_out(
     source: &Source,
     step: &Quasidynamic,
     n_steps: usize,
     control: impl Fn(usize, f64) -> Vec<f64>,
+    record: Option<&Path>,
 ) -> candle_core::Result<Recording> {
     let bar = ProgressBar::new(n_steps as u64);
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} steps, {eta} left") {
         bar.set_style(style);
     }
-    let recording = show::record(source, step, n_steps, control, |done| bar.set_position(done as u64));
+    let mut writer: Option<RecordingWriter> = None;
+    let recording = show::record(source, step, n_steps, control, |recording| {
+        bar.set_position(recording.steps.len() as u64);
+        match (recording.steps.last(), &mut writer) {
+            (None, _) => writer = record.map(|path| RecordingWriter::create(path, recording)).transpose()?,
+            (Some(step), Some(writer)) => writer.step(step)?,
+            (Some(_), None) => {}
+        }
+        Ok(())
+    });
     bar.finish_and_clear();
+    if let Some(writer) = writer {
+        writer.finish()?;
+    }
     recording
 }
 
-/// Prints the summary, and why if a step was not solved, and writes the files that are asked for.
+/// Prints the summary, and why if a step was not solved, writes the plot if it is asked for, and names the files.
 pub fn report(
     scene: &Scene,
     step: &Quasidynamic,
@@ -95,7 +108,6 @@ pub fn report(
     let why = unsolved.map(|k| Why::of_recording(scene, step, recording, k)).transpose()?;
     print!("{}", summary::summary(recording, why.as_ref()));
     if let Some(path) = record {
-        recording.write(path)?;
         println!("recording  {}", path.display());
     }
     if let Some(path) = plot {

@@ -1,0 +1,130 @@
+//! What a recording says of a scene before anything happens: names, bodies, shapes, contacts.
+
+use candle_core::Result;
+use nalgebra::{Isometry3, Matrix3};
+
+use super::record::{Source, numbers, quaternion, vectors};
+use super::recording::{
+    BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
+};
+use crate::description::{Articulation, JointKind, ObjectBody, Scene, Shape};
+use crate::kinematics::{Body, Coordinate, Tree};
+use crate::model::Model;
+use crate::step::Quasidynamic;
+
+/// Everything of a recording but the steps.
+pub(super) fn cast(source: &Source, step: &Quasidynamic) -> Result<Recording> {
+    let (model, parameters) = (step.model(), step.parameters());
+    let tree = &model.tree;
+    let one = |t: &candle_core::Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
+    let gravity = vectors(&parameters.gravity)?[0];
+    let (mu, mass) = (numbers(&parameters.mu)?, numbers(&parameters.mass)?);
+    let sizes = numbers(&parameters.sizes)?;
+    let (version, generator) = Recording::header();
+    let objects = tree.coordinates.iter().filter(|c| is_object(tree, c)).map(|c| {
+        let mass = model.inertial.iter().position(|&body| body == c.body).map_or(0.0, |n| mass[n]);
+        let level = if c.kind == JointKind::Planar { 0.0 } else { 1.0 };
+        let load = [mass * gravity[0], mass * gravity[1], level * mass * gravity[2]];
+        ObjectRecord { name: c.name.clone(), body: c.body, mass, load }
+    });
+    let contacts = model.pairs.pair_of_contact.iter().map(|&p| {
+        let pair = &model.pairs.pairs[p];
+        PairRecord { a: model.shapes[pair.a].body, b: model.shapes[pair.b].body, mu: mu[p] }
+    });
+    Ok(Recording {
+        version,
+        generator,
+        scene: source.name.clone(),
+        scene_text: source.text.clone(),
+        params: ParamsRecord {
+            h: one(&parameters.h)?,
+            epsilon: one(&parameters.epsilon)?,
+            kappa: one(&parameters.kappa)?,
+            gravity,
+            contact_distance: model.params.contact_distance,
+            fade: model.params.fade,
+            joint_limits: model.params.joint_limits,
+            max_iterations: model.params.max_iterations,
+        },
+        q_names: tree.coordinates.iter().flat_map(Coordinate::q_names).collect(),
+        u_names: tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect(),
+        bodies: (0..tree.bodies.len()).map(|body| body_record(tree, body)).collect(),
+        shapes: collisions(model, &sizes).chain(visuals(&source.scene, tree)).collect(),
+        objects: objects.collect(),
+        contacts: contacts.collect(),
+        start: Configuration { q: Vec::new(), poses: Vec::new() },
+        steps: Vec::new(),
+    })
+}
+
+/// Is this the coordinate of a rigid object in the world?
+fn is_object(tree: &Tree, coordinate: &Coordinate) -> bool {
+    let body = &tree.bodies[coordinate.body];
+    body.parent == 0
+        && body.owner.is_some_and(|owner| !tree.owners[owner].robot && tree.owners[owner].name == body.name)
+}
+
+fn body_record(tree: &Tree, body: usize) -> BodyRecord {
+    let robot = tree.bodies[body].owner.is_some_and(|owner| tree.owners[owner].robot);
+    let role = match (robot, tree.path(body).is_empty()) {
+        (true, _) => Role::Robot,
+        (false, true) => Role::Fixed,
+        (false, false) => Role::Object,
+    };
+    let Body { name, parent, kind, .. } = &tree.bodies[body];
+    BodyRecord { name: name.clone(), role, parent: *parent, moves: kind.nv() > 0 }
+}
+
+fn collisions<'a>(model: &'a Model, sizes: &'a [f64]) -> impl Iterator<Item = ShapeRecord> + 'a {
+    model.shapes.iter().enumerate().map(|(i, shape)| {
+        let rotation = Matrix3::from_fn(|row, column| shape.rotation[row][column]);
+        let (vertices, faces) = polyhedron(&shape.shape);
+        ShapeRecord {
+            body: shape.body,
+            collides: true,
+            kind: shape.shape.name().to_owned(),
+            sizes: std::array::from_fn(|k| sizes[Shape::SIZES * i + k]),
+            position: shape.xyz,
+            quaternion: quaternion(&rotation),
+            rgba: None,
+            vertices,
+            faces,
+        }
+    })
+}
+
+/// Corners and sides of a hull.
+fn polyhedron(shape: &Shape) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
+    match shape {
+        Shape::Hull(hull) => (hull.vertices().to_vec(), hull.faces().iter().map(|face| face.corners.clone()).collect()),
+        _ => (Vec::new(), Vec::new()),
+    }
+}
+
+fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRecord> + 'a {
+    let articulated = scene.objects.iter().filter_map(|object| match &object.body {
+        ObjectBody::Articulated { articulation, .. } => Some((object.name.as_str(), articulation)),
+        ObjectBody::Rigid { .. } => None,
+    });
+    let robots = scene.robots.iter().map(|robot| (robot.name.as_str(), &robot.articulation));
+    articulated.chain(robots).flat_map(move |(owner, articulation): (&str, &Articulation)| {
+        articulation.links.iter().flat_map(move |link| {
+            let body = tree.body(&format!("{owner}/{}", link.name)).unwrap_or(0);
+            link.visuals.iter().map(move |visual| {
+                let Isometry3 { rotation, translation } = visual.pose;
+                let (vertices, faces) = polyhedron(&visual.shape);
+                ShapeRecord {
+                    body,
+                    collides: false,
+                    kind: visual.shape.name().to_owned(),
+                    sizes: visual.shape.sizes(),
+                    position: translation.vector.into(),
+                    quaternion: [rotation.w, rotation.i, rotation.j, rotation.k],
+                    rgba: visual.rgba,
+                    vertices,
+                    faces,
+                }
+            })
+        })
+    })
+}

@@ -1,0 +1,65 @@
+//! What a page asks of the simulator.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A message of a page: JSON with any of these.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Stops, or goes on.
+    pub pause: Option<bool>,
+    /// One step, while the world stands still.
+    #[serde(default)]
+    pub step: bool,
+    /// Everything as at the start.
+    #[serde(default)]
+    pub reset: bool,
+    /// Sliders by name.
+    #[serde(default)]
+    pub set: BTreeMap<String, f64>,
+    /// Takes hold of a body, or, null, lets go.
+    #[serde(default, deserialize_with = "present")]
+    pub pull: Option<Option<Pull>>,
+}
+
+/// A spring from a point of a body to a point of the world.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Pull {
+    /// The body.
+    pub body: usize,
+    /// In the body's frame, m.
+    pub at: [f64; 3],
+    /// In the world, m.
+    pub to: [f64; 3],
+}
+
+/// Null is something else than nothing.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<Pull>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+impl Command {
+    /// Reads a message.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|error| format!("expected a command, got what is none: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letting_go_is_not_silence() {
+        assert_eq!(Command::parse("{}").unwrap().pull, None);
+        assert_eq!(Command::parse(r#"{"pull": null}"#).unwrap().pull, Some(None));
+        let pull = Command::parse(r#"{"pull": {"body": 1, "at": [0, 0, 0], "to": [0, 0, 1]}}"#).unwrap().pull;
+        assert_eq!(pull.flatten().unwrap().to, [0.0, 0.0, 1.0]);
+        for bad in ["", "7", r#"{"pull": {"body": -1}}"#, r#"{"jump": 1}"#, r#"{"set": {"h": "x"}}"#] {
+            assert!(Command::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! As much of HTTP as a page and its WebSocket need.
+
+use std::io::{Read, Result, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A request's head is not longer, bytes.
+const LONGEST_HEAD: usize = 16 << 10;
+
+/// A page may run what is in it and talk to where it comes from, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; connect-src 'self'; \
+                      img-src data:";
+
+/// A request without a body.
+#[derive(Debug, PartialEq)]
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Reads a request's head; none if it is not one.
+    pub fn read(stream: &mut TcpStream) -> Result<Option<Self>> {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            if head.len() >= LONGEST_HEAD || stream.read(&mut byte)? == 0 {
+                return Ok(None);
+            }
+            head.push(byte[0]);
+        }
+        Ok(std::str::from_utf8(&head).ok().and_then(Self::parse))
+    }
+
+    fn parse(head: &str) -> Option<Self> {
+        let mut lines = head.split("\r\n");
+        let mut first = lines.next()?.split(' ');
+        let (method, path, version) = (first.next()?, first.next()?, first.next()?);
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            Some((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+        };
+        let headers = lines.take_while(|line| !line.is_empty()).map(header).collect::<Option<Vec<_>>>()?;
+        version.starts_with("HTTP/1.").then(|| Self { method: method.to_owned(), path: path.to_owned(), headers })
+    }
+
+    /// A header by its name in small letters.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Does it ask for a WebSocket?
+    pub fn is_upgrade(&self) -> bool {
+        self.header("upgrade").is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
+    }
+
+    /// Does it come from this server's own page, or from no page, and to an address or `localhost`? A name of somebody else's
+    /// that leads here would give the scripts of his page the rights of ours.
+    pub fn is_ours(&self, port: u16) -> bool {
+        let Some(host) = self.header("host") else { return false };
+        let here = host.eq_ignore_ascii_case(&format!("localhost:{port}"));
+        let address = host.parse::<SocketAddr>().is_ok_and(|address| address.port() == port);
+        let same = |origin: &str| origin.strip_prefix("http://").is_some_and(|from| from.eq_ignore_ascii_case(host));
+        (here || address) && self.header("origin").is_none_or(same)
+    }
+}
+
+/// Answers and ends the connection.
+pub fn answer(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nContent-Security-Policy: {POLICY}\r\n\
+         Connection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(headers: &str) -> Request {
+        Request::parse(&format!("GET / HTTP/1.1\r\n{headers}\r\n\r\n")).unwrap()
+    }
+
+    #[test]
+    fn other_origins_and_names_are_not_ours() {
+        assert!(request("Host: 127.0.0.1:7000").is_ours(7000));
+        assert!(request("Host: [::1]:7000\r\nOrigin: http://[::1]:7000").is_ours(7000));
+        assert!(request("Host: LOCALHOST:7000\r\nOrigin: http://localhost:7000").is_ours(7000));
+        for bad in [
+            "Accept: */*",
+            "Host: evil.example:7000",
+            "Host: 127.0.0.1:7001",
+            "Host: 127.0.0.1:7000\r\nOrigin: http://localhost:7000",
+            "Host: 127.0.0.1:7000\r\nOrigin: http://evil.example",
+            "Host: 127.0.0.1:7000\r\nOrigin: https://127.0.0.1:7000",
+            "Host: 127.0.0.1:7000\r\nOrigin: null",
+        ] {
+            assert!(!request(bad).is_ours(7000), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_none() {
+        for bad in ["", "GET", "GET / SPDY/9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n"] {
+            assert_eq!(Request::parse(bad), None, "{bad}");
+        }
+    }
+}

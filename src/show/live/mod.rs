@@ -1,0 +1,18 @@
+//! A scene in the browser while it is simulated: one thread steps the world, one per client carries frames and commands.
+//!
+//! ```text
+//! client ── commands ──▶ bounded queue ──▶ simulator ──▶ the newest frame ──▶ every client
+//! ```
+//!
+//! A slow client misses frames and holds nobody up; one that reads nothing is dropped. Pages of other origins are refused.
+
+mod client;
+mod command;
+mod controls;
+mod http;
+mod newest;
+mod server;
+mod simulator;
+mod spring;
+
+pub use server::LiveServer;

@@ -1,0 +1,40 @@
+//! The newest frame and state, from the simulator to all clients.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a client sends on when it is newer than what it has sent.
+#[derive(Debug, Default)]
+pub struct Newest(Mutex<News>);
+
+/// A frame (little-endian 32-bit floats) and a state (JSON), each with its number.
+#[derive(Clone, Debug)]
+pub struct News {
+    pub frame: Arc<[u8]>,
+    pub n_frames: u64,
+    pub state: Arc<str>,
+    pub n_states: u64,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        Self { frame: Arc::from([]), n_frames: 0, state: Arc::from("{}"), n_states: 0 }
+    }
+}
+
+impl Newest {
+    pub fn read(&self) -> News {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_frame(&self, row: &[f32]) {
+        let frame = row.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (news.frame, news.n_frames) = (frame, news.n_frames + 1);
+    }
+
+    pub fn set_state(&self, state: &serde_json::Value) {
+        let state = state.to_string().into();
+        let mut news = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (news.state, news.n_states) = (state, news.n_states + 1);
+    }
+}

@@ -1,0 +1,117 @@
+// A camera that goes round a point.
+
+import { add, apply, cross, lookAt, mix, norm, perspective, scale, sub, times, unit } from "fingertip/vec";
+
+const FOV = (32 * Math.PI) / 180;
+/** The camera stays this far from looking straight up or down. */
+const POLE = 0.01;
+
+export class Camera {
+  /** `ball` is what is to be seen: { centre, radius }. */
+  constructor(ball) {
+    this.ball = ball;
+    this.now = this.home();
+    this.goal = { ...this.now };
+    this.size = [1, 1];
+    /** The middle of the view stands this much above the middle of the window, in half heights: something covers its foot. */
+    this.lift = 0;
+  }
+
+  home() {
+    return this.view(-0.85, 0.36);
+  }
+
+  view(yaw, pitch) {
+    return { target: this.ball.centre, yaw, pitch, distance: (1.18 * this.ball.radius) / Math.sin(FOV / 2) };
+  }
+
+  /** Goes to a named view. */
+  preset(name) {
+    const views = { home: [-0.85, 0.36], front: [-Math.PI / 2, 0.05], side: [0, 0.05], top: [-Math.PI / 2, Math.PI / 2] };
+    this.goal = this.view(...views[name]);
+  }
+
+  orbit(dx, dy) {
+    this.goal.yaw -= 0.006 * dx;
+    const most = Math.PI / 2 - POLE;
+    this.goal.pitch = Math.max(-most, Math.min(most, this.goal.pitch + 0.006 * dy));
+  }
+
+  pan(dx, dy) {
+    const { right, up } = this.axes();
+    const perPixel = (2 * this.goal.distance * Math.tan(FOV / 2)) / this.size[1];
+    this.goal.target = add(this.goal.target, add(scale(right, -dx * perPixel), scale(up, dy * perPixel)));
+  }
+
+  /** Nearer (below 1) or farther, with the point under the pixel kept where it is. */
+  zoom(factor, [x, y] = this.middle()) {
+    const before = this.goal.distance;
+    const least = 0.05 * this.ball.radius;
+    this.goal.distance = Math.max(least, Math.min(40 * this.ball.radius, before * factor));
+    const { right, up } = this.axes();
+    const perPixel = (2 * (before - this.goal.distance) * Math.tan(FOV / 2)) / this.size[1];
+    const middle = this.middle();
+    const [dx, dy] = [x - middle[0], y - middle[1]];
+    this.goal.target = add(this.goal.target, add(scale(right, dx * perPixel), scale(up, -dy * perPixel)));
+  }
+
+  /** The pixel at which the target is. */
+  middle() {
+    return [this.size[0] / 2, (this.size[1] / 2) * (1 - this.lift)];
+  }
+
+  /** Moves along, without delay. */
+  carry(step) {
+    this.now.target = add(this.now.target, step);
+    this.goal.target = add(this.goal.target, step);
+  }
+
+  /** Comes nearer to where it is to be; says whether it still moves. */
+  glide(seconds) {
+    const part = 1 - Math.exp(-14 * seconds);
+    const { now, goal } = this;
+    const rest = norm(sub(goal.target, now.target)) / goal.distance + Math.abs(goal.yaw - now.yaw)
+      + Math.abs(goal.pitch - now.pitch) + Math.abs(Math.log(goal.distance / now.distance));
+    if (rest < 1e-4) {
+      this.now = { ...goal };
+      return rest > 0;
+    }
+    now.target = mix(now.target, goal.target, part);
+    for (const name of ["yaw", "pitch", "distance"]) now[name] += part * (goal[name] - now[name]);
+    return true;
+  }
+
+  axes({ yaw, pitch } = this.now) {
+    const p = Math.min(Math.PI / 2 - POLE, pitch);
+    const back = [Math.cos(p) * Math.cos(yaw), Math.cos(p) * Math.sin(yaw), Math.sin(p)];
+    const right = unit(cross([0, 0, 1], back));
+    return { back, right, up: cross(back, right) };
+  }
+
+  eye() {
+    return add(this.now.target, scale(this.axes().back, this.now.distance));
+  }
+
+  matrix() {
+    const { distance } = this.now;
+    const far = distance + 30 * this.ball.radius;
+    const lens = perspective(FOV, this.size[0] / this.size[1], Math.max(0.02 * distance, 1e-4), far);
+    lens[9] = -this.lift;
+    return times(lens, lookAt(this.eye(), this.now.target, [0, 0, 1]));
+  }
+
+  /** Where a point of the world is on the screen, in CSS pixels; and how far behind the lens. */
+  project(point) {
+    const [x, y, , w] = apply(this.matrix(), point);
+    return { x: (0.5 + (0.5 * x) / w) * this.size[0], y: (0.5 - (0.5 * y) / w) * this.size[1], depth: w };
+  }
+
+  /** The ray through a pixel: { from, along }. */
+  ray(x, y) {
+    const { back, right, up } = this.axes();
+    const t = Math.tan(FOV / 2);
+    const u = ((2 * x) / this.size[0] - 1) * t * (this.size[0] / this.size[1]);
+    const v = (1 - (2 * y) / this.size[1] - this.lift) * t;
+    return { from: this.eye(), along: unit(add(scale(back, -1), add(scale(right, u), scale(up, v)))) };
+  }
+}

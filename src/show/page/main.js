@@ -1,0 +1,249 @@
+// The page: reads what it carries, and joins drawing, player, plots and, on a live page, the simulator.
+
+import { Camera } from "fingertip/camera";
+import { Inspector } from "fingertip/inspector";
+import { listenKeys } from "fingertip/keys";
+import { Live } from "fingertip/live";
+import { digits, shortNames } from "fingertip/names";
+import { pick } from "fingertip/pick";
+import { Picker } from "fingertip/picker";
+import { Player } from "fingertip/player";
+import { Plot } from "fingertip/plot";
+import { listen } from "fingertip/pointer";
+import { allSeries, firstPlots } from "fingertip/series";
+import { buildStage, placed, surround } from "fingertip/stage";
+import { Theme } from "fingertip/theme";
+import { Track, decode } from "fingertip/track";
+import { View } from "fingertip/view";
+import { norm, sub } from "fingertip/vec";
+
+/** Frames farther apart than this are slow, ms; and after this nothing moves any more. */
+const [SLOW, REST] = [30, 350];
+
+const $ = (id) => document.getElementById(id);
+
+class Page {
+  constructor() {
+    const header = JSON.parse($("header").textContent);
+    this.header = header;
+    this.track = new Track(header, decode($("frames").textContent));
+    this.player = new Player(this.track, Boolean(header.live));
+    this.names = shortNames(header.scene);
+    this.theme = new Theme();
+    const ball = surround(header.scene, this.track);
+    this.stage = buildStage(header.scene);
+    this.camera = new Camera(ball);
+    this.view = new View($("drawing"), header, this.track, this.stage, ball);
+    this.unit = this.view.marks.scale;
+    this.show = { looks: true, collisions: true, contacts: false, distances: false, forces: true, cones: false, trails: true, grid: true };
+    this.selected = 0;
+    this.follow = false;
+    this.inspector = new Inspector($("inspector"), header, this.track, this.names);
+    this.series = allSeries(header, this.track, this.names);
+    this.picker = new Picker($("picker"), this.series);
+    this.plots = firstPlots(this.series, this.track).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
+    for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
+    this.live = header.live ? new Live(this, header, $("live")) : null;
+    this.label();
+    this.wire();
+    if (this.live && innerWidth > 1000) this.options();
+    if (innerWidth < 720) this.charts();
+    this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.last = this.drawn = performance.now();
+    /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
+    this.interval = 16;
+    this.level = this.view.soft ? 2 : 0;
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  label() {
+    const { scene } = this.header;
+    document.title = `${scene.scene || "fingertip"} – fingertip`;
+    document.querySelector("h1").textContent = scene.scene.replaceAll("_", " ");
+    const { h, kappa } = scene.params;
+    document.querySelector("#title p").textContent =
+      `${this.header.live ? "live" : `${this.track.length - 1} steps`} · h = ${Number((1e3 * h).toPrecision(3))} ms · κ = ${kappa.toExponential(0).replace("+", "")} J⁻¹`;
+    $("reset").hidden = !this.live;
+    for (const id of ["speed", "loop"]) $(id).hidden = Boolean(this.live);
+  }
+
+  wire() {
+    const act = {
+      play: () => this.play(),
+      step: (by) => this.step(by),
+      seek: (frame) => this.seek(frame),
+      faster: (by) => this.faster(by),
+      loop: () => this.press("loop", (this.player.loop = !this.player.loop)),
+      follow: () => this.press("follow", (this.follow = !this.follow)),
+      view: (name) => this.look(name),
+      toggle: (name) => this.toggle(name),
+      charts: () => this.charts(),
+      options: () => this.options(),
+      theme: () => this.theme.toggle(),
+      reset: () => this.live?.send({ reset: true }),
+      help: () => $("keys").showModal(),
+    };
+    listenKeys({ ...act, ...Object.fromEntries(Object.entries(act).map(([k, f]) => [k, (x) => (f(x), this.refresh())])) });
+    const click = (id, action) => $(id).addEventListener("click", () => (action(), this.refresh()));
+    click("play", act.play);
+    click("back", () => act.step(-1));
+    click("forth", () => act.step(1));
+    for (const id of ["loop", "follow", "charts", "options", "theme", "reset", "help"]) click(id, act[id]);
+    $("keys").addEventListener("click", (event) => event.target === $("keys") && $("keys").close());
+    for (const button of document.querySelectorAll("[data-view]")) {
+      button.addEventListener("click", () => (act.view(button.dataset.view), this.refresh()));
+    }
+    for (const box of document.querySelectorAll("[data-show]")) {
+      box.addEventListener("change", () => ((this.show[box.dataset.show] = box.checked), this.refresh()));
+    }
+    $("scrub").addEventListener("input", () => this.seek(Number($("scrub").value)));
+    $("speed").addEventListener("change", () => (this.player.speed = Number($("speed").value)));
+    $("scale").addEventListener("input", () => this.rescale());
+    addEventListener("resize", () => this.refresh());
+    this.rescale();
+    listen($("drawing"), {
+      grab: (x, y) => this.live?.grab(this.under(x, y), this.camera) ?? false,
+      pull: (x, y) => this.live?.pull(this.camera.ray(x, y)),
+      release: () => this.live?.release(),
+      orbit: (dx, dy) => this.camera.orbit(dx, dy),
+      pan: (dx, dy) => this.camera.pan(dx, dy),
+      zoom: (factor, at) => this.camera.zoom(factor, at),
+      click: (x, y) => (this.selected = this.under(x, y)?.part.body ?? 0),
+      changed: () => this.refresh(),
+    });
+  }
+
+  /** A named view of everything, where it is by now. */
+  look(name) {
+    this.camera.ball = this.view.ball = surround(this.header.scene, this.track);
+    this.camera.preset(name);
+  }
+
+  /** What is under a pixel. */
+  under(x, y) {
+    const parts = this.view.visible({ frame: this.player.frame, show: this.show }).map(({ part }) => part);
+    return pick(parts, (part) => placed(this.track, this.player.frame, part), this.camera.ray(x, y));
+  }
+
+  refresh() {
+    this.dirty = true;
+  }
+
+  press(id, on) {
+    $(id).setAttribute("aria-pressed", on);
+  }
+
+  play() {
+    if (this.live) this.live.send({ pause: !this.live.paused });
+    else this.player.toggle();
+  }
+
+  step(by) {
+    if (this.live && by > 0 && this.player.frame === this.player.last()) this.live.send({ step: true });
+    else this.player.step(by);
+  }
+
+  seek(frame) {
+    this.player.seek(frame);
+    this.refresh();
+  }
+
+  faster(by) {
+    const options = $("speed").options;
+    $("speed").selectedIndex = Math.max(0, Math.min(options.length - 1, $("speed").selectedIndex + by));
+    this.player.speed = Number($("speed").value);
+  }
+
+  toggle(name) {
+    this.show[name] = !this.show[name];
+    document.querySelector(`[data-show="${name}"]`).checked = this.show[name];
+  }
+
+  charts() {
+    $("plots").hidden = !$("plots").hidden;
+    this.press("charts", !$("plots").hidden);
+  }
+
+  options() {
+    $("panel").hidden = !$("panel").hidden;
+    $("options").setAttribute("aria-expanded", !$("panel").hidden);
+  }
+
+  rescale() {
+    this.view.marks.scale = this.unit * 10 ** Number($("scale").value);
+    document.querySelector("#scale + output").textContent = `${digits(1e3 * this.view.marks.scale, 3)} mm/N`;
+    this.refresh();
+  }
+
+  tick(now) {
+    const seconds = Math.min(0.1, (now - this.last) / 1000);
+    this.last = now;
+    const before = this.player.frame;
+    const moved = this.player.advance(seconds) || this.player.frame !== before || this.live?.arrived();
+    if (this.follow && this.selected && this.track.length) this.carry();
+    const glides = this.camera.glide(seconds);
+    if (moved || glides || this.dirty || this.sizeChanged()) {
+      this.dirty = false;
+      this.adapt(now - this.drawn);
+      this.drawn = now;
+      this.draw();
+    } else if (this.level > 0 && this.view.level > 0 && now - this.drawn > REST) {
+      this.view.setLevel(0);
+      this.draw();
+    }
+    requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** Draws less where frames take long. What rests is drawn in full. */
+  adapt(milliseconds) {
+    if (milliseconds < REST) this.interval += 0.08 * (milliseconds - this.interval);
+    if (this.interval > SLOW && this.level < 3) {
+      this.level++;
+      this.interval = 16;
+    }
+    this.view.setLevel(this.level);
+  }
+
+  sizeChanged() {
+    const { clientWidth, clientHeight } = $("drawing");
+    return clientWidth !== this.camera.size[0] || clientHeight !== this.camera.size[1];
+  }
+
+  /** Moves the camera with what is selected. */
+  carry() {
+    const { p } = this.track.pose(this.player.frame, this.selected);
+    if (this.carried?.body === this.selected) {
+      const step = sub(p, this.carried.p);
+      if (norm(step) > 0) this.camera.carry(step);
+    } else {
+      this.camera.goal.target = p;
+    }
+    this.carried = { body: this.selected, p };
+  }
+
+  draw() {
+    const { frame } = this.player;
+    if (!this.follow) this.carried = null;
+    this.view.resize(this.camera);
+    this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring() });
+    if (!$("plots").hidden) for (const plot of this.plots) plot.draw(this.player, this.theme.colours);
+    this.inspector.show(this.selected, frame);
+    const last = this.player.last();
+    $("scrub").max = last;
+    $("scrub").value = frame;
+    $("play").classList.toggle("on", this.live ? !this.live.paused : this.player.playing);
+    $("clock").innerHTML = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
+  }
+}
+
+function complain(error) {
+  $("message").textContent = `This page cannot be drawn: ${error.message}.`;
+  $("message").hidden = false;
+  console.error(error);
+}
+
+try {
+  window.fingertip = new Page();
+} catch (error) {
+  complain(error);
+}

@@ -1,0 +1,92 @@
+// What is drawn of contacts: points, normals, force arrows, friction cones.
+
+import { add, fromZ, norm, pose, scale } from "fingertip/vec";
+import { arrowHead, arrowShaft, cone, sphere } from "fingertip/meshes";
+import { PAINT } from "fingertip/theme";
+
+/** Contacts closer than this part of the scene have a point, whether they carry force or not. */
+const NEAR = 0.02;
+
+export class Marks {
+  /** `upload` takes a mesh to the card. */
+  constructor(header, track, radius, upload) {
+    this.contacts = header.scene.contacts;
+    this.objects = header.scene.objects;
+    this.track = track;
+    this.radius = radius;
+    this.upload = upload;
+    this.shaft = upload(arrowShaft());
+    this.head = upload(arrowHead());
+    this.dot = upload(sphere(1, 16));
+    this.cones = new Map();
+    /** m/N: a large force is a third of the scene. */
+    this.scale = (0.35 * radius) / this.large();
+  }
+
+  /** A large force of this recording, N; a few moments may have larger ones. */
+  large() {
+    const { length } = this.track;
+    const most = [];
+    for (let frame = 1; frame < length; frame += Math.max(1, Math.floor(length / 300))) {
+      most.push(Math.max(0, ...this.contacts.map((_, i) => this.track.force(frame, i) || 0)));
+    }
+    most.sort((a, b) => a - b);
+    const large = most[Math.floor(0.95 * (most.length - 1))];
+    // Where nothing has touched yet, the weights say how large forces will be.
+    const weights = this.objects.map(({ mass }) => 9.81 * mass);
+    return large > 0 ? large : Math.max(0, ...weights) || 1;
+  }
+
+  /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */
+  least() {
+    return (0.004 * this.radius) / this.scale;
+  }
+
+  /** Things to draw at a frame: { mesh, matrix, stretch, colour, flat, see }. */
+  at(frame, show, zoom) {
+    const things = [];
+    const thick = 0.011 * this.radius * Math.min(1, Math.max(0.35, zoom));
+    for (let i = 0; i < this.contacts.length; i++) {
+      const { phi, normal, point, force } = this.track.contact(frame, i);
+      const size = norm(force);
+      const loaded = size > this.least();
+      if (!(loaded || phi < NEAR * this.radius) || !Number.isFinite(phi)) continue;
+      if (show.contacts) {
+        things.push({ mesh: this.dot, matrix: pose(point, [1, 0, 0, 0]), stretch: [1, 1, 1].map((s) => 0.9 * s * thick), colour: [...PAINT.normal, 1], see: 0.45 });
+        this.arrow(things, point, normal, 0.11 * this.radius, 0.28 * thick, PAINT.normal);
+      }
+      if (show.forces && loaded) this.arrow(things, point, force, this.scale * size, thick, PAINT.force);
+      if (show.cones && loaded) {
+        const height = Math.max(0.08 * this.radius, this.scale * size);
+        const matrix = pose(point, fromZ(normal));
+        things.push({ mesh: this.cone(this.contacts[i].mu), matrix, stretch: [height, height, height], colour: [...PAINT.cone, 0.2], see: 0 });
+      }
+    }
+    return things;
+  }
+
+  /** Segments from the witness point on A to that on B, eight numbers each. */
+  distances(frame) {
+    return this.contacts.flatMap((_, i) => {
+      const { phi, normal, point } = this.track.contact(frame, i);
+      return Number.isFinite(phi) ? [...add(point, scale(normal, -phi)), 1, ...point, 1] : [];
+    });
+  }
+
+  arrow(things, from, along, length, thick, colour) {
+    const neck = Math.max(0.55 * length, length - 4.2 * thick);
+    const turned = fromZ(along);
+    const tip = add(from, scale(along, neck / (norm(along) || 1)));
+    const wide = Math.min(2.3 * thick, 0.4 * length);
+    const narrow = Math.min(thick, 0.2 * length);
+    const paint = { colour: [...colour, 1], see: 0.45 };
+    things.push({ mesh: this.shaft, matrix: pose(from, turned), stretch: [narrow, narrow, neck], ...paint });
+    things.push({ mesh: this.head, matrix: pose(tip, turned), stretch: [wide, wide, length - neck], ...paint });
+  }
+
+  cone(mu) {
+    const key = Math.max(0, mu).toFixed(3);
+    if (!this.cones.has(key)) this.cones.set(key, this.upload(cone(mu, 1)));
+    return this.cones.get(key);
+  }
+}

@@ -1,0 +1,100 @@
+//! The page that draws recordings: HTML, CSS and JavaScript of our own, in one file that needs no network.
+//!
+//! The modules stay modules: an import map gives each a `data:` address, so that a page from a disk can import them.
+
+use data_encoding::BASE64;
+use serde_json::{Map, Value};
+
+use super::frames::Layout;
+use super::recording::Recording;
+
+const INDEX: &str = include_str!("index.html");
+const STYLE: &str = include_str!("style.css");
+
+/// The modules, by the names under which they import each other: `fingertip/vec`.
+macro_rules! modules {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!($name, ".js")))),*] };
+}
+const MODULES: &[(&str, &str)] = modules![
+    "camera",
+    "gl",
+    "inspector",
+    "keys",
+    "live",
+    "main",
+    "marks",
+    "meshes",
+    "names",
+    "pick",
+    "picker",
+    "player",
+    "plot",
+    "pointer",
+    "series",
+    "shaders",
+    "stage",
+    "theme",
+    "track",
+    "vec",
+    "view",
+];
+
+impl Recording {
+    /// A page of its own, with everything in it: it can be opened from a disk and mailed.
+    pub fn html(&self) -> String {
+        let layout = Layout::new(self);
+        let rows: Vec<u8> = layout.rows(self).into_iter().flat_map(f32::to_le_bytes).collect();
+        fill(&layout.header(self), &BASE64.encode(&rows))
+    }
+}
+
+/// The page with a header and frames (base64 of little-endian 32-bit floats).
+pub fn fill(header: &Value, frames: &str) -> String {
+    let modules = MODULES.iter().map(|(name, text)| {
+        // The name is what a browser's tools show.
+        let text = format!("{text}\n//# sourceURL=fingertip/{name}.js\n");
+        let address = format!("data:text/javascript;base64,{}", BASE64.encode(text.as_bytes()));
+        (format!("fingertip/{name}"), Value::String(address))
+    });
+    let imports = Value::Object(Map::from_iter([("imports".to_owned(), Value::Object(modules.collect()))]));
+    // Nothing in JSON may end the element that it is in.
+    let inside = |json: &Value| json.to_string().replace('<', "\\u003c");
+    let pieces = [
+        ("style", STYLE.to_owned()),
+        ("modules", inside(&imports)),
+        ("header", inside(header)),
+        ("frames", frames.to_owned()),
+    ];
+    let mut page = String::new();
+    let mut rest = INDEX;
+    for (name, piece) in pieces {
+        let mark = format!("{{{{{name}}}}}");
+        let (before, after) = rest.split_once(&mark).unwrap_or((rest, ""));
+        page.extend([before, &piece]);
+        rest = after;
+    }
+    page + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_are_in_their_places() {
+        let page = fill(&serde_json::json!({ "name": "</script>{{frames}}" }), "AAAA");
+        assert!(page.contains("\\u003c/script>{{frames}}") && page.contains(">AAAA</script>"));
+        assert!(page.ends_with("</html>\n") && !page.contains("{{style}}"));
+    }
+
+    /// No import of a module that is not there.
+    #[test]
+    fn imports_are_ours() {
+        for (name, text) in MODULES {
+            for import in text.lines().filter_map(|line| line.strip_prefix("import ")?.split('"').nth(1)) {
+                let known = import.strip_prefix("fingertip/").is_some_and(|i| MODULES.iter().any(|(m, _)| *m == i));
+                assert!(known, "{name}: {import}");
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+// Names that are short enough for a screen.
+
+/** For each body, its name without what all bodies of its thing that touch have in common. */
+export function shortNames(scene) {
+  const touching = new Set(scene.contacts.flatMap(({ a, b }) => [a, b]));
+  const owner = (name) => name.split("/")[0];
+  return scene.bodies.map(({ name }, body) => {
+    const family = [...touching].map((i) => scene.bodies[i].name).filter((n) => n !== name && owner(n) === owner(name));
+    if (!touching.has(body) || !family.length) return name.includes("/") ? name.slice(owner(name).length + 1) : name;
+    const common = (other) => {
+      let n = 0;
+      while (n < name.length && name[n] === other[n]) n++;
+      return n;
+    };
+    return name.slice(Math.min(...family.map(common))) || name;
+  });
+}
+
+/** A number for people, with so many digits that count. */
+export function digits(x, n = 4) {
+  if (!Number.isFinite(x)) return "–";
+  const size = Math.abs(x);
+  if (size === 0) return "0";
+  if (size < 1e-4 || size >= 1e6) return x.toExponential(2).replace("-", "−");
+  return x.toFixed(Math.max(0, Math.min(5, n - 1 - Math.floor(Math.log10(size))))).replace("-", "−");
+}

@@ -1,0 +1,170 @@
+// A chart of some series over time, with a cursor at the frame that is shown.
+
+import { digits } from "fingertip/names";
+
+const LEFT = 46;
+const [RIGHT, TOP, BOTTOM] = [10, 8, 18];
+/** Live pages plot this much, s. */
+const WINDOW = 8;
+
+/** Steps of an axis: 1, 2 or 5 times a power of ten. */
+function ticks(low, high, most) {
+  const raw = (high - low) / Math.max(1, most);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((s) => s >= raw * 0.999);
+  const list = [];
+  for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + 1e-9 * step; x += step) list.push(Math.abs(x) < 1e-9 * step ? 0 : x);
+  return list;
+}
+
+const short = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
+
+export class Plot {
+  /** `seek(frame)` is called when somebody points into the chart. */
+  constructor(parent, { title, series }, track, seek) {
+    Object.assign(this, { title, series, track });
+    this.element = document.createElement("section");
+    this.element.className = "plot";
+    this.element.innerHTML = `<header><h2></h2><ul></ul><button class="add" title="Add or remove lines">+</button></header><canvas></canvas>`;
+    this.element.querySelector("h2").textContent = title;
+    this.canvas = this.element.querySelector("canvas");
+    this.legend = this.element.querySelector("ul");
+    parent.append(this.element);
+    const at = (event) => seek(this.frameAt(event.offsetX));
+    this.canvas.addEventListener("pointerdown", (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      at(event);
+    });
+    this.canvas.addEventListener("pointermove", (event) => event.buttons && at(event));
+    this.stale = true;
+  }
+
+  set(series) {
+    this.series = series;
+    this.stale = true;
+  }
+
+  span(player) {
+    const [first, last] = [this.track.time(0), this.track.time(this.track.length - 1)];
+    return player.live ? [Math.max(first, last - WINDOW), Math.max(last, first + WINDOW)] : [first, Math.max(last, first + 1e-6)];
+  }
+
+  frameAt(x) {
+    const [from, to] = this.times;
+    const part = (x - LEFT) / Math.max(1, this.canvas.clientWidth - LEFT - RIGHT);
+    return this.track.at(from + Math.max(0, Math.min(1, part)) * (to - from));
+  }
+
+  /** Lines of the visible frames, thinned to the pixels with their extremes kept. */
+  shape(width) {
+    const { track, series } = this;
+    const [first, last] = [track.at(this.times[0]), track.at(this.times[1])];
+    const bin = Math.max(1, Math.floor((last - first) / Math.max(1, 2 * width)));
+    let [low, high] = [Infinity, -Infinity];
+    const lines = series.map((s) => {
+      const points = [];
+      for (let frame = first; frame <= last; frame += bin) {
+        let [least, most] = [Infinity, -Infinity];
+        for (let f = frame; f < Math.min(frame + bin, last + 1); f++) {
+          const y = s.at(f);
+          if (Number.isFinite(y)) [least, most] = [Math.min(least, y), Math.max(most, y)];
+        }
+        if (least > most) continue;
+        const t = track.time(frame);
+        points.push([t, least]);
+        if (most > least) points.push([t, most]);
+        [low, high] = [Math.min(low, least), Math.max(high, most)];
+      }
+      return points;
+    });
+    if (!(low <= high)) [low, high] = [0, 1];
+    if (low > 0 && low < 0.4 * high) low = 0;
+    const pad = 0.06 * (high - low) || Math.abs(high) * 0.1 || 1;
+    return { lines, low: low === 0 ? 0 : low - pad, high: high + pad };
+  }
+
+  draw(player, colours) {
+    const { canvas } = this;
+    const [w, h] = [canvas.clientWidth, canvas.clientHeight];
+    if (!w || !h) return;
+    const dense = Math.min(window.devicePixelRatio || 1, 2);
+    if (canvas.width !== Math.round(w * dense) || canvas.height !== Math.round(h * dense)) {
+      [canvas.width, canvas.height] = [Math.round(w * dense), Math.round(h * dense)];
+      this.stale = true;
+    }
+    this.times = this.span(player);
+    if (this.stale || player.live || this.theme !== colours.name) {
+      this.curves = this.shape(w);
+      this.stale = false;
+      this.theme = colours.name;
+      this.listNames(colours);
+    }
+    const { lines, low, high } = this.curves;
+    const style = getComputedStyle(this.element);
+    const [ink, faint] = [style.getPropertyValue("--ink-2"), style.getPropertyValue("--line")];
+    const [from, to] = this.times;
+    const x = (t) => LEFT + ((t - from) / (to - from)) * (w - LEFT - RIGHT);
+    const y = (v) => h - BOTTOM - ((v - low) / (high - low)) * (h - TOP - BOTTOM);
+    const g = canvas.getContext("2d");
+    g.setTransform(dense, 0, 0, dense, 0, 0);
+    g.clearRect(0, 0, w, h);
+    g.font = `11px ${style.fontFamily}`;
+    g.fillStyle = ink;
+    g.strokeStyle = faint;
+    g.lineWidth = 1;
+    g.textAlign = "right";
+    g.textBaseline = "middle";
+    for (const v of ticks(low, high, Math.max(2, (h - TOP - BOTTOM) / 32))) {
+      g.beginPath();
+      g.moveTo(LEFT, Math.round(y(v)) + 0.5);
+      g.lineTo(w - RIGHT, Math.round(y(v)) + 0.5);
+      g.stroke();
+      g.fillText(short(v), LEFT - 7, y(v));
+    }
+    g.textAlign = "center";
+    g.textBaseline = "bottom";
+    for (const t of ticks(from, to, w / 90)) g.fillText(`${short(t)} s`, Math.min(x(t), w - 16), h - 1);
+    g.lineWidth = 1.6;
+    g.lineJoin = "round";
+    lines.forEach((points, i) => {
+      g.strokeStyle = colours.lines[i % colours.lines.length];
+      g.beginPath();
+      points.forEach(([t, v], k) => (k ? g.lineTo(x(t), y(v)) : g.moveTo(x(t), y(v))));
+      g.stroke();
+    });
+    this.drawCursor(g, x, y, h, player, colours, style.getPropertyValue("--ink"));
+  }
+
+  drawCursor(g, x, y, h, { frame }, colours, ink) {
+    const at = x(this.track.time(frame));
+    if (at < LEFT - 1) return;
+    g.strokeStyle = ink;
+    g.lineWidth = 1;
+    g.beginPath();
+    g.moveTo(at, TOP - 4);
+    g.lineTo(at, h - BOTTOM);
+    g.stroke();
+    this.cursor = at;
+    this.series.forEach((s, i) => {
+      const value = s.at(frame);
+      const item = this.legend.children[i]?.querySelector("b");
+      if (item) item.textContent = `${digits(value)}${s.unit ? ` ${s.unit}` : ""}`;
+      if (!Number.isFinite(value)) return;
+      g.fillStyle = colours.lines[i % colours.lines.length];
+      g.beginPath();
+      g.arc(at, y(value), 3, 0, 2 * Math.PI);
+      g.fill();
+    });
+  }
+
+  listNames(colours) {
+    this.legend.replaceChildren(
+      ...this.series.map((s, i) => {
+        const item = document.createElement("li");
+        item.style.setProperty("--colour", colours.lines[i % colours.lines.length]);
+        item.append(s.name, document.createElement("b"));
+        return item;
+      }),
+    );
+  }
+}

@@ -1,0 +1,65 @@
+// Everything that can be plotted, by name.
+
+/** A list of { id, name, group, unit, at(frame) }. */
+export function allSeries(header, track, names) {
+  const { scene, layout } = header;
+  const list = [];
+  const column = (group, name, unit, place, factor = 1, more = {}) =>
+    list.push({ id: `${group}:${name}`, name, group, unit, at: (frame) => factor * track.number(frame, place), ...more });
+
+  header.scalars.forEach((name, i) => {
+    const length = name === "gap";
+    column("Scalars", name, length ? "mm" : name.startsWith("force") ? "N" : "", layout.scalars + i, length ? 1e3 : 1);
+  });
+  const pairs = new Map();
+  scene.contacts.forEach(({ a, b }, i) => {
+    const name = `${names[a]} on ${names[b]}`;
+    const same = pairs.get(name) ?? 0;
+    pairs.set(name, same + 1);
+    const label = same ? `${name} (${same + 1})` : name;
+    const force = (frame) => track.force(frame, i);
+    list.push({ id: `Contact force:${label}`, name: label, group: "Contact force", unit: "N", at: force });
+    column("Gap", label, "mm", layout.contacts + 10 * i, 1e3);
+  });
+  scene.bodies.forEach((body, i) => {
+    if (body.role !== "object" && !header.tips.includes(i)) return;
+    const object = body.role === "object";
+    ["x", "y", "z"].forEach((axis, k) => {
+      column("Position", `${names[i]} ${axis}`, "mm", layout.poses + 7 * i + k, 1e3, { object });
+    });
+  });
+  scene.q_names.forEach((name, i) => column("q", name, "", layout.q + i));
+  scene.u_names.forEach((name, i) => column("u", name, "", layout.u + i));
+  column("Solver", "iterations", "", layout.iterations);
+  column("Solver", "residual", "", layout.residual);
+  column("Solver", "time of a step", "µs", layout.seconds, 1e6);
+  return list;
+}
+
+/** What is plotted at first: the contact forces that matter, and how the objects move. */
+export function firstPlots(list, track) {
+  const FEW = 6;
+  const sample = (series, value) => {
+    let [low, high] = [Infinity, -Infinity];
+    const stride = Math.max(1, Math.floor(track.length / 400));
+    for (let frame = Math.min(1, track.length - 1); frame >= 0 && frame < track.length; frame += stride) {
+      const x = series.at(frame);
+      if (Number.isFinite(x)) [low, high] = [Math.min(low, x), Math.max(high, x)];
+    }
+    return value(low, high);
+  };
+  const forces = list.filter((s) => s.group === "Contact force");
+  const most = new Map(forces.map((s) => [s, sample(s, (_, high) => high)]));
+  const largest = Math.max(0, ...most.values());
+  const strong = forces.filter((s) => most.get(s) > 0.02 * largest || largest <= 0);
+  strong.sort((a, b) => most.get(b) - most.get(a));
+  // Objects before the bodies that touch them.
+  const objects = list.filter((s) => s.group === "Position" && s.object);
+  const paths = objects.length ? objects : list.filter((s) => s.group === "Position");
+  const travel = new Map(paths.map((s) => [s, sample(s, (low, high) => high - low)]));
+  const moving = paths.filter((s) => travel.get(s) > 1).sort((a, b) => travel.get(b) - travel.get(a));
+  return [
+    { title: "Contact force", series: strong.slice(0, FEW) },
+    { title: "Position", series: (moving.length ? moving : paths).slice(0, 3) },
+  ].filter((plot) => plot.series.length);
+}

@@ -1,0 +1,183 @@
+// What runs on the graphics card.
+
+const HEAD = `#version 300 es
+precision highp float;
+precision highp sampler2DShadow;
+`;
+
+/** Light from the sun and the sky; colours are linear until the last line of each shader. */
+const LIGHT = `
+uniform vec3 eye, sun, sky, ground, fog;
+uniform float fogFar, exposure;
+uniform mat4 shadowMatrix;
+uniform sampler2DShadow shadowMap;
+uniform float shadowTexel, shadowTaps;
+
+const vec2 DISC[16] = vec2[16](
+  vec2(-0.94, -0.40), vec2(0.95, -0.77), vec2(-0.09, -0.93), vec2(0.34, 0.29),
+  vec2(-0.92, 0.46), vec2(-0.82, -0.88), vec2(-0.38, 0.28), vec2(0.97, 0.76),
+  vec2(0.44, -0.98), vec2(0.54, -0.47), vec2(-0.26, -0.42), vec2(0.79, 0.19),
+  vec2(-0.24, 1.00), vec2(-0.81, 0.91), vec2(0.20, 0.79), vec2(0.14, -0.14));
+
+/** The part of the sun that reaches a point: a disc of samples, turned differently at each pixel. */
+float sunlight(vec3 at, vec3 normal, float spread) {
+  // Away from the surface, by as much as the disc reaches under a slope.
+  float away = (1.5 + 0.6 * spread / 0.0005 * (1.0 - 0.7 * max(dot(normal, sun), 0.0))) * shadowTexel;
+  vec4 p = shadowMatrix * vec4(at + normal * away, 1.0);
+  vec3 q = p.xyz * 0.5 + 0.5;
+  if (any(lessThan(q, vec3(0.0))) || any(greaterThan(q, vec3(1.0)))) return 1.0;
+  float angle = 6.2832 * fract(52.9829 * fract(dot(gl_FragCoord.xy, vec2(0.06711, 0.00584))));
+  mat2 turn = mat2(cos(angle), sin(angle), -sin(angle), cos(angle));
+  float lit = 0.0;
+  for (int i = 0; i < 16; i++) {
+    if (float(i) >= shadowTaps) break;
+    lit += texture(shadowMap, vec3(q.xy + turn * DISC[i] * spread, q.z - 0.0006));
+  }
+  return lit / shadowTaps;
+}
+
+vec3 shade(vec3 base, vec3 at, vec3 normal, float gloss) {
+  vec3 view = normalize(eye - at);
+  float facing = max(dot(normal, sun), 0.0);
+  float lit = facing > 0.0 ? sunlight(at, normal, 0.003) : 0.0;
+  vec3 ambient = mix(ground, sky, 0.5 + 0.5 * normal.z);
+  // Light from behind the eye fills what the sun leaves dark.
+  float fill = 0.22 * max(dot(normal, view), 0.0);
+  vec3 halfway = normalize(sun + view);
+  float shine = pow(max(dot(normal, halfway), 0.0), 48.0) * lit;
+  float rim = pow(1.0 - max(dot(normal, view), 0.0), 4.0);
+  return base * (ambient + fill + 2.1 * facing * lit) + gloss * (0.45 * shine + 0.25 * rim * sky);
+}
+
+vec3 display(vec3 c) {
+  c *= exposure;
+  c = (c * (2.51 * c + 0.03)) / (c * (2.43 * c + 0.59) + 0.14);
+  return pow(clamp(c, 0.0, 1.0), vec3(1.0 / 2.2));
+}
+`;
+
+export const solid = {
+  vertex: `${HEAD}
+layout(location = 0) in vec3 position;
+layout(location = 1) in vec3 normal;
+uniform mat4 model, camera;
+uniform vec3 stretch;
+out vec3 at, n;
+void main() {
+  vec4 p = model * vec4(position * stretch, 1.0);
+  at = p.xyz;
+  n = mat3(model) * (normal / stretch);
+  gl_Position = camera * p;
+}`,
+  fragment: `${HEAD}${LIGHT}
+in vec3 at, n;
+uniform vec4 colour;
+uniform float gloss, glow, flat_;
+out vec4 pixel;
+void main() {
+  vec3 normal = normalize(gl_FrontFacing ? n : -n);
+  vec3 c = flat_ > 0.5 ? colour.rgb * 1.6 : shade(colour.rgb, at, normal, gloss);
+  float rim = pow(1.0 - abs(dot(normal, normalize(eye - at))), 2.0);
+  c += glow * (0.06 + 0.7 * rim) * vec3(0.25, 0.55, 1.0);
+  float alpha = colour.a < 1.0 ? min(1.0, colour.a * (1.0 + 1.2 * rim)) : 1.0;
+  pixel = vec4(display(c) * alpha, alpha);
+}`,
+};
+
+/** Depth as the sun sees it. */
+export const depth = {
+  vertex: `${HEAD}
+layout(location = 0) in vec3 position;
+uniform mat4 model, camera;
+uniform vec3 stretch;
+void main() { gl_Position = camera * model * vec4(position * stretch, 1.0); }`,
+  fragment: `${HEAD}
+void main() {}`,
+};
+
+/** A plane with lines every `spacing`, stronger every ten, that ends in the background. */
+export const grid = {
+  vertex: `${HEAD}
+layout(location = 0) in vec3 position;
+uniform mat4 model, camera;
+uniform vec2 centre;
+uniform float reach;
+out vec3 at;
+out vec2 place;
+void main() {
+  place = centre + position.xy * reach;
+  vec4 p = model * vec4(place, 0.0, 1.0);
+  at = p.xyz;
+  gl_Position = camera * p;
+}`,
+  fragment: `${HEAD}${LIGHT}
+in vec3 at;
+in vec2 place;
+uniform vec3 normal, base, line;
+uniform float spacing, opacity;
+uniform vec2 centre;
+uniform float reach;
+out vec4 pixel;
+float lines(float step_, float width) {
+  vec2 p = place / step_;
+  vec2 w = fwidth(p);
+  vec2 d = abs(fract(p - 0.5) - 0.5);
+  vec2 on = (1.0 - smoothstep(w * width * 0.5, w * (width * 0.5 + 1.0), d)) * clamp(1.4 - 3.5 * w, 0.0, 1.0);
+  return max(on.x, on.y);
+}
+void main() {
+  vec3 n = gl_FrontFacing ? normal : -normal;
+  float facing = max(dot(n, sun), 0.0);
+  float lit = gl_FrontFacing ? sunlight(at, normal, 0.006) : 0.4;
+  float grid_ = max(0.3 * lines(spacing, 0.3), lines(10.0 * spacing, 0.6));
+  vec3 c = mix(base, line, grid_);
+  c = display(c * (0.62 * mix(ground, sky, 0.75) + 1.05 * facing * lit));
+  float far = length(place - centre) / reach;
+  float alpha = opacity * (1.0 - smoothstep(0.35, 1.0, far)) * (gl_FrontFacing ? 1.0 : 0.35);
+  pixel = vec4(c * alpha, alpha);
+}`,
+};
+
+/** Lines of a width in pixels: each segment is a rectangle on the screen. */
+export const ribbon = {
+  vertex: `${HEAD}
+layout(location = 0) in vec2 corner;
+layout(location = 1) in vec4 from;
+layout(location = 2) in vec4 to;
+uniform mat4 camera;
+uniform vec2 viewport;
+uniform float width;
+out float fade;
+void main() {
+  vec4 a = camera * vec4(from.xyz, 1.0), b = camera * vec4(to.xyz, 1.0);
+  vec2 along = (b.xy / b.w - a.xy / a.w) * viewport;
+  float size = length(along);
+  vec2 side = size > 1e-6 ? vec2(-along.y, along.x) / size : vec2(0.0);
+  vec4 p = mix(a, b, corner.x);
+  p.xy += side * corner.y * width / viewport * p.w;
+  p.z -= 2e-4 * p.w;
+  fade = mix(from.w, to.w, corner.x);
+  gl_Position = p;
+}`,
+  fragment: `${HEAD}
+in float fade;
+uniform vec4 colour;
+out vec4 pixel;
+void main() { float a = colour.a * fade; pixel = vec4(pow(colour.rgb, vec3(1.0 / 2.2)) * a, a); }`,
+};
+
+/** The background: a soft gradient from the horizon up. */
+export const backdrop = {
+  vertex: `${HEAD}
+layout(location = 0) in vec3 position;
+out vec2 at;
+void main() { at = position.xy; gl_Position = vec4(position.xy, 0.9999, 1.0); }`,
+  fragment: `${HEAD}
+in vec2 at;
+uniform vec3 low, high;
+out vec4 pixel;
+void main() {
+  float r = length(at * vec2(0.75, 0.9) - vec2(0.0, 0.12));
+  pixel = vec4(mix(high, low, smoothstep(0.05, 1.35, r)), 1.0);
+}`,
+};

@@ -1,0 +1,72 @@
+// What there is to draw: a part for each shape, a grid for each half-space, and how much room they take.
+
+import { meshOf } from "fingertip/meshes";
+import { PAINT } from "fingertip/theme";
+import { add, norm, pose, scale, sub, times, turn } from "fingertip/vec";
+
+/** Half the size of a shape, m. */
+function reach({ kind, sizes, vertices }) {
+  switch (kind) {
+    case "capsule":
+      return sizes[0] + sizes[1];
+    case "cylinder":
+      return Math.hypot(sizes[0], sizes[1]);
+    case "box":
+      return Math.hypot(sizes[0], sizes[1], sizes[2]);
+    case "hull":
+      return Math.max(...vertices.map(norm));
+    default:
+      return Math.max(...sizes);
+  }
+}
+
+/**
+ * Parts are { body, shape, mesh, local, colour, look }: `look` is "solid" for what is looked at, "collision" for what
+ * collides and has something to look at besides.
+ */
+export function buildStage(scene) {
+  const owner = (body) => scene.bodies[body].name.split("/")[0];
+  const seen = new Set(scene.shapes.filter((s) => !s.collides).map((s) => owner(s.body)));
+  const objects = [...new Set(scene.bodies.flatMap((b, i) => (b.role === "object" ? [owner(i)] : [])))];
+  const colourOf = (shape) => {
+    const { role } = scene.bodies[shape.body];
+    if (shape.rgba) return shape.rgba.slice(0, 3).map((c) => c ** 2.2);
+    if (role === "object") return PAINT.objects[objects.indexOf(owner(shape.body)) % PAINT.objects.length];
+    return PAINT[role];
+  };
+  const [parts, planes] = [[], []];
+  for (const shape of scene.shapes) {
+    const local = pose(shape.position, shape.quaternion);
+    if (shape.kind === "halfspace") {
+      planes.push({ body: shape.body, local });
+      continue;
+    }
+    const covered = shape.collides && seen.has(owner(shape.body));
+    const look = covered ? "collision" : "solid";
+    parts.push({ body: shape.body, shape, mesh: meshOf(shape), local, look, colour: covered ? PAINT.pad : colourOf(shape) });
+  }
+  return { parts, planes };
+}
+
+/** The ball around everything that has an end, over some of the frames. */
+export function surround(scene, track) {
+  const finite = scene.shapes.filter((shape) => shape.kind !== "halfspace");
+  let [low, high] = [[Infinity, Infinity, Infinity], [-Infinity, -Infinity, -Infinity]];
+  const frames = [0, 0.25, 0.5, 0.75, 1].map((part) => Math.floor(part * Math.max(0, track.length - 1)));
+  for (const frame of new Set(frames)) {
+    for (const shape of finite) {
+      const { p, q } = track.pose(frame, shape.body);
+      const at = add(p, turn(q, shape.position));
+      const r = reach(shape);
+      low = low.map((x, k) => Math.min(x, at[k] - r));
+      high = high.map((x, k) => Math.max(x, at[k] + r));
+    }
+  }
+  if (!(low[0] <= high[0])) return { centre: [0, 0, 0], radius: 0.5, bottom: 0 };
+  return { centre: scale(add(low, high), 0.5), radius: Math.max(0.01, 0.5 * norm(sub(high, low))), bottom: low[2] };
+}
+
+export const placed = (track, frame, { body, local }) => {
+  const { p, q } = track.pose(frame, body);
+  return times(pose(p, q), local);
+};

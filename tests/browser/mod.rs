@@ -1,0 +1,207 @@
+//! A headless Chromium, driven through ChromeDriver's HTTP interface (W3C WebDriver).
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A browser with one window. It ends with this value.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    profile: PathBuf,
+}
+
+/// Without graphics cards, WebGL is drawn in software.
+const FLAGS: &[&str] = &[
+    "--headless=new",
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+    "--allow-file-access-from-files=false",
+];
+
+impl Browser {
+    /// A browser with a window of this size; none where Chromium or its driver is missing, which the test's output says.
+    pub fn start(width: u32, height: u32) -> Option<Self> {
+        let binary = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| there(name));
+        let (Some(binary), true) = (binary, there("chromedriver")) else {
+            println!("skipped: chromium and chromedriver are not both here");
+            return None;
+        };
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let profile = std::env::temp_dir().join(format!("fingertip-browser-{}-{port}", std::process::id()));
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut browser = Self { driver, port, session: String::new(), profile };
+        let mut args: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+        args.push(format!("--window-size={width},{height}"));
+        args.push(format!("--user-data-dir={}", browser.profile.display()));
+        let options = json!({ "binary": path_of(binary), "args": args });
+        let capabilities = json!({ "alwaysMatch": {
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "ALL" },
+        } });
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "chromedriver does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let answer = browser.call("POST", "/session", Some(&json!({ "capabilities": capabilities })));
+        browser.session = answer["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        // The window's size is that of its frame; the page's is what counts.
+        let inner = browser.run("return [innerWidth, innerHeight]");
+        let missing = |k: usize, size: u32| 2 * i64::from(size) - inner[k].as_i64().unwrap();
+        let rectangle = json!({ "width": missing(0, width), "height": missing(1, height) });
+        browser.command("POST", "/window/rect", Some(&rectangle));
+        Some(browser)
+    }
+
+    /// Opens an address and waits for the page.
+    pub fn open(&self, address: &str) {
+        self.command("POST", "/url", Some(&json!({ "url": address })));
+        self.wait("window.fingertip && fingertip.track.length > 0");
+    }
+
+    /// The value of a script's `return`.
+    pub fn run(&self, script: &str) -> Value {
+        self.command("POST", "/execute/sync", Some(&json!({ "script": script, "args": [] })))
+    }
+
+    /// Waits until an expression is true.
+    pub fn wait(&self, expression: &str) {
+        let begin = Instant::now();
+        while self.run(&format!("return Boolean({expression})")) != true {
+            assert!(begin.elapsed() < Duration::from_secs(20), "waited for {expression}: {:?}", self.complaints());
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// Waits until what is asked for has been drawn.
+    pub fn settle(&self) {
+        let script = "const done = arguments[0]; fingertip.refresh();
+            const again = (n) => n ? requestAnimationFrame(() => again(n - 1)) : done(true); again(3)";
+        self.command("POST", "/execute/async", Some(&json!({ "script": script, "args": [] })));
+    }
+
+    /// Drags from a point of the window to another with the left button, in some steps; `hold` keeps it pressed so long, ms.
+    pub fn drag(&self, from: [f64; 2], to: [f64; 2], hold: u64) {
+        let at = |[x, y]: [f64; 2], duration: u64| json!({ "type": "pointerMove", "duration": duration, "x": x.round(), "y": y.round() });
+        let press = |kind: &str| json!({ "type": kind, "button": 0 });
+        let actions = json!([
+            at(from, 0),
+            press("pointerDown"),
+            at(to, 300),
+            json!({ "type": "pause", "duration": hold }),
+            press("pointerUp"),
+        ]);
+        let mouse =
+            json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": actions });
+        self.command("POST", "/actions", Some(&json!({ "actions": [mouse] })));
+    }
+
+    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names.
+    pub fn photograph(&self, folder: &Path, name: &str) {
+        self.settle();
+        let picture = self.command("GET", "/screenshot", None);
+        let png = data_encoding::BASE64.decode(picture.as_str().unwrap().as_bytes()).unwrap();
+        std::fs::write(folder.join(name), png).unwrap();
+    }
+
+    /// Presses a key.
+    pub fn key(&self, key: &str) {
+        let press = |kind: &str| json!({ "type": kind, "value": key });
+        let keys = json!({ "type": "key", "id": "keys", "actions": [press("keyDown"), press("keyUp")] });
+        self.command("POST", "/actions", Some(&json!({ "actions": [keys] })));
+    }
+
+    /// A command of Chromium's own protocol.
+    pub fn protocol(&self, command: &str, parameters: &Value) {
+        self.command("POST", "/goog/cdp/execute", Some(&json!({ "cmd": command, "params": parameters })));
+    }
+
+    /// Warnings and errors of the console since the last call.
+    pub fn complaints(&self) -> Vec<String> {
+        let log = self.command("POST", "/se/log", Some(&json!({ "type": "browser" })));
+        let serious = |entry: &&Value| entry["level"] == "SEVERE" || entry["level"] == "WARNING";
+        // Chromium's own remarks on drawing in software are not the page's.
+        let ours = |text: &String| !text.contains("GPU stall") && !text.contains("swiftshader");
+        let entries = log.as_array().unwrap().iter().filter(serious).map(|entry| entry["message"].to_string());
+        entries.filter(ours).collect()
+    }
+
+    fn command(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        self.call(method, &format!("/session/{}{path}", self.session), body)
+    }
+
+    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let body = body.map_or_else(String::new, Value::to_string);
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let host = format!("127.0.0.1:{}", self.port);
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut n = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                n = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut text = vec![0; n];
+        reader.read_exact(&mut text).unwrap();
+        let answer: Value = serde_json::from_slice(&text).unwrap();
+        assert!(answer["value"].get("error").is_none(), "{method} {path}: {}", answer["value"]);
+        answer["value"].clone()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if !self.session.is_empty() && !std::thread::panicking() {
+            self.command("DELETE", "", None);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+        let _ = std::fs::remove_dir_all(&self.profile);
+    }
+}
+
+/// Where pictures are wanted, if they are.
+pub fn album() -> Option<PathBuf> {
+    std::env::var_os("FINGERTIP_SCREENSHOTS").map(PathBuf::from)
+}
+
+fn path_of(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+fn there(name: &str) -> bool {
+    path_of(name).is_some()
+}

@@ -1,0 +1,61 @@
+"""Opens a recording with readers that are not ours and prints what they find, a line each; those that are not installed say so.
+
+    python3 tests/readers.py run.mcap
+"""
+
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+
+def mcap(path):
+    """Every message by the package `mcap`, in the order of the index."""
+    from mcap.reader import make_reader
+
+    with open(path, "rb") as file:
+        count = Counter(channel.topic for _, channel, _ in make_reader(file, validate_crcs=True).iter_messages())
+    print("mcap:", ", ".join(f"{topic} {n}" for topic, n in sorted(count.items())))
+
+
+def protobuf(path):
+    """Foxglove's messages by the package `mcap-protobuf-support`, from the schemas in the file."""
+    from mcap.reader import make_reader
+    from mcap_protobuf.decoder import DecoderFactory
+
+    frames, arrows, shapes = set(), 0, 0
+    with open(path, "rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        topics = ["/tf", "/tf_static", "/shapes", "/contact_markers"]
+        for _, channel, _, message in reader.iter_decoded_messages(topics=topics):
+            if channel.topic.startswith("/tf"):
+                for t in message.transforms:
+                    size = t.rotation.x**2 + t.rotation.y**2 + t.rotation.z**2 + t.rotation.w**2
+                    assert abs(size - 1) < 1e-6, t
+                    frames.add(t.child_frame_id)
+            for entity in getattr(message, "entities", []):
+                arrows += len(entity.arrows)
+                shapes += len(entity.spheres) + len(entity.cubes) + len(entity.cylinders) + len(entity.triangles)
+    print(f"protobuf: {len(frames)} frames, arrows {arrows > 0}, shapes {shapes > 0}")
+
+
+def rerun(path):
+    """rerun's own loader: the transforms that it makes of the file."""
+    program = Path(sysconfig.get_path("scripts")) / "rerun"
+    if not program.exists():
+        raise ImportError
+    with tempfile.TemporaryDirectory() as folder:
+        converted = f"{folder}/run.rrd"
+        subprocess.run([program, "mcap", "convert", path, "-o", converted], check=True, capture_output=True)
+        said = subprocess.run([program, "rrd", "stats", converted], check=True, capture_output=True, text=True).stdout
+    lines = [line.strip() for line in said.splitlines() if line.strip().startswith("Transform3D:")]
+    print("rerun:", ", ".join(sorted(lines)))
+
+
+for reader in [mcap, protobuf, rerun]:
+    try:
+        reader(sys.argv[1])
+    except ImportError:
+        print(f"{reader.__name__}: not installed, skipped")
