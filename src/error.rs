@@ -34,7 +34,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::Invalid { place: place.into(), message: message.into() }
+        Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }
 
     /// The same error, its place set within `outer`: a file or an enclosing element. A file that an element names is part
@@ -51,6 +51,16 @@ impl Error {
     pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), source }
     }
+}
+
+/// The beginning of a text that a message repeats, if it is long: nobody reads on.
+fn shortened(mut text: String) -> String {
+    const LONG: usize = 1000;
+    if let Some((end, _)) = text.char_indices().nth(LONG) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 impl From<Error> for candle_core::Error {

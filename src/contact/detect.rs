@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::pair::{Shapes, Witness};
 use super::table::{Group, Method, PairTable};
+use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
 #[derive(Clone, Debug)]
@@ -22,10 +23,10 @@ impl Contacts {
     /// Of rows (B, nc, 10): normal, points on A and B, φ.
     fn of_rows(rows: &Tensor) -> Result<Self> {
         Ok(Self {
-            normal: rows.narrow(2, 0, 3)?,
-            point_a: rows.narrow(2, 3, 3)?,
-            point_b: rows.narrow(2, 6, 3)?,
-            phi: rows.narrow(2, 9, 1)?.squeeze(2)?,
+            normal: part(rows, 2, 0, 3)?,
+            point_a: part(rows, 2, 3, 3)?,
+            point_b: part(rows, 2, 6, 3)?,
+            phi: part(rows, 2, 9, 1)?.squeeze(2)?,
         })
     }
 }
