@@ -50,6 +50,13 @@ fn quasidynamic_steps() {
                 assert_eq!(next.force.dims(), [2, 0, 3], "{what}");
                 assert_eq!(next.lambda().unwrap().dims(), [2, 0, 3], "{what}");
                 assert_eq!(next.contacts.phi.dims(), [2, 0], "{what}");
+                let contacts = &next.contacts;
+                let nothing =
+                    [&next.force, &next.lambda().unwrap(), &contacts.phi, &contacts.normal, &contacts.point_a];
+                // That they can be read is the point: candle panics on views of nothing.
+                assert!(nothing.into_iter().all(|t| numbers(t).is_empty()), "{what}");
+                assert_eq!(numbers(&next.limit_force).len(), 2 * if k == 2 { 2 * model.nu() } else { 0 }, "{what}");
+                assert_eq!(numbers(&next.warm).len(), numbers(&next.limit_force).len(), "{what}");
                 // The joints go where they are told, the ball falls by g h²/ε.
                 if k == 0 {
                     let (q, after) = (numbers(&q), numbers(&next.q_next));
@@ -64,10 +71,12 @@ fn quasidynamic_steps() {
                     (&[2, model.nv(), model.nv()][..], &[2, 0, model.nv()][..]),
                     "{what}"
                 );
+                assert!(numbers(&l.c).is_empty() && numbers(&l.d).is_empty(), "{what}");
                 assert_eq!(step.smoothing_error(&q, &u).unwrap().dims(), [2, model.nv()], "{what}");
                 let u = Tensor::zeros((2, 3, model.nu()), dtype, &Device::Cpu).unwrap();
                 let path = rollout(&step, q.as_tensor(), &u).unwrap();
                 assert_eq!(path.q.dims(), [2, 4, model.nq()], "{what}");
+                assert!(numbers(&path.force).is_empty(), "{what}");
                 assert_eq!(gradient(&path.q.sum_all().unwrap(), &q).len(), 2 * model.nq(), "{what}");
             }
         }
@@ -87,6 +96,7 @@ fn second_order_steps() {
             let next = step.step(&model.home(2).unwrap(), &v, &zeros).unwrap();
             assert!(next.reports.iter().all(|report| report.status == Status::Solved), "{contact:?}");
             assert_eq!(next.force.dims(), [2, 0, 3]);
+            assert!(numbers(&next.force).is_empty() && numbers(&next.contacts.normal).is_empty());
             assert!(numbers(&next.v_next).iter().all(|x| x.is_finite()));
             if contact == Contact::Barrier {
                 assert_eq!(gradient(&next.v_next.sum_all().unwrap(), &v).len(), 2 * model.nv());

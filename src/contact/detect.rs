@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::pair::{PairFunction, Shapes, Witness};
 use super::table::{Group, Method, PairTable};
+use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
 #[derive(Clone, Debug)]
@@ -24,11 +25,11 @@ pub struct Contacts {
 impl Contacts {
     /// Of rows (B, nc, 10 or 11): normal, points on A and B, φ, weight if there is one.
     fn of_rows(rows: &Tensor) -> Result<Self> {
-        let number = |k: usize| rows.narrow(2, k, 1)?.squeeze(2);
+        let number = |k: usize| part(rows, 2, k, 1)?.squeeze(2);
         Ok(Self {
-            normal: rows.narrow(2, 0, 3)?,
-            point_a: rows.narrow(2, 3, 3)?,
-            point_b: rows.narrow(2, 6, 3)?,
+            normal: part(rows, 2, 0, 3)?,
+            point_a: part(rows, 2, 3, 3)?,
+            point_b: part(rows, 2, 6, 3)?,
             phi: number(9)?,
             weight: (rows.dim(2)? > 10).then(|| number(10)).transpose()?,
         })

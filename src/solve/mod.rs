@@ -41,6 +41,8 @@ pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
 
+use crate::math::tensor::part;
+
 /// A batch of contact problems of one structure, as differentiable tensors.
 ///
 /// Minimise over δ
@@ -108,9 +110,9 @@ pub fn barrier(
     let detached = packed.detach();
     Ok(Solution {
         delta: packed.narrow(1, 0, nv)?,
-        force: packed.narrow(1, nv, 3 * nc)?.reshape((b, nc, 3))?,
-        limit_force: packed.narrow(1, nv + 3 * nc, nl)?,
-        warm: detached.narrow(1, structure.n_results(), n)?,
+        force: part(&packed, 1, nv, 3 * nc)?.reshape((b, nc, 3))?,
+        limit_force: part(&packed, 1, nv + 3 * nc, nl)?,
+        warm: part(&detached, 1, structure.n_results(), n)?,
         info: structure.n_results() + n,
         packed: detached,
     })
