@@ -140,7 +140,9 @@ fn gradients_of_a_heap() -> Result<()> {
                 delta[k] = step;
                 value(&Tensor::from_vec(delta, (1, nv), &Device::Cpu)?)?.to_scalar()
             };
-            let want = (at(STEP)? - at(-STEP)?) / (2.0 * STEP);
+            // The normal turns by a radian within a gap of 2 mm: two steps cancel the error of third derivatives.
+            let central = |step: f64| -> Result<f64> { Ok((at(step)? - at(-step)?) / (2.0 * step)) };
+            let want = (4.0 * central(STEP)? - central(2.0 * STEP)?) / 3.0;
             worst = larger(worst, (got - want).abs() / largest);
         }
     }
@@ -219,7 +221,6 @@ fn forces_are_continuous() -> Result<()> {
                     let delta: Vec<f64> = from.iter().zip(along).map(|(x, y)| x + t * y).collect();
                     let q = manifold.integrate(&home, &model.tensor(&[&delta])?)?;
                     let next = step.step(&q, &model.tensor(&[&[]])?)?;
-                    assert_eq!(next.reports[0].status, Status::Solved);
                     let contacts = next.contacts;
                     let (force, point) = (numbers(&next.force), numbers(&contacts.point_b));
                     let phi = numbers(&contacts.phi);
@@ -227,6 +228,7 @@ fn forces_are_continuous() -> Result<()> {
                     if phi.iter().any(|&phi| phi < 1e-4) {
                         return Ok(None);
                     }
+                    assert_eq!(next.reports[0].status, Status::Solved);
                     let mut all = [0.0; 12];
                     for (f, p) in force.chunks(3).zip(point.chunks(3)) {
                         let (f, p) = (Vector3::from_column_slice(f), Vector3::from_column_slice(p));

@@ -7,14 +7,15 @@
 //! are continuous as long as n is. Who takes part does not depend on the order of the bodies.
 //!
 //! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
-//! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet.
+//! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
+//! where a line lies on an edge: the other's face leans from it sideways.
 
 use std::cmp::Ordering;
 
 use nalgebra::{Isometry3, Vector2, Vector3};
 
 use super::collider::Posed;
-use super::number::{Number, constant, dot, unit, values};
+use super::number::{Number, constant, cross2, dot, dot2, unit, values};
 use super::overlap::{Corner, outline, overlap};
 use super::patch::{self, Body, CORNERS, Patch};
 use super::tilt::{part, weights};
@@ -138,19 +139,24 @@ impl<S: Number> Spread<S> {
             Spot { phi, point_a, point_b: point_a + n * phi, weight }
         };
         let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
-        let planes = [(&of_a, &plane_a), (&of_b, &plane_b)];
-        let inscribed = planes.map(|(patch, plane)| Some((patch.inscribed?, plane.slope)));
-        if inscribed.iter().all(Option::is_none) {
+        let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
+        if sides.iter().all(|(patch, ..)| patch.inscribed.is_none() && patch.corners.len() != 2) {
             return Some(Self { corners: all, closest: None });
         }
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
         let (one, mut share) = (S::constant(1.0), S::constant(1.0));
-        for (size, slope) in inscribed.into_iter().flatten() {
-            let missed = (least - phi) / S::constant(MISSED * size * tilt);
-            let slope = slope * S::constant(tilt.recip());
-            share *= one - part(slope.x * slope.x + slope.y * slope.y);
-            share *= one - part(missed * missed);
-            share *= part(spread(&corners) / S::constant((SMALL * size).powi(2)));
+        for (patch, own, others) in sides {
+            if let [from, to] = patch.corners[..] {
+                let along = across.flat(&(to - from));
+                let aside = cross2(&along, &others);
+                share *= one - part(aside * aside / (dot2(&along, &along) * S::constant(tilt * tilt)));
+            }
+            if let Some(size) = patch.inscribed {
+                let missed = (least - phi) / (size * S::constant(MISSED * tilt));
+                share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
+                share *= one - part(missed * missed);
+                share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
+            }
         }
         all.iter_mut().for_each(|spot| spot.weight *= share);
         Some(Self { corners: all, closest: Some(one - share) })

@@ -82,7 +82,7 @@ pub(super) struct Patch<S> {
     /// Outward normal of any length.
     pub(super) normal: Vector3<S>,
     /// Its size, m, if it is less than the flat part whose place it takes.
-    pub(super) inscribed: Option<f64>,
+    pub(super) inscribed: Option<S>,
 }
 
 impl<S: Number> Patch<S> {
@@ -146,7 +146,7 @@ impl<S: Number> Body<'_, S> {
         };
         let corners: Vec<_> = (0..CORNERS).map(corner).collect();
         let normal = self.axes[2] * S::constant(sign);
-        Patch { anchor: corners[0], corners, normal, inscribed: Some(radius.value()) }
+        Patch { anchor: corners[0], corners, normal, inscribed: Some(radius) }
     }
 
     /// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
@@ -171,7 +171,7 @@ impl<S: Number> Body<'_, S> {
         let [nx, ny, nz] = face.normal.map(S::constant);
         let normal = self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz;
         let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
-        Some(Patch { corners, anchor: vertex(top), normal, inscribed: (kept < m).then_some(across / 2.0) })
+        Some(Patch { corners, anchor: vertex(top), normal, inscribed: (kept < m).then_some(S::constant(across / 2.0)) })
     }
 }
 
@@ -184,13 +184,13 @@ fn flattest(core: &Core, local: &Vector3<f64>) -> f64 {
     }
 }
 
-/// How many corners the patches of a core have at most, and whether one may be less than the flat part; none for
+/// How many corners the patches of a core have at most, and whether one may be a line or less than the flat part; none for
 /// cores without flat parts.
 pub(super) fn corners(core: &Core) -> Option<(usize, bool)> {
     Some(match core {
         Core::Point | Core::Ellipsoid(_) => return None,
         Core::HalfSpace => (0, false),
-        Core::Segment(_) => (2, false),
+        Core::Segment(_) => (2, true),
         Core::Box(_) => (4, false),
         Core::Cylinder { .. } => (CORNERS, true),
         Core::Hull(hull) => {

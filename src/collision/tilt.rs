@@ -21,8 +21,8 @@ use nalgebra::Vector2;
 use super::number::{Number, cross2, dot2};
 use super::overlap::{Corner, turn};
 
-/// A smaller weight is none: rounding.
-const NONE: f64 = 1e-12;
+/// A smaller weight is none: a step could not tell it from hard contact. The heaviest corner has it.
+const NONE: f64 = 1e-6;
 
 /// M at ρ.
 pub(super) fn part<S: Number>(rho: S) -> S {
@@ -41,10 +41,17 @@ pub(super) fn weights<S: Number>(corners: &[Corner<S>], slope: &Vector2<S>, tilt
     let weight = |i: usize| {
         let before = (i + n - 1) % n;
         let angle = turn(&corners[before].edge, &corners[i].edge, n == 2);
-        let weight = (rays[before] + angle - rays[i]) / S::constant(TAU);
-        if weight.value() > NONE { weight } else { S::constant(0.0) }
+        (rays[before] + angle - rays[i]) / S::constant(TAU)
     };
-    (0..n).map(weight).collect()
+    let mut all: Vec<S> = (0..n).map(weight).collect();
+    let mut rest = S::constant(0.0);
+    for weight in all.iter_mut().filter(|weight| weight.value() < NONE) {
+        rest += std::mem::replace(weight, S::constant(0.0));
+    }
+    if let Some(heaviest) = all.iter_mut().max_by(|x, y| x.value().total_cmp(&y.value())) {
+        *heaviest += rest;
+    }
+    all
 }
 
 /// The unit normal on the right of a direction.
