@@ -196,7 +196,7 @@ class Page {
 
   /** Draws less where frames take long. What rests is drawn in full. */
   adapt(milliseconds) {
-    if (milliseconds < REST) this.interval += 0.08 * (milliseconds - this.interval);
+    if (milliseconds > 0 && milliseconds < REST) this.interval += 0.08 * (milliseconds - this.interval);
     if (this.interval > SLOW && this.level < 3) {
       this.level++;
       this.interval = 16;
