@@ -144,7 +144,7 @@ fn a_spring_pulls_the_ball_and_lets_go() {
     let slider = place(&header, "q", "hand/slider_z");
     client.send(&json!({ "reset": true, "set": { "u:hand/slider_z": 0.19 } }));
     other.until("the hand is up", |frame, _| frame[slider] > 0.18);
-    client.send(&json!({ "pull": { "body": ball, "at": [0, 0, 0], "to": [0.3, 0.0, -0.05] } }));
+    client.send(&json!({ "pull": { "body": ball, "at": [0, 0, 0], "to": [0.3, 0.0, 0.0] } }));
     // The other client sees the same world.
     let up = other.until("the ball is up", |frame, _| frame[z] > -0.08);
     assert!((up[z - 2] - 0.3).abs() < 0.1, "{}", up[z - 2]);
@@ -249,7 +249,7 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     ));
     let from = ["x", "y"].map(|axis| at["on"][axis].as_f64().unwrap());
     let mut other = Client::connect(&server);
-    browser.drag(from, [from[0] + 60.0, from[1] - 60.0], 1200);
+    browser.drag(from, [from[0] + 60.0, from[1] - 160.0], 1200);
     let z = place(&header, "q", "ball.z");
     let rest = at["p"][2].as_f64().unwrap();
     // By the end of the drag the ball has been up, as the page and another client saw it.

@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 
 /// Messages wait for a chunk of this size, bytes: half a second of a hand. A crash loses no more.
 const CHUNK: usize = 1 << 19;
-/// Pictures of contacts for other tools are this far apart at least, ns: thirty a second.
-const MARKERS_APART: u64 = 33_000_000;
+/// Pictures of contacts for other tools are this far apart at least, ns: about thirty a second.
+const MARKERS_APART: u64 = 30_000_000;
 /// Contacts' numbers are written in multiples of one part of this many, m and N.
 const PARTS: f64 = 1e9;
 /// Ticks of a file's clock, 1/s.

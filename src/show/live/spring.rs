@@ -10,7 +10,7 @@ use crate::parameters::Parameters;
 
 /// The point comes this part of the way nearer in a step, if nothing holds it. The spring's force is that at the start of
 /// the step: above 2 it would overshoot more and more.
-const PART: f64 = 0.3;
+const PART: f64 = 0.5;
 /// A spring longer than this pulls no more, m.
 const LONGEST: f64 = 0.5;
 
@@ -32,8 +32,8 @@ impl Springs {
 
     /// The generalised force τ (nv) of a pull at q (1, nq): Jᵀ k (to − p), J and p of the point.
     ///
-    /// k is such that the point would come nearer by [`PART`] in a step: PART / Σ Jⱼ²/Pⱼⱼ, with P = blkdiag(ε M/h², K) of the
-    /// step.
+    /// k is such that the point would come nearer by [`PART`] in a step: PART / Σ (dᵀJⱼ)²/Pⱼⱼ, with the direction d of the
+    /// spring and P = blkdiag(ε M/h², K) of the step.
     pub fn tau(&self, model: &Model, parameters: &Parameters, q: &Tensor, pull: &Pull) -> Result<Vec<f64>> {
         let tree = &model.tree;
         let frames = self.kinematics.at(q)?;
@@ -50,13 +50,13 @@ impl Springs {
         for (&dof, k) in tree.actuated.iter().zip(numbers(&parameters.stiffness)?) {
             stiffness[dof] = k;
         }
-        let compliance: f64 = (0..tree.nv)
-            .filter(|&dof| stiffness[dof] > 0.0)
-            .map(|dof| (0..3).map(|k| jacobian[k * tree.nv + dof].powi(2)).sum::<f64>() / stiffness[dof])
-            .sum();
-        let k = if compliance > 0.0 { PART / compliance } else { 0.0 };
-        let force = stretch.map(|x| k * x);
-        Ok((0..tree.nv).map(|dof| (0..3).map(|k| jacobian[k * tree.nv + dof] * force[k]).sum()).collect())
+        // Jᵀ times the spring's length, of which Jᵀd is a part.
+        let along: Vec<f64> =
+            (0..tree.nv).map(|dof| (0..3).map(|k| jacobian[k * tree.nv + dof] * stretch[k]).sum()).collect();
+        let square = stretch.iter().map(|x| x * x).sum::<f64>();
+        let moved: f64 = along.iter().zip(&stiffness).filter(|(_, p)| **p > 0.0).map(|(s, p)| s * s / p).sum();
+        let k = if moved > 0.0 { PART * square / moved } else { 0.0 };
+        Ok(along.into_iter().map(|s| k * s).collect())
     }
 }
 

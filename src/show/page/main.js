@@ -176,27 +176,29 @@ class Page {
   }
 
   tick(now) {
+    requestAnimationFrame((next) => this.tick(next));
     const seconds = Math.min(0.1, (now - this.last) / 1000);
     this.last = now;
-    const before = this.player.frame;
-    const moved = this.player.advance(seconds) || this.player.frame !== before || this.live?.arrived();
+    const stepped = this.player.advance(seconds);
+    const came = this.live?.arrived();
     if (this.follow && this.selected && this.track.length) this.carry();
     const glides = this.camera.glide(seconds);
-    if (moved || glides || this.dirty || this.sizeChanged()) {
+    const moving = stepped || came || glides || this.dirty || this.sizeChanged();
+    if (moving) {
       this.dirty = false;
-      this.adapt(now - this.drawn);
+      this.adapt(this.moving ? now - this.drawn : 0);
       this.drawn = now;
       this.draw();
-    } else if (this.level > 0 && this.view.level > 0 && now - this.drawn > REST) {
+    } else if (this.view.level > 0 && now - this.drawn > REST) {
       this.view.setLevel(0);
       this.draw();
     }
-    requestAnimationFrame((next) => this.tick(next));
+    this.moving = moving;
   }
 
-  /** Draws less where frames take long. What rests is drawn in full. */
+  /** Draws less where frames take long, given the time since the frame before. What rests is drawn in full. */
   adapt(milliseconds) {
-    if (milliseconds < REST) this.interval += 0.08 * (milliseconds - this.interval);
+    if (milliseconds > 0) this.interval += 0.08 * (Math.min(milliseconds, REST) - this.interval);
     if (this.interval > SLOW && this.level < 3) {
       this.level++;
       this.interval = 16;
