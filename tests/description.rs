@@ -99,7 +99,7 @@ fn fingertips_of_hand21() {
     for (name, centre) in expected {
         let tip = hand.links.iter().position(|link| link.name == name).unwrap();
         let [Collision { shape, pose }] = &hand.links[tip].collisions[..] else { panic!("{name}") };
-        assert_eq!(*shape, Shape::sphere(0.015));
+        assert_eq!(*shape, Shape::sphere(0.0135));
         let (mut at, mut point) = (tip, pose * Point3::origin());
         while let Some(j) = hand.joints.iter().position(|joint| joint.child == at) {
             let joint = &hand.joints[j];
