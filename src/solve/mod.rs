@@ -87,7 +87,9 @@ pub struct Report {
     pub status: Status,
     /// Newton iterations.
     pub iterations: usize,
-    /// Relative residual of the optimality conditions.
+    /// Relative residual of the optimality conditions, from 0 to 1: the larger of the force balance's, relative to its largest
+    /// term, and the contacts', relative to their slacks, with as many digits as the lengths leave that these are the
+    /// differences of. 0 where there is no solution.
     pub residual: f64,
 }
 
