@@ -14,7 +14,7 @@ use fingertip::show::{self, Recording, Source};
 use fingertip::step::Quasidynamic;
 use serde_json::{Value, json};
 
-const SIZE: [u32; 2] = [1200, 800];
+const SIZE: [u32; 2] = [900, 640];
 
 static HAND: LazyLock<Recording> = LazyLock::new(|| {
     let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
@@ -32,7 +32,8 @@ fn open(browser: &Browser, name: &str, recording: &Recording) {
     browser.protocol("Network.enable", &json!({}));
     browser.protocol("Network.emulateNetworkConditions", &offline);
     browser.open(&format!("file://{}", path.display()));
-    browser.run("fingertip.player.playing = false");
+    // What rests is not drawn with four times the pixels.
+    browser.run("fingertip.view.soft = false");
 }
 
 /// Red, green and blue, 0 to 255, where the camera projects a point.
@@ -216,7 +217,8 @@ fn screenshot() {
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
          fingertip.camera.zoom(0.6); fingertip.camera.now = { ...fingertip.camera.goal };
-         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones'); fingertip.level = 0",
+         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
+         fingertip.view.soft = true; fingertip.level = 0",
     );
     browser.photograph(&folder, "replay.png");
 }
