@@ -184,7 +184,7 @@ fn every_shape_is_drawn() {
     let scene = shapes.into_iter().enumerate().fold(
         Scene::new().object(Object::ground("floor", -0.06)),
         |scene, (i, shape)| {
-            scene.object(Object::rigid(format!("thing{i}"), shape, 0.2).at([0.0, 0.14 * i as f64, 0.0]))
+            scene.object(Object::rigid(format!("thing{i}"), shape, 0.2).at([0.14 * i as f64, 0.0, 0.0]))
         },
     );
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
@@ -196,7 +196,7 @@ fn every_shape_is_drawn() {
         .run("fingertip.seek(0); fingertip.camera.preset('top'); fingertip.camera.now = { ...fingertip.camera.goal }");
     let colours = || -> Vec<[i64; 3]> {
         browser.settle();
-        (0..n).map(|i| pixel(&browser, &[0.005, 0.14 * i as f64 + 0.005, 0.0])).collect()
+        (0..n).map(|i| pixel(&browser, &[0.14 * i as f64 + 0.005, 0.005, 0.0])).collect()
     };
     let with = colours();
     browser.run("fingertip.stage.parts = []");
