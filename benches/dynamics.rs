@@ -11,6 +11,8 @@ use fingertip::description::{Robot, Scene};
 use fingertip::dynamics::Dynamics;
 use fingertip::kinematics::{Manifold, Tree};
 
+#[path = "../tests/support/measure.rs"]
+mod measure;
 #[path = "../tests/dynamics/models.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod models;

@@ -3,10 +3,11 @@
 
 use std::time::Instant;
 
-use candle_core::{DType, Device, Result, Tensor, Var};
+use candle_core::{DType, Device, Result, Tensor, Var, bail};
 use fingertip::Model;
 use fingertip::description::{Articulation, Collision, Freedom, Object, PairRule, Robot, Scene, Shape};
 use fingertip::rollout::rollout;
+use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use nalgebra::Isometry3;
 
@@ -114,6 +115,9 @@ impl Work {
     fn measure(&self) -> Result<[f64; 5]> {
         let worlds = self.q.dim(0)?;
         let reports = self.step.step(&self.q, &self.u)?.reports;
+        if let Some(report) = reports.iter().find(|report| report.status != Status::Solved) {
+            bail!("timed are steps that are solved, got {report:?}");
+        }
         let iterations = reports.iter().map(|r| r.iterations as f64).sum::<f64>() / worlds as f64;
         let controls = Var::from_tensor(&self.u.unsqueeze(1)?.repeat((1, STEPS, 1))?)?;
         let forward = best(|| rollout(&self.step, &self.q, &controls).map(drop))? / STEPS as f64;

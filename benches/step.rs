@@ -8,6 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::rollout::rollout;
+use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
 #[global_allocator]
@@ -34,6 +35,8 @@ fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
 fn bench(c: &mut Criterion) {
     for b in [1_usize, 64, 256, 1024] {
         let (fused, q, u) = worlds(b).expect("the scene is in assets");
+        let reports = fused.step(&q, &u).expect("shapes fit").reports;
+        assert!(reports.iter().all(|report| report.status == Status::Solved), "timed are steps that are solved");
         let (vq, vu) = (Var::from_tensor(&q).expect("copy"), Var::from_tensor(&u).expect("copy"));
         let controls = u.unsqueeze(1).and_then(|u| u.repeat((1, STEPS, 1))).expect("copy");
         let controls = Var::from_tensor(&controls).expect("copy");

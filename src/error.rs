@@ -30,6 +30,16 @@ pub enum Error {
         /// What is wrong and what was expected.
         message: String,
     },
+    /// Several things that are wrong in one description, none of them [`Error::Several`] itself; a line each.
+    #[error("{}", lines(.0))]
+    Several(
+        /// The errors, in the order of the description.
+        Vec<Error>,
+    ),
+}
+
+fn lines(errors: &[Error]) -> String {
+    errors.iter().map(Error::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl Error {
@@ -41,6 +51,10 @@ impl Error {
     /// of that element's place.
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
         let (place, message) = match self {
+            Self::Several(errors) => {
+                let outer = outer.to_string();
+                return Self::Several(errors.into_iter().map(|error| error.within(outer.clone())).collect());
+            }
             Self::Invalid { place, message } => (place, message),
             Self::File { path, source } => (path.display().to_string(), source.to_string()),
             Self::Syntax { path, message } => (path.display().to_string(), message),
@@ -50,6 +64,39 @@ impl Error {
 
     pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), source }
+    }
+}
+
+/// What is wrong with a description, found one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<Error>);
+
+impl Findings {
+    /// What a part has come to, if it is right; else its errors are noted.
+    pub(crate) fn take<T>(&mut self, part: Result<T>) -> Option<T> {
+        part.map_err(|error| self.note(error)).ok()
+    }
+
+    /// Notes an error.
+    pub(crate) fn note(&mut self, error: Error) {
+        match error {
+            Error::Several(errors) => self.0.extend(errors),
+            error => self.0.push(error),
+        }
+    }
+
+    /// Has nothing been found so far?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Nothing if nothing was found.
+    pub(crate) fn result(mut self) -> Result<()> {
+        match self.0.len() {
+            0 => Ok(()),
+            1 => self.0.pop().map_or(Ok(()), Err),
+            _ => Err(Error::Several(self.0)),
+        }
     }
 }
 

@@ -88,6 +88,9 @@
 //!   same to the last bit.
 //! - **SI units everywhere**; forces are newtons, not impulses.
 
+// Here and not in Cargo.toml, where it would bind a reader's first example too.
+#![deny(missing_docs)]
+
 pub mod collision;
 pub mod contact;
 pub mod description;

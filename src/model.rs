@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
 
-use crate::contact::{BodyShape, PairTable};
-use crate::description::{Collision, ObjectBody, Params, Scene};
+use crate::contact::{BodyShape, Overlap, PairTable};
+use crate::description::{Collision, ObjectBody, Params, Rest, Scene};
 use crate::error::Error;
 use crate::kinematics::{FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
@@ -26,8 +26,13 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
+    /// What the scene's author should know, a line each: links of one thing that overlap at home and are left out, and
+    /// bodies that start deep inside each other.
+    pub warnings: Vec<String>,
     /// Bodies whose mass and inertia count: those that a joint without command carries.
     pub inertial: Vec<usize>,
+    /// What gravity can press onto contacts.
+    pub rests: Vec<Rest>,
     /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
     pub kinematics: Kinematics,
     /// The parameters as the scene gives them.
@@ -61,17 +66,19 @@ impl Model {
         let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
         let frames: Vec<FrameSpec> = shapes
             .iter()
-            .map(|shape| FrameSpec { body: shape.body, rotation: shape.rotation, xyz: shape.xyz })
+            .map(BodyShape::frame)
             .chain(inertial.iter().map(|&body| FrameSpec::centre_of_mass(&tree, body)))
             .collect();
         let kinematics = Kinematics::new(&tree, &frames, dtype, device)?;
         let parameters = Parameters::new(scene, &tree, &shapes, &pairs, &inertial, kinematics.offsets())?;
         Ok(Self(Arc::new(Compiled {
             params: scene.params.clone(),
+            warnings: pairs.warnings().collect(),
             tree,
             shapes,
             pairs,
             inertial,
+            rests: scene.rests(),
             kinematics,
             parameters,
             dtype,
@@ -104,6 +111,40 @@ impl Model {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
         let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
         (name(pair.a), name(pair.b))
+    }
+
+    /// [`Compiled::rests`] with the masses, and the gravity, of parameters' first world.
+    ///
+    /// # Errors
+    /// If the numbers cannot be fetched from the device.
+    pub(crate) fn rests_with(&self, parameters: &Parameters) -> Result<(Vec<Rest>, [f64; 3])> {
+        let first = |t: &Tensor| t.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>();
+        let (mass, gravity) = (first(&parameters.mass)?, first(&parameters.gravity)?);
+        let of = |name: &str| -> f64 {
+            let bodies = self.inertial.iter().zip(&mass);
+            bodies.filter(|&(&body, _)| self.tree.is_called(body, name)).map(|(_, mass)| mass).sum()
+        };
+        let things = self.rests.iter().map(|thing| Rest { mass: of(&thing.name), ..thing.clone() });
+        Ok((things.collect(), std::array::from_fn(|k| gravity[k])))
+    }
+
+    /// Where parameters' κ lets something hover, at rest, by more than a tenth of its size: a line for each.
+    ///
+    /// # Errors
+    /// If the numbers cannot be fetched from the device.
+    pub fn hover_warnings(&self, parameters: &Parameters) -> Result<Vec<String>> {
+        let (things, gravity) = self.rests_with(parameters)?;
+        let kappa = parameters.kappa.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?[0];
+        Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
+    }
+
+    /// The bodies that overlap where the contacts have these signed distances (nc numbers), m: the deepest first.
+    pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
+        let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
+        Overlap::gather(inside.map(|(contact, &phi)| {
+            let (a, b) = self.contact_names(contact);
+            (a, b, -phi)
+        }))
     }
 
     /// The starting configuration in each of `worlds` worlds (worlds, nq).

@@ -30,11 +30,14 @@ pub struct Rollout {
 /// # Errors
 /// If a shape or type is not as said. A world without a solution stays where it is: see [`Rollout::reports`].
 pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
-    let (worlds, n_steps, nu) = u.dims3()?;
-    let (nq, nc) = (step.model().nq(), step.model().nc());
-    if n_steps == 0 {
-        bail!("rollout: expected u (B, T, {nu}) with at least one step, got {:?}", u.dims());
-    }
+    let (nq, nu, nc) = (step.model().nq(), step.model().nu(), step.model().nc());
+    let (worlds, n_steps) = match (q0.dims(), u.dims()) {
+        (&[b, n], &[c, t, m]) if b == c && n == nq && m == nu && b > 0 && t > 0 => (b, t),
+        (q, u) => bail!(
+            "rollout: expected q₀ (B, {nq}) and u (B, T, {nu}) with the same B ≥ 1 and at least one step, got {q:?} and \
+             {u:?}"
+        ),
+    };
     step.check(q0, &u.narrow(1, 0, 1)?.squeeze(1)?)?;
     if let Some(fused) = step.fused_rollout(q0, u)? {
         return Ok(fused);

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, ObjectBody, Robot, Scene};
+use fingertip::rollout::rollout;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
@@ -222,7 +223,12 @@ fn scene_cases() -> Vec<(String, &'static str, &'static str)> {
         ("h = ".into(), "line 1, column ", "value"),
         (ball("colour = 1"), "line 6, column 1: ", "unknown field `colour`, expected one of"),
         ("[params]\nkapa = 1".into(), "line 2, column 1: ", "unknown field `kapa`"),
-        (object("sphere = 1"), "line 1, column 1: ", "missing field `freedom`"),
+        (
+            object("sphere = 1"),
+            "object \"it\": freedom: ",
+            "expected \"free\", \"planar\" (x, y, yaw), \"translation\"",
+        ),
+        ("[[object]]\nsphere = 1".into(), "line 1, column 1: ", "missing field `name`"),
         (object("freedom = \"loose\"\nsphere = 1"), "line 3, column 11: ", "unknown variant `loose`"),
         (object("freedom = \"free\"\nbox = [1, 2]"), "line 4, column ", "an array of length 3"),
         (object("freedom = \"free\"\nsphere = \"big\""), "line 4, column ", "expected f64"),
@@ -332,10 +338,21 @@ fn scene_cases() -> Vec<(String, &'static str, &'static str)> {
             "expected more than the 1 s of the keyframe before, got 1",
         ),
         (
-            arm("[[script]]\ntime = 1\nu = { elbow = 1 }"),
+            arm("[[script]]\ntime = 1\nu = { wrist = 1 }"),
             "script keyframe 1: u: ",
-            "there is no commanded joint \"elbow\"; expected one of \"arm/shoulder\", \"arm/elbow\"",
+            "there is no commanded joint \"wrist\"; expected one of \"arm/shoulder\", \"arm/elbow\"",
         ),
+        (
+            arm("[[script]]\ntime = 1\nu = { elbow = 1, \"arm/elbow\" = 2 }"),
+            "script keyframe 1: u: ",
+            "expected a joint once, got \"elbow\" and \"arm/elbow\"",
+        ),
+        (
+            arm(&(ARM.replace("\"arm\"", "\"other\"") + "[[script]]\ntime = 1\nu = { elbow = 1 }")),
+            "script keyframe 1: u: ",
+            "\"elbow\" is a joint of several robots; expected \"arm/elbow\" or \"other/elbow\"",
+        ),
+        (ball("packages = [\"..\"]"), "object \"ball\": packages: ", "expected with a urdf only"),
         (
             arm("[[script]]\ntime = 1\nu = { \"arm/elbow\" = inf }"),
             "script keyframe 1: u of \"arm/elbow\": ",
@@ -350,6 +367,75 @@ fn malformed_scenes() {
         let error = Scene::from_toml(&text, "assets").expect_err(&text).to_string();
         check(&format!("scene {i}"), &error, place, message);
     }
+}
+
+/// The lines of what is said about a scene's text.
+fn complaints(text: &str) -> Vec<String> {
+    let error = Scene::from_toml(text, "assets").expect_err(text);
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+/// All that is wrong with a file is said at once, a line each, in the order of its things.
+#[test]
+fn several_errors_are_shown_together() {
+    let text = "[params]\nh = 0\nkapa = 1\nmu = -1\n[[object]]\nname = \"ball\"\nspere = 0.1\nradius = 2\nmass = \"big\"\n\
+                [[object]]\nname = \"box\"\nbox = [1, 2]\nfreedom = \"free\"\n[[object]]\nsphere = 1\n\
+                [[object]]\nname = \"loose\"\nsphere = 1\nmass = 1\n\
+                [[object]]\nname = \"light\"\nsphere = 1\nmass = 0\nfreedom = \"free\"\n\
+                [[pair]]\na = \"ball\"\nb = \"bax\"\nfriction = 1\n";
+    let expected = [
+        ("line 3, column 1: ", "unknown field `kapa`"),
+        ("line 7, column 1: ", "unknown field `spere`"),
+        ("line 8, column 1: ", "unknown field `radius`"),
+        ("line 9, column 8: ", "expected f64"),
+        ("line 12, column 7: ", "an array of length 3"),
+        ("line 14, column 1: ", "missing field `name`"),
+        ("line 28, column 1: ", "unknown field `friction`"),
+        ("object \"loose\": freedom: ", "expected \"free\""),
+        ("params: h: ", "expected a positive number, got 0"),
+        ("params: mu: ", "expected a number from 0 up, got -1"),
+        ("object \"light\": mass: ", "expected a positive number, got 0"),
+    ];
+    let said = complaints(text);
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    said.iter().zip(expected).for_each(|(line, (place, message))| check(text, line, place, message));
+
+    // With everything read, names count too.
+    let text = format!(
+        "{BALL}{ARM}stiffness = {{ elbo = 1, wrist = 2 }}\nhome = {{ elbow = 9 }}\n\
+                        [[pair]]\na = \"bal\"\nb = \"leg\"\n[[script]]\ntime = -1\nu = {{ wrist = 1 }}\n"
+    );
+    let places = ["robot \"arm\": stiffness: joint \"elbo\"", "robot \"arm\": stiffness: joint \"wrist\""];
+    let places = [&places[..], &["robot \"arm\": home: joint \"elbow\"", "pair 1: a: ", "pair 1: b: "]].concat();
+    let places = [&places[..], &["script keyframe 1: time: ", "script keyframe 1: u: "]].concat();
+    let said = complaints(&text);
+    assert_eq!(said.len(), places.len(), "{said:#?}");
+    said.iter().zip(places).for_each(|(line, place)| check(&text, line, place, ""));
+
+    let urdf = format!("<robot name=\"r\">{}{}</robot>", joint("hinge", ""), collision("<cone/>"));
+    let said = Articulation::from_urdf_str(&urdf, "bad.urdf").unwrap_err().to_string();
+    assert!(said.lines().count() == 2 && said.contains("hinge") && said.contains("cone"), "{said}");
+    let two = joint("revolute", "") + &joint("prismatic", "").replace("elbow", "wrist");
+    let urdf = format!("<robot name=\"r\">{LINKS}{two}</robot>");
+    let said = Articulation::from_urdf_str(&urdf, "bad.urdf").unwrap_err().to_string();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("elbow") && lines[1].contains("wrist"), "{said}");
+    assert!(lines.iter().all(|line| line.starts_with("bad.urdf: ")), "{said}");
+}
+
+/// What can only be fixed need not say so.
+#[test]
+fn half_spaces_are_fixed_by_themselves() {
+    let scene = format!("{BALL}[[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, -0.2]\n");
+    assert_eq!(Scene::from_toml(&scene, "").unwrap().objects[1].freedom, Freedom::Fixed);
+}
+
+#[test]
+fn a_urdf_is_no_scene() {
+    let error = Scene::load("assets/robots/door.urdf").unwrap_err().to_string();
+    let message =
+        "this is the URDF of a robot; write a scene that names it: [[robot]], name = \"door\", urdf = \"door.urdf\"";
+    check("urdf", &error, "assets/robots/door.urdf: format: expected a scene in TOML", message);
 }
 
 /// What no file can say, but a program can.
@@ -479,6 +565,14 @@ fn wrong_tensors() {
             let error = error.expect_err(&format!("state {i}")).to_string();
             assert!(error.contains(message), "state {i}: \"{error}\" does not say \"{message}\"");
         }
+    }
+
+    // A rollout says what it wants as a step does.
+    let expected = "expected q₀ (B, 24) and u (B, T, 21) with the same B ≥ 1 and at least one step";
+    let q = f64s(&[2, 24]);
+    for u in [vec![2, 21], vec![1, 3, 21], vec![2, 0, 21], vec![2, 3, 20], vec![21]] {
+        let error = rollout(&step, &q, &f64s(&u)).map(drop).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains(&format!("{u:?}")), "{error}");
     }
 
     // Parameters: too wide, of another type, of three worlds where there are two.

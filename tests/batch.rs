@@ -13,7 +13,7 @@ use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
-use support::{largest, numbers, rows};
+use support::{larger, largest, numbers, rows};
 
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1e-1, 1e3), mass: (1e-2, 1e1) };
@@ -112,7 +112,7 @@ fn warm_starts_end_at_the_same_solution() {
                 assert_eq!(report.status, Status::Solved, "{name}, {kind}: world {w}: {report:?}");
             }
             for (w, (a, b)) in rows(&warm.delta).iter().zip(rows(&cold.delta)).enumerate() {
-                let error = largest(a.iter().zip(&b).map(|(a, b)| a - b)) / largest(b.iter().copied());
+                let error = largest(a.iter().zip(&b).map(|(a, b)| a - b)) / largest(&b);
                 assert!(error < START, "{name}, {kind}: world {w}: δ off by {error:e}");
             }
         }
@@ -152,12 +152,12 @@ fn single_precision_is_near() {
             assert_eq!(found.reports[w].status, Status::Solved, "{name}: world {w}");
             let error = |a: &Tensor, b: &Tensor| {
                 let (a, b) = (numbers(&row(a, w)), numbers(&row(b, w)));
-                (largest(a.iter().zip(&b).map(|(a, b)| a - b)), largest(b.iter().copied()))
+                (largest(a.iter().zip(&b).map(|(a, b)| a - b)), largest(&b))
             };
             let (off, _) = error(&found.q_next, &expected.q_next);
             let (force, size) = error(&found.force, &expected.force);
             assert!(off < SINGLE, "{name}: world {w}: q₊ off by {off:e}");
-            (worst, worst_force) = (worst.max(off), worst_force.max(force / size));
+            (worst, worst_force) = (larger(worst, off), larger(worst_force, force / size));
         }
         println!("{name}: f32 off by {worst:.1e} in q₊, {worst_force:.1e} of the largest force");
     }

@@ -1,12 +1,17 @@
 //! The command line as its users see it: JSON lines, overrides, summaries, verdicts, messages.
 #![cfg(feature = "cli")]
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
+
+use measure::{apart, largest, values};
 
 const HAND: &str = "assets/scenes/hand_ball.toml";
 /// What the library promises of the golden cases.
@@ -56,22 +61,6 @@ fn step(scene: &str, lines: &[Value]) -> Vec<Value> {
     answers
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(values) => values.iter().flat_map(numbers).collect(),
-        other => vec![other.as_f64().unwrap_or_else(|| panic!("expected a number, got {other}"))],
-    }
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |max, x| x.abs().max(max))
-}
-
 /// The commanded joints' names in the order of u, as `inspect` lists them in its own way.
 fn joints() -> Vec<String> {
     let scene = fingertip::description::Scene::load(HAND).unwrap();
@@ -80,7 +69,7 @@ fn joints() -> Vec<String> {
 
 /// A golden case as a line: all its numbers as overrides by name.
 fn line_of(case: &Value, joints: &[String]) -> Value {
-    let q = [numbers(&case["q_o"]), numbers(&case["q_a"])].concat();
+    let q = [values(&case["q_o"]), values(&case["q_a"])].concat();
     let stiffness: Map<String, Value> =
         joints.iter().cloned().zip(case["K_a"].as_array().unwrap().iter().cloned()).collect();
     json!({
@@ -105,21 +94,21 @@ fn golden_steps_through_json_lines() {
     for (case, answer) in cases.iter().zip(step(HAND, &lines)) {
         let name = format!("case {}", case["id"]);
         assert_eq!(answer["status"], "solved", "{name}: {answer}");
-        assert!(distance(&numbers(&answer["q_next"]), &numbers(&case["q_plus"])) < Q_TOLERANCE, "{name}");
+        assert!(apart(&values(&answer["q_next"]), &values(&case["q_plus"])) < Q_TOLERANCE, "{name}");
         let mut touching = case["force"].as_array().unwrap().iter();
         let flags = case["flag"].as_array().unwrap();
         let forces = flags.iter().flat_map(|flag| match flag.as_bool() {
-            Some(true) => numbers(touching.next().unwrap()),
+            Some(true) => values(touching.next().unwrap()),
             _ => vec![0.0; 3],
         });
         let forces: Vec<f64> = forces.collect();
-        let error = distance(&numbers(&answer["forces"]), &forces);
+        let error = apart(&values(&answer["forces"]), &forces);
         assert!(error <= FORCE_TOLERANCE * largest(&forces), "{name}: forces off by {error:e}");
         assert!(answer["residual"].as_f64().unwrap() < 1e-9, "{name}");
         if let Some(expected) = case.get("derivatives") {
             derived += 1;
-            let by_u = numbers(&expected["dqplus_du"]);
-            let error = distance(&numbers(&answer["dq_next_du"]), &by_u);
+            let by_u = values(&expected["dqplus_du"]);
+            let error = apart(&values(&answer["dq_next_du"]), &by_u);
             assert!(error < DERIVATIVE_TOLERANCE * largest(&by_u), "{name}: dq_next_du off by {error:e}");
             let (nv, nu, nc) = (24, 21, 6);
             for (key, rows, columns) in
@@ -265,7 +254,19 @@ fn a_rollout_follows_a_file_of_commands() {
         "",
     );
     assert!(text.contains("4 steps"), "{text}");
-    assert_eq!(Recording::read(&record).unwrap().steps.len(), 4);
+    let recording = Recording::read(&record).unwrap();
+    assert_eq!(recording.steps.len(), 4);
+    // Bare names will do.
+    let record_bare = scratch("bare.mcap");
+    let bare = joints().iter().map(|name| name.split_once('/').unwrap().1.to_owned()).collect::<Vec<_>>().join(",");
+    std::fs::write(&csv, bare + "\n" + &row(-0.1)).unwrap();
+    let run = |path: &Path| {
+        let args =
+            ["rollout", HAND, "--controls", csv.to_str().unwrap(), "-n", "4", "--record", path.to_str().unwrap()];
+        said(&args, "");
+        Recording::read(path).unwrap().steps[3].end.q.clone()
+    };
+    assert_eq!(run(&record_bare), recording.steps[3].end.q);
     std::fs::write(&csv, "1,2\n").unwrap();
     let text = complaint(&["rollout", HAND, "--controls", csv.to_str().unwrap()]);
     assert!(text.contains("u.csv") && text.contains("line 1") && text.contains("21"), "{text}");
@@ -298,13 +299,179 @@ fn an_audit_of_bodies_without_formulas_passes() {
     assert!(text.trim_end().ends_with("passed"), "{text}");
 }
 
+/// A hand whose thumb is 7 mm inside its palm, along z, where no joint moves it.
+fn overlapping_hand() -> String {
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!(
+            "<joint name=\"{name}\" type=\"continuous\"><axis xyz=\"0 0 1\"/><parent link=\"{parent}\"/>\
+             <child link=\"{child}\"/></joint>"
+        )
+    };
+    let link = |name: &str, z: f64| {
+        let shape = "<geometry><box size=\"0.1 0.02 0.02\"/></geometry>";
+        format!("<link name=\"{name}\"><collision><origin xyz=\"0 0 {z}\"/>{shape}</collision></link>")
+    };
+    let links = link("palm", 0.0) + "<link name=\"knuckle\"/>" + &link("thumb", 0.013);
+    format!(
+        "<robot name=\"hand\">{links}{}{}</robot>",
+        joint("base", "palm", "knuckle"),
+        joint("bend", "knuckle", "thumb")
+    )
+}
+
+/// Its scene, with a block on a table and these rules.
+fn overlapping_scene(name: &str, rules: &str) -> String {
+    std::fs::write(scratch("overlapping.urdf"), overlapping_hand()).unwrap();
+    let path = scratch(name);
+    let table = "[[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, -0.1]\n";
+    let block = "[[object]]\nname = \"block\"\nbox = [0.02, 0.02, 0.02]\nmass = 0.5\nfreedom = \"free\"\n\
+                 position = [0.5, 0, -0.08]\n";
+    let robot = "[[robot]]\nname = \"hand\"\nurdf = \"overlapping.urdf\"\n";
+    std::fs::write(&path, [table, block, robot, rules].concat()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const PAIR: &str = "\"hand/palm\" and \"hand/thumb\" overlap by 7.000 mm";
+const RULE: &str = "[[pair]] a = \"hand/palm\", b = \"hand/thumb\", enabled = false";
+
+/// Warned of and left out, shapes that overlap at home do no harm.
+#[test]
+fn a_hand_that_overlaps_itself_is_warned_of() {
+    let scene = overlapping_scene("overlapping.toml", "");
+    let output = fingertip(&["rollout", &scene, "-n", "5"], "");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && errors.starts_with("warning: ") && errors.lines().count() == 1, "{errors}");
+    assert!(errors.contains(PAIR) && errors.contains(RULE), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("all solved"), "{text}");
+    let text = said(&["inspect", &scene], "");
+    assert!(text.contains(PAIR) && text.contains(RULE), "{text}");
+}
+
+/// What has no solution says why, gives no verdict, and fails.
+#[test]
+fn a_run_without_a_solution_names_the_culprit() {
+    let rule = "[[pair]]\na = \"hand\"\nb = \"hand\"\nenabled = true\n";
+    let scene = overlapping_scene("infeasible.toml", rule);
+    // The block is 10 mm in the table as well, which a motion undoes.
+    let text = std::fs::read_to_string(&scene).unwrap();
+    std::fs::write(&scene, text.replace("-0.08]", "-0.09]")).unwrap();
+    let run = |args: &[&str]| {
+        let output = fingertip(args, "");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&["rollout", &scene, "-n", "3"]);
+    assert!(text.contains("step 1: ") && text.contains(PAIR) && text.contains(RULE), "{text}");
+    assert!(text.contains("NOT SOLVED") && !text.contains("all solved"), "{text}");
+    assert!(!text.contains("rests") && !text.contains("HELD") && !text.contains("moving"), "{text}");
+    let text = run(&["audit", &scene, "--states", "3"]);
+    assert!(text.contains(PAIR) && text.contains(RULE) && text.contains("no state was solved"), "{text}");
+    let answer = &step(&scene, &[json!({ "output": ["status"] })])[0];
+    assert_ne!(answer["status"], "solved");
+    assert!(answer["message"].as_str().unwrap().contains("\"table\" and \"block\" overlap by 10.000 mm"), "{answer}");
+}
+
+/// A line without q and u is the start; of all that comes back, what is asked for.
+#[test]
+fn a_step_starts_at_home_and_says_what_is_asked() {
+    let answers = step(HAND, &[json!({}), home(), json!({ "u": home()["u"] })]);
+    assert_eq!(answers[0]["status"], "solved");
+    // The scene's home has no more digits than the test's.
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0], answers[2]);
+    let keys = |answer: &Value| answer.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let some = |args: &[&str], line: &str| -> Value {
+        serde_json::from_str(&said(&[&["step", HAND], args].concat(), &format!("{line}\n"))).unwrap()
+    };
+    let plain = some(&["--output", "forces,status"], "{}");
+    assert_eq!(keys(&plain), ["forces", "status"]);
+    assert_eq!(plain["forces"], answers[0]["forces"]);
+    assert_eq!(
+        keys(&some(&["--output", "forces"], r#"{"output": ["q_next", "dlambda_du"]}"#)),
+        ["dlambda_du", "q_next"]
+    );
+    let all = some(&["--output", "status"], r#"{"jacobians": true}"#);
+    assert_eq!(keys(&all), ["dlambda_dq", "dlambda_du", "dq_next_dq", "dq_next_du", "status"]);
+    let text = complaint(&["step", HAND, "--output", "q_nxt"]);
+    assert!(text.contains("--output: ") && text.contains("did you mean \"q_next\""), "{text}");
+    let error = &step(HAND, &[json!({ "output": ["force"] })])[0]["error"];
+    assert!(error.as_str().unwrap().contains("did you mean \"forces\""), "{error}");
+}
+
+/// Gaps and poses at home, in words and as data.
+#[test]
+fn inspect_shows_home() {
+    let scene = "assets/scenes/two_fingers.toml";
+    let contents: Value = serde_json::from_str(&said(&["inspect", scene, "--json"], "")).unwrap();
+    let (nq, nc) = (contents["nq"].as_u64().unwrap(), contents["nc"].as_u64().unwrap());
+    assert_eq!(
+        (nq, nc as usize),
+        (7, contents["pairs"].as_array().unwrap().iter().map(|pair| pair["contacts"].as_u64().unwrap() as usize).sum())
+    );
+    // The gaps are those of a step from home.
+    let answer = &step(scene, &[json!({})])[0];
+    for pair in contents["pairs"].as_array().unwrap() {
+        let contact = &answer["contacts"][pair["contact"].as_u64().unwrap() as usize];
+        let (gap, phi) = (pair["gap"].as_f64().unwrap(), contact["phi"].as_f64().unwrap());
+        // Two ways to the same number, of tenths of a metre.
+        assert!((gap - phi).abs() < 1e-15, "{pair}: {phi}");
+        assert!(said(&["inspect", scene], "").contains(&format!("{:.3}", 1e3 * gap)));
+    }
+    let bodies = contents["bodies"].as_array().unwrap();
+    let disc = bodies.iter().find(|body| body["name"] == "disc").unwrap();
+    assert_eq!(
+        (values(&disc["position"]), values(&disc["quaternion"])),
+        (vec![0.13, 0.0, 0.0], vec![1.0, 0.0, 0.0, 0.0])
+    );
+    // A finger's first link has turned by its home about z: (cos(q/2), 0, 0, sin(q/2)).
+    let link = bodies.iter().find(|body| body["name"] == "fingers/left_upper").unwrap();
+    let expected = [(0.662_f64 / 2.0).cos(), 0.0, 0.0, (0.662_f64 / 2.0).sin()];
+    // Poses are written in multiples of 1e-7.
+    assert!(apart(&values(&link["quaternion"]), &expected) < 1e-7, "{link}");
+    let scene = overlapping_scene("inspected.toml", "[[pair]]\na = \"hand\"\nb = \"hand\"\nenabled = true\n");
+    let text = said(&["inspect", &scene], "");
+    assert!(text.contains("-7.000") && text.contains("1 overlap"), "{text}");
+}
+
+/// A box has four corners on the table and one line in the plot, and what is far away has none, nor a row in the table.
+#[test]
+fn plots_and_tables_show_what_touches() {
+    let (plot, scene) = (scratch("block.svg"), overlapping_scene("block.toml", ""));
+    let text = said(&["rollout", &scene, "-n", "30", "--plot", plot.to_str().unwrap()], "");
+    let rows = text.lines().filter(|line| line.contains("block") && line.contains("table")).count();
+    assert!((1..=4).contains(&rows) && !text.contains("hand/"), "{text}");
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    assert_eq!((svg.matches("table on block<").count(), svg.matches("palm").count()), (1, 0));
+    // A robot alone touches nothing.
+    let scene = scratch("alone.toml");
+    let robot = "[[robot]]\nname = \"hand\"\nurdf = \"overlapping.urdf\"\nposition = [0, 0, 0.3]\n\
+                 [[object]]\nname = \"table\"\nhalfspace = [0, 0, 1, 0]\n";
+    std::fs::write(&scene, robot).unwrap();
+    let text = said(&["rollout", scene.to_str().unwrap(), "-n", "3"], "");
+    assert!(text.contains("At the end nothing touches."), "{text}");
+}
+
+/// Each thing that is wrong has a line of its own.
+#[test]
+fn all_that_is_wrong_is_printed() {
+    let scene = scratch("wrong.toml");
+    std::fs::write(&scene, "[params]\nh = 0\nkapa = 1\n[[object]]\nname = \"ball\"\nsphere = 0.1\n").unwrap();
+    let output = fingertip(&["inspect", scene.to_str().unwrap()], "");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines.iter().all(|line| line.starts_with("error: ") && line.contains("wrong.toml: ")), "{text}");
+}
+
 #[test]
 fn complaints_name_what_is_wrong() {
     for (args, hints) in [
         (vec!["rollout", "nowhere.toml"], vec!["nowhere.toml"]),
         (vec!["rollout", HAND, "-n", "0"], vec!["--steps", "at least 1"]),
         (vec!["audit", HAND, "--states", "0"], vec!["--states"]),
-        (vec!["inspect", "Cargo.toml"], vec!["Cargo.toml"]),
+        (vec!["inspect", "assets/robots/door.urdf"], vec!["door.urdf", "[[robot]]"]),
     ] {
         let text = complaint(&args);
         assert!(text.starts_with("error: ") && hints.iter().all(|hint| text.contains(hint)), "{args:?}: {text}");
@@ -320,4 +487,37 @@ fn inspect_lists_every_name() {
     }
     let limits = "joint limits: not constraints";
     assert!(text.contains(limits) && !said(&["inspect", "assets/scenes/three_bodies.toml"], "").contains(limits));
+}
+
+/// A base that may move is listed with its place; a κ that lets a small cube hover is warned of, unless it is raised.
+#[test]
+fn floating_bases_and_hovering_cubes() {
+    let scene = scratch("floating.toml");
+    let urdf = Path::new("assets/robots/planar_arm.urdf").canonicalize().unwrap();
+    let text = format!(
+        "[[object]]\nname = \"cube\"\nbox = [0.01, 0.01, 0.01]\nmass = 0.008\nfreedom = \"free\"\nposition = [0, 0, 1]\n\
+         [[robot]]\nname = \"arm\"\nurdf = {urdf:?}\nfreedom = \"free\"\nposition = [0.5, 0.0, 0.25]\n"
+    );
+    std::fs::write(&scene, text).unwrap();
+    let path = scene.to_str().unwrap();
+    let text = said(&["inspect", path], "");
+    let line = text.lines().find(|line| line.contains(" arm ") && line.contains("free")).unwrap();
+    assert!(
+        line.contains("free: x y z, quaternion w x y z")
+            && line.contains("7–13")
+            && line.contains("0.5 0 0.25 1 0 0 0"),
+        "{line}"
+    );
+    assert!(text.contains("arm/lower"), "its links have masses that count:\n{text}");
+    let warned = |args: &[&str]| String::from_utf8(fingertip(args, "").stderr).unwrap();
+    assert!(warned(&["inspect", path]).starts_with("warning: cube: at rest it hovers by up to 1.02e-2 m"));
+    for raised in [r#"{"params": {"kappa": 1e6}}"#, r#"{"params": {"hover": 1e-4}}"#] {
+        assert_eq!(warned(&["inspect", path, "--with", raised]), "");
+    }
+    let q = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.25, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let line = |hover: f64| json!({"q": q, "u": [0.0, 0.0], "params": {"hover": hover}});
+    let answers = step(path, &[line(1e-4), line(-1.0)]);
+    assert_eq!(answers[0]["status"], "solved");
+    let error = answers[1]["error"].as_str().unwrap();
+    assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
 }

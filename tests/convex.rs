@@ -1,5 +1,8 @@
 //! Steps of bodies whose pairs have no formula of their own: boxes on boxes, ellipsoids, hulls.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Freedom, Object, ObjectBody, Scene, Shape};
@@ -7,6 +10,8 @@ use fingertip::kinematics::Manifold;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Contact, Dynamic, DynamicParams, Form, Quasidynamic};
+
+use measure::{larger, largest, numbers};
 
 /// Rounding through a step's solve.
 const SAME: f64 = 1e-9;
@@ -16,14 +21,8 @@ const STEP: f64 = 1e-5;
 /// Single precision through a step.
 const SINGLE: f64 = 1e-3;
 
-fn numbers(t: &Tensor) -> Vec<f64> {
-    t.flatten_all().unwrap().to_dtype(DType::F64).unwrap().to_vec1().unwrap()
-}
-
 fn apart(a: &Tensor, b: &Tensor) -> f64 {
-    let (a, b) = (numbers(a), numbers(b));
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    measure::apart(&numbers(a), &numbers(b))
 }
 
 /// Three cubes of 0.2 m on each other on the floor do not sink by 0.1 mm, drift or turn in ten seconds.
@@ -129,7 +128,7 @@ fn gradients_of_a_heap() -> Result<()> {
         };
         let delta = Var::zeros((1, nv), DType::F64, &Device::Cpu)?;
         let gradient = numbers(value(&delta)?.backward()?.get(&delta).unwrap());
-        let largest = gradient.iter().fold(0.0_f64, |largest, x| largest.max(x.abs()));
+        let largest = largest(&gradient);
         for (k, got) in gradient.iter().enumerate() {
             let at = |step: f64| -> Result<f64> {
                 let mut delta = vec![0.0; nv];
@@ -137,7 +136,7 @@ fn gradients_of_a_heap() -> Result<()> {
                 value(&Tensor::from_vec(delta, (1, nv), &Device::Cpu)?)?.to_scalar()
             };
             let want = (at(STEP)? - at(-STEP)?) / (2.0 * STEP);
-            worst = worst.max((got - want).abs() / largest);
+            worst = larger(worst, (got - want).abs() / largest);
         }
     }
     assert!(worst < DIFFERENCE, "{worst:e}");

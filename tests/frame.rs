@@ -1,10 +1,13 @@
 //! Contact frames: orthonormal and right-handed for every normal, and differentiable.
 
+#[path = "support/measure.rs"]
+mod measure;
 mod pair_support;
 
 use approx::assert_abs_diff_eq;
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::contact::frame;
+use measure::numbers;
 use pair_support::*;
 
 /// Rounding of unit vectors through a dozen operations.
@@ -63,7 +66,7 @@ fn derivatives_are_central_differences() -> Result<()> {
             continue;
         }
         let variable = Var::from_tensor(&tensor(&[n], 1))?;
-        let gradient = value(&variable)?.backward()?.get(&variable).unwrap().flatten_all()?.to_vec1::<f64>()?;
+        let gradient = numbers(value(&variable)?.backward()?.get(&variable).unwrap());
         for (k, gradient) in gradient.iter().enumerate() {
             let at = |s: f64| {
                 let mut n = n;

@@ -3,16 +3,16 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use fingertip::description::{Articulation, Freedom, Limits, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Scene};
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 use fingertip::{Model, Parameters};
-use nalgebra::Isometry3;
 
+use support::jointed;
 use support::states::{self, Batch, Random, Ranges, SCENES};
-use support::{largest, rows};
+use support::{largest, rows, sets};
 
 /// Both forms solve to rounding; what is left is their different order of summation times the problem's condition.
 const TOLERANCE: f64 = 1e-10;
@@ -27,10 +27,6 @@ const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 /// Worlds of a batch: lanes of eight, four and one.
 const WORLDS: usize = 21;
-
-fn sets() -> impl Iterator<Item = InstructionSet> {
-    InstructionSet::ALL.into_iter().filter(|set| set.is_available())
-}
 
 fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
     Ok(vec![
@@ -50,9 +46,9 @@ fn compare(what: &str, found: &Tensor, expected: &Tensor, small: f64) {
         return;
     }
     let (found, expected) = (rows(found), rows(expected));
-    let most = largest(expected.iter().flatten().copied());
+    let most = largest(expected.iter().flatten());
     for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let scale = largest(expected.iter().copied()).max(small * most).max(1e-300);
+        let scale = largest(expected.iter()).max(small * most).max(1e-300);
         let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
         assert!(error < TOLERANCE, "{what}, world {w}: fused off by {error:e} of {scale:e}");
     }
@@ -138,18 +134,8 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
 
 #[test]
 fn articulated_objects() -> Result<()> {
-    let mut door = Articulation::from_urdf("assets/robots/door.urdf")?;
-    if let Some(hinge) = door.joints.iter_mut().find(|joint| joint.name == "hinge") {
-        hinge.limits = Some(Limits { lower: -2.0, upper: 2.0 });
-    }
-    let arm = Articulation::from_urdf("assets/robots/planar_arm.urdf")?;
     for freedom in [Freedom::Fixed, Freedom::Free, Freedom::Planar] {
-        let mut scene = Scene::new()
-            .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
-            .object(Object::articulated("door", door.clone()).with_freedom(freedom))
-            .robot(Robot::new("arm", arm.clone()).with_base(Isometry3::translation(0.0, -0.3, 0.0)))
-            .pair(PairRule::exclude("arm", "door"))
-            .pair(PairRule::exclude("arm", "arm"));
+        let mut scene = jointed::door(freedom);
         scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, CANCELLING)?;
     }
@@ -182,7 +168,7 @@ fn rollouts_and_jacobians() -> Result<()> {
     for set in sets().filter(|set| *set != InstructionSet::Baseline) {
         let found = of(set)?;
         for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let scale = largest(expected.iter().flatten().copied());
+            let scale = largest(expected.iter().flatten());
             let error = largest(found.iter().flatten().zip(expected.iter().flatten()).map(|(a, b)| a - b));
             assert!(error < ROLLOUT * scale, "{}: quantity {what} off by {error:e} of {scale:e}", set.name());
         }

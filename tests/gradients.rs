@@ -7,23 +7,20 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Articulation, Freedom, JointKind, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Object, PairRule, Scene};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
-use support::differences::{SHRINK, STEPS, extrapolate};
-use support::oracle::{integrate, tangent};
+use support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
+use support::jointed;
+use support::oracle::{from_tangent, integrate, tangent, to_tangent};
+use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
 /// Largest error relative to the largest entry of the same derivative (A, B, C, D, ∂/∂parameter): the promise.
 const TOLERANCE: f64 = 1e-6;
-/// A derivative that moves its results by less than this share of them, for an input that moves by its own size, is
-/// compared on that scale: its differences drown in the rounding of the rest.
-const FAINT: f64 = 1e-4;
-/// Differences that claim less error than this, on the same scale, count.
-const SURE: f64 = 2e-7;
 /// First step of the differences, relative to the size of the number. Physical parameters, all
 /// smooth and positive, take a wide one: many move the results so little that a narrow one drowns in rounding.
 const FIRST: f64 = 1e-2;
@@ -79,17 +76,7 @@ impl World {
     fn scale(&self, input: Input) -> f64 {
         match input {
             Input::Q(_) | Input::U(_) => 0.1,
-            Input::Parameter(p, k) => match Parameters::NAMES[p] {
-                "offsets" | "sizes" => 0.1,
-                "gravity" => 10.0,
-                "tau" => 1.0,
-                // Off-diagonal inertias may be zero; beside the smallest diagonal one they keep the matrix definite.
-                "inertia" if k % 6 >= 3 => {
-                    let diagonal = &self.parameters[p][6 * (k / 6)..6 * (k / 6) + 3];
-                    diagonal.iter().fold(f64::INFINITY, |a: f64, x| a.min(*x))
-                }
-                _ => self.parameters[p][k],
-            },
+            Input::Parameter(p, k) => size(Parameters::NAMES[p], &self.parameters[p], k),
         }
     }
 }
@@ -264,7 +251,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
         // estimate shows.
         let column = |m: &Vec<Vec<f64>>, k: usize| m.iter().map(|row| row[k]).collect::<Vec<_>>();
         let columns = |m: usize, n: usize| (0..n).map(|k| column(&matrices[m][w], k)).collect::<Vec<_>>();
-        let angle = |results: &[f64]| FAINT * largest(results.iter().copied()) / world.scale(Input::Q(0));
+        let angle = |results: &[f64]| FAINT * largest(results) / world.scale(Input::Q(0));
         let (faint, faint_force) = (angle(&base.delta), angle(&base.forces[..3 * nc]));
         let differences_q = |k: usize| all[k][..nv].to_vec();
         tally.compare("A", &place, |_| faint, &columns(0, nv), &(0..nv).map(differences_q).collect::<Vec<_>>());
@@ -295,17 +282,8 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
         })
         .unwrap();
     let step = Quasidynamic::new(model, &parameters).unwrap().step(&q, &u).unwrap();
-    // ∂(tangent of q₊)/∂q₊: rows that the test works out itself, d(ω) = 2 Nᵀ d(quaternion).
-    let mut seeds = vec![vec![0.0; model.nq()]; n];
-    for c in &model.tree.coordinates {
-        let plain = c.kind.nv().min(3);
-        (0..plain).for_each(|k| seeds[c.v + k][c.q + k] = 1.0);
-        if c.kind == JointKind::Floating {
-            let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| next[c.q + 3 + k]);
-            let two_n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
-            (0..3).for_each(|k| (0..4).for_each(|l| seeds[c.v + 3 + k][c.q + 3 + l] = 2.0 * two_n[k][l]));
-        }
-    }
+    let unit = |row: usize| (0..nv).map(|k| if k == row { 1.0 } else { 0.0 }).collect::<Vec<_>>();
+    let seeds: Vec<Vec<f64>> = (0..n).map(|row| from_tangent(model, next, &unit(row))).collect();
     let seeds = tensor(model, &seeds);
     let eye = Tensor::eye(n, DType::F64, &Device::Cpu).unwrap();
     let part = |from: usize, width: usize| eye.narrow(1, from, width).unwrap();
@@ -320,24 +298,7 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
     }
     let grads = value.backward().unwrap();
     let of = |var: &Var| grads.get(var).map_or_else(|| vec![vec![0.0; var.dim(1).unwrap()]; n], rows);
-    // To the tangent at q: ω̄ = Nᵀ ḡ, N = ½ [−vᵀ; w 1 − [v]×].
-    let by_q: Vec<Vec<f64>> = of(&q)
-        .into_iter()
-        .map(|row| {
-            let mut tangent = vec![0.0; nv];
-            for c in &model.tree.coordinates {
-                (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = row[c.q + k]);
-                if c.kind == JointKind::Floating {
-                    let [w, x, y, z]: [f64; 4] = std::array::from_fn(|k| world.q[c.q + 3 + k]);
-                    let n = [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]];
-                    for k in 0..3 {
-                        tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| n[k][l] * row[c.q + 3 + l]).sum::<f64>();
-                    }
-                }
-            }
-            tangent
-        })
-        .collect();
+    let by_q: Vec<Vec<f64>> = of(&q).iter().map(|row| to_tangent(model, &world.q, row)).collect();
     let mut columns = Vec::new();
     for block in [by_q, of(&u)].into_iter().chain(vars.iter().map(of)) {
         let width = block[0].len();
@@ -398,33 +359,22 @@ fn fading_contacts() {
 
 #[test]
 fn a_mimic_joint() {
-    let mut arm = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
-    let elbow = arm.joints.iter().position(|joint| joint.name == "elbow").unwrap();
-    let shoulder = arm.joints.iter().position(|joint| joint.name == "shoulder").unwrap();
-    arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
-    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
-    scene.script.clear();
-    scene.robots[0].articulation = arm;
-    scene.robots[0].home.remove("elbow");
-    check_scene("mimic", &scene, 0.02, 8, 14);
+    check_scene("mimic", &jointed::mimic(), 0.02, 8, 14);
 }
 
 /// A door that a ball touches, in the world and with a free-floating frame: bodies with several joints and off-centre masses.
 #[test]
 fn an_articulated_object() {
-    let mut door = Articulation::from_urdf("assets/robots/door.urdf").unwrap();
-    for joint in door.joints.iter_mut().filter(|joint| joint.name == "hinge") {
-        joint.limits = Some(Limits { lower: -2.0, upper: 2.0 });
-    }
-    let finger = Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap();
+    check_scene("door", &jointed::door(Freedom::Fixed), 0.02, 8, 15);
+    check_scene("free door", &jointed::door(Freedom::Free), 0.02, 4, 16);
+}
+
+/// A robot on legs, base and joints in one problem: its inertia about the base depends on the joints.
+#[test]
+fn a_floating_base() {
     let scene = Scene::new()
-        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
-        .object(Object::articulated("door", door))
-        .robot(Robot::new("arm", finger).with_base(nalgebra::Isometry3::translation(0.0, -0.3, 0.0)))
-        .pair(PairRule::exclude("arm", "door"))
-        .pair(PairRule::exclude("arm", "arm"));
-    check_scene("door", &scene, 0.02, 8, 15);
-    let free =
-        Scene { objects: scene.objects.iter().cloned().map(|o| o.with_freedom(Freedom::Free)).collect(), ..scene };
-    check_scene("free door", &free, 0.02, 4, 16);
+        .object(Object::ground("ground", 0.0))
+        .robot(quadruped(nalgebra::Isometry3::translation(0.0, 0.0, 0.2)))
+        .pair(PairRule::exclude("dog", "dog"));
+    check_scene("dog", &scene, 0.02, 4, 17);
 }

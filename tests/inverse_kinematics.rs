@@ -1,11 +1,16 @@
 //! Inverse kinematics: closed forms, many fingers at once, limits, mimic joints, goals out of reach, bad input.
 #![cfg(feature = "ik")]
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device};
 use fingertip::description::{Articulation, Freedom, Object, Robot, Scene, Shape};
 use fingertip::kinematics::Kinematics;
 use fingertip::kinematics::Tree;
 use fingertip::kinematics::ik::{InverseKinematics, Reached, Target};
+
+use measure::largest;
 
 const FINGERTIPS: [&str; 5] = ["1_thumb4", "2_index4", "3_middle4", "4_ring4", "5_little4"];
 const PAD: [f64; 3] = [-0.001, 0.0, 0.027];
@@ -57,7 +62,7 @@ fn check(tree: &Tree, q: &[f64], targets: &[Target], reached: &Reached) {
         let expected = distance(p, target.goal);
         assert!((found - expected).abs() < 1e-12, "{}: said {found}, is {expected}", target.body);
     }
-    let farthest = reached.distances.iter().fold(0.0_f64, |max, &d| max.max(d));
+    let farthest = largest(&reached.distances);
     assert_eq!(reached.converged, farthest <= search().tolerance);
 }
 

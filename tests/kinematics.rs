@@ -1,11 +1,16 @@
 //! Poses, screws and point Jacobians against recorded positions, closed forms and central differences, for every kind of
 //! joint.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Articulation, Freedom, Object, ObjectBody, Robot, Scene, Shape};
 use fingertip::kinematics::{Kinematics, Manifold};
 use nalgebra::Isometry3;
+
+use measure::{apart, numbers};
 
 /// Positions of order 0.1 m through a dozen rotations.
 const POSITION: f64 = 1e-14;
@@ -53,13 +58,9 @@ fn noise(rows: usize, columns: usize, seed: f64) -> Tensor {
     Tensor::from_vec(values, (rows, columns), &Device::Cpu).unwrap()
 }
 
-fn numbers(t: &Tensor) -> Vec<f64> {
-    t.flatten_all().unwrap().to_vec1().unwrap()
-}
-
 fn difference(a: &Tensor, b: &Tensor) -> f64 {
     assert_eq!(a.dims(), b.dims());
-    numbers(a).iter().zip(numbers(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    apart(&numbers(a), &numbers(b))
 }
 
 /// Central difference of f at q ⊕ ± the k-th tangent direction.

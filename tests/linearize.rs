@@ -4,11 +4,13 @@ mod support;
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
-use fingertip::description::{Articulation, Freedom, JointKind, Limits, Mimic, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, JointKind, Object, PairRule, Robot, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::{Form, Linearization, Quasidynamic};
 use nalgebra::Isometry3;
 
+use support::jointed::{self, arm, joint, push_with};
+use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -35,7 +37,7 @@ fn compare(name: &str, batch: &Batch) {
     let mut worst = 0.0_f64;
     for ((matrix, found), (_, expected)) in matrices(&found).iter().zip(matrices(&expected)) {
         for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let scale = largest(expected.iter().copied()).max(1e-300);
+            let scale = largest(expected).max(1e-300);
             let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
             let entry = found.iter().zip(expected).position(|(a, b)| (a - b).abs() == error * scale);
             assert!(
@@ -76,23 +78,9 @@ fn joint_limits_and_fading_contacts() {
     }
 }
 
-fn arm() -> Articulation {
-    Articulation::from_urdf("assets/robots/planar_arm.urdf").unwrap()
-}
-
-fn joint(articulation: &Articulation, name: &str) -> usize {
-    articulation.joints.iter().position(|joint| joint.name == name).unwrap()
-}
-
 #[test]
 fn a_mimic_joint() {
-    let mut arm = arm();
-    let (elbow, shoulder) = (joint(&arm, "elbow"), joint(&arm, "shoulder"));
-    arm.joints[elbow].mimic = Some(Mimic { joint: shoulder, multiplier: -1.6, offset: -0.4 });
-    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
-    scene.script.clear();
-    scene.robots[0].articulation = arm;
-    scene.robots[0].home.remove("elbow");
+    let mut scene = jointed::mimic();
     compare_scene("mimic", &scene, 0.02, 9);
     scene.params.joint_limits = true;
     compare_scene("mimic with limits", &scene, 0.02, 9);
@@ -100,21 +88,23 @@ fn a_mimic_joint() {
 
 #[test]
 fn articulated_objects() {
-    let mut door = Articulation::from_urdf("assets/robots/door.urdf").unwrap();
-    let hinge = joint(&door, "hinge");
-    door.joints[hinge].limits = Some(Limits { lower: -2.0, upper: 2.0 });
-    let mut scene = Scene::new()
-        .object(Object::rigid("ball", Shape::sphere(0.05), 0.4).at([0.2, -0.08, 0.0]))
-        .object(Object::articulated("door", door))
-        .robot(Robot::new("arm", arm()).with_base(Isometry3::translation(0.0, -0.3, 0.0)))
-        .pair(PairRule::exclude("arm", "door"))
-        .pair(PairRule::exclude("arm", "arm"));
-    scene.params.joint_limits = true;
-    compare_scene("door", &scene, 0.02, 9);
-    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation] {
-        let mut scene = scene.clone();
-        scene.objects = scene.objects.into_iter().map(|object| object.with_freedom(freedom)).collect();
+    for freedom in [Freedom::Fixed, Freedom::Free, Freedom::Planar, Freedom::Translation] {
+        let mut scene = jointed::door(freedom);
+        if freedom != Freedom::Fixed {
+            scene.objects[0].freedom = freedom;
+        }
+        scene.params.joint_limits = true;
         compare_scene(&format!("{freedom:?} door"), &scene, 0.02, 9);
+    }
+}
+
+/// A robot on legs whose base may move; the legs' self-contacts couple them.
+#[test]
+fn floating_bases() {
+    for freedom in [Freedom::Free, Freedom::Planar, Freedom::Translation] {
+        let robot = quadruped(Isometry3::translation(0.0, 0.0, 0.18)).with_freedom(freedom);
+        let scene = Scene::new().object(Object::ground("ground", 0.0)).robot(robot);
+        compare_scene(&format!("{freedom:?} dog"), &scene, 0.02, 9);
     }
 }
 
@@ -129,11 +119,7 @@ fn joints_of_several_coordinates_in_a_chain() {
         arm.joints[at].limits = None;
         let tilt = nalgebra::Rotation3::from_euler_angles(0.3, -0.5, 0.2);
         arm.joints[at].axis = tilt * arm.joints[at].axis;
-        let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
-        scene.script.clear();
-        scene.robots[0].articulation = arm;
-        scene.robots[0].home.remove(name);
-        compare_scene(&format!("{kind:?} {name}"), &scene, 0.02, 9);
+        compare_scene(&format!("{kind:?} {name}"), &push_with(arm, name), 0.02, 9);
     }
 }
 
@@ -260,7 +246,7 @@ fn single_precision() {
     });
     assert_eq!(single.a.dtype(), DType::F32);
     for ((matrix, single), (_, double)) in matrices(&single).into_iter().zip(matrices(&double)) {
-        let scale = largest(double[0].iter().copied());
+        let scale = largest(&double[0]);
         let off = largest(single[0].iter().zip(&double[0]).map(|(a, b)| a - b)) / scale;
         assert!(off < 1e-3, "{matrix}: {off:e}");
     }

@@ -1,11 +1,14 @@
 //! Derivatives of signed distances, normals and witness points of shape pairs: against central differences under rigid
 //! motion and in sizes, against the contact Jacobian, and finite in every degenerate place.
 
+#[path = "support/measure.rs"]
+mod measure;
 mod pair_support;
 
 use candle_core::{DType, Device, Tensor, Var};
 use fingertip::contact::pair::{PairFunction, Shapes};
 use fingertip::description::Shape;
+use measure::numbers;
 use pair_support::*;
 
 /// Central differences with this step err by its square times third derivatives (about 1e3 here, up to 1e6 close to
@@ -107,6 +110,7 @@ fn derivatives_are_central_differences() {
     }
 }
 
+/// Of a capsule in a box only the first contact's: in an overlap the ends have the first one's normal.
 #[test]
 fn distance_follows_the_contact_jacobian() {
     for kinds in PAIRS {
@@ -114,7 +118,9 @@ fn distance_follows_the_contact_jacobian() {
         for _ in 0..60 {
             let pair = random.pair(kinds, 0.4);
             let rows = derivatives(&pair, DType::F64);
-            for (i, c) in contacts(std::slice::from_ref(&pair), DType::F64)[0].iter().enumerate() {
+            let contacts = contacts(std::slice::from_ref(&pair), DType::F64).remove(0);
+            let follows = kinds.0 == "capsule" && kinds.1.ends_with("box") && contacts[0].phi < 0.0;
+            for (i, c) in contacts.iter().enumerate().take(if follows { 1 } else { contacts.len() }) {
                 let arm = |body: &Body, point: V3| cross(add(point, -1.0, body.position()), c.normal);
                 let (arm_a, arm_b) = (arm(&pair.0, c.point_a), arm(&pair.1, c.point_b));
                 for k in 0..3 {
@@ -159,7 +165,7 @@ fn pairs_and_worlds_do_not_mix() {
         let all = Tensor::cat(&[&w.phi.unsqueeze(2).unwrap(), &w.normal, &w.point_a, &w.point_b], 2).unwrap();
 
         let alone: Vec<f64> = contacts(&bodies, DType::F64).iter().flatten().flat_map(Contact::numbers).collect();
-        assert_eq!(all.flatten_all().unwrap().to_vec1::<f64>().unwrap(), alone, "{kinds:?}");
+        assert_eq!(numbers(&all), alone, "{kinds:?}");
 
         let grads = all.sum_all().unwrap().backward().unwrap();
         let rows: Vec<Row> = bodies

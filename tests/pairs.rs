@@ -1,11 +1,14 @@
 //! Signed distances, normals and witness points of shape pairs against closed forms, support functions, recorded
 //! numbers and parry.
 
+#[path = "support/measure.rs"]
+mod measure;
 mod pair_support;
 
 use candle_core::DType;
 use fingertip::contact::pair::PairFunction;
 use fingertip::description::Shape;
+use measure::values;
 use pair_support::*;
 use parry3d_f64::math::{Pose, Rotation, Vector};
 use parry3d_f64::shape::{Ball, Capsule, Cuboid, Cylinder, HalfSpace, RoundCuboid, Shape as ParryShape};
@@ -79,11 +82,10 @@ fn recorded_numbers() {
     let file: serde_json::Value = serde_json::from_str(include_str!("golden/pairs.json")).unwrap();
     let rows = file["pairs"].as_array().unwrap();
     assert_eq!(rows.len(), 50);
-    let numbers = |v: &serde_json::Value| v.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>();
-    let v3 = |v: &serde_json::Value| -> V3 { numbers(v).try_into().unwrap() };
+    let v3 = |v: &serde_json::Value| -> V3 { values(v).try_into().unwrap() };
     let body = |shape: &serde_json::Value, pose: &serde_json::Value| {
         let (kind, size) = shape.as_object().unwrap().iter().next().unwrap();
-        let s = numbers(size);
+        let s = values(size);
         let shape = match kind.as_str() {
             "sphere" => Shape::Sphere { radius: s[0] },
             "capsule" => Shape::Capsule { radius: s[0], half_length: s[1] },
@@ -91,7 +93,7 @@ fn recorded_numbers() {
             "cylinder" => Shape::Cylinder { radius: s[0], half_length: s[1] },
             _ => Shape::HalfSpace,
         };
-        Body { size: shape.sizes(), shape, pose: numbers(pose).try_into().unwrap() }
+        Body { size: shape.sizes(), shape, pose: values(pose).try_into().unwrap() }
     };
     for row in rows {
         let (a, b) = (body(&row["a"], &row["pose_a"]), body(&row["b"], &row["pose_b"]));
@@ -190,6 +192,57 @@ fn single_precision_is_close() {
             assert!((c.phi - d.phi).abs() < SINGLE, "{kinds:?} {} {}", c.phi, d.phi);
         }
     }
+}
+
+/// In an overlap of capsule and box the ends' contacts open along the first one's normal, which is the way out; from the
+/// depth of a quarter of the radii on they share it.
+#[test]
+fn ends_in_an_overlap_follow_the_way_out() {
+    let mut random = Random::new(23);
+    for kind in ["box", "rounded box"] {
+        let (mut shallow, mut deep) = (0, 0);
+        for pair in (0..4000).map(|_| random.pair(("capsule", kind), 0.45)) {
+            let [first, ends @ ..] = &contacts(std::slice::from_ref(&pair), DType::F64)[0][..] else { unreachable!() };
+            let depth = -first.phi / (pair.0.size[0] + pair.1.size[3]);
+            for end in ends {
+                assert!(end.phi > first.phi - ROUNDING, "{first:?} {end:?}\n{pair:?}");
+                let together = dot(end.normal, first.normal);
+                let least = if end.phi > 0.0 { 0.0 } else { 1.0 - depth };
+                assert!(depth < 0.0 || together > least - ROUNDING, "{together} {depth}\n{pair:?}");
+                assert!(depth < 0.25 || together > 1.0 - ROUNDING, "{together} {depth}\n{pair:?}");
+            }
+            *if depth > 0.25 { &mut deep } else { &mut shallow } += usize::from(depth > 0.0);
+        }
+        assert!(deep > 500 && shallow > 100, "{kind}: {deep} deep, {shallow} shallow");
+    }
+}
+
+/// Where the first contact's normal and gap change little, those of the ends do: from apart over touching to deep overlaps.
+#[test]
+fn ends_are_continuous() {
+    /// Rates per metre and radian: 1.5 over a quarter of the radii, 2.5 cm and more, times lengths and turns below one, is
+    /// some 400; the first contact's own, faster where the cores nearly touch, may add as much.
+    const STEEPEST: f64 = 1e3;
+    const STEP: f64 = 1e-9;
+    let mut random = Random::new(29);
+    let (mut compared, mut jumps) = (0, 0);
+    for _ in 0..3000 {
+        let pair = random.pair(("capsule", "rounded box"), 0.45);
+        let [shift, turn] = [random.direction(), random.direction()].map(|way| way.map(|x| STEP * x));
+        let other = (pair.0.moved(shift, turn), pair.1.clone());
+        let both = contacts(&[pair.clone(), other], DType::F64);
+        let moved = |i: usize| {
+            let (one, other) = (&both[0][i], &both[1][i]);
+            norm(add(one.normal, -1.0, other.normal)) + (one.phi - other.phi).abs()
+        };
+        if moved(0) > 0.5 * STEEPEST * STEP {
+            jumps += 1;
+            continue;
+        }
+        compared += 1;
+        assert!(moved(1).max(moved(2)) < STEEPEST * STEP, "{} {}\n{pair:?}", moved(1), moved(2));
+    }
+    assert!(jumps * 20 < compared, "{jumps} jumps among {compared}");
 }
 
 /// Contacts that a person can check: sizes and places in centimetres and millimetres.

@@ -54,7 +54,7 @@ fn examine(name: &str, batch: &Batch, well_scaled: bool) -> Figures {
         let place = format!("{name}, world {w}: κ {:.3e}, nearest {:e} m, {report:?}", problem.kappa, batch.nearest[w]);
         assert_eq!(report.status, Status::Solved, "{place}");
         let force = |i: usize| Vector3::from_column_slice(&forces[w][3 * i..3 * i + 3]);
-        let top = (0..problem.contacts.len()).map(|i| force(i).norm()).fold(0.0, f64::max);
+        let top = largest((0..problem.contacts.len()).map(|i| force(i).norm()));
         let noise = rounding(problem.kappa, top);
         for (i, contact) in problem.contacts.iter().enumerate() {
             let gap = contact.point_b - contact.point_a - contact.normal * contact.phi;
@@ -78,7 +78,7 @@ fn examine(name: &str, batch: &Batch, well_scaled: bool) -> Figures {
             figures.complementarity = figures.complementarity.max(product.abs());
         }
         let (gradient, size) = problem.gradient(delta);
-        let residual = gradient.amax() / size.max();
+        let residual = largest(&gradient) / largest(&size);
         let allowed = if well_scaled { RESIDUAL } else { RESIDUAL + noise };
         assert!(residual < allowed, "{place}: residual {residual:e} > {allowed:e}");
         figures.residual = figures.residual.max(residual);
@@ -247,8 +247,8 @@ fn infeasible_is_what_clarabel_certifies() {
                     iterations[0].push(report.iterations as f64);
                     assert_eq!(report.status, Status::Solved, "{place}: feasible at {:e}", exact.norm());
                     let (gradient, size) = problem.gradient(&DVector::from_row_slice(&deltas[w]));
-                    let residual = gradient.amax() / size.max();
-                    let allowed = RESIDUAL + rounding(problem.kappa, largest(forces[w].iter().copied()));
+                    let residual = largest(&gradient) / largest(&size);
+                    let allowed = RESIDUAL + rounding(problem.kappa, largest(&forces[w]));
                     assert!(residual < allowed, "{place}: residual {residual:e} > {allowed:e}");
                 }
                 Answer::Infeasible => {

@@ -1,11 +1,16 @@
 //! Rollouts against step-by-step simulation, their gradients against central differences.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
+
+use measure::{apart, largest, numbers};
 
 /// Five-point central differences with h = 2e-5: rounding of a cost of 1e2 and truncation (h over the millimetres on which
 /// contact forces change)⁴ are both below.
@@ -66,8 +71,8 @@ fn the_same_as_the_tensor_program() -> Result<()> {
     let program = fused.as_tensor_program();
     let (a, b) = (rollout(&fused, &q0, &u)?, rollout(&program, &q0, &u)?);
     let compare = |what: &str, a: &Tensor, b: &Tensor| -> Result<()> {
-        let scale = b.abs()?.max_all()?.to_scalar::<f64>()?;
-        let error = (a - b)?.abs()?.max_all()?.to_scalar::<f64>()?;
+        let scale = largest(numbers(b));
+        let error = apart(&numbers(a), &numbers(b));
         assert!(error <= FORMS_TOLERANCE * scale, "{what}: off by {error:e} of {scale:e}");
         Ok(())
     };
@@ -101,15 +106,15 @@ fn gradients_in_state_controls_and_parameters() -> Result<()> {
 
     let fixed = Quasidynamic::new(&model, &model.parameters)?;
     let compare = |name: &str, grad: &Tensor, at: usize, differ: &dyn Fn(f64) -> Result<f64>| -> Result<()> {
-        let flat = grad.flatten_all()?.to_vec1::<f64>()?;
+        let flat = numbers(grad);
         let h = 2e-5;
         let difference = (8.0 * (differ(h)? - differ(-h)?) - (differ(2.0 * h)? - differ(-2.0 * h)?)) / (12.0 * h);
-        let scale = flat.iter().fold(1e-3_f64, |max, x| max.max(x.abs()));
+        let scale = largest(&flat).max(1e-3);
         assert!((flat[at] - difference).abs() <= GRADIENT_TOLERANCE * scale, "{name}[{at}]: {} {difference}", flat[at]);
         Ok(())
     };
     let shifted = |t: &Tensor, at: usize, h: f64| -> Result<Tensor> {
-        let mut values = t.flatten_all()?.to_vec1::<f64>()?;
+        let mut values = numbers(t);
         values[at] += h;
         Tensor::from_vec(values, t.shape(), &Device::Cpu)
     };

@@ -1,5 +1,8 @@
 //! Scenes made by number and seed: what is in them, what they do over time, and their steps as QCQPs.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
 use fingertip::description::{ObjectBody, Scene};
@@ -8,6 +11,8 @@ use fingertip::solve::qcqp::Qcqp;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
 use nalgebra::DVector;
+
+use measure::{larger, largest, numbers};
 
 /// Inequalities of a solution hold to this, relative to its largest number: the accuracy of the solve.
 const HOLDS: f64 = 1e-8;
@@ -19,10 +24,6 @@ const CUBE: f64 = 0.19;
 
 fn model(scene: &Scene) -> Model {
     Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
-
-fn numbers(tensor: &Tensor) -> Vec<f64> {
-    tensor.flatten_all().unwrap().to_vec1().unwrap()
 }
 
 struct Simulation {
@@ -45,7 +46,7 @@ impl Simulation {
     fn advance(&mut self) -> (Status, f64) {
         let next = self.step.step(&self.q, &self.v, &self.v.zeros_like().unwrap()).unwrap();
         (self.q, self.v) = (next.q_next, next.v_next);
-        (next.reports[0].status, numbers(&next.contacts.phi).into_iter().fold(0.0, |most, phi| most.max(-phi)))
+        (next.reports[0].status, largest(numbers(&next.contacts.phi).into_iter().map(|phi| larger(-phi, 0.0))))
     }
 
     fn energy(&self) -> f64 {
@@ -183,7 +184,7 @@ fn thirty_pills_stay_in_their_box() {
         assert!(deepest < DEEP, "step {k}: {deepest} m deep");
         let energy = simulation.energy();
         assert!(energy < start + 1e-3 * start.abs(), "step {k}: from {start} to {energy} J");
-        let farthest = simulation.places().into_iter().flatten().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let farthest = largest(simulation.places().into_iter().flatten());
         assert!(farthest < pills.room / 2.0 - PILL + DEEP, "step {k}: {farthest} m from the middle");
     }
     assert!(simulation.energy() < 0.5 * start.abs(), "{} of {start} J", simulation.energy());

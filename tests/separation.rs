@@ -1,5 +1,8 @@
 //! Bodies that overlap are pushed apart.
 
+#[path = "support/measure.rs"]
+mod measure;
+
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
 use fingertip::collision::{Collider, Distance};
@@ -8,6 +11,8 @@ use fingertip::scenes::Pills;
 use fingertip::solve::Method;
 use fingertip::step::Separation;
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
+
+use measure::numbers;
 
 /// Overlaps that may stay, m.
 const TOUCHING: f64 = 1e-6;
@@ -20,7 +25,7 @@ fn model(scene: &Scene) -> Model {
 
 /// The smallest distance of any two bodies at q, where free bodies come first, by `collision::distance`.
 fn smallest(scene: &Scene, q: &Tensor) -> f64 {
-    let q: Vec<f64> = q.flatten_all().unwrap().to_vec1().unwrap();
+    let q = numbers(q);
     let mut at = 0;
     let bodies: Vec<(Collider, Isometry3<f64>, bool)> = scene
         .objects
@@ -57,14 +62,14 @@ fn heavier_moves_less() {
     for method in [Method::Lemke, Method::DualQp, Method::GaussSeidel { sweeps: 1000 }] {
         let apart = Separation::new(&model, method).unwrap().separate(&model.home(1).unwrap(), 1e-12, 10).unwrap();
         assert!(apart.separated && apart.gaps.len() == 2, "{method:?}: {:?}", apart.gaps);
-        let q: Vec<f64> = apart.q.flatten_all().unwrap().to_vec1().unwrap();
+        let q = numbers(&apart.q);
         assert!((q[0] + 0.75 * 0.15).abs() < 1e-12 && (q[7] - 0.05 - 0.25 * 0.15).abs() < 1e-12, "{method:?}: {q:?}");
     }
     // With three kilograms more for its motion along x, the light one gives way less than the heavy one.
     let reluctance: Vec<f64> = (0..12).map(|dof| if dof == 0 { 5.0 } else { 0.0 }).collect();
     let separation = Separation::new(&model, Method::Lemke).unwrap().with_reluctance(&reluctance).unwrap();
     let q = separation.separate(&model.home(1).unwrap(), 1e-12, 10).unwrap().q;
-    let q: Vec<f64> = q.flatten_all().unwrap().to_vec1().unwrap();
+    let q = numbers(&q);
     assert!((q[0] + 0.15 / 3.0).abs() < 1e-12, "{q:?}");
     assert!(Separation::new(&model, Method::Lemke).unwrap().with_reluctance(&[1.0]).is_err());
 }
@@ -80,7 +85,7 @@ fn the_centre_of_mass_stays() {
     assert!(smallest(&scene, &apart.q).abs() < SAME, "they end in touch");
     let masses = [4.39822971502571, 7.330382858376185, 4.39822971502571];
     let centre = |q: &Tensor| -> [f64; 3] {
-        let q: Vec<f64> = q.flatten_all().unwrap().to_vec1().unwrap();
+        let q = numbers(q);
         std::array::from_fn(|axis| {
             (0..3).map(|body| masses[body] * q[7 * body + axis]).sum::<f64>() / masses.iter().sum::<f64>()
         })

@@ -211,7 +211,7 @@ impl CustomOp3 for ConvexOp {
 }
 
 /// A pose from its position and axes; none if they are not finite or no frame.
-fn isometry(pose: &[f64]) -> Option<Isometry3<f64>> {
+pub(super) fn isometry(pose: &[f64]) -> Option<Isometry3<f64>> {
     if !pose.iter().all(|x| x.is_finite()) {
         return None;
     }

@@ -4,11 +4,14 @@ mod convex;
 mod detect;
 mod formulas;
 mod frame;
+mod home;
 pub(crate) mod lanes;
+mod overlap;
 pub mod pair;
 mod table;
 
 pub use convex::UNUSED;
 pub use detect::Contacts;
 pub use frame::frame;
+pub use overlap::Overlap;
 pub use table::{BodyShape, Pair, PairTable};

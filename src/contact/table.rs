@@ -1,16 +1,19 @@
 //! Which shapes of a scene may touch.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use candle_core::{Device, Result as TensorResult, Tensor};
 
-use crate::description::{Scene, Shape};
+use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
-use crate::kinematics::Tree;
+use crate::kinematics::{FrameSpec, Tree};
 use crate::math::tensor::index;
 
 use super::convex::{self, ConvexPairs};
 use super::formulas::FormulaPairs;
+use super::home::{AtHome, Depth};
+use super::overlap::Overlap;
 use super::pair::{PairFunction, Shapes, Witness};
 
 /// A collision shape on a body.
@@ -24,6 +27,13 @@ pub struct BodyShape {
     pub rotation: [[f64; 3]; 3],
     /// Position of the shape's frame in the body's frame, m.
     pub xyz: [f64; 3],
+}
+
+impl BodyShape {
+    /// The shape's frame on its body.
+    pub(crate) fn frame(&self) -> FrameSpec {
+        FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
+    }
 }
 
 /// Two shapes that may touch. Forces are reported on B.
@@ -65,6 +75,12 @@ pub(super) struct Group {
 pub struct PairTable {
     /// The pairs.
     pub pairs: Vec<Pair>,
+    /// Bodies of one robot or object that overlap at home. They are taken as unable to touch, unless a rule of the scene
+    /// asks for them by `enabled = true`.
+    pub left_out: Vec<Overlap>,
+    /// Bodies of other pairs that are deep inside each other at home: by more than 1 mm, or a twentieth of the thinner
+    /// shape.
+    pub deep: Vec<Overlap>,
     /// The pair that each contact belongs to; a pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
     pub(super) groups: Vec<Group>,
@@ -76,7 +92,8 @@ pub struct PairTable {
 
 impl PairTable {
     /// The pairs of a scene that has passed [`Scene::validate`]. Left out are: shapes that cannot move against each other,
-    /// links of one thing that a joint joins, two half-spaces, and what the scene's rules exclude.
+    /// links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one thing that
+    /// overlap at home, see [`PairTable::left_out`].
     ///
     /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with
     /// [`collision::MANIFOLD`](crate::collision::MANIFOLD) contacts where both can meet in more than a point, else one.
@@ -90,6 +107,8 @@ impl PairTable {
                 pairs.extend(Self::pair(scene, tree, shapes, a, b));
             }
         }
+        let (left_out, deep) = leave_out(scene, tree, shapes, &mut pairs)
+            .map_err(|error| Error::invalid("shapes at home", error.to_string()))?;
         // Together by kinds, in the order in which the kinds first appear.
         let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
         let mut order: Vec<_> = Vec::new();
@@ -119,7 +138,7 @@ impl PairTable {
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
         let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.formula?)));
         let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len()));
-        Ok(Self { pairs, pair_of_contact, groups, formulas, contact_index })
+        Ok(Self { pairs, left_out, deep, pair_of_contact, groups, formulas, contact_index })
     }
 
     fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Option<Pair> {
@@ -134,15 +153,8 @@ impl PairTable {
         if path_a == path_b || joined || planes {
             return None;
         }
-        let (mut mu, mut enabled) = (scene.params.mu, true);
-        for rule in &scene.pairs {
-            let is = |name: &str, body: usize| tree.is_called(body, name);
-            if (is(&rule.a, body_a) && is(&rule.b, body_b)) || (is(&rule.a, body_b) && is(&rule.b, body_a)) {
-                mu = rule.mu.unwrap_or(mu);
-                enabled = rule.enabled;
-            }
-        }
-        if !enabled {
+        let Ruling { mu, enabled } = Ruling::of(scene, tree, body_a, body_b);
+        if enabled == Some(false) {
             return None;
         }
         let (a, b) = if rank(tree, body_a) > rank(tree, body_b) { (b, a) } else { (a, b) };
@@ -150,6 +162,19 @@ impl PairTable {
         let contacts =
             formula.map_or_else(|| convex::contacts(&shapes[a].shape, &shapes[b].shape), |formula| formula.contacts());
         Some(Pair { a, b, mu, contacts, formula })
+    }
+
+    /// A line for each two bodies that are left out, or deep inside each other.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
+            format!("{overlap} at home and are left out: {without} says so without this warning, {with} keeps them")
+        });
+        let deep = self.deep.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let rule = PairRule::exclude(a, b);
+            format!("{overlap} at the start, which the first step undoes at once: move one, or exclude them by {rule}")
+        });
+        left_out.chain(deep)
     }
 
     /// Have all pairs a formula of their own?
@@ -170,6 +195,55 @@ impl Group {
             Method::Convex(pairs) => pairs.witness(a, b),
         }
     }
+}
+
+/// What the scene's rules say about the pairs of two bodies.
+struct Ruling {
+    mu: f64,
+    /// None if no rule says.
+    enabled: Option<bool>,
+}
+
+impl Ruling {
+    fn of(scene: &Scene, tree: &Tree, body_a: usize, body_b: usize) -> Self {
+        let is = |name: &str, body: usize| tree.is_called(body, name);
+        let mut ruling = Self { mu: scene.params.mu, enabled: None };
+        for rule in &scene.pairs {
+            if (is(&rule.a, body_a) && is(&rule.b, body_b)) || (is(&rule.a, body_b) && is(&rule.b, body_a)) {
+                ruling = Self { mu: rule.mu.unwrap_or(ruling.mu), enabled: rule.enabled.or(ruling.enabled) };
+            }
+        }
+        ruling
+    }
+}
+
+/// Takes out the pairs of bodies of one owner that overlap at home, unless a rule asks for them. Returns these, and those
+/// among the others that are deep inside each other.
+fn leave_out(
+    scene: &Scene,
+    tree: &Tree,
+    shapes: &[BodyShape],
+    pairs: &mut Vec<Pair>,
+) -> TensorResult<(Vec<Overlap>, Vec<Overlap>)> {
+    let home = AtHome::new(tree, shapes)?;
+    let bodies = |pair: &Pair| (shapes[pair.a].body, shapes[pair.b].body);
+    let (mut out, mut left_out, mut deep) = (HashSet::new(), Vec::new(), Vec::new());
+    for pair in pairs.iter() {
+        let Some(Depth { depth, is_deep }) = home.depth(pair.a, pair.b) else { continue };
+        let (a, b) = bodies(pair);
+        let found = (tree.bodies[a].name.as_str(), tree.bodies[b].name.as_str(), depth);
+        let same_owner = tree.bodies[a].owner == tree.bodies[b].owner;
+        if same_owner && Ruling::of(scene, tree, a, b).enabled != Some(true) {
+            out.insert((a, b));
+            left_out.push(found);
+        } else if is_deep {
+            deep.push(found);
+        }
+    }
+    if !out.is_empty() {
+        pairs.retain(|pair| !out.contains(&bodies(pair)));
+    }
+    Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 
 fn rank(tree: &Tree, body: usize) -> u8 {

@@ -59,7 +59,7 @@ pub enum JointKind {
     Prismatic,
     /// Translation in the plane through the origin normal to the axis, then rotation about the axis: q = (x, y, yaw).
     Planar,
-    /// Translation in space: q = (x, y, z).
+    /// Translation in space along the axes of the parent link: q = (x, y, z).
     Translation,
     /// Any motion: q = (x, y, z, qw, qx, qy, qz).
     Floating,

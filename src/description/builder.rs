@@ -1,6 +1,7 @@
 //! Building a scene in code.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
@@ -87,11 +88,12 @@ impl Scene {
 }
 
 impl Robot {
-    /// A robot with its root link's frame in the world's, stiffness 1, and joints at 0 or the limit next to it.
+    /// A robot with its root link fixed in the world's origin, stiffness 1, and joints at 0 or the limit next to it.
     pub fn new(name: impl Into<String>, articulation: Articulation) -> Self {
         Self {
             name: name.into(),
             articulation,
+            freedom: Freedom::Fixed,
             base: Isometry3::identity(),
             default_stiffness: STIFFNESS,
             stiffness: BTreeMap::new(),
@@ -107,7 +109,13 @@ impl Robot {
         Ok(Self::new(name, Articulation::from_urdf(path)?))
     }
 
-    /// With its root link here in the world.
+    /// With this freedom of the root link: [`Freedom::Free`] makes a robot with a floating base.
+    pub fn with_freedom(mut self, freedom: Freedom) -> Self {
+        self.freedom = freedom;
+        self
+    }
+
+    /// With its root link here in the world, at the start if it may move.
     pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
         self.base = base;
         self
@@ -249,13 +257,28 @@ impl Collision {
 }
 
 impl PairRule {
-    /// This friction coefficient between two things.
+    /// This friction coefficient between two things, if they may touch.
     pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
-        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: true }
+        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: None }
+    }
+
+    /// Contact between two things, though a rule before excludes it, or links of one robot overlap at home.
+    pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(true) }
     }
 
     /// No contact between two things.
     pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
-        Self { a: a.into(), b: b.into(), mu: None, enabled: false }
+        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(false) }
+    }
+}
+
+/// A rule in one line: `[[pair]] a = "ball", b = "hand", enabled = false`.
+impl fmt::Display for PairRule {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { a, b, mu, enabled } = self;
+        write!(f, "[[pair]] a = \"{a}\", b = \"{b}\"")?;
+        mu.map_or(Ok(()), |mu| write!(f, ", mu = {mu}"))?;
+        enabled.map_or(Ok(()), |enabled| write!(f, ", enabled = {enabled}"))
     }
 }

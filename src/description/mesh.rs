@@ -43,15 +43,35 @@ fn vertices(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     Ok(vertices.map(|vertex| Point3::from(vertex.map(f64::from))).collect())
 }
 
-/// The file that a URDF's mesh name means, relative to the URDF's folder: a path, `file://…`, or `package://name/…`,
-/// which is looked for in the folder, and then in each folder above, with and without the package's name. None if
-/// there is no such file.
-pub(super) fn find(filename: &str, folder: &Path) -> Option<PathBuf> {
-    let exists = |path: PathBuf| path.is_file().then_some(path);
-    let Some(inside) = filename.strip_prefix("package://") else {
-        return exists(folder.join(filename.strip_prefix("file://").unwrap_or(filename)));
-    };
-    let (_, rest) = inside.split_once('/')?;
-    let folder = folder.canonicalize().ok()?;
-    folder.ancestors().find_map(|above| exists(above.join(rest)).or_else(|| exists(above.join(inside))))
+/// Where the files are that a URDF names.
+pub(super) struct Places<'a> {
+    /// The URDF's folder.
+    pub(super) folder: &'a Path,
+    /// Folders in which packages are.
+    pub(super) packages: &'a [PathBuf],
+}
+
+impl Places<'_> {
+    /// The file that a URDF's mesh name means: a path from the URDF's folder, `file://…`, or `package://name/…`, which is
+    /// looked for in the packages' folders, the URDF's and every one above, with and without the package's name.
+    ///
+    /// # Errors
+    /// Where it was looked for, if there is no such file.
+    pub(super) fn find(&self, filename: &str) -> std::result::Result<PathBuf, String> {
+        let Some(inside) = filename.strip_prefix("package://") else {
+            let path = self.folder.join(filename.strip_prefix("file://").unwrap_or(filename));
+            return if path.is_file() { Ok(path) } else { Err(format!("there is no file {}", path.display())) };
+        };
+        let rest = inside.split_once('/').map_or(inside, |(_, rest)| rest);
+        // The folder of a bare file name is empty.
+        let own = Path::new(".").join(self.folder);
+        let own = own.canonicalize().unwrap_or(own);
+        let mut folders = self.packages.iter().map(PathBuf::as_path).chain(own.ancestors());
+        let within = |folder: &Path| [inside, rest].map(|path| folder.join(path)).into_iter().find(|p| p.is_file());
+        folders.find_map(within).ok_or_else(|| {
+            let listed: String = self.packages.iter().map(|folder| format!("{}, ", folder.display())).collect();
+            let or = if rest == inside { String::new() } else { format!(" or {rest}") };
+            format!("there is no {inside}{or} in {listed}{} or a folder above it", own.display())
+        })
+    }
 }

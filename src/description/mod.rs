@@ -10,6 +10,7 @@ mod collada;
 mod hull;
 mod inertia;
 mod mesh;
+mod rest;
 mod scene;
 mod scene_file;
 mod script;
@@ -21,6 +22,7 @@ pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visu
 pub use check::unknown;
 pub use hull::{Hull, HullFace};
 pub use inertia::Inertia;
+pub use rest::Rest;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
 pub use script::Keyframe;
 pub use shape::Shape;

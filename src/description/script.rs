@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Joint, Robot, Scene, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Findings, Result};
 
 /// Commands at one time. Between two keyframes u goes linearly.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 pub struct Keyframe {
     /// Time since the start, s; from 0 up and growing from keyframe to keyframe.
     pub time: f64,
-    /// Commanded positions by `"robot/joint"`, rad or m; joints without an entry keep the command before.
+    /// Commanded positions by `"robot/joint"`, or by `"joint"` where only one robot has a joint of that name, rad or m;
+    /// joints without an entry keep the command before.
     pub u: BTreeMap<String, f64>,
 }
 
@@ -34,7 +35,7 @@ impl Scene {
         let name = command_name(robot, joint);
         let (mut before, mut value) = (0.0, joint.home(robot.home.get(&joint.name).copied()));
         for keyframe in &self.script {
-            let next = keyframe.u.get(&name).copied().unwrap_or(value);
+            let next = keyframe.u.get(&name).or_else(|| keyframe.u.get(&joint.name)).copied().unwrap_or(value);
             if time < keyframe.time {
                 let part = ((time - before) / (keyframe.time - before)).max(0.0);
                 return value + part * (next - value);
@@ -45,30 +46,52 @@ impl Scene {
     }
 
     pub(super) fn validate_script(&self) -> Result<()> {
-        let names: Vec<String> = self.commanded().map(|(robot, joint)| command_name(robot, joint)).collect();
+        let mut findings = Findings::default();
         let mut before = None;
         for (i, Keyframe { time, u }) in self.script.iter().enumerate() {
             let place = |error: Error| error.within(format!("script keyframe {}", i + 1));
-            check::not_negative("time", *time).map_err(place)?;
+            findings.take(check::not_negative("time", *time).map_err(place));
             if let Some(before) = before
                 && *time <= before
             {
                 let message = format!("expected more than the {before} s of the keyframe before, got {time}");
-                return Err(place(Error::invalid("time", message)));
+                findings.note(place(Error::invalid("time", message)));
             }
             before = Some(*time);
             for (name, &value) in u {
-                if !names.contains(name) {
-                    let message = check::unknown("commanded joint", name, names.iter().map(String::as_str));
-                    return Err(place(Error::invalid("u", message)));
-                }
-                check::finite(&format!("u of \"{name}\""), value).map_err(place)?;
+                findings.take(self.validate_command(name, u).map_err(place));
+                findings.take(check::finite(&format!("u of \"{name}\""), value).map_err(place));
             }
         }
-        Ok(())
+        findings.result()
+    }
+
+    /// Does a name in a keyframe mean one commanded joint, and no other name there the same one?
+    fn validate_command(&self, name: &str, u: &BTreeMap<String, f64>) -> Result<()> {
+        let invalid = |message: String| Err(Error::invalid("u", message));
+        let called: Vec<String> = self
+            .commanded()
+            .filter(|(robot, joint)| joint.name == name || command_name(robot, joint) == name)
+            .map(|(robot, joint)| command_name(robot, joint))
+            .collect();
+        match &called[..] {
+            [] => {
+                let names: Vec<String> = self.commanded().map(|(robot, joint)| command_name(robot, joint)).collect();
+                invalid(check::unknown("commanded joint", name, names.iter().map(String::as_str)))
+            }
+            [full] if full != name && u.contains_key(full) => {
+                invalid(format!("expected a joint once, got \"{name}\" and \"{full}\""))
+            }
+            [_] => Ok(()),
+            several => {
+                let names = several.join("\" or \"");
+                invalid(format!("\"{name}\" is a joint of several robots; expected \"{names}\""))
+            }
+        }
     }
 }
 
+/// The name that says in a scene which joint it is.
 fn command_name(robot: &Robot, joint: &Joint) -> String {
     format!("{}/{}", robot.name, joint.name)
 }

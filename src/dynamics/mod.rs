@@ -52,7 +52,7 @@ use stages::Operands;
 pub struct Dynamics {
     links: Arc<Links>,
     bodies: Vec<usize>,
-    weightless: Vec<(usize, String)>,
+    weightless: Vec<String>,
     gravity: Tensor,
     inertias: Tensor,
     offsets: Tensor,
@@ -236,23 +236,18 @@ impl Dynamics {
         self.derivatives(Quantity::ForwardDynamicsDerivatives, &[("q", q), ("v", v), ("tau", tau)])
     }
 
-    /// The degrees of freedom that move no mass which others do not move already, with the names of their coordinates: M is
-    /// then singular at every q, so that one q that has nothing special shows it.
-    fn find_weightless(&self, tree: &Tree) -> Result<Vec<(usize, String)>> {
+    /// The names of coordinates that move no mass which others do not move already: M is then singular at every q, so that
+    /// one q that has nothing special shows it.
+    fn find_weightless(&self, tree: &Tree) -> Result<Vec<String>> {
         let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
         let (pivots, _) = self.evaluate(Quantity::Pivots, &[("q", &q)])?;
         // Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
         let light = (0..tree.nv).filter(|&dof| pivots[dof] < 1e-13 || pivots[dof].is_nan());
-        Ok(light.filter_map(|dof| Some((dof, tree.coordinate_of(dof)?.name.clone()))).collect())
-    }
-
-    /// The name of the first coordinate that moves no mass of its own, among those whose degree of freedom `counts`.
-    pub(crate) fn weightless(&self, counts: impl Fn(usize) -> bool) -> Option<&str> {
-        self.weightless.iter().find(|(dof, _)| counts(*dof)).map(|(_, name)| name.as_str())
+        Ok(light.filter_map(|dof| Some(tree.coordinate_of(dof)?.name.clone())).collect())
     }
 
     fn all_heavy(&self) -> Result<()> {
-        match self.weightless(|_| true) {
+        match self.weightless.first() {
             Some(name) => bail!("forward dynamics: expected every joint to move some mass, but \"{name}\" does not"),
             None => Ok(()),
         }

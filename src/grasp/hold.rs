@@ -1,12 +1,14 @@
 //! The least effort that carries a grasped object: torques τ of the joints and forces f of the contacts.
 //!
 //! ```text
-//! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   f_n ≥ ε,  ‖f_t‖ ≤ μ f_n      without a command, no torque
+//! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   ‖f_t‖ ≤ μ (f_n − ε)      without a command, no torque
 //! ```
 //!
 //! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so that the program is in f alone:
-//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. The largest ε that still has a solution says how far the grasp is from
-//! losing a contact; it is infinite where the contacts can squeeze the object as hard as one likes: force closure.
+//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. ε is a reserve: what a contact has along its normal beyond what its
+//! friction needs. Without one the least effort puts forces on the edges of their cones, where the smallest push lets them
+//! slip. The largest ε that still has a solution says how far the grasp is from that; it is infinite where the contacts can
+//! squeeze the object as hard as one likes with forces inside all cones: force closure.
 
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
@@ -88,14 +90,11 @@ impl Balance {
         Ok(Self { robot: part(commanded), object: part(&others), normal, friction })
     }
 
-    /// The least effort with every normal force at least `least`, N; none if nothing balances.
-    pub fn least_effort(&self, least: f64) -> Option<Effort> {
+    /// The least effort with every normal force `reserve` above what its friction needs, f_n ≥ ‖f_t‖/μ + `reserve`, N; none
+    /// if nothing balances. A push p (N) that a single contact takes leaves it in its cone if the reserve is p (1 + 1/μ).
+    pub fn least_effort(&self, reserve: f64) -> Option<Effort> {
         let (slope, weight) = &self.robot;
-        let program = Program {
-            p: slope * slope.transpose(),
-            q: -(slope * weight),
-            ..self.program(DVector::from_element(self.normal.nrows(), -least), false)
-        };
+        let program = Program { p: slope * slope.transpose(), q: -(slope * weight), ..self.program(reserve, false) };
         let Optimum { x, none: None, .. } = program.solve()? else { return None };
         let force = DVector::from_vec(x);
         let torque = weight - slope.tr_mul(&force);
@@ -105,10 +104,10 @@ impl Balance {
         (imbalance <= BALANCED * weight_o.norm().max(1.0)).then_some(Effort { torque, force, cost })
     }
 
-    /// The largest force that all contacts can have at least along their normals, N; infinite under force closure, none if
-    /// nothing balances, whatever the normal forces' signs.
+    /// The largest reserve that all contacts can have, N; infinite under force closure, none if nothing balances, whatever the
+    /// reserve's sign.
     pub fn margin(&self) -> Option<f64> {
-        let program = self.program(DVector::zeros(self.normal.nrows()), true);
+        let program = self.program(0.0, true);
         let n = program.q.len();
         let Optimum { x, none, .. } = program.solve()?;
         match none {
@@ -118,8 +117,9 @@ impl Balance {
         }
     }
 
-    /// The constraints in x = f, or in x = (f, ε) with the objective −ε: J_oᵀ f = g_o, (ε) − f_n ≤ `bound`, cones.
-    fn program(&self, bound: DVector<f64>, margin: bool) -> Program {
+    /// The constraints in x = f, or in x = (f, ε) with the objective −ε: J_oᵀ f = g_o, (ε) − f_n ≤ −`reserve`, and
+    /// ‖f_t‖ ≤ μ (f_n − `reserve` (− ε)).
+    fn program(&self, reserve: f64, margin: bool) -> Program {
         let (slope, weight) = &self.object;
         let (n, equal, contacts) = (slope.nrows(), weight.len(), self.normal.nrows());
         let width = n + usize::from(margin);
@@ -136,11 +136,15 @@ impl Balance {
             let row = equal + contacts + CONE * i;
             let tangent = Matrix3::identity() - normal * normal.transpose();
             a.view_mut((row, 3 * i), (1, 3)).copy_from(&(-normal.transpose() * *mu));
+            if margin {
+                a[(row, n)] = *mu;
+            }
             a.view_mut((row + 1, 3 * i), (3, 3)).copy_from(&-tangent);
         }
         let mut b = DVector::zeros(rows);
         b.rows_mut(0, equal).copy_from(weight);
-        b.rows_mut(equal, contacts).copy_from(&bound);
+        b.rows_mut(equal, contacts).fill(-reserve);
+        self.friction.iter().enumerate().for_each(|(i, (mu, _))| b[equal + contacts + CONE * i] = -mu * reserve);
         let (p, cones) = (DMatrix::zeros(width, width), self.friction.len());
         Program { p, q, a, b, equal, cones, accuracy: Accuracy::Fine }
     }

@@ -11,7 +11,7 @@
 //! let scene = Scene::load("assets/scenes/teaching_hand_item.toml")?;
 //! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
 //! let closed = Closing::default().close(&model, 18)?;
-//! if let Some(effort) = closed.balance(&model)?.least_effort(0.3) {
+//! if let Some(effort) = closed.balance(&model)?.least_effort(0.7) {
 //!     let outcome = Trial::default().run(&scene, &[(closed.q, effort.torque)])?;
 //!     println!("{:?}", outcome[0]);
 //! }

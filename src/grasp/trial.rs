@@ -5,6 +5,7 @@ use nalgebra::{DVector, Vector3};
 
 use crate::description::{JointKind, Scene};
 use crate::kinematics::Coordinate;
+use crate::math::largest::larger;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::solve::Status;
@@ -81,7 +82,7 @@ impl Trial {
             for push in [direction.map(|x| x * self.push * run.load.weight()), [0.0; 3]] {
                 for _ in 0..steps(self.pushing) {
                     run.advance(push)?;
-                    pushed.iter_mut().zip(run.away()?).for_each(|(most, now)| *most = most.max(now));
+                    pushed.iter_mut().zip(run.away()?).for_each(|(most, now)| *most = larger(*most, now));
                 }
             }
         }

@@ -31,6 +31,7 @@ use k::{Chain, JointType, Node, NodeBuilder, SerialChain};
 use super::{Body, Coordinate, FrameSpec, Kinematics, POSE, Tree};
 use crate::description::JointKind;
 use crate::error::{Error, Result};
+use crate::math::largest::largest;
 
 /// A point of a body and where it shall be.
 #[derive(Clone, Debug, PartialEq)]
@@ -292,5 +293,5 @@ fn distances(e: &DVector<f64>) -> Vec<f64> {
 }
 
 fn farthest(e: &DVector<f64>) -> f64 {
-    distances(e).into_iter().fold(0.0, f64::max)
+    largest(distances(e))
 }

@@ -28,7 +28,8 @@ enum Motion {
     Along([f64; 3]),
     /// In the plane of the first two, about the third.
     Planar([[f64; 3]; 3]),
-    Translation,
+    /// Along the parent's axes, which are the rows of this matrix in the joint's frame; none for the identity.
+    Translation(Option<[[f64; 3]; 3]>),
     Floating,
 }
 
@@ -76,6 +77,8 @@ impl<R: Real> Wrench<R> {
 impl JointTable {
     pub(super) fn new(body: &Body) -> Self {
         let axis: [f64; 3] = body.axis.into();
+        let rotation = std::array::from_fn(|i| std::array::from_fn(|j| body.rotation[(i, j)]));
+        let rotation = (!is_identity(&rotation)).then_some(rotation);
         let along = |k: usize| (0..3).all(|i| i == k || axis[i] == 0.0).then(|| Motion::AboutAxis(k, axis[k].signum()));
         let motion = match body.kind {
             JointKind::Fixed => Motion::Fixed,
@@ -84,14 +87,13 @@ impl JointTable {
             }
             JointKind::Prismatic => Motion::Along(axis),
             JointKind::Planar => Motion::Planar(plane(axis)),
-            JointKind::Translation => Motion::Translation,
+            JointKind::Translation => Motion::Translation(rotation),
             JointKind::Floating => Motion::Floating,
         };
-        let rotation = std::array::from_fn(|i| std::array::from_fn(|j| body.rotation[(i, j)]));
         Self {
             parent: body.parent,
             motion,
-            rotation: (!is_identity(&rotation)).then_some(rotation),
+            rotation,
             q: body.q,
             screw: body.screw,
             ratio: body.ratio,
@@ -147,11 +149,15 @@ impl JointTable {
                 let (s, c) = q[self.q + 2].sin_cos();
                 Pose { p, axes: [turn(axes[0], a, s, c), turn(axes[1], a, s, c), turn(axes[2], a, s, c)] }
             }
-            Motion::Translation => {
-                let p = add(o, rotate_back(&axes, read3(q, self.q)));
+            Motion::Translation(rotation) => {
+                let parent = match rotation {
+                    Some(rotation) => product(&splat_matrix(rotation), &axes),
+                    None => axes,
+                };
+                let p = add(o, rotate_back(&parent, read3(q, self.q)));
                 for k in 0..3 {
                     write3(screws, SCREW * k, zero());
-                    write3(screws, SCREW * k + 3, axes[k]);
+                    write3(screws, SCREW * k + 3, parent[k]);
                 }
                 Pose { p, axes }
             }
@@ -203,7 +209,7 @@ impl JointTable {
                     |k| wrench.add_screw(screw(k), grad(k)),
                 );
             }
-            Motion::Translation => {
+            Motion::Translation(_) => {
                 for k in 0..3 {
                     grad_q[self.q + k] += wrench.along(screw(k));
                 }

@@ -44,7 +44,7 @@ pub struct Owner {
 /// A joint with coordinates of its own.
 #[derive(Clone, Debug)]
 pub struct Coordinate {
-    /// `"owner"` for a rigid object, `"owner/joint"` else.
+    /// `"owner"` for a rigid object or a root link that may move, `"owner/joint"` else.
     pub name: String,
     /// The body that it moves.
     pub body: usize,
@@ -151,7 +151,7 @@ impl Tree {
         for robot in &scene.robots {
             let first = tree.bodies.len();
             let owner = tree.owners.len();
-            let root = tree.add_root(&robot.name, owner, Freedom::Fixed, &robot.base);
+            let root = tree.add_root(&robot.name, owner, robot.freedom, &robot.base);
             tree.add_articulation(&robot.name, owner, root, &robot.articulation, |joint| Actuation {
                 stiffness: Some(robot.stiffness.get(joint).copied().unwrap_or(robot.default_stiffness)),
                 home: robot.home.get(joint).copied(),

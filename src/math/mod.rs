@@ -2,6 +2,7 @@
 
 pub mod factor;
 pub mod lane;
+pub mod largest;
 pub(crate) mod layout;
 pub mod program;
 pub mod rows;

@@ -54,8 +54,18 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 9] =
-        ["h", "epsilon", "kappa", "gravity", "mu", "contact_distance", "fade", "joint_limits", "max_iterations"];
+    const KEYS: [&'static str; 10] = [
+        "h",
+        "epsilon",
+        "kappa",
+        "hover",
+        "gravity",
+        "mu",
+        "contact_distance",
+        "fade",
+        "joint_limits",
+        "max_iterations",
+    ];
 
     fn from_map(map: &Map<String, Value>) -> Result<Self> {
         let mut own = Self::default();
@@ -65,6 +75,7 @@ impl ParamOverrides {
                 "h" => own.h = Some(number(&place, value)?),
                 "epsilon" => own.epsilon = Some(number(&place, value)?),
                 "kappa" => own.kappa = Some(number(&place, value)?),
+                "hover" => own.hover = Some(number(&place, value)?),
                 "mu" => own.mu = Some(number(&place, value)?),
                 "fade" => own.fade = Some(number(&place, value)?),
                 "contact_distance" if value.is_null() => own.contact_distance = Some(None),
@@ -87,7 +98,10 @@ impl ParamOverrides {
                 _ => return Err(Error::invalid("params", unknown("parameter", key, Self::KEYS.into_iter()))),
             }
         }
-        Ok(own)
+        match (own.kappa, own.hover) {
+            (Some(_), Some(_)) => Err(Error::invalid("params", "expected kappa or hover, which sets it, got both")),
+            _ => Ok(own),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub use json::{list, number};
 
-use crate::description::{Params, Shape, check};
+use crate::description::{Params, Rest, Shape, check};
 use crate::error::{Error, Result};
 use crate::kinematics::Tree;
 use crate::model::Model;
@@ -17,7 +17,7 @@ use crate::parameters::Parameters;
 /// As JSON, all keys optional:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,
 ///             "fade": 0, "joint_limits": false, "max_iterations": 200},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
@@ -25,7 +25,8 @@ use crate::parameters::Parameters;
 ///  "size": {"ball": 0.05, "box": [0.02, 0.02, 0.04]}}   m, as in scene files; the thing or body has one shape
 /// ```
 ///
-/// `params.mu` holds where no rule of the scene says otherwise, `mu` holds always.
+/// `params.mu` holds where no rule of the scene says otherwise, `mu` holds always. `params.hover` in the place of
+/// `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     params: ParamOverrides,
@@ -41,6 +42,7 @@ struct ParamOverrides {
     h: Option<f64>,
     epsilon: Option<f64>,
     kappa: Option<f64>,
+    hover: Option<f64>,
     gravity: Option<[f64; 3]>,
     mu: Option<f64>,
     contact_distance: Option<Option<f64>>,
@@ -109,12 +111,18 @@ impl Overrides {
         if !self.size.is_empty() {
             *sizes = tensor(&self.sizes(model, values(sizes)?)?)?;
         }
+        if let Some(hover) = self.params.hover {
+            let (things, gravity) = model.rests_with(&parameters).map_err(failed)?;
+            let kappa = Rest::kappa(&things, hover, gravity).map_err(|error| error.within("params"))?;
+            parameters.kappa = tensor(&[kappa])?;
+        }
         Ok(parameters)
     }
 
     /// The same, without what [`Overrides::params`] takes in.
     pub fn beside_params(&self) -> Self {
-        Self { params: ParamOverrides { gravity: self.params.gravity, ..Default::default() }, ..self.clone() }
+        let ParamOverrides { gravity, hover, .. } = self.params;
+        Self { params: ParamOverrides { gravity, hover, ..Default::default() }, ..self.clone() }
     }
 
     fn friction(&self, model: &Model, mut mu: Vec<f64>) -> Result<Vec<f64>> {

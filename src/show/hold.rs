@@ -1,6 +1,8 @@
 //! What touches what, and is an object held?
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
+use crate::math::largest::largest;
+use crate::solve::Status;
 
 /// The verdict looks at this much time at the end, s (or at the whole recording, if that is shorter).
 const WINDOW: f64 = 1.0;
@@ -40,6 +42,8 @@ pub enum Verdict {
     PartlyHeld,
     /// Not at rest.
     Moving,
+    /// A step of the recording was not solved: nothing can be said.
+    Unsolved,
 }
 
 /// An object's end.
@@ -101,9 +105,9 @@ impl Hold {
         let first = window.first()?.time - recording.params.h;
         let at = |step: &StepRecord| -> [f64; 3] { std::array::from_fn(|k| step.end.poses[object.body][k]) };
         let end = at(last);
-        let drift = window.iter().map(|step| norm(&sub(&at(step), &end))).fold(0.0, f64::max);
+        let drift = largest(window.iter().map(|step| norm(&sub(&at(step), &end))));
         let turned = |step: &StepRecord| angle(&last.end.poses[object.body], &step.end.poses[object.body]);
-        let turn = window.iter().map(|step| turned(step)).fold(0.0, f64::max);
+        let turn = largest(window.iter().map(|step| turned(step)));
 
         let load = norm(&object.load);
         // What counts as a noticeable force on an object without load.
@@ -112,7 +116,7 @@ impl Hold {
         let forces: Vec<Forces> = window.iter().map(|step| Forces::on(recording, object, step, OFF * scale)).collect();
         let against: [f64; 3] = object.load.map(|g| if load > 0.0 { -g / load } else { 0.0 });
         let carried = forces.iter().map(|f| dot(&f.robots, &against)).sum::<f64>() / forces.len() as f64;
-        let fixed = forces.iter().map(|f| f.fixed).fold(0.0, f64::max);
+        let fixed = largest(forces.iter().map(|f| f.fixed));
         let unbalanced =
             |f: &Forces| -> f64 { norm(&std::array::from_fn(|k| f.robots[k] + f.others[k] + object.load[k])) };
         let pushed = forces.iter().any(|f| f.n_pressing > 0);
@@ -121,7 +125,9 @@ impl Hold {
         } else {
             forces.iter().all(|f| f.n_pressing >= 2 && unbalanced(f) <= BALANCE * f.squeeze)
         };
-        let verdict = if drift > AT_REST || turn > NOT_TURNING {
+        let verdict = if recording.steps.iter().any(|step| step.status != Status::Solved.name()) {
+            Verdict::Unsolved
+        } else if drift > AT_REST || turn > NOT_TURNING {
             Verdict::Moving
         } else if clasped && pushed && fixed <= OFF * scale {
             Verdict::Held

@@ -5,10 +5,11 @@ use std::path::Path;
 use super::chart::{Chart, Panel};
 use super::recording::{PairRecord, Recording};
 use crate::error::Result;
+use crate::math::largest::largest;
 
-/// Contacts in the figure, at most: more lines cannot be told apart.
+/// Pairs of bodies in the figure, at most: more lines cannot be told apart.
 const MOST_LINES: usize = 10;
-/// Contacts whose force stays below this part of the largest are left out.
+/// Pairs whose force stays below this part of the largest are left out.
 const LEAST_FORCE: f64 = 0.02;
 /// Directions in which an object moves less than this are left out, m.
 const LEAST_MOTION: f64 = 1e-3;
@@ -18,7 +19,7 @@ const HEIGHTS: [f64; 2] = [360.0, 260.0];
 /// A name, and points (time in s, y).
 type Series = (String, Vec<(f64, f64)>);
 
-/// Writes the figure as SVG: above, the size of each contact's force; below, each object's displacement from its start.
+/// Writes the figure as SVG: above, the size of the force between each two bodies, all their contacts together; below, each object's displacement from its start.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -38,20 +39,32 @@ fn weights(recording: &Recording, panel: Panel) -> Panel {
     loaded.fold(panel, |panel, object| panel.level(format!("weight of {}", object.name), size(&object.load)))
 }
 
-/// A line for each contact that matters, the strongest first.
+/// A line for each two bodies that matter, in the order of their first contacts: the size of the sum of their contacts'
+/// forces.
 fn forces(recording: &Recording) -> Vec<Series> {
-    let most = |contact: usize| recording.steps.iter().map(|step| size(&step.force[contact])).fold(0.0, f64::max);
-    let mut contacts: Vec<(usize, f64)> = (0..recording.contacts.len()).map(|i| (i, most(i))).collect();
-    let largest = contacts.iter().map(|&(_, force)| force).fold(0.0, f64::max);
-    contacts.retain(|&(_, force)| force >= LEAST_FORCE * largest);
-    contacts.sort_by(|a, b| b.1.total_cmp(&a.1));
-    contacts.truncate(MOST_LINES);
-    contacts.sort_by_key(|&(contact, _)| contact);
-    let line = |(contact, _): (usize, f64)| {
-        let points = recording.steps.iter().map(|step| (step.time, size(&step.force[contact]))).collect();
-        (pair_name(recording, &recording.contacts[contact]), points)
+    let mut lines: Vec<(&PairRecord, Vec<[f64; 3]>)> = Vec::new();
+    for (contact, pair) in recording.contacts.iter().enumerate() {
+        let forces = recording.steps.iter().map(|step| step.force[contact]);
+        match lines.iter_mut().find(|(known, _)| (known.a, known.b) == (pair.a, pair.b)) {
+            Some((_, sum)) => {
+                sum.iter_mut().zip(forces).for_each(|(sum, force)| *sum = std::array::from_fn(|k| sum[k] + force[k]));
+            }
+            None => lines.push((pair, forces.collect())),
+        }
+    }
+    let most = |forces: &[[f64; 3]]| largest(forces.iter().map(size));
+    let mut order: Vec<(usize, f64)> = lines.iter().map(|(_, forces)| most(forces)).enumerate().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let strongest = order.first().map_or(0.0, |&(_, force)| force);
+    order.retain(|&(_, force)| force >= LEAST_FORCE * strongest);
+    order.truncate(MOST_LINES);
+    order.sort_by_key(|&(line, _)| line);
+    let series = |(line, _): (usize, f64)| {
+        let (pair, forces) = &lines[line];
+        let points = recording.steps.iter().zip(forces).map(|(step, force)| (step.time, size(force))).collect();
+        (pair_name(recording, pair), points)
     };
-    contacts.into_iter().map(line).collect()
+    order.into_iter().map(series).collect()
 }
 
 /// A line for each direction in which an object moves.

@@ -10,7 +10,7 @@
 //!
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
-use crate::math::lane::{Lockstep, Real, clear};
+use crate::math::lane::{Lockstep, Mask, Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
 use super::cone::{CONTACT, Cone};
@@ -42,7 +42,7 @@ pub(crate) fn pull<R: Real>(
     }
     s.factor_h.solve(work.h, y);
     for value in y.iter_mut() {
-        *value = R::select(keep, *value, R::zero());
+        *value = R::select(keep.and(value.is_finite()), *value, R::zero());
     }
 
     clear(to.screws);
@@ -97,12 +97,11 @@ pub(crate) fn pull<R: Real>(
     }
     to.kappa[0] = grad_kappa;
     // Worlds without a solution have no gradient; their other numbers may be NaN.
-    for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps] {
+    for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps, &mut *to.kappa] {
         for value in block.iter_mut() {
-            *value = R::select(keep, *value, R::zero());
+            *value = R::select(keep.and(value.is_finite()), *value, R::zero());
         }
     }
-    to.kappa[0] = R::select(keep, to.kappa[0], R::zero());
 }
 
 /// A screw's velocity at its side's witness point, negative for A.

@@ -15,7 +15,7 @@
 
 use crate::math::lane::{Lockstep, Mask, Real, copy};
 
-use super::judge::{Certificate, certificate, residual};
+use super::judge::{Certificate, certificate, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
@@ -38,7 +38,7 @@ const RISE: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for: it takes forces that have grown.
 const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
-/// cone, steps are short however well they are searched. It starts again on the cones' axes, with κ less by this factor
+/// cone, steps are short however well they are searched. So does one whose step is not a number. It starts again on the cones' axes, with κ less by this factor
 /// and below 1 over the energy that it has got to, where the barrier outweighs the rest. Each time it is given more steps
 /// than before: on the way to a narrow certificate every step is that far.
 const STUCK: f64 = 8.0;
@@ -49,13 +49,14 @@ const FALL: f64 = 0.03;
 /// How a world's solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found.
+    /// The minimiser was found: the relative residual is 1e-8 at most, 1e-3 in single precision.
     Solved,
-    /// The iteration limit came first; δ and λ are the last iterate, inside the cones, finite.
+    /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
+    /// the last iterate, inside the cones; zero where the iteration left the range of its numbers.
     IterationLimit,
     /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
     Infeasible,
-    /// A number of the problem is NaN, infinite or out of its range (κ, μ, P): δ = 0 and λ = 0.
+    /// A number of the problem is NaN or out of its range (any number beyond 1e30; κ, μ, P): δ = 0 and λ = 0.
     BadInput,
 }
 
@@ -111,11 +112,11 @@ pub(crate) fn solve<R: Real>(
     factor_p(s, problem.p, work.pivot, work.factor_p);
     let mut good_p = good;
     for &pivot in work.pivot.iter() {
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
     for k in 0..s.n_shared {
         let pivot = work.factor_p[s.factor_p.at(k, k)];
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.is_finite());
+        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
 
     let all = R::Mask::splat(true);
@@ -139,39 +140,42 @@ pub(crate) fn solve<R: Real>(
         }
         let (alone, change) = newton::step(s, problem, kappa, work);
         let decrement = alone.max(change);
+        let sound = alone.is_finite().and(change.is_finite());
+        let moving = running.and(sound);
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
-        let far = running.and(full.not());
+        let far = moving.and(full.not());
         let alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
-        advance(running, alpha, work.delta, work.step);
+        advance(moving, alpha, work.delta, work.step);
         for touch in Touch::of(work.touches) {
-            advance(running, alpha, &mut touch.eta, &touch.d_eta);
+            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
         }
-        advance(running, alpha, work.limit_force, work.limit_step);
+        advance(moving, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
 
         let at_last = kappa.lt(problem.kappa).not();
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
-        status = R::select(solved, code(Status::Solved), status);
         running = running.and(solved.not());
         last = decrement;
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
         slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
-        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL)));
+        let broken = running.and(sound.not());
+        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL))).or(broken);
         if doubtful.any() {
             let Certificate { hopeless, energy } = certificate(s, problem, work);
-            let lost = doubtful.and(hopeless);
+            let lost = doubtful.and(hopeless).and(sound);
             status = R::select(lost, code(Status::Infeasible), status);
             running = running.and(lost.not());
-            let stuck = running.and(slow.gt(patience));
+            let stuck = running.and(slow.gt(patience)).or(broken);
             slow = R::select(stuck, R::zero(), slow);
             patience = R::select(stuck, patience.scale(PATIENCE), patience);
             if stuck.any() {
-                let energy = energy.max(R::splat(1e-300)).min(R::splat(1e300));
-                kappa = R::select(stuck, kappa.scale(FALL).min(R::one() / energy), kappa);
+                let soft = R::one() / energy.max(R::tiny());
+                let soft = R::select(soft.gt(R::zero()), kappa.scale(FALL).min(soft), kappa.scale(FALL));
+                kappa = R::select(stuck, soft, kappa);
                 newton::prepare(s, problem, work);
                 cold_start(s, problem, kappa, stuck, work);
                 balance(s, problem, stuck, work);
@@ -179,14 +183,26 @@ pub(crate) fn solve<R: Real>(
         }
     }
     let keep = status.lt(code(Status::Infeasible));
+    let mut sum = R::zero();
+    for &x in work.delta.iter().chain(work.limit_force.iter()) {
+        sum = x.mul_add(R::zero(), sum);
+    }
+    for touch in Touch::of(work.touches).iter() {
+        for &x in &touch.eta {
+            sum = x.mul_add(R::zero(), sum);
+        }
+    }
+    let sound = sum.is_finite();
     let residual = residual(s, problem, work);
+    let solved = residual.gt(R::splat(tolerance::<R>())).not();
+    let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
     for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
         *eta = touch.eta;
     }
     copy(limits, work.limit_force);
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(keep, *x, R::zero());
+        *x = R::select(keep.and(sound), *x, R::zero());
     }
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
 }

@@ -2,6 +2,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use crate::math::largest::largest;
+
 /// A problem is solved where [`Delassus::residual`] is below this part of the problem's largest velocity: four digits
 /// above what rounding leaves after 1e4 operations.
 const SOLVED: f64 = 1e-9;
@@ -36,13 +38,11 @@ impl Delassus {
     /// Λ_i's bounds, m/s. For a contact that is |min(D_ii Λ_i, w_i)|.
     pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
         let slack = self.slack(impulses);
-        (0..self.len())
-            .map(|i| {
-                let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
-                let at = own * impulses[i];
-                (at - (at - slack[i]).clamp(lower, upper)).abs()
-            })
-            .fold(0.0, f64::max)
+        largest((0..self.len()).map(|i| {
+            let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
+            let at = own * impulses[i];
+            at - (at - slack[i]).clamp(lower, upper)
+        }))
     }
 
     /// Is the residual as small as rounding allows?
@@ -59,7 +59,7 @@ impl Delassus {
 
     /// The largest velocity in the problem, m/s.
     pub(super) fn scale(&self, impulses: &DVector<f64>) -> f64 {
-        let own = (0..self.len()).map(|i| self.matrix[(i, i)] * impulses[i].abs());
-        own.fold(self.offset.amax(), f64::max)
+        let own = (0..self.len()).map(|i| self.matrix[(i, i)] * impulses[i]);
+        largest(own.chain(self.offset.iter().copied()))
     }
 }

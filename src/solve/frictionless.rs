@@ -18,6 +18,7 @@ use super::Status;
 use super::delassus::Delassus;
 use super::{lcp, qp};
 use crate::error::{Error, Result};
+use crate::math::largest::{larger, largest};
 
 /// Velocities J v − l below this part of the largest number that they come from are rounding.
 const ROUNDING: f64 = 1e-14;
@@ -224,11 +225,11 @@ impl Frictionless {
                 contacts.sort_unstable();
                 continue;
             }
-            let others = more.iter().map(|&i| -slack[i]).fold(0.0, f64::max);
+            let others = largest(more.iter().map(|&i| slack[i]));
             let mut impact = Impact {
                 v_next,
                 status: if solved { Status::Solved } else { Status::IterationLimit },
-                residual: delassus.residual(&found.impulses).max(others),
+                residual: larger(delassus.residual(&found.impulses), others),
                 ..self.without_answer(Status::Solved, iterations)
             };
             let impulses = found.impulses.iter();

@@ -1,6 +1,6 @@
 //! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Lockstep, Mask, Number, Real, clear};
 use crate::math::vector::{axpy, dot, scale, sub};
 
 use super::memory::{Problem, Work};
@@ -65,17 +65,33 @@ fn largest<R: Real>(x: &[R]) -> R {
     max
 }
 
-/// Relative residual of the optimality conditions: the larger of ‖r₁‖∞ over its largest term and the contacts' errors in
-/// their own norms √(κ r₂ᵀ W r₂).
+/// Largest residual of a solution.
+#[inline(always)]
+pub(super) fn tolerance<R: Real>() -> f64 {
+    if R::Number::EPSILON < 1e-10 { 1e-8 } else { 1e-3 }
+}
+
+/// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.
+const ROUNDING: f64 = 16.0;
+
+/// Relative residual of the optimality conditions, from 0 to 1, the larger of
+///
+/// - ‖r₁‖∞ over its largest term,
+/// - the contacts' errors √(κ r₂ᵀ W r₂), each relative to the slack: ‖r₂‖ / ‖ζ‖ in the cone's own metric. A slack is a sum
+///   of lengths ℓ and has no more digits than they leave it: an error that rounding of ℓ explains counts as much as the
+///   [`tolerance`], e / (1 + κ ‖η‖ ℓ · rounding / tolerance).
+///
+/// 1 where it is not a number.
 #[inline(always)]
 pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
+    let unit = ROUNDING * R::Number::EPSILON / tolerance::<R>();
     // P δ in step, J̃ᵀη in free.
     clear(work.step);
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
-    let mut error = R::zero();
+    let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (touch, contact) in Touch::of(work.touches).iter().lockstep(&s.contacts) {
         let (cone, own, eta, there) = (&touch.cone, kappa * touch.share, touch.eta, touch.is_there());
         let rho = cone.rho(eta);
@@ -85,19 +101,39 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
         let pole = scale(R::splat(2.0) / R::select(there, own * rho, R::one()), cone.reflected(eta));
         let r = sub(zeta, pole);
         let square = own * dot(r, sub(cone.weigh(own, eta, rho, zeta), eta));
-        error = error.max(R::select(there, square, R::zero()));
+        let mut lengths = cone.phi.abs();
+        for (column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+            lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
+        }
+        let allowed = (own * dot(eta, eta).sqrt() * lengths).mul_add(R::splat(unit), R::one());
+        let relative = square.abs().sqrt() / allowed;
+        worst.add(R::select(there, relative, R::zero()));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let eta = work.limit_force[l];
+        let (eta, gap, delta) = (work.limit_force[l], problem.gaps[l], work.delta[dof]);
         work.free[dof] += eta.scale(sign);
-        let product = (kappa * eta).scale(0.5) * (work.delta[dof].scale(sign) + problem.gaps[l]);
-        let relative = product - R::one();
-        error = error.max(relative * relative);
+        let weight = (kappa * eta).scale(0.5);
+        let allowed = (weight * (delta.abs() + gap.abs())).mul_add(R::splat(unit), R::one());
+        worst.add((weight * (delta.scale(sign) + gap) - R::one()).abs() / allowed);
     }
-    let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free));
+    let scale = largest(problem.g).max(largest(work.step)).max(largest(work.free)).max(R::tiny());
     for k in 0..s.nv {
-        work.step[k] += problem.g[k] - work.free[k];
+        worst.add((work.step[k] + problem.g[k] - work.free[k]).abs() / scale);
     }
-    let relative = largest(work.step) / scale.max(R::tiny());
-    relative.max(error.max(R::zero()).sqrt())
+    R::select(worst.is_relative, worst.error, R::one())
+}
+
+/// The largest of some relative errors.
+struct Worst<R: Real> {
+    error: R,
+    /// Are all of them less than 1? NaN is not.
+    is_relative: R::Mask,
+}
+
+impl<R: Real> Worst<R> {
+    #[inline(always)]
+    fn add(&mut self, error: R) {
+        self.error = self.error.max(error);
+        self.is_relative = self.is_relative.and(error.lt(R::one()));
+    }
 }

@@ -13,6 +13,7 @@ use super::Status;
 use super::delassus::Delassus;
 use super::frictionless::Found;
 use crate::error::{Error, Result};
+use crate::math::largest::{larger, largest};
 
 /// Entries of the scaled tableau below this are rounding.
 const PIVOT: f64 = 1e-11;
@@ -89,7 +90,8 @@ impl Lcp {
     fn finish(&self, z: DVector<f64>, status: Status, iterations: usize) -> LcpSolution {
         let w = &self.matrix * &z + &self.vector;
         let scale = |i: usize| if self.matrix[(i, i)] == 0.0 { 1.0 } else { self.matrix[(i, i)].abs() };
-        let residual = (0..z.len()).map(|i| (scale(i) * z[i]).min(w[i]).abs()).fold(0.0, f64::max);
+        let least = |a: f64, b: f64| -larger(-a, -b);
+        let residual = largest((0..z.len()).map(|i| least(scale(i) * z[i], w[i])));
         LcpSolution { z, w, status, iterations, residual }
     }
 

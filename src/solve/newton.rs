@@ -23,7 +23,7 @@ use crate::math::lane::{Lockstep, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::memory::{Problem, Work};
-use super::problem::{along, along_shared, times_p};
+use super::problem::{along, along_shared, fill_pivots, times_p};
 use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
@@ -33,9 +33,7 @@ use super::touch::Touch;
 /// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
 #[inline(always)]
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    for (pivot, &entry) in work.pivot.iter_mut().lockstep(&s.diagonal) {
-        *pivot = R::one() / problem.p[entry];
-    }
+    fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.compliance = compliance(contact, contact.private_part(columns), work.pivot);

@@ -4,7 +4,7 @@ use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
-use super::memory::Problem;
+use super::memory::{Problem, Work};
 use super::structure::{ContactColumns, Entry, Structure};
 
 #[inline(always)]
@@ -98,6 +98,30 @@ pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
     }
 }
 
+/// 1 over P's diagonal.
+#[inline(always)]
+pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
+    for (pivot, &entry) in pivot.iter_mut().lockstep(&s.diagonal) {
+        *pivot = R::one() / p[entry];
+    }
+}
+
+/// free ← P⁻¹ (J̃ᵀη − g).
+#[inline(always)]
+pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks().0;
+    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+        *x = -g;
+    }
+    for (i, contact) in s.contacts.iter().enumerate() {
+        add_force(contact, columns, at3(work.eta, i), work.free);
+    }
+    for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().lockstep(&s.limits) {
+        work.free[dof] += force.scale(sign);
+    }
+    solve_p(s, work.factor_p, work.free);
+}
+
 /// h ← P + J̃ᵀWJ̃ at η.
 #[inline(always)]
 pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Vec3<R>], eta: &[R], h: &mut [R]) {
@@ -138,17 +162,17 @@ pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
 /// Worlds whose numbers are finite and in range.
 #[inline(always)]
 pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
-    // NaN and infinity survive the multiplication by zero. Four sums do not wait for each other.
-    let mut sums = [problem.kappa; 4];
+    // Four sums do not wait for each other.
+    let mut sums = [problem.kappa.doubt(R::zero()); 4];
     for part in [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps] {
         let (fours, rest) = part.as_chunks::<4>();
         for four in fours {
             for (sum, &x) in sums.iter_mut().lockstep(four) {
-                *sum = x.mul_add(R::zero(), *sum);
+                *sum = x.doubt(*sum);
             }
         }
         for &x in rest {
-            sums[0] = x.mul_add(R::zero(), sums[0]);
+            sums[0] = x.doubt(sums[0]);
         }
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);

@@ -9,7 +9,7 @@ use crate::math::vector::scale;
 use super::adjoint;
 use super::barrier::{self, Status};
 use super::memory::{Gradients, Places};
-use super::problem::{add_force, at3, fill_columns, fill_h};
+use super::problem::{add_force, at3, balance, factor_p, fill_columns, fill_h, fill_pivots};
 use super::structure::Structure;
 
 /// The Newton iteration: δ, η and the report are left in the working memory.
@@ -26,6 +26,24 @@ impl Stage for Solve<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let (problem, mut work) = self.at.of(memory);
         barrier::solve(self.structure, &problem, self.max_iterations, self.warm, &mut work);
+    }
+}
+
+/// The δ that belongs to the forces, P⁻¹ (J̃ᵀη − g), in `free`: η is in the working memory. Leaves J̃ there too.
+pub(crate) struct Balance<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+}
+
+impl Stage for Balance<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (problem, mut work) = self.at.of(memory);
+        fill_columns(s, &problem, work.columns.as_chunks_mut().0);
+        fill_pivots(s, problem.p, work.pivot);
+        factor_p(s, problem.p, work.pivot, work.factor_p);
+        balance(s, &problem, &mut work);
     }
 }
 

@@ -8,6 +8,10 @@ use super::problem::{add_force, along, at3, solve_p};
 use super::structure::Structure;
 use super::touch::Touch;
 
+/// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
+/// move a penetrating contact, and its first force is finite all the same.
+const LEAST_COMPLIANCE: f64 = 1e-9;
+
 /// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
 #[inline(always)]
 fn root<R: Real>(d: R, c: R, kappa: R) -> R {
@@ -31,9 +35,14 @@ pub(super) fn cold_start<R: Real>(
     }
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
+    let mut stiffest = R::splat(f64::INFINITY);
+    for &compliance in work.pivot.iter() {
+        stiffest = stiffest.min(compliance);
+    }
+    let least = stiffest.scale(LEAST_COMPLIANCE);
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
-        let mut d = R::tiny();
+        let mut d = least;
         for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
             let j = dot(cone.n, column);
             d = (j * j).mul_add(work.pivot[dof], d);
@@ -61,11 +70,12 @@ pub(super) fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, work: &mu
     let mut inside = R::zero().lt(R::one());
     for (i, touch) in touches.iter().enumerate() {
         let force = at3(problem.warm, i);
-        let valid = dot(touch.cone.n, force).gt(R::zero()).and(touch.cone.rho(force).gt(R::zero()));
+        let rho = touch.cone.rho(force);
+        let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
         inside = inside.and(valid.or(touch.is_there().not()));
     }
     for &force in limits {
-        inside = inside.and(force.gt(R::zero()));
+        inside = inside.and(force.gt(R::zero())).and(force.doubt(R::zero()).is_finite());
     }
     for (i, touch) in touches.iter_mut().enumerate() {
         let there = touch.is_there();

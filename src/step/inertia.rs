@@ -84,11 +84,12 @@ impl InertiaTables {
                 terms.push((l, r, entry));
             }
         }
-        let translations = tree.coordinates.iter().filter(|c| c.u.is_none()).all(|c| {
-            let body = &tree.bodies[c.body];
-            let root = body.parent == 0 && body.rotation == nalgebra::Matrix3::identity();
-            c.kind == JointKind::Translation && root
-        }) && incidences.len() == free.len();
+        let translations = tree
+            .coordinates
+            .iter()
+            .filter(|c| c.u.is_none())
+            .all(|c| c.kind == JointKind::Translation && tree.bodies[c.body].parent == 0)
+            && incidences.len() == free.len();
         let of = |values: Vec<usize>| index(values.into_iter(), device);
         let kind = if free.is_empty() {
             Kind::Nothing

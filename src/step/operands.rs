@@ -85,10 +85,13 @@ pub(super) fn weights(model: &Model, phi: &Tensor) -> Result<Tensor> {
     polynomial * t.powf(3.0)?
 }
 
-/// Is a configuration finite, with nonzero quaternions?
+/// Numbers beyond this are as useless as infinite ones: products of a few of them overflow.
+pub(super) const LARGEST: f64 = 1e30;
+
+/// Is a configuration finite and in range, with nonzero quaternions?
 pub(super) fn is_usable(model: &Model, q: &[f64]) -> bool {
     let mut floating = model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
-    q.iter().all(|x| x.is_finite()) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x != 0.0))
+    q.iter().all(|x| x.abs() <= LARGEST) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x != 0.0))
 }
 
 /// A mask (B, 1) of worlds whose q is usable; none if all are.

@@ -5,6 +5,7 @@ use fingertip::description::Shape;
 use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion};
 use serde_json::Value;
 
+use super::measure::values;
 use super::support::*;
 
 /// Rounding of recorded numbers, for pairs that the other library solves exactly.
@@ -16,18 +17,14 @@ const ITERATIVE_NORMAL: f64 = 1e-2;
 /// Error of the recorded bound, an optimiser's result.
 const BOUND: f64 = 1e-8;
 
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
-
 fn shape(value: &Value) -> (&str, Shape) {
     let (kind, sizes) = value.as_object().unwrap().iter().next().unwrap();
     if kind == "hull" {
         let points: Vec<[f64; 3]> =
-            sizes.as_array().unwrap().iter().map(|point| numbers(point).try_into().unwrap()).collect();
+            sizes.as_array().unwrap().iter().map(|point| values(point).try_into().unwrap()).collect();
         return (kind, Shape::hull(&points).unwrap());
     }
-    let shape = match (kind.as_str(), &numbers(sizes)[..]) {
+    let shape = match (kind.as_str(), &values(sizes)[..]) {
         ("sphere", &[radius]) => Shape::sphere(radius),
         ("capsule", &[radius, half]) => Shape::capsule(radius, half),
         ("cylinder", &[radius, half]) => Shape::cylinder(radius, half),
@@ -39,7 +36,7 @@ fn shape(value: &Value) -> (&str, Shape) {
 }
 
 fn pose(value: &Value) -> Isometry3<f64> {
-    let p = numbers(value);
+    let p = values(value);
     let rotation = Rotation3::from_matrix(&Matrix3::from_column_slice(&p[3..]));
     Isometry3::from_parts(Translation3::new(p[0], p[1], p[2]), UnitQuaternion::from_rotation_matrix(&rotation))
 }
@@ -64,7 +61,7 @@ fn recorded_distances() {
         *if is_exact { &mut exact } else { &mut curved } += 1;
         let tolerance = if is_exact { EXACT } else { ITERATIVE };
         assert!((d.phi - row["phi"].as_f64().unwrap()).abs() < tolerance, "{what}");
-        let normal = V3::from_vec(numbers(&row["normal"]));
+        let normal = V3::from_vec(values(&row["normal"]));
         assert!((d.normal - normal).norm() < ITERATIVE_NORMAL, "{what}");
     }
     assert!(exact > 20 && curved > 150, "{exact} {curved}");

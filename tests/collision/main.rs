@@ -6,4 +6,6 @@ mod degenerate;
 mod golden;
 mod gradients;
 mod manifold;
+#[path = "../support/measure.rs"]
+mod measure;
 mod random;

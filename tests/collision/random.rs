@@ -3,6 +3,7 @@
 use fingertip::collision::Collider;
 use fingertip::description::Shape;
 
+use super::measure::{larger, largest};
 use super::support::*;
 
 /// Rounding of lengths below a metre, through some tens of operations.
@@ -29,9 +30,9 @@ fn hundred_thousand_pairs() {
                     (back.phi, back.point_b, back.point_a, -back.normal)
                 );
                 let what = || format!("{d:?}\n{:?} {:?}\n{:?} {:?}", a.shape, a.pose, b.shape, b.pose);
-                assert!((d.point_b - d.point_a - d.normal * d.phi).amax() < EXACT, "{}", what());
+                assert!((d.point_b - d.point_a - d.normal * d.phi).norm() < EXACT, "{}", what());
                 assert!((d.normal.norm() - 1.0).abs() < EXACT, "{}", what());
-                let off = a.surface(&d.point_a).abs().max(b.surface(&d.point_b).abs());
+                let off = largest([a.surface(&d.point_a), b.surface(&d.point_b)]);
                 assert!(off < tolerance, "{off:e} {}", what());
                 // φ is the largest separation: attained along the normal, and by no other direction.
                 let short = (separation(&a, &b, &d.normal) - d.phi).abs();
@@ -42,7 +43,7 @@ fn hundred_thousand_pairs() {
                     assert!(beaten < tolerance, "{beaten:e} {}", what());
                 }
                 inside += usize::from(d.phi < 0.0);
-                exact += usize::from(off.max(short) < EXACT);
+                exact += usize::from(larger(off, short) < EXACT);
             }
             assert!(inside > each / 10 && inside < each * 9 / 10, "{kind_a} {kind_b}: {inside} of {each} inside");
             assert!(exact as f64 > MOST * each as f64, "{kind_a} {kind_b}: {exact} of {each} exact");

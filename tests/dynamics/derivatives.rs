@@ -4,7 +4,8 @@ use candle_core::{Result, Tensor};
 use fingertip::dynamics::{Derivatives, Dynamics};
 use fingertip::kinematics::Tree;
 
-use super::robots::{assert_close, dynamics, manifold, numbers, row, states, zoo};
+use super::measure::{numbers, row};
+use super::robots::{assert_close, dynamics, manifold, states, zoo};
 
 /// Step of the differences, and what it leaves: h² times third derivatives, plus rounding over h.
 const H: f64 = 1e-5;

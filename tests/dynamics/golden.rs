@@ -9,8 +9,9 @@ use fingertip::kinematics::FrameSpec;
 use nalgebra::{DMatrix, DVector, UnitQuaternion};
 use serde_json::Value;
 
-use super::models::{Case, list, matrix};
-use super::robots::{assert_close, numbers, row};
+use super::measure::{matrix, numbers, row, values};
+use super::models::Case;
+use super::robots::assert_close;
 
 /// The two programs round differently; condition numbers are up to 1e5 (forward dynamics).
 const VALUE: f64 = 1e-10;
@@ -60,10 +61,10 @@ fn every_number_of_pinocchio_is_met() {
         let dynamics = Dynamics::new(&case.tree, [0.0, 0.0, -9.81], DType::F64, &Device::Cpu).unwrap();
         for (i, state) in model["states"].as_array().unwrap().iter().enumerate() {
             let what = |quantity: &str| format!("{name} state {i}: {quantity}");
-            let of = |key: &str| DVector::from_vec(list(&state[key]));
-            let t = case.tangent(&list(&state["q"]));
+            let of = |key: &str| DVector::from_vec(values(&state[key]));
+            let t = case.tangent(&values(&state["q"]));
             let (v, carried) = (of("v"), case.carried(&of("v")));
-            let q = row(&case.q(&list(&state["q"])));
+            let q = row(&case.q(&values(&state["q"])));
             let ours = |x: &DVector<f64>| row((&t * x).as_slice());
             let check = |found, expected: &DVector<f64>, quantity: &str| {
                 assert_close(&numbers(&found), (&t * expected).as_slice(), VALUE, &what(quantity));
@@ -77,9 +78,9 @@ fn every_number_of_pinocchio_is_met() {
             assert_close(&energy[..1], &[state["kinetic"].as_f64().unwrap()], VALUE, &what("kinetic energy"));
             assert_close(&energy[1..], &[state["potential"].as_f64().unwrap()], VALUE, &what("potential energy"));
             let com = numbers(&dynamics.centre_of_mass(&q).unwrap());
-            assert_close(&com, &list(&state["com"]), VALUE, &what("centre of mass"));
+            assert_close(&com, &values(&state["com"]), VALUE, &what("centre of mass"));
             if let Some(rows) = state["M"].as_array() {
-                let rows: Vec<Vec<f64>> = rows.iter().map(list).collect();
+                let rows: Vec<Vec<f64>> = rows.iter().map(values).collect();
                 let m = DMatrix::from_fn(rows.len(), rows.len(), |i, j| rows[i.max(j)][i.min(j)]);
                 let expected = &t * &m * t.transpose();
                 let found = numbers(&dynamics.mass_matrix(&q).unwrap());

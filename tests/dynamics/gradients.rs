@@ -4,7 +4,8 @@ use candle_core::{Result, Tensor, Var};
 use fingertip::dynamics::{Dynamics, FrameMotion, Reference, inertias_of};
 use fingertip::kinematics::{FrameSpec, Tree};
 
-use super::robots::{assert_close, dynamics, numbers, random, states, zoo};
+use super::measure::numbers;
+use super::robots::{assert_close, dynamics, random, states, zoo};
 
 /// Step of differences of fourth order: inertias of 1e-3 change by a hundredth.
 const H: f64 = 1e-5;

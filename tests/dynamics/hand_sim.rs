@@ -6,8 +6,8 @@ use fingertip::step::control::{Gains, Reference, decoupled, viscous};
 use fingertip::step::{Dynamic, DynamicParams};
 use serde_json::Value;
 
-use super::models::{Case, list};
-use super::robots::{numbers, row};
+use super::measure::{apart, largest, numbers, row, values};
+use super::models::Case;
 
 /// What the reference promises up to step 1000.
 const TOLERANCE: f64 = 1e-8;
@@ -31,7 +31,7 @@ impl Hand {
         let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
         let step = Dynamic::new(&model, &model.parameters, DynamicParams::default()).unwrap();
         let golden = read(include_str!("../golden/hand_sim.json"));
-        let q0 = row(&list(&golden["q0"]));
+        let q0 = row(&values(&golden["q0"]));
         Self { step, golden, q0 }
     }
 
@@ -46,9 +46,9 @@ impl Hand {
             for (key, found) in [("q", &q), ("v", &v), ("tau", &tau)] {
                 let expected = &golden[key][k.to_string()];
                 if !expected.is_null() {
-                    let expected = list(expected);
-                    let scale = expected.iter().fold(1.0_f64, |max, x| max.max(x.abs()));
-                    let error = numbers(found).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    let expected = values(expected);
+                    let scale = largest(&expected).max(1.0);
+                    let error = apart(&numbers(found), &expected);
                     assert!(error < TOLERANCE * scale, "{run}: {key} after {k} steps is off by {error:e}");
                 }
             }
@@ -77,7 +77,7 @@ fn free_fall_and_joint_friction() {
 fn controllers() {
     let hand = Hand::new();
     let dynamics = hand.step.dynamics();
-    let omega = row(&list(&hand.golden["omega"]));
+    let omega = row(&values(&hand.golden["omega"]));
     let amplitude = row(&[hand.golden["amplitude"].as_f64().unwrap()]);
     let reference = |t: f64| Reference::sinusoid(&hand.q0, &amplitude, &omega, t).unwrap();
     let gains = Gains::critical(&row(&[hand.golden["runs"]["control_pd"]["Kp"].as_f64().unwrap()])).unwrap();

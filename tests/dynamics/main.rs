@@ -5,6 +5,8 @@ mod golden;
 mod gradients;
 mod hand_sim;
 mod manifold;
+#[path = "../support/measure.rs"]
+mod measure;
 mod models;
 mod physics;
 mod robots;

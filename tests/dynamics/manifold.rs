@@ -5,7 +5,8 @@ use fingertip::description::{Freedom, Object, Scene, Shape};
 use fingertip::kinematics::Tree;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
-use super::robots::{assert_close, manifold, numbers, random, row, states, zoo};
+use super::measure::{largest, numbers, row};
+use super::robots::{assert_close, manifold, random, states, zoo};
 
 /// Rounding of a few operations on numbers of order one.
 const ROUNDING: f64 = 1e-14;
@@ -25,7 +26,7 @@ fn difference_undoes_integrate() {
             let dq = (&dq * scale).unwrap();
             let next = m.integrate(&q, &dq).unwrap();
             let back = m.difference(&q, &next).unwrap();
-            let worst = numbers(&(back - dq).unwrap()).iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            let worst = largest(numbers(&(back - dq).unwrap()));
             assert!(worst < ROUNDING, "{worst}");
         }
     }

@@ -2,20 +2,13 @@
 
 use fingertip::description::{Articulation, Freedom, Inertia, Joint, JointKind, Link, Object, Robot, Scene, Shape};
 use fingertip::kinematics::Tree;
-use nalgebra::{DMatrix, Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use serde_json::Value;
 
-pub fn list(value: &Value) -> Vec<f64> {
-    value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
-}
-
-pub fn matrix(value: &Value) -> DMatrix<f64> {
-    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(list).collect();
-    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-}
+use super::measure::{matrix, values};
 
 fn vector3(value: &Value) -> Vector3<f64> {
-    Vector3::from_vec(list(value))
+    Vector3::from_vec(values(value))
 }
 
 fn matrix3(value: &Value) -> Matrix3<f64> {

@@ -4,7 +4,8 @@ use candle_core::{DType, Device, Tensor};
 use fingertip::dynamics::{Dynamics, FrameMotion, Reference};
 use fingertip::kinematics::{FrameSpec, Tree};
 
-use super::robots::{GRAVITY, assert_close, dynamics, free_body, manifold, numbers, random, row, states, times, zoo};
+use super::measure::{largest, numbers, row};
+use super::robots::{GRAVITY, assert_close, dynamics, free_body, manifold, random, states, times, zoo};
 
 /// Rounding, times the condition number of M.
 const ALGEBRA: f64 = 1e-10;
@@ -42,7 +43,7 @@ fn power_is_the_rate_of_energy() {
         };
         let rate = ((total(H) - total(-H)).unwrap() / (2.0 * H)).unwrap();
         let power = (&v * &tau).unwrap().sum(1).unwrap();
-        let scale = numbers(&d.energy(&q, &v).unwrap()).iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+        let scale = largest(numbers(&d.energy(&q, &v).unwrap()));
         for (rate, power) in numbers(&rate).iter().zip(numbers(&power)) {
             assert!((rate - power).abs() < 1e-7 * scale, "{rate} {power}");
         }

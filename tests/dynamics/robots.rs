@@ -8,6 +8,8 @@ use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::measure::{apart, largest};
+
 pub const GRAVITY: [f64; 3] = [0.4, -1.1, -9.81];
 
 fn link(name: &str, mass: f64) -> String {
@@ -118,21 +120,9 @@ pub fn random(shape: (usize, usize), seed: u64) -> Tensor {
     Tensor::from_vec(data, shape, &Device::Cpu).unwrap()
 }
 
-pub fn row(values: &[f64]) -> Tensor {
-    Tensor::from_slice(values, (1, values.len()), &Device::Cpu).unwrap()
-}
-
-pub fn numbers(tensor: &Tensor) -> Vec<f64> {
-    tensor.to_dtype(DType::F64).unwrap().flatten_all().unwrap().to_vec1().unwrap()
-}
-
 /// Largest difference, relative to the largest number of the expected.
 pub fn error(found: &[f64], expected: &[f64]) -> f64 {
-    assert_eq!(found.len(), expected.len());
-    let scale = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
-    let worst =
-        found.iter().zip(expected).fold(0.0_f64, |m, (x, y)| if x.is_nan() { f64::NAN } else { m.max((x - y).abs()) });
-    worst / scale.max(f64::MIN_POSITIVE)
+    apart(found, expected) / largest(expected).max(f64::MIN_POSITIVE)
 }
 
 #[track_caller]

@@ -4,8 +4,10 @@
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::contact::pair::{PairFunction, Shapes};
 use fingertip::description::Shape;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+
+#[path = "../support/random.rs"]
+mod random;
+pub use random::Random;
 
 pub type V3 = [f64; 3];
 
@@ -182,22 +184,14 @@ pub fn contacts(pairs: &[(Body, Body)], dtype: DType) -> Vec<Vec<Contact>> {
         .collect()
 }
 
-/// The contact with the least φ.
+/// The contact with the least φ, the first of several that are equal up to rounding.
 pub fn nearest(contacts: &[Contact]) -> Contact {
-    contacts.iter().min_by(|a, b| a.phi.total_cmp(&b.phi)).expect("at least one").clone()
+    const ROUNDING: f64 = 1e-14;
+    let least = contacts.iter().min_by(|a, b| a.phi.total_cmp(&b.phi)).expect("at least one").phi;
+    contacts.iter().find(|c| c.phi <= least + ROUNDING).expect("the least itself").clone()
 }
 
-pub struct Random(ChaCha8Rng);
-
 impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.0.random::<f64>()
-    }
-
     pub fn direction(&mut self) -> V3 {
         loop {
             let v: V3 = std::array::from_fn(|_| self.between(-1.0, 1.0));

@@ -5,7 +5,8 @@ use fingertip::description::{Articulation, Robot, Scene};
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
 
-use super::support::{METHODS, model, numbers, row};
+use super::measure::{numbers, row};
+use super::support::{METHODS, model};
 
 const MASS: f64 = 2.0;
 const H: f64 = 0.01;

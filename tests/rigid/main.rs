@@ -3,6 +3,8 @@
 
 mod cart;
 mod joints;
+#[path = "../support/measure.rs"]
+mod measure;
 mod methods;
 mod qcqp;
 mod smooth;

@@ -7,7 +7,8 @@ use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
 
-use super::support::{SIDE, cubes, distance, model, numbers, row, unit_quaternions};
+use super::measure::{apart, largest, numbers, row};
+use super::support::{SIDE, cubes, model, unit_quaternions};
 
 const GAP: Bound = Bound::Gap { beta: 0.2 };
 
@@ -39,7 +40,7 @@ fn hard_limit_is_the_rigid_step() {
         parameters.kappa = row(&[kappa]);
         let smooth = dynamic(&model, &parameters, Contact::Barrier).step(&q, &v, &tau).unwrap();
         assert_eq!(smooth.reports[0].status, Status::Solved);
-        errors.push(distance(&numbers(&smooth.v_next), &numbers(&exact.v_next)));
+        errors.push(apart(&numbers(&smooth.v_next), &numbers(&exact.v_next)));
     }
     println!("‖v₊ − rigid‖ for κ = 1e3 … 1e7: {errors:?}");
     for pair in errors.windows(2).skip(1) {
@@ -90,7 +91,7 @@ fn cost(step: &DynamicStep, weights: &[Tensor]) -> Result<Tensor> {
 const GRADIENT: f64 = 1e-6;
 
 fn check(name: &str, found: &[f64], differ: impl Fn(usize, f64) -> f64) {
-    let scale = found.iter().fold(1e-6_f64, |max, x| max.max(x.abs()));
+    let scale = largest(found).max(1e-6);
     for (k, &grad) in found.iter().enumerate() {
         let e = 1e-5;
         let difference =
@@ -140,7 +141,7 @@ fn gradients(model: &Model, q: &Tensor, v: &Tensor, tau: &Tensor, names: &[&str]
     check("v", &numbers(grads.get(&state[1]).unwrap()), |k, e| at(q, &shifted(v, k, e), tau));
     check("tau", &numbers(grads.get(&state[2]).unwrap()), |k, e| at(q, v, &shifted(tau, k, e)));
     for (name, variable) in &variables {
-        let relative = numbers(variable).iter().fold(0.0_f64, |max, x| max.max(x.abs()));
+        let relative = largest(numbers(variable));
         let grad: Vec<f64> = numbers(grads.get(variable).unwrap()).iter().map(|g| g * relative).collect();
         check(name, &grad, |k, e| {
             let changed =
@@ -246,8 +247,8 @@ fn single_precision_serves() {
         let next = dynamic(&single, &single.parameters, contact).step(&q, &v, &v.zeros_like().unwrap()).unwrap();
         let wide = |t: &Tensor| numbers(&t.to_dtype(candle_core::DType::F64).unwrap());
         assert_eq!(next.reports[0].status, Status::Solved);
-        assert!(distance(&wide(&next.q_next), &numbers(&exact.q_next)) < 1e-6, "{contact:?}");
-        assert!(distance(&wide(&next.force), &numbers(&exact.force)) < 1.0, "{contact:?}");
+        assert!(apart(&wide(&next.q_next), &numbers(&exact.q_next)) < 1e-6, "{contact:?}");
+        assert!(apart(&wide(&next.force), &numbers(&exact.force)) < 1.0, "{contact:?}");
     }
 }
 

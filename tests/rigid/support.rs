@@ -1,4 +1,4 @@
-//! Reading numbers, random problems, scenes of cubes.
+//! Random problems, scenes of cubes.
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
@@ -7,32 +7,11 @@ use fingertip::solve::{Frictionless, Method};
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+
+use super::measure::row;
 
 pub const METHODS: [Method; 4] =
     [Method::PrimalQp, Method::DualQp, Method::Lemke, Method::GaussSeidel { sweeps: 200_000 }];
-
-pub fn vector(value: &Value) -> DVector<f64> {
-    DVector::from_vec(value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect())
-}
-
-pub fn matrix(value: &Value) -> DMatrix<f64> {
-    let rows: Vec<DVector<f64>> = value.as_array().unwrap().iter().map(vector).collect();
-    DMatrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-}
-
-pub fn row(values: &[f64]) -> Tensor {
-    Tensor::from_slice(values, (1, values.len()), &Device::Cpu).unwrap()
-}
-
-pub fn numbers(tensor: &Tensor) -> Vec<f64> {
-    tensor.flatten_all().unwrap().to_vec1().unwrap()
-}
-
-pub fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
 
 pub fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)

@@ -12,7 +12,7 @@ use fingertip::step::{Dynamic, DynamicParams};
 use fingertip::{Model, Parameters};
 
 use super::situations::situations;
-use super::support::differences::{SHRINK, STEPS, extrapolate};
+use super::support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
 use super::support::oracle::integrate;
 use super::support::states::{Random, tensor};
 use super::support::{largest, rows};
@@ -27,14 +27,10 @@ const MU: f64 = 0.4;
 const KAPPA: f64 = 1e4;
 /// Largest error relative to the largest entry of the same derivative: the promise.
 const TOLERANCE: f64 = 1e-6;
-/// Differences that claim less error than this, on the same scale, count.
-const SURE: f64 = 2e-7;
 /// Derivatives left out may be this share: of cubes that slide over each other's edges a few inputs', of other scenes none.
 const LEFT_OUT: f64 = 0.05;
 /// Differences that an extrapolation needs.
 const FEWEST: usize = 5;
-/// An input that moves the results by less than this share of them as it moves by its own size is compared on that scale.
-const FAINT: f64 = 1e-4;
 /// Rounding of the geometry, m.
 const ROUNDING: f64 = 1e-15;
 
@@ -93,17 +89,7 @@ impl World {
         match input {
             Input::Q(_) => 0.1,
             Input::V(_) | Input::Tau(_) => 1.0,
-            Input::Parameter(p, k) => match Parameters::NAMES[p] {
-                "offsets" | "sizes" => 0.1,
-                "gravity" => 10.0,
-                "tau" => 1.0,
-                // Off-diagonal inertias may be zero; beside the smallest diagonal one they keep the matrix definite.
-                "inertia" if k % 6 >= 3 => {
-                    let diagonal = &self.parameters[p][6 * (k / 6)..6 * (k / 6) + 3];
-                    diagonal.iter().fold(f64::INFINITY, |a: f64, x| a.min(*x))
-                }
-                _ => self.parameters[p][k],
-            },
+            Input::Parameter(p, k) => size(Parameters::NAMES[p], &self.parameters[p], k),
         }
     }
 
@@ -203,7 +189,7 @@ fn check(name: &str, model: &Model, world: &World, tally: &mut Tally) -> Result<
     let outputs = evaluate(model, &worlds)?;
     let (base, moved) = outputs.split_first().unwrap();
     let (nv, h) = (model.nv(), world.parameters[0][0]);
-    let sizes = [&base.next[..nv], &base.next[nv..]].map(|part| largest(part.iter().copied()));
+    let sizes = [&base.next[..nv], &base.next[nv..]].map(largest);
     // Outputs are velocities, then coordinates; inputs of one kind share a scale.
     let kind = |input: Input| match input {
         Input::Q(_) => 0,

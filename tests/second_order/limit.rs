@@ -32,7 +32,7 @@ fn unsettled(problem: &Frictionless, contacts: &[usize], smooth: &DynamicStep, h
         let own = delassus.matrix[(i, i)];
         2.0 * own / kappa / (own * h * force).max(slack[i]).powi(2)
     };
-    Ok(forces.enumerate().map(ratio).fold(0.0, f64::max))
+    Ok(largest(forces.enumerate().map(ratio)))
 }
 
 /// Errors of v₊ for each κ, and how unsettled the contacts are.

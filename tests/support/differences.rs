@@ -1,5 +1,23 @@
 //! Ridders' differences.
 
+/// An input that moves the results by less than this share of them, as it moves by its own size, is compared on that scale:
+/// its differences drown in the rounding of the rest.
+pub const FAINT: f64 = 1e-4;
+/// Differences that claim less error than this, on the same scale, count.
+pub const SURE: f64 = 2e-7;
+
+/// A number of the order of a parameter's `values[k]`, to which steps are relative.
+pub fn size(parameter: &str, values: &[f64], k: usize) -> f64 {
+    match parameter {
+        "offsets" | "sizes" => 0.1,
+        "gravity" => 10.0,
+        "tau" => 1.0,
+        // Off-diagonal inertias may be zero; beside the smallest diagonal one they keep the matrix definite.
+        "inertia" if k % 6 >= 3 => values[6 * (k / 6)..][..3].iter().copied().fold(f64::INFINITY, f64::min),
+        _ => values[k],
+    }
+}
+
 /// How steps shrink, and how many there are.
 pub const SHRINK: f64 = 2.5;
 pub const STEPS: usize = 10;

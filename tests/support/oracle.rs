@@ -71,7 +71,8 @@ fn poses(model: &Model, q: &[f64]) -> Poses {
                 assert_eq!(body.axis, Vector3::z());
                 (Rotation3::new(body.axis * at(2)).into_inner(), Vector3::new(at(0), at(1), 0.0))
             }
-            JointKind::Translation => (Matrix3::identity(), Vector3::new(at(0), at(1), at(2))),
+            // Along the parent's axes.
+            JointKind::Translation => (Matrix3::identity(), body.rotation.tr_mul(&Vector3::new(at(0), at(1), at(2)))),
             JointKind::Floating => {
                 let turn = quaternion(&q[body.q + 3..body.q + 7]).to_rotation_matrix().into_inner();
                 (turn, Vector3::new(at(0), at(1), at(2)))
@@ -106,7 +107,10 @@ fn rates(model: &Model, poses: &Poses, body: usize) -> Vec<Rate> {
                 push(1, zero, zero, basis(1));
                 push(2, basis(2), position, zero);
             }
-            JointKind::Translation => (0..3).for_each(|k| push(k, zero, zero, basis(k))),
+            JointKind::Translation => {
+                let parent = &poses.0[joint.parent].0;
+                (0..3).for_each(|k| push(k, zero, zero, parent.column(k).into_owned()));
+            }
             JointKind::Floating => {
                 (0..3).for_each(|k| push(k, zero, zero, basis(k)));
                 (0..3).for_each(|k| push(3 + k, basis(k), position, zero));
@@ -143,6 +147,40 @@ pub fn integrate(model: &Model, q: &[f64], delta: &[f64]) -> Vec<f64> {
         }
     }
     next
+}
+
+/// Columns of 2 N = [−vᵀ; w 1 − [v]×] at a quaternion: d(ω) = 4 Nᵀ d(quaternion).
+fn two_n(q: &[f64]) -> [[f64; 4]; 3] {
+    let [w, x, y, z] = [q[0], q[1], q[2], q[3]];
+    [[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]]
+}
+
+/// Weights of a tangent at q as weights of q's numbers.
+pub fn from_tangent(model: &Model, q: &[f64], weights: &[f64]) -> Vec<f64> {
+    let mut numbers = vec![0.0; model.nq()];
+    for c in &model.tree.coordinates {
+        (0..c.kind.nv().min(3)).for_each(|k| numbers[c.q + k] = weights[c.v + k]);
+        if c.kind == JointKind::Floating {
+            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
+                (0..4).for_each(|l| numbers[c.q + 3 + l] += 2.0 * column[l] * weights[c.v + 3 + k]);
+            }
+        }
+    }
+    numbers
+}
+
+/// A gradient with respect to q's numbers as one along the tangent at q: ω̄ = Nᵀ ḡ.
+pub fn to_tangent(model: &Model, q: &[f64], gradient: &[f64]) -> Vec<f64> {
+    let mut tangent = vec![0.0; model.nv()];
+    for c in &model.tree.coordinates {
+        (0..c.kind.nv().min(3)).for_each(|k| tangent[c.v + k] = gradient[c.q + k]);
+        if c.kind == JointKind::Floating {
+            for (k, column) in two_n(&q[c.q + 3..]).iter().enumerate() {
+                tangent[c.v + 3 + k] = 0.5 * (0..4).map(|l| column[l] * gradient[c.q + 3 + l]).sum::<f64>();
+            }
+        }
+    }
+    tangent
 }
 
 /// The tangent from q ⊕ δ to (q ⊕ `moved`) ⊕ δ', to full precision though all three are small against q.

@@ -5,26 +5,29 @@ use fingertip::description::{JointKind, Scene};
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 use nalgebra::{DVector, UnitQuaternion, Vector3};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use super::oracle::{Problem, World};
+pub use super::random::Random;
 use super::rows;
 
-pub struct Random(ChaCha8Rng);
-
 impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
-    }
-
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.0.random::<f64>()
-    }
-
     /// Log-uniform.
     pub fn scale(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
+    }
+
+    /// A number from 0 to n − 1.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.between(0.0, 1.0) * n as f64) as usize % n
+    }
+
+    /// One of some.
+    pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+
+    pub fn chance(&mut self, share: f64) -> bool {
+        self.between(0.0, 1.0) < share
     }
 
     pub fn vector(&mut self, size: f64) -> Vector3<f64> {
@@ -123,7 +126,8 @@ fn planar(model: &Model) -> bool {
     model.tree.coordinates[0].kind == JointKind::Planar
 }
 
-fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
+/// A configuration near home: objects turn freely, joints by 0.2 within their limits.
+pub fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
     let mut q = model.tree.home();
     for c in &model.tree.coordinates {
         let values = &mut q[c.q..c.q + c.kind.nq()];
@@ -149,7 +153,7 @@ fn configuration(model: &Model, stray: f64, random: &mut Random) -> Vec<f64> {
     q
 }
 
-fn command(model: &Model, q: &[f64], random: &mut Random) -> Vec<f64> {
+pub fn command(model: &Model, q: &[f64], random: &mut Random) -> Vec<f64> {
     let commanded = model.tree.coordinates.iter().filter(|c| c.u.is_some());
     commanded.map(|c| q[c.q] + random.between(-0.2, 0.2)).collect()
 }

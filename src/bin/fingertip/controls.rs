@@ -43,8 +43,18 @@ fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     if let Some((i, header)) = lines.next_if(|(_, line)| numbers(line).is_err()) {
         let place = |name: &str| {
             let known = joints().map(|(_, joint)| joint.name.as_str());
-            let found = joints().find(|(_, joint)| joint.name == name).map(|(u, _)| u);
-            found.ok_or_else(|| format!("line {}: {}", i + 1, unknown("commanded joint", name, known)))
+            // A joint's own name will do where only one robot has it.
+            let bare = |joint: &str| joint.split_once('/').is_some_and(|(_, own)| own == name);
+            let full = joints().find(|(_, joint)| joint.name == name);
+            let mut own = joints().filter(|(_, joint)| bare(&joint.name));
+            match (full, own.next(), own.next()) {
+                (Some((u, _)), ..) | (None, Some((u, _)), None) => Ok(u),
+                (None, Some((_, one)), Some((_, other))) => {
+                    let expected = format!("expected \"{}\" or \"{}\"", one.name, other.name);
+                    Err(format!("line {}: \"{name}\" is a joint of several robots; {expected}", i + 1))
+                }
+                _ => Err(format!("line {}: {}", i + 1, unknown("commanded joint", name, known))),
+            }
         };
         columns = header.split(',').map(|name| place(name.trim().trim_matches('"'))).collect::<Result<_, _>>()?;
     }

@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Outcome {
     let [record, plot] = ["mcap", "svg"].map(|ending| args.out.join("hand_ball").with_extension(ending));
     let control = |_, time| source.scene.control(time);
     let recording = rollout::roll_out(&source, &step, N_STEPS, control, Some(&record))?;
-    rollout::report(&recording, Some(&record), Some(&plot))
+    rollout::report(&source.scene, &step, &recording, Some(&record), Some(&plot))
 }
 
 /// The scene: below the current folder, or where this program was built.

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod blame;
 mod controls;
 mod demo;
 mod export;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Exit status when something is found wrong: a failed audit.
+/// Exit status when something is found wrong: a failed audit, a rollout with steps that were not solved.
 const FAILED: u8 = 1;
 /// Exit status when the input is bad.
 const BAD_INPUT: u8 = 2;
@@ -36,7 +37,8 @@ type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 #[command(
     version,
     max_term_width = 100,
-    after_help = "Exit status: 0, 1 if an audit fails, 2 for bad input; `step` answers bad lines in their places and ends with 0."
+    after_help = "Exit status: 0, 1 if an audit fails or a rollout has steps that were not solved, 2 for bad input; `step` \
+                  answers bad lines in their places and ends with 0."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
         if error.downcast_ref().is_some_and(closed) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {}", message::of(error.as_ref()));
+        message::of(error.as_ref()).iter().for_each(|line| eprintln!("error: {line}"));
         ExitCode::from(BAD_INPUT)
     })
 }

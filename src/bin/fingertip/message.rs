@@ -1,4 +1,4 @@
-//! Errors as one line.
+//! Errors as lines.
 
 use candle_core::Error;
 
@@ -10,9 +10,12 @@ pub fn plain(error: &Error) -> String {
     }
 }
 
-/// What an error says.
-pub fn of(error: &(dyn std::error::Error + 'static)) -> String {
-    error.downcast_ref::<Error>().map_or_else(|| one_line(&error.to_string()), plain)
+/// What an error says, a line for each thing that is wrong.
+pub fn of(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    if let Some(fingertip::Error::Several(errors)) = error.downcast_ref() {
+        return errors.iter().map(|error| one_line(&error.to_string())).collect();
+    }
+    vec![error.downcast_ref::<Error>().map_or_else(|| one_line(&error.to_string()), plain)]
 }
 
 /// Messages are for one line, whatever a parser below made of them.

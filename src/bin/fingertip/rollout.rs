@@ -5,11 +5,13 @@ use std::process::ExitCode;
 
 use fingertip::description::Scene;
 use fingertip::show::{self, Recording, RecordingWriter, Source};
+use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::blame::Why;
 use super::scene::SceneArgs;
-use super::{Outcome, controls, summary};
+use super::{FAILED, Outcome, controls, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
 const AFTER_SCRIPT: f64 = 1.5;
@@ -19,7 +21,8 @@ const WITHOUT_SCRIPT: usize = 100;
 /// Rolls a scene out: each step starts where the one before ended.
 ///
 /// Commands come from the scene's script, or from a file with one command per step; when the file ends, its last command
-/// stays. The summary says what touches what with which force at the end, and whether the objects are held.
+/// stays. The summary says what touches what with which force at the end, and whether the objects are held. If a step is
+/// not solved, it says why instead, and the exit status is 1.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -56,7 +59,7 @@ pub fn run(args: &Args) -> Outcome {
         None => source.scene.control(time),
     };
     let recording = roll_out(&source, &step, n_steps, control, args.record.as_deref())?;
-    report(&recording, args.record.as_deref(), args.plot.as_deref())
+    report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())
 }
 
 fn steps_of_script(scene: &Scene, h: f64) -> usize {
@@ -93,9 +96,17 @@ pub fn roll_out(
     recording
 }
 
-/// Prints the summary, writes the plot if it is asked for, and names the files.
-pub fn report(recording: &Recording, record: Option<&Path>, plot: Option<&Path>) -> Outcome {
-    print!("{}", summary::summary(recording));
+/// Prints the summary, and why if a step was not solved, writes the plot if it is asked for, and names the files.
+pub fn report(
+    scene: &Scene,
+    step: &Quasidynamic,
+    recording: &Recording,
+    record: Option<&Path>,
+    plot: Option<&Path>,
+) -> Outcome {
+    let unsolved = recording.steps.iter().position(|step| step.status != Status::Solved.name());
+    let why = unsolved.map(|k| Why::of_recording(scene, step, recording, k)).transpose()?;
+    print!("{}", summary::summary(recording, why.as_ref()));
     if let Some(path) = record {
         println!("recording  {}", path.display());
     }
@@ -103,5 +114,5 @@ pub fn report(recording: &Recording, record: Option<&Path>, plot: Option<&Path>)
         show::plot(recording, path)?;
         println!("plot       {}", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if why.is_none() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }

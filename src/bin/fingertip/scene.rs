@@ -6,7 +6,7 @@ use candle_core::{DType, Device, Result as TensorResult};
 use fingertip::description::Scene;
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
-use fingertip::{Model, Overrides, Result};
+use fingertip::{Model, Overrides};
 
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
@@ -19,11 +19,28 @@ pub struct SceneArgs {
     overrides: String,
 }
 
+/// Warnings that are printed, at most.
+const WARNINGS: usize = 5;
+
 impl SceneArgs {
-    /// Reads the file and compiles it.
-    pub fn load(&self) -> TensorResult<(Source, Quasidynamic)> {
+    /// Reads the file and compiles it; warnings go to stderr.
+    pub fn load(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
+        let (source, step) = self.load_quietly()?;
+        let warnings = &step.model().warnings;
+        warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
+        if warnings.len() > WARNINGS {
+            eprintln!("warning: {} more of these, see `fingertip inspect`", warnings.len() - WARNINGS);
+        }
+        Ok((source, step))
+    }
+
+    /// The same without a word.
+    pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = read(&self.scene)?;
         let step = compile(&source.scene, &self.overrides()?)?;
+        for warning in step.model().hover_warnings(step.parameters())? {
+            eprintln!("warning: {warning}");
+        }
         Ok((source, step))
     }
 
@@ -33,13 +50,13 @@ impl SceneArgs {
     }
 
     /// What is different.
-    pub fn overrides(&self) -> Result<Overrides> {
+    pub fn overrides(&self) -> fingertip::Result<Overrides> {
         Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
     }
 }
 
 /// Reads a scene file.
-pub fn read(path: &Path) -> Result<Source> {
+pub fn read(path: &Path) -> fingertip::Result<Source> {
     let scene = Scene::load(path)?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let text = std::fs::read_to_string(path).unwrap_or_default();

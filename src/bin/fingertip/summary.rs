@@ -3,20 +3,33 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use fingertip::show::{Hold, Recording, Verdict, touches};
+use fingertip::math::largest::largest;
+use fingertip::show::{Hold, Recording, Touch, Verdict, touches};
 
+use super::blame::Why;
 use super::table::table;
 
 /// Forces below this part of the scene's largest load, or weight, are not worth a line.
 const LEAST: f64 = 0.005;
+/// Nor are those across a gap of more than this, m, ...
+const NEAR: f64 = 1e-3;
+/// ... or, if that is more, of this many times the height at which the lightest object hovers.
+const HOVERS: f64 = 10.0;
 
-/// Contacts, objects, and how the solves went.
-pub fn summary(recording: &Recording) -> String {
+/// Contacts, objects, and how the solves went; `why` says it of the first step that was not solved.
+pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
     let mut text = String::new();
     let Some(last) = recording.steps.last() else { return text };
-    let _ = writeln!(text, "{}", contacts(recording));
-    for hold in Hold::judge(recording) {
-        let _ = writeln!(text, "{}", sentence(&hold));
+    match why {
+        Some(why) => {
+            let _ = writeln!(text, "NOT SOLVED, so that nothing is said about what is held.\n{why}");
+        }
+        None => {
+            let _ = writeln!(text, "{}", contacts(recording));
+            Hold::judge(recording).iter().for_each(|hold| {
+                let _ = writeln!(text, "{}", sentence(hold));
+            });
+        }
     }
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
     text
@@ -24,9 +37,11 @@ pub fn summary(recording: &Recording) -> String {
 
 fn contacts(recording: &Recording) -> String {
     let gravity = recording.params.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
-    let weight = recording.objects.iter().map(|object| object.mass * gravity).fold(0.0, f64::max);
+    let weights = || recording.objects.iter().map(|object| object.mass * gravity).filter(|&weight| weight > 0.0);
+    let (heaviest, lightest) = (largest(weights()), weights().fold(f64::INFINITY, f64::min));
+    let near = NEAR.max(HOVERS * 2.0 / (recording.params.kappa * lightest));
     let Some(last) = recording.steps.last() else { return String::new() };
-    let found = touches(last, LEAST * weight);
+    let found: Vec<Touch> = touches(last, LEAST * heaviest).into_iter().filter(|touch| touch.phi <= near).collect();
     if found.is_empty() {
         return "At the end nothing touches.\n".to_owned();
     }
@@ -61,6 +76,7 @@ fn sentence(hold: &Hold) -> String {
         Verdict::Resting => "rests, not held",
         Verdict::PartlyHeld => "is touched, not held",
         Verdict::Moving => "is moving",
+        Verdict::Unsolved => "cannot be judged",
     };
     let (drift, turn) = (1e3 * drift, turn.to_degrees());
     format!(
@@ -82,7 +98,7 @@ fn solves(recording: &Recording) -> String {
     let mean_iterations = steps.iter().map(|step| step.iterations as f64).sum::<f64>() / n;
     let most_iterations = steps.iter().map(|step| step.iterations).max().unwrap_or(0);
     let mean_time = 1e6 * steps.iter().map(|step| step.seconds).sum::<f64>() / n;
-    let most_time = 1e6 * steps.iter().map(|step| step.seconds).fold(0.0, f64::max);
+    let most_time = 1e6 * largest(steps.iter().map(|step| step.seconds));
     format!(
         "{counts}, {mean_iterations:.1} iterations ({most_iterations} at most), \
          {mean_time:.0} µs ({most_time:.0} µs at most) per step"

@@ -2,6 +2,7 @@
 //! end and that at its positive end.
 
 use super::block::{self, Nearest};
+use super::end::End;
 use super::penetration::{self, Deep};
 use super::segment::{self, Closest, Segment, SegmentPull};
 use super::total::choose;
@@ -16,18 +17,11 @@ fn local<R: Real>(a: &Side<R>, b: &Side<R>) -> Segment<R> {
     Segment { c: rotate(axes, sub(a.pose.p, b.pose.p)), u: rotate(axes, a.pose.axes[2]), h: a.size[1] }
 }
 
-/// A place on the core and what the box's core is to it.
-struct Touch<R> {
-    t: R,
-    normal: Vec3<R>,
-    gap: R,
-}
-
-/// Place t on the core against the box's core.
-#[inline(always)]
-fn touch<R: Real>(segment: &Segment<R>, e: Vec3<R>, t: R) -> (Touch<R>, Nearest<R, 3>) {
-    let nearest = block::nearest(axpy(t, segment.u, segment.c), e);
-    (Touch { t, normal: nearest.normal(), gap: nearest.gap }, nearest)
+/// A place on the core and what the box's core is to it, or the gradient of this.
+pub(super) struct Touch<R> {
+    pub(super) t: R,
+    pub(super) normal: Vec3<R>,
+    pub(super) gap: R,
 }
 
 /// The closest place, or the way out where the core meets the box's.
@@ -42,7 +36,8 @@ struct First<R: Real> {
 #[inline(always)]
 fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
     let closest = segment::closest(segment, e);
-    let (mut touch, nearest) = touch(segment, e, closest.t);
+    let nearest = block::nearest(axpy(closest.t, segment.u, segment.c), e);
+    let mut touch = Touch { t: closest.t, normal: nearest.normal(), gap: nearest.gap };
     let inside = nearest.inside();
     let deep = if inside.any() {
         let deep = penetration::of_segment(segment, e, closest.t);
@@ -58,18 +53,25 @@ fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
     First { touch, closest, nearest, deep }
 }
 
+/// The contact at the capsule's negative (k = 0) or positive end.
 #[inline(always)]
-fn place_of_end<R: Real>(segment: &Segment<R>, k: usize) -> R {
-    if k == 0 { -segment.h } else { segment.h }
+fn end<R: Real>(a: &Side<R>, b: &Side<R>, segment: &Segment<R>, e: Vec3<R>, first: &Touch<R>, k: usize) -> End<R> {
+    let t = if k == 0 { -segment.h } else { segment.h };
+    End::new(segment, e, t, first, a.size[0] + b.size[3])
 }
 
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let (segment, e) = (local(a, b), b.box_core());
+    let first = first(&segment, e).touch;
     for k in 0..3 {
+        let at_end;
         let touch = match k {
-            0 => first(&segment, e).touch,
-            _ => touch(&segment, e, place_of_end(&segment, k - 1)).0,
+            0 => &first,
+            _ => {
+                at_end = end(a, b, &segment, e, &first, k - 1);
+                &at_end.touch
+            }
         };
         let core_a = axpy(touch.t, a.pose.axes[2], a.pose.p);
         let normal = rotate_back(&b.pose.axes, touch.normal);
@@ -109,15 +111,19 @@ pub(super) fn pull<R: Real>(
     let (segment, e) = (local(a, b), b.box_core());
     let (mut to, mut to_e) = (SegmentPull::none(), zero());
 
+    let First { touch, closest, nearest, deep } = first(&segment, e);
+    let mut pulls = pull_touch(a, b, &touch, &grad.get(0), on_a, on_b);
     for k in 0..2 {
-        let (end, nearest) = touch(&segment, e, place_of_end(&segment, k));
-        let pulls = pull_touch(a, b, &end, &grad.get(1 + k), on_a, on_b);
-        let t = pull_nearest(&segment, &nearest, end.t, pulls, &mut to, &mut to_e);
-        to.h += if k == 0 { -t } else { t };
+        let end = end(a, b, &segment, e, &touch, k);
+        let of_end = pull_touch(a, b, &end.touch, &grad.get(1 + k), on_a, on_b);
+        let back = end.pull(&segment, e, of_end, &mut to, &mut to_e);
+        to.h += if k == 0 { -back.t } else { back.t };
+        pulls.normal = add(pulls.normal, back.first_normal);
+        pulls.gap += back.first_gap;
+        on_a.size[0] += back.radii;
+        on_b.size[3] += back.radii;
     }
 
-    let First { touch, closest, nearest, deep } = first(&segment, e);
-    let pulls = pull_touch(a, b, &touch, &grad.get(0), on_a, on_b);
     let none = R::zero();
     let inside = nearest.inside();
     let outer = Touch {
@@ -144,7 +150,7 @@ pub(super) fn pull<R: Real>(
 
 /// Adds to the gradients of the segment and of e; gives that of t.
 #[inline(always)]
-fn pull_nearest<R: Real>(
+pub(super) fn pull_nearest<R: Real>(
     segment: &Segment<R>,
     nearest: &Nearest<R, 3>,
     t: R,

@@ -17,6 +17,7 @@ mod capsule_capsule;
 mod capsule_half_space;
 mod core;
 mod cylinder_half_space;
+mod end;
 mod frame;
 mod half_space;
 mod penetration;

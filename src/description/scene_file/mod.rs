@@ -1,6 +1,7 @@
 //! Scenes in TOML.
 
 mod shapes;
+mod syntax;
 mod things;
 
 use std::path::Path;
@@ -8,8 +9,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
+use super::urdf::root_tag;
 use super::{Keyframe, PairRule, Params, Scene};
-use crate::error::{Error, Result};
+use crate::error::{Error, Findings, Result};
 
 impl Scene {
     /// Reads a scene file and checks it. The format, by example:
@@ -18,11 +20,13 @@ impl Scene {
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
     /// [params]                             # any of the fields of `Params`; gravity may stand here as well
     /// h = 0.01
-    /// kappa = 1e4
+    /// kappa = 1e4                          # or, in its place: hover = 1e-4, the height in m at which the lightest thing rests
     ///
     /// [[robot]]
     /// name = "hand"
     /// urdf = "../robots/hand21.urdf"       # relative to this file
+    /// freedom = "fixed"                    # of the root link, this is the default; "free" is a floating base
+    /// packages = ["../ros/src"]            # where the packages are that it names by package://, see below
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
@@ -35,7 +39,7 @@ impl Scene {
     ///                                      # (its convex hull; .obj, .dae; with scale = …), halfspace = [normal,
     ///                                      # offset], or collision = [{ … }, …]
     /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
-    /// freedom = "free"                     # free | planar | translation | fixed
+    /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
     /// position = [0.12, 0.03, -0.16]
     ///
     /// [[object]]                           # links and passive joints
@@ -47,21 +51,33 @@ impl Scene {
     /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
     /// a = "ball"
     /// b = "hand"
-    /// mu = 0.8                             # and, or instead: enabled = false
+    /// mu = 0.8                             # and, or instead: enabled = false excludes them, enabled = true takes them
+    ///                                      # in again; an absent key leaves what holds already
     ///
     /// [[script]]                           # what a rollout commands: keyframes by time in s, linear in between
     /// time = 1.0
-    /// u = { "hand/slider_z" = 0.1 }        # joints without an entry keep the command of the keyframe before
+    /// u = { slider_z = 0.1 }               # "hand/slider_z" where several robots have a joint of that name; joints
+    ///                                      # without an entry keep the command of the keyframe before
     /// ```
+    ///
+    /// Links of one robot or object that overlap at home are left out as pairs, unless a rule has `enabled = true` for
+    /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
+    ///
+    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`, then in
+    /// the URDF's own folder and every folder above it. A mesh that is not found is left out, and noted with these places in
+    /// [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect` prints.
     ///
     /// # Errors
     /// A file that cannot be read, is not TOML, has an unknown key, or describes what cannot be: the file, the line or
-    /// the element, and what was expected.
+    /// the element, and what was expected. Several such things are [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
+        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        check_format(&text, &file)
+            .and_then(|()| Self::from_toml(&text, folder))
+            .map_err(|error| error.within(path.display()))
     }
 
     /// Reads a scene's text, paths of URDF and mesh files relative to `folder`, and checks it.
@@ -69,23 +85,42 @@ impl Scene {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_toml(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
-        let file: SceneFile = toml::from_str(text).map_err(|error| syntax(&error, text))?;
-        let scene = file.scene(folder.as_ref())?;
-        scene.validate()?;
-        Ok(scene)
+        let mut findings = Findings::default();
+        let read = syntax::read(text, &mut findings).map(|file| {
+            let hover = file.params.hover;
+            (file.scene(folder.as_ref(), &mut findings), hover)
+        });
+        let Some((scene, hover)) = read else {
+            return findings.result().and_then(|()| Err(Error::invalid("TOML", "expected a scene")));
+        };
+        // Names of what could not be read are not known: then each thing is judged by itself.
+        findings.take(if findings.is_empty() { scene.validate() } else { scene.validate_things() });
+        findings.result()?;
+        match hover {
+            Some(hover) => scene.with_hover(hover).map_err(|error| error.within("params")),
+            None => Ok(scene),
+        }
     }
 }
 
-/// What the TOML parser says, on one line and with its place.
-fn syntax(error: &toml::de::Error, text: &str) -> Error {
-    let message = error.message().replace('\n', ", ");
-    let place = error.span().map_or("TOML".to_owned(), |span| {
-        let before = &text[..span.start.min(text.len())];
-        let line = 1 + before.matches('\n').count();
-        let column = 1 + before.chars().rev().take_while(|&c| c != '\n').count();
-        format!("line {line}, column {column}")
-    });
-    Error::invalid(place, message)
+/// XML files are robots, not scenes.
+fn check_format(text: &str, file: &str) -> Result<()> {
+    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        return Ok(());
+    }
+    let expected = "expected a scene in TOML";
+    let message = match root_tag(text) {
+        Some("robot") => {
+            let name = file.split('.').next().filter(|name| !name.is_empty()).unwrap_or("robot");
+            format!(
+                "{expected}, but this is the URDF of a robot; write a scene that names it: \
+                 [[robot]], name = \"{name}\", urdf = \"{file}\""
+            )
+        }
+        Some(root) => format!("{expected}, got XML with <{root}>"),
+        None => format!("{expected}, got XML"),
+    };
+    Err(Error::invalid("format", message))
 }
 
 #[derive(Deserialize)]
@@ -111,6 +146,7 @@ struct ParamsFile {
     h: Option<f64>,
     epsilon: Option<f64>,
     kappa: Option<f64>,
+    hover: Option<f64>,
     mu: Option<f64>,
     contact_distance: Option<f64>,
     fade: Option<f64>,
@@ -119,25 +155,29 @@ struct ParamsFile {
 }
 
 impl SceneFile {
-    fn scene(self, folder: &Path) -> Result<Scene> {
+    /// The scene, without the robots and objects that have findings.
+    fn scene(self, folder: &Path, findings: &mut Findings) -> Scene {
         let mut scene = Scene::new();
-        scene.gravity = match (self.gravity, self.params.gravity) {
-            (Some(_), Some(_)) => {
-                return Err(Error::invalid("params", "expected gravity once, but it stands above too"));
-            }
-            (given, other) => given.or(other).unwrap_or(scene.gravity),
-        };
+        if self.gravity.is_some() && self.params.gravity.is_some() {
+            let message = "expected gravity once, but it stands above too";
+            findings.note(Error::invalid("params", message));
+        }
+        if self.params.kappa.is_some() && self.params.hover.is_some() {
+            let message = "expected kappa or hover, which sets it, got both";
+            findings.note(Error::invalid("params", message));
+        }
+        scene.gravity = self.gravity.or(self.params.gravity).unwrap_or(scene.gravity);
         scene.params = self.params.params();
         (scene.pairs, scene.script) = (self.pair, self.script);
         for file in self.robot {
             let place = format!("robot \"{}\"", file.name);
-            scene.robots.push(file.robot(folder).map_err(|error| error.within(place))?);
+            scene.robots.extend(findings.take(file.robot(folder).map_err(|error| error.within(place))));
         }
         for file in self.object {
             let place = format!("object \"{}\"", file.name);
-            scene.objects.push(file.object(folder).map_err(|error| error.within(place))?);
+            scene.objects.extend(findings.take(file.object(folder).map_err(|error| error.within(place))));
         }
-        Ok(scene)
+        scene
     }
 }
 

@@ -1,13 +1,13 @@
 //! Robots and objects as scene files spell them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nalgebra::Matrix3;
 use serde::Deserialize;
 
 use super::shapes::{CollisionFile, Scale, ShapeKeys, pose};
-use crate::description::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot};
+use crate::description::{Articulation, Collision, Freedom, Inertia, Object, ObjectBody, Robot, Shape};
 use crate::error::{Error, Result};
 
 /// An entry of `[[robot]]`.
@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 pub(super) struct RobotFile {
     pub(super) name: String,
     urdf: String,
+    freedom: Option<Freedom>,
+    #[serde(default)]
+    packages: Vec<String>,
     position: Option<[f64; 3]>,
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
@@ -37,11 +40,13 @@ enum Stiffness {
 #[serde(deny_unknown_fields)]
 pub(super) struct ObjectFile {
     pub(super) name: String,
-    freedom: Freedom,
+    freedom: Option<Freedom>,
     position: Option<[f64; 3]>,
     rpy: Option<[f64; 3]>,
     quaternion: Option<[f64; 4]>,
     urdf: Option<String>,
+    #[serde(default)]
+    packages: Vec<String>,
     home: Option<BTreeMap<String, f64>>,
     sphere: Option<f64>,
     r#box: Option<[f64; 3]>,
@@ -61,7 +66,9 @@ pub(super) struct ObjectFile {
 
 impl RobotFile {
     pub(super) fn robot(self, folder: &Path) -> Result<Robot> {
-        let mut robot = Robot::new(self.name, articulation(folder, &self.urdf, self.collision.as_deref())?);
+        let mut robot =
+            Robot::new(self.name, articulation(folder, &self.urdf, &self.packages, self.collision.as_deref())?);
+        robot.freedom = self.freedom.unwrap_or(robot.freedom);
         robot.base = pose(self.position, self.rpy, self.quaternion)?;
         robot.home = self.home;
         match self.stiffness {
@@ -83,7 +90,18 @@ impl ObjectFile {
             Some(urdf) => self.articulated(folder, urdf)?,
             None => self.rigid(folder)?,
         };
-        Ok(Object { name: self.name, body, freedom: self.freedom, pose })
+        Ok(Object { freedom: self.freedom(&body)?, name: self.name, body, pose })
+    }
+
+    /// What the file says; what holds a half-space can only be fixed.
+    fn freedom(&self, body: &ObjectBody) -> Result<Freedom> {
+        let half_space = |collision: &Collision| collision.shape == Shape::HalfSpace;
+        let endless = matches!(body, ObjectBody::Rigid { collisions, .. } if collisions.iter().any(half_space));
+        self.freedom.or(endless.then_some(Freedom::Fixed)).ok_or_else(|| {
+            let choices =
+                "expected \"free\", \"planar\" (x, y, yaw), \"translation\" (no rotation) or \"fixed\", got none";
+            Error::invalid("freedom", choices)
+        })
     }
 
     fn shape(&self, folder: &Path) -> Result<Option<Collision>> {
@@ -103,11 +121,14 @@ impl ObjectFile {
         if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(Error::invalid("urdf", format!("expected a URDF file alone, got {key} beside it")));
         }
-        let articulation = articulation(folder, urdf, self.collision.as_deref())?;
+        let articulation = articulation(folder, urdf, &self.packages, self.collision.as_deref())?;
         Ok(ObjectBody::Articulated { articulation, home: self.home.clone().unwrap_or_default() })
     }
 
     fn rigid(&self, folder: &Path) -> Result<ObjectBody> {
+        if !self.packages.is_empty() {
+            return Err(Error::invalid("packages", "expected with a urdf only"));
+        }
         if self.home.is_some() {
             return Err(Error::invalid("home", "expected with a urdf only; a rigid object starts at its position"));
         }
@@ -160,8 +181,14 @@ fn rigid_collision(i: usize, file: &CollisionFile, folder: &Path) -> Result<Coll
 }
 
 /// Reads a URDF, and puts the shapes of a `collision` list in the place of its own.
-fn articulation(folder: &Path, urdf: &str, list: Option<&[CollisionFile]>) -> Result<Articulation> {
-    let mut articulation = Articulation::from_urdf(folder.join(urdf))?;
+fn articulation(
+    folder: &Path,
+    urdf: &str,
+    packages: &[String],
+    list: Option<&[CollisionFile]>,
+) -> Result<Articulation> {
+    let packages: Vec<PathBuf> = packages.iter().map(|package| folder.join(package)).collect();
+    let mut articulation = Articulation::from_urdf_with(folder.join(urdf), &packages)?;
     let Some(list) = list else {
         return Ok(articulation);
     };

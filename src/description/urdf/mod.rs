@@ -10,13 +10,14 @@
 mod outline;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
 use self::outline::{Element, outline};
+use super::mesh::Places;
 use super::{Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check, mesh};
-use crate::error::{Error, Result};
+use crate::error::{Error, Findings, Result};
 
 impl Articulation {
     /// Reads a URDF file and checks it.
@@ -24,10 +25,19 @@ impl Articulation {
     /// # Errors
     /// A file that cannot be read, is not URDF, or describes what cannot be; the place names the file and the element.
     pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_urdf_with(path, &[])
+    }
+
+    /// The same, with folders in which packages are: a mesh `package://name/file` is looked for as `name/file` and as
+    /// `file` in each of them, then in the URDF's own folder and in every folder above it.
+    ///
+    /// # Errors
+    /// As [`from_urdf`](Self::from_urdf).
+    pub fn from_urdf_with(path: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        read(&text, Some(folder)).map_err(|error| error.within(path.display()))
+        read(&text, Some(&Places { folder, packages })).map_err(|error| error.within(path.display()))
     }
 
     /// The same from a URDF's text, without its collision meshes; `name` is what errors call it.
@@ -39,7 +49,12 @@ impl Articulation {
     }
 }
 
-fn read(text: &str, folder: Option<&Path>) -> Result<Articulation> {
+/// The tag of a text's root element, if it has elements.
+pub(super) fn root_tag(text: &str) -> Option<&str> {
+    outline(text).0
+}
+
+fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     let (root, elements) = outline(text);
     if root != Some("robot") {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
@@ -50,14 +65,14 @@ fn read(text: &str, folder: Option<&Path>) -> Result<Articulation> {
     }
     let robot = urdf_rs::read_from_string(text).map_err(|error| locate(&error, &elements))?;
     let mut notes = notes(&robot, &elements);
-    let links = links(&robot, folder, &mut notes)?;
+    let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes };
     articulation.validate()?;
     Ok(articulation)
 }
 
-/// The element that urdf-rs cannot read even alone, and why.
+/// The elements that urdf-rs cannot read even alone, and why.
 fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
     let alone = |element: &Element| {
         let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
@@ -65,7 +80,9 @@ fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
         Some(Error::invalid(place, sentence(&error)))
     };
     let known = |element: &&Element| ["link", "joint", "material"].contains(&element.tag);
-    elements.iter().filter(known).find_map(alone).unwrap_or_else(|| Error::invalid("XML", sentence(error)))
+    let mut findings = Findings::default();
+    elements.iter().filter(known).filter_map(alone).for_each(|error| findings.note(error));
+    findings.result().err().unwrap_or_else(|| Error::invalid("XML", sentence(error)))
 }
 
 /// What urdf-rs says, on one line.
@@ -89,7 +106,7 @@ fn notes(robot: &urdf_rs::Robot, elements: &[Element]) -> Vec<String> {
     notes
 }
 
-fn links(robot: &urdf_rs::Robot, folder: Option<&Path>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
+fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
     let mut colors = HashMap::new();
     let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
     for material in materials.chain(&robot.materials) {
@@ -97,12 +114,14 @@ fn links(robot: &urdf_rs::Robot, folder: Option<&Path>, notes: &mut Vec<String>)
             colors.insert(material.name.as_str(), color.rgba.0);
         }
     }
-    robot.links.iter().map(|link| read_link(link, folder, &colors, notes)).collect()
+    let mut findings = Findings::default();
+    let links = robot.links.iter().filter_map(|link| findings.take(read_link(link, places, &colors, notes))).collect();
+    findings.result().map(|()| links)
 }
 
 fn read_link(
     link: &urdf_rs::Link,
-    folder: Option<&Path>,
+    places: Option<&Places>,
     colors: &HashMap<&str, [f64; 4]>,
     notes: &mut Vec<String>,
 ) -> Result<Link> {
@@ -120,13 +139,16 @@ fn read_link(
     for collision in &link.collision {
         let shape = match shape(&collision.geometry) {
             Ok(shape) => shape,
-            Err((filename, scale)) => match folder.and_then(|folder| mesh::find(filename, folder)) {
-                Some(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
-                None => {
-                    notes.push(format!("link \"{name}\": collision mesh {filename} left out"));
-                    continue;
+            Err((filename, scale)) => {
+                let without = || Err("a URDF's text alone has no files beside it".to_owned());
+                match places.map_or_else(without, |places| places.find(filename)) {
+                    Ok(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
+                    Err(why) => {
+                        notes.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
+                        continue;
+                    }
                 }
-            },
+            }
         };
         collisions.push(Collision { shape, pose: pose(&collision.origin) });
     }
@@ -176,6 +198,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
             Error::invalid(role, check::unknown("link", name, robot.links.iter().map(|link| link.name.as_str())))
         })
     };
+    let mut findings = Findings::default();
     let mut joints = Vec::with_capacity(robot.joints.len());
     for joint in &robot.joints {
         // urdf-rs gives zeros where there is no <limit>.
@@ -198,7 +221,8 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 mimic: mimic(robot, joint, kind)?,
             })
         };
-        let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)))?;
+        let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)));
+        let Some(read) = findings.take(read) else { continue };
         if joint.mimic.is_some() && read.mimic.is_none() {
             notes.push(format!("joint \"{}\": <mimic> of a fixed joint left out", joint.name));
         }
@@ -207,7 +231,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         }
         joints.push(read);
     }
-    Ok(joints)
+    findings.result().map(|()| joints)
 }
 
 fn kind(joint_type: &urdf_rs::JointType) -> Result<JointKind> {

@@ -3,7 +3,7 @@
 use nalgebra::Vector3;
 
 use crate::description::{Articulation, Inertia, Joint, JointKind, Limits, Link, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Findings, Result};
 
 /// A unit axis may be this far from unit length: what rounding leaves.
 const UNIT: f64 = 1e-9;
@@ -12,7 +12,7 @@ impl Articulation {
     /// Checks the tree, the links and the joints.
     ///
     /// # Errors
-    /// The first thing that cannot be, its place naming the link or the joint.
+    /// What cannot be, its place naming the link or the joint.
     pub fn validate(&self) -> Result<()> {
         if self.links.is_empty() {
             return Err(Error::invalid("links", "expected at least one link, got none"));
@@ -20,13 +20,15 @@ impl Articulation {
         check::unique("link", self.links.iter().map(|link| link.name.as_str()))?;
         check::unique("joint", self.joints.iter().map(|joint| joint.name.as_str()))?;
         self.validate_tree()?;
+        let mut findings = Findings::default();
         for link in &self.links {
-            validate_link(link).map_err(|error| error.within(format!("link \"{}\"", link.name)))?;
+            findings.take(validate_link(link).map_err(|error| error.within(format!("link \"{}\"", link.name))));
         }
         for joint in &self.joints {
-            self.validate_joint(joint).map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
+            findings
+                .take(self.validate_joint(joint).map_err(|error| error.within(format!("joint \"{}\"", joint.name))));
         }
-        Ok(())
+        findings.result()
     }
 
     fn validate_tree(&self) -> Result<()> {

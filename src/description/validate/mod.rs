@@ -4,14 +4,14 @@ mod articulation;
 
 use std::collections::BTreeMap;
 
-use nalgebra::Vector3;
+use nalgebra::{Isometry3, Vector3};
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Collision, Freedom, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene, Shape,
-    check,
+    Articulation, Collision, Freedom, Inertia, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
+    Shape, check,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Findings, Result};
 
 /// A planar object's z axis may lean this far from the world's, rad: what angles typed with a few digits leave.
 const TILT_ALLOWED: f64 = 1e-6;
@@ -20,21 +20,15 @@ impl Scene {
     /// Checks everything that a model needs to be sound.
     ///
     /// # Errors
-    /// The first thing that is wrong: its place (`robot "hand": joint "slider_z"`), what was expected and what came.
+    /// What is wrong, all of it: each thing's place (`robot "hand": joint "slider_z"`), what was expected and what came.
     pub fn validate(&self) -> Result<()> {
-        check::finite_vector("gravity", &self.gravity.into())?;
-        self.params.validate().map_err(|error| error.within("params"))?;
+        let mut findings = Findings::default();
+        findings.take(self.validate_things());
         let names = || self.objects.iter().map(|o| o.name.as_str()).chain(self.robots.iter().map(|r| r.name.as_str()));
-        check::unique("name", names())?;
+        findings.take(check::unique("name", names()));
         if let Some(name) = names().find(|name| name.contains('/') || *name == "world") {
             let message = "expected a name without \"/\" and other than \"world\"";
-            return Err(Error::invalid(format!("name \"{name}\""), message));
-        }
-        for object in &self.objects {
-            object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name)))?;
-        }
-        for robot in &self.robots {
-            robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name)))?;
+            findings.note(Error::invalid(format!("name \"{name}\""), message));
         }
         let moves = |a: &Articulation| a.joints.iter().any(|joint| joint.kind != JointKind::Fixed);
         let object_moves = |object: &Object| match &object.body {
@@ -42,25 +36,39 @@ impl Scene {
             ObjectBody::Rigid { .. } => false,
         };
         if !self.objects.iter().any(|o| o.freedom != Freedom::Fixed || object_moves(o))
-            && !self.robots.iter().any(|r| moves(&r.articulation))
+            && !self.robots.iter().any(|r| r.freedom != Freedom::Fixed || moves(&r.articulation))
         {
-            return Err(Error::invalid(
-                "scene",
-                "expected a robot with joints or an object that may move, got neither",
-            ));
+            let message = "expected a robot with joints or an object that may move, got neither";
+            findings.note(Error::invalid("scene", message));
         }
         for (i, rule) in self.pairs.iter().enumerate() {
-            self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1)))?;
+            findings.take(self.validate_pair(rule).map_err(|error| error.within(format!("pair {}", i + 1))));
         }
-        self.validate_script()
+        findings.take(self.validate_script());
+        findings.result()
+    }
+
+    /// Checks the numbers, objects and robots, each by itself.
+    pub(super) fn validate_things(&self) -> Result<()> {
+        let mut findings = Findings::default();
+        findings.take(check::finite_vector("gravity", &self.gravity.into()));
+        findings.take(self.params.validate().map_err(|error| error.within("params")));
+        for object in &self.objects {
+            findings.take(object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name))));
+        }
+        for robot in &self.robots {
+            findings.take(robot.validate().map_err(|error| error.within(format!("robot \"{}\"", robot.name))));
+        }
+        findings.result()
     }
 
     fn validate_pair(&self, rule: &PairRule) -> Result<()> {
-        rule.mu.map_or(Ok(()), |mu| check::not_negative("mu", mu))?;
+        let mut findings = Findings::default();
+        findings.take(rule.mu.map_or(Ok(()), |mu| check::not_negative("mu", mu)));
         for (side, name) in [("a", &rule.a), ("b", &rule.b)] {
-            self.validate_side(name).map_err(|message| Error::invalid(side, message))?;
+            findings.take(self.validate_side(name).map_err(|message| Error::invalid(side, message)));
         }
-        Ok(())
+        findings.result()
     }
 
     /// Is this the name of a robot, an object, or one link of one?
@@ -93,22 +101,23 @@ impl Params {
     /// Checks the ranges that the fields document.
     ///
     /// # Errors
-    /// The first number out of range.
+    /// The numbers out of range.
     pub fn validate(&self) -> Result<()> {
-        check::positive("h", self.h)?;
-        check::positive("epsilon", self.epsilon)?;
-        check::positive("kappa", self.kappa)?;
-        check::not_negative("mu", self.mu)?;
-        self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance))?;
-        check::not_negative("fade", self.fade)?;
+        let mut findings = Findings::default();
+        findings.take(check::positive("h", self.h));
+        findings.take(check::positive("epsilon", self.epsilon));
+        findings.take(check::positive("kappa", self.kappa));
+        findings.take(check::not_negative("mu", self.mu));
+        findings.take(self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance)));
+        findings.take(check::not_negative("fade", self.fade));
         if self.fade > self.contact_distance.unwrap_or(0.0) {
             let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);
-            return Err(Error::invalid("fade", message));
+            findings.note(Error::invalid("fade", message));
         }
         if self.max_iterations == 0 {
-            return Err(Error::invalid("max_iterations", "expected at least 1, got 0"));
+            findings.note(Error::invalid("max_iterations", "expected at least 1, got 0"));
         }
-        Ok(())
+        findings.result()
     }
 }
 
@@ -123,32 +132,24 @@ impl Robot {
     fn validate(&self) -> Result<()> {
         check::finite_pose("base", &self.base)?;
         self.articulation.validate()?;
-        check::positive("default stiffness", self.default_stiffness)?;
+        let mut findings = Findings::default();
+        findings.take(validate_root(self.freedom, &self.base, composite(&self.articulation).as_ref()));
+        findings.take(check::positive("default stiffness", self.default_stiffness));
         for (name, &stiffness) in &self.stiffness {
-            let place = |error: Error| error.within("stiffness");
-            find_joint(&self.articulation, name).map_err(place)?;
-            check::positive(&format!("joint \"{name}\""), stiffness).map_err(place)?;
+            let found = find_joint(&self.articulation, name)
+                .and_then(|_| check::positive(&format!("joint \"{name}\""), stiffness));
+            findings.take(found.map_err(|error| error.within("stiffness")));
         }
-        validate_home(&self.articulation, &self.home)?;
+        findings.take(validate_home(&self.articulation, &self.home));
         // Joints of several coordinates are not commanded: only inertia holds them.
-        validate_passive_joints(&self.articulation, |kind| !kind.is_single())
+        findings.take(validate_passive_joints(&self.articulation, |kind| !kind.is_single()));
+        findings.result()
     }
 }
 
 impl Object {
     fn validate(&self) -> Result<()> {
         check::finite_pose("pose", &self.pose)?;
-        let z = Vector3::z();
-        if self.freedom == Freedom::Planar && (self.pose.rotation * z).angle(&z) > TILT_ALLOWED {
-            let message = "expected a rotation about z only, as the object is planar; turn its shapes instead";
-            return Err(Error::invalid("orientation", message));
-        }
-        let root = match self.freedom {
-            Freedom::Free => JointKind::Floating,
-            Freedom::Planar => JointKind::Planar,
-            Freedom::Translation => JointKind::Translation,
-            Freedom::Fixed => JointKind::Fixed,
-        };
         match &self.body {
             ObjectBody::Rigid { inertia, collisions } => {
                 for (i, collision) in collisions.iter().enumerate() {
@@ -161,17 +162,31 @@ impl Object {
                 if self.freedom != Freedom::Fixed {
                     inertia.as_ref().map_or(Ok(()), |inertia| inertia.validate())?;
                 }
-                validate_passive(root, &z, inertia.as_ref())
+                validate_root(self.freedom, &self.pose, inertia.as_ref())
             }
             ObjectBody::Articulated { articulation, home } => {
                 articulation.validate()?;
                 validate_home(articulation, home)?;
-                let whole = articulation.root().and_then(|root| articulation.composite(root));
-                validate_passive(root, &z, whole.as_ref())?;
+                validate_root(self.freedom, &self.pose, composite(articulation).as_ref())?;
                 validate_passive_joints(articulation, |_| true)
             }
         }
     }
+}
+
+/// All links in the root's frame, every joint at 0.
+fn composite(articulation: &Articulation) -> Option<Inertia> {
+    articulation.root().and_then(|root| articulation.composite(root))
+}
+
+/// Can the root body start in this pose, and move as its freedom says? `whole` is all that moves with it.
+fn validate_root(freedom: Freedom, pose: &Isometry3<f64>, whole: Option<&Inertia>) -> Result<()> {
+    let z = Vector3::z();
+    if freedom == Freedom::Planar && (pose.rotation * z).angle(&z) > TILT_ALLOWED {
+        let message = "expected a rotation about z only, as the freedom is planar; turn the shapes instead";
+        return Err(Error::invalid("orientation", message));
+    }
+    validate_passive(freedom.joint(), &z, whole)
 }
 
 fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
@@ -201,17 +216,19 @@ fn find_joint(articulation: &Articulation, name: &str) -> Result<Option<Limits>>
 }
 
 fn validate_home(articulation: &Articulation, home: &BTreeMap<String, f64>) -> Result<()> {
+    let mut findings = Findings::default();
     for (name, &value) in home {
-        let place = |error: Error| error.within("home");
         let joint = format!("joint \"{name}\"");
-        let limits = find_joint(articulation, name).map_err(place)?;
-        check::finite(&joint, value).map_err(place)?;
-        if let Some(Limits { lower, upper }) = limits
-            && !(lower..=upper).contains(&value)
-        {
-            let message = format!("expected a value within its limits [{lower}, {upper}], got {value}");
-            return Err(place(Error::invalid(joint, message)));
-        }
+        let within_limits = |limits: Option<Limits>| match limits {
+            Some(Limits { lower, upper }) if !(lower..=upper).contains(&value) => {
+                let message = format!("expected a value within its limits [{lower}, {upper}], got {value}");
+                Err(Error::invalid(&joint, message))
+            }
+            _ => Ok(()),
+        };
+        let found = find_joint(articulation, name)
+            .and_then(|limits| check::finite(&joint, value).and_then(|()| within_limits(limits)));
+        findings.take(found.map_err(|error| error.within("home")));
     }
-    Ok(())
+    findings.result()
 }

@@ -162,6 +162,12 @@ pub trait Real:
     fn is_finite(self) -> Self::Mask {
         self.abs().lt(Self::splat(f64::INFINITY))
     }
+    /// Adds 0 to `sum` if the number is in the range that kernels compute in, else NaN: beyond about 1e30 products of a few
+    /// numbers overflow.
+    #[inline(always)]
+    fn doubt(self, sum: Self) -> Self {
+        self.scale(Self::Number::OUT_OF_RANGE).mul_add(Self::zero(), sum)
+    }
     /// Multiplication by a plain number.
     #[inline(always)]
     fn scale(self, factor: f64) -> Self {

@@ -24,6 +24,10 @@ pub trait Number:
     const TINY: f64;
     /// See [`no_length`].
     const NO_LENGTH: f64;
+    /// The distance from 1 to the next number.
+    const EPSILON: f64;
+    /// Times this, a number out of the range that the kernels compute in, beyond about 1e30, is infinite.
+    const OUT_OF_RANGE: f64;
     /// The nearest number.
     fn of(value: f64) -> Self;
     /// The number in double precision.
@@ -41,10 +45,12 @@ pub trait Number:
 }
 
 macro_rules! number {
-    ($type:ident, $dtype:ident) => {
+    ($type:ident, $dtype:ident, $out_of_range:literal) => {
         impl Number for $type {
             const TINY: f64 = $type::MIN_POSITIVE as f64;
             const NO_LENGTH: f64 = no_length(DType::$dtype);
+            const EPSILON: f64 = $type::EPSILON as f64;
+            const OUT_OF_RANGE: f64 = $out_of_range;
 
             #[inline(always)]
             #[allow(clippy::cast_possible_truncation, reason = "that is what single precision is")]
@@ -79,5 +85,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, F64);
-number!(f32, F32);
+number!(f64, F64, 1e278);
+number!(f32, F32, 1e8);

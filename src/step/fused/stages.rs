@@ -63,7 +63,7 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Where q is not finite or has a zero quaternion, the home configuration takes its place.
+/// Where q is not finite and in range or has a zero quaternion, the home configuration takes its place.
 pub(super) struct Check<'a>(pub(super) &'a Plan);
 
 impl Stage for Check<'_> {
@@ -73,7 +73,7 @@ impl Stage for Check<'_> {
         let m = plan.places.memory(memory).0.numbers;
         let mut sum = R::zero();
         for &x in m.q.iter() {
-            sum = x.mul_add(R::zero(), sum);
+            sum = x.doubt(sum);
         }
         let mut usable = sum.is_finite();
         for &at in &plan.quaternions {

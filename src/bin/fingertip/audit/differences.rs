@@ -4,9 +4,10 @@
 //! gap of a micrometre and one of a centimetre. So several are tried and the best agreement counts: a wrong gradient
 //! agrees with none of them.
 
-use candle_core::{D, Result, Tensor, Var};
+use candle_core::{Error, Result, Tensor, Var};
 use fingertip::Parameters;
 use fingertip::kinematics::Manifold;
+use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Linearization, Quasidynamic, Step};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -112,7 +113,7 @@ fn directional(step: &Quasidynamic, state: &State, warm: &Tensor, seed: u64) -> 
         if let Some(gradient) = gradients.get(variable) {
             let part = (gradient * direction)?.sum_all()?.to_vec0::<f64>()?;
             slope += part;
-            scale = scale.max(part.abs());
+            scale = larger(scale, part.abs());
         }
     }
     let mut best = f64::INFINITY;
@@ -152,6 +153,6 @@ fn off(x: &Tensor, y: &Tensor) -> Result<f64> {
     if x.elem_count() == 0 {
         return Ok(0.0);
     }
-    let largest = |t: &Tensor| t.abs()?.flatten_all()?.max(D::Minus1)?.to_vec0::<f64>();
+    let largest = |t: &Tensor| Ok::<f64, Error>(largest(t.flatten_all()?.to_vec1::<f64>()?));
     Ok(largest(&(x - y)?)? / largest(x)?.max(f64::MIN_POSITIVE))
 }

@@ -6,11 +6,13 @@ mod states;
 
 use std::process::ExitCode;
 
+use fingertip::math::largest::largest;
 use fingertip::solve::Status;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::differences::Gradients;
 use self::optimality::Optimality;
+use super::blame::Why;
 use super::scene::SceneArgs;
 use super::table::table;
 use super::{FAILED, Outcome};
@@ -62,9 +64,14 @@ pub fn run(args: &Args) -> Outcome {
     }
     let (mut optimality, mut gradients) = (Vec::new(), Vec::new());
     let (mut infeasible, mut unsolved) = (0_usize, 0_usize);
+    let mut why = None;
     for (seed, state) in (args.seed..).zip(&states) {
         let result = step.step(&state.q, &state.u)?;
-        match result.reports[0].status {
+        let status = result.reports[0].status;
+        if status != Status::Solved && why.is_none() {
+            why = Some(Why::of(&source.scene, &step, &state.q, &state.u)?);
+        }
+        match status {
             Status::Solved => {
                 optimality.push(Optimality::of(&step, state, &result)?);
                 gradients.push(Gradients::of(&step, state, &result.warm, seed)?);
@@ -83,14 +90,21 @@ pub fn run(args: &Args) -> Outcome {
         states.len(),
         optimality.len()
     );
+    if let Some(why) = why {
+        println!("The first state without a solution: {why}\n");
+    }
+    if optimality.is_empty() {
+        println!("FAILED: no state was solved, so that nothing could be checked");
+        return Ok(ExitCode::from(FAILED));
+    }
     let all = checks(&optimality, &gradients);
     println!("{}", report(&all));
     let failed = all.iter().filter(|check| !check.passes()).count();
-    if failed == 0 && unsolved == 0 && !optimality.is_empty() {
+    if failed == 0 && unsolved == 0 {
         println!("\npassed");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("\nFAILED: {failed} checks, {unsolved} unsolved states, {} solved", optimality.len());
+    println!("\nFAILED: {failed} checks, {unsolved} unsolved states");
     Ok(ExitCode::from(FAILED))
 }
 
@@ -120,8 +134,7 @@ fn checks(optimality: &[Optimality], gradients: &[Gradients]) -> Vec<Check> {
 
 impl Check {
     fn largest(&self) -> f64 {
-        // NaN must not pass for small.
-        self.values.iter().copied().fold(0.0, |max, x| if x.is_nan() { f64::INFINITY } else { max.max(x) })
+        largest(&self.values)
     }
 
     fn median(&self) -> f64 {

@@ -13,6 +13,7 @@ use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
 use fingertip::description::JointKind;
 use fingertip::kinematics::{POSE, SCREW};
+use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
 
@@ -90,8 +91,8 @@ impl Optimality {
             let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
             let w = nu_n * n - mu * mu * nu_t;
             let gain = 2.0 * weight / (kappa * s);
-            own.law = own.law.max((f - gain * w).norm() / f.norm());
-            own.complementarity = own.complementarity.max((nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
+            own.law = larger(own.law, (f - gain * w).norm() / f.norm());
+            own.complementarity = larger(own.complementarity, (nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
             own.force += f.norm();
             own.distant_force += if phi[i] > DISTANCE { f.norm() } else { 0.0 };
 
@@ -103,10 +104,10 @@ impl Optimality {
             balance[dof] -= sign * force;
             scale = scale.max(force);
             let opened = gap + sign * delta[dof];
-            own.complementarity = own.complementarity.max((force * opened * kappa / 2.0 - 1.0).abs());
+            own.complementarity = larger(own.complementarity, (force * opened * kappa / 2.0 - 1.0).abs());
             p[(dof, dof)] += kappa / 2.0 * force * force;
         })?;
-        own.balance = balance.amax() / scale;
+        own.balance = largest(&balance) / scale;
         own.conditioning = conditioning(&p);
         Ok(own)
     }

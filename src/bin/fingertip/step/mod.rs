@@ -2,6 +2,7 @@
 
 mod line;
 mod models;
+mod output;
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 
 use self::line::answer;
 use self::models::Models;
+use self::output::Outputs;
 use super::Outcome;
 use super::scene::SceneArgs;
 
@@ -20,13 +22,14 @@ const BUFFER: usize = 1 << 20;
 
 /// One step for each line of stdin, the result on the same line of stdout.
 ///
-/// A line in: {"q": […], "u": […]}, and optionally "params": {"kappa": 1e4, …}, "mu": {"ball/hand": 0.4},
-/// "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this line only, and
-/// "jacobians": true.
+/// A line in: {"q": […], "u": […]}, each at home where it is left out, and optionally "params": {"kappa": 1e4, …},
+/// "mu": {"ball/hand": 0.4}, "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this
+/// line only, "jacobians": true, and "output": ["q_next", "forces"] for a choice of what is put out.
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), contacts
-/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, infeasible, bad_input), iterations and
-/// residual; with jacobians dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
+/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, infeasible, bad_input; with a message
+/// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
+/// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line gives {"error": …} in its place, and the run goes on. `inspect` says what the numbers in q and u are.
 #[derive(clap::Args)]
@@ -34,9 +37,18 @@ const BUFFER: usize = 1 << 20;
 pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
+
+    /// What is put out, for lines that do not say [default: everything but Jacobians]. Any of q_next, lambda, forces,
+    /// contacts, status, iterations, residual, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
+    output: Vec<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
+    let outputs = match &args.output[..] {
+        [] => Outputs::default(),
+        names => Outputs::named(names).map_err(|message| format!("--output: {message}"))?,
+    };
     let (source, step) = args.scene.load()?;
     let models = Models::new(source.scene, args.scene.overrides()?, step);
     let mut input = BufReader::with_capacity(BUFFER, io::stdin());
@@ -47,7 +59,8 @@ pub fn run(args: &Args) -> Outcome {
         if block.is_empty() {
             break;
         }
-        let answers: Vec<Result<String, String>> = block.par_iter().map(|line| answer(&models, line)).collect();
+        let answers: Vec<Result<String, String>> =
+            block.par_iter().map(|line| answer(&models, &outputs, line)).collect();
         for answer in answers {
             n_lines += 1;
             match answer {

@@ -5,7 +5,7 @@ use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
 use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
-use crate::solve::{CONTACT, INFO};
+use crate::solve::{self, CONTACT, INFO, Status};
 
 use super::super::memory::Memory;
 use super::super::plan::Plan;
@@ -51,7 +51,13 @@ impl Program for Backward<'_> {
             group.run(&Revisit { backward: self, t });
             plan.prepare(group);
             group.run(&Recover(plan));
-            plan.factor(group, false);
+            if plan.quaternions.is_empty() {
+                plan.factor(group, false);
+            } else {
+                group.run(&solve::Balance { structure: &plan.structure, at: &plan.places.solve });
+                group.run(&Unwind(plan));
+                plan.factor(group, true);
+            }
             plan.pull(group);
             group.run(&Collect { backward: self, t });
         }
@@ -116,6 +122,30 @@ impl Stage for Recover<'_> {
             let inverse = R::select(slippery, R::zero(), R::one() / R::select(slippery, R::one(), mu));
             let along = dot(n, force);
             put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+        }
+        plan.place_delta(m.delta, work.delta);
+    }
+}
+
+/// A step may turn a body by more than the half turn that two states tell: then δ is what the forces say.
+struct Unwind<'a>(&'a Plan);
+
+/// Turns that two states tell for certain, rad: rounding may take what is nearer to π the other way round.
+const SHORT: f64 = 3.0;
+
+impl Stage for Unwind<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let place = &plan.structure.place;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        let moved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for at in plan.charts.rotations() {
+            let turn = [work.free[place[at]], work.free[place[at + 1]], work.free[place[at + 2]]];
+            let is_long = moved.and(dot(turn, turn).gt(R::splat(SHORT * SHORT)));
+            for (k, turn) in turn.into_iter().enumerate() {
+                m.delta[at + k] = R::select(is_long, turn, m.delta[at + k]);
+            }
         }
         plan.place_delta(m.delta, work.delta);
     }

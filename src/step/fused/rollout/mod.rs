@@ -1,7 +1,7 @@
 //! Rollouts on lanes: all steps of a world follow each other in the lane's working memory; the adjoint sweeps back.
 //!
-//! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, its η follows from the
-//! forces. States and forces are the results of two operations, which share one forward sweep: candle gives each of them its
+//! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, where no body turns by
+//! half a turn and more, its η follows from the forces. States and forces are the results of two operations, which share one forward sweep: candle gives each of them its
 //! gradient without padding it to the size of both, and a cost of states alone takes one sweep back.
 
 mod backward;

@@ -1,0 +1,89 @@
+//! Why a step has no solution: which bodies are inside each other, and which of them nothing can part.
+
+use candle_core::{Result, Tensor};
+use fingertip::Model;
+use fingertip::contact::Overlap;
+use fingertip::description::{PairRule, Scene};
+use fingertip::show::Recording;
+use fingertip::solve::Status;
+use fingertip::step::Quasidynamic;
+
+/// Overlaps that are tried alone, at most.
+const TRIED: usize = 10;
+
+/// Is there no step from here with these two bodies as the only pair?
+fn has_no_way_out(overlap: &Overlap, scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<bool> {
+    let names = || scene.objects.iter().map(|o| &*o.name).chain(scene.robots.iter().map(|r| &*r.name));
+    let (model, parameters, Overlap { a, b, .. }) = (step.model(), step.parameters(), overlap);
+    let contact = (0..model.nc()).find(|&contact| model.contact_names(contact) == (a, b));
+    let pair = contact.map_or(0, |contact| model.pairs.pair_of_contact[contact]);
+    let mu = parameters.mu.flatten_all()?.get(pair)?.to_scalar()?;
+    let mut alone = Scene { params: model.params.clone(), ..scene.clone() };
+    alone.pairs.extend(names().flat_map(|a| names().map(move |b| PairRule::exclude(a, b))));
+    alone.pairs.push(PairRule { mu: Some(mu), ..PairRule::include(a, b) });
+    let model = Model::new(&alone, model.dtype, &model.device)?;
+    let own = |name: &str, t: &Tensor| Ok(if name == "mu" { model.parameters.mu.clone() } else { t.clone() });
+    let result = Quasidynamic::new(&model, &parameters.map(own)?)?.step(q, u)?;
+    Ok(result.reports[0].status != Status::Solved)
+}
+
+/// Why a step was not solved.
+pub struct Why(String);
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Why {
+    /// Of the step from q (1, nq) under u (1, nu).
+    pub fn of(scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Self> {
+        let result = step.step(q, u)?;
+        let status = result.reports[0].status;
+        let overlaps = step.model().overlaps(&result.contacts.phi.flatten_all()?.to_vec1::<f64>()?);
+        Ok(Self(match status {
+            Status::Infeasible => infeasible(scene, step, &overlaps, q, u)?,
+            Status::IterationLimit => {
+                let most = step.model().params.max_iterations;
+                let limit = format!("no solution within {most} iterations (params: max_iterations)");
+                match overlaps[..] {
+                    [] => limit,
+                    _ => format!("{limit}; {}", infeasible(scene, step, &overlaps, q, u)?),
+                }
+            }
+            Status::BadInput => "a number in q or u is not finite, or too large".to_owned(),
+            Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),
+        }))
+    }
+
+    /// Of the recording's step with index `k`.
+    pub fn of_recording(scene: &Scene, step: &Quasidynamic, recording: &Recording, k: usize) -> Result<Self> {
+        let before = k.checked_sub(1).map_or(&recording.start, |before| &recording.steps[before].end);
+        let tensor = |row: &[f64]| step.model().tensor(&[row]);
+        let why = Self::of(scene, step, &tensor(&before.q)?, &tensor(&recording.steps[k].u)?)?;
+        Ok(Self(format!("step {}: {why}", k + 1)))
+    }
+}
+
+/// Which overlap it is that has no way out, or that several have none together.
+fn infeasible(scene: &Scene, step: &Quasidynamic, overlaps: &[Overlap], q: &Tensor, u: &Tensor) -> Result<String> {
+    for overlap in overlaps.iter().take(TRIED) {
+        if has_no_way_out(overlap, scene, step, q, u)? {
+            return Ok(format!("{overlap}, and no motion parts them; {} excludes them", rule(overlap)));
+        }
+    }
+    Ok(match overlaps {
+        [] => "no motion keeps all contacts apart and all joints within their limits".to_owned(),
+        [one] => format!("{one}, and no motion parts them and keeps everything else apart"),
+        [deepest, ..] => format!(
+            "{} pairs of bodies overlap, and no motion parts all of them: {deepest} most of all; {} excludes these two",
+            overlaps.len(),
+            rule(deepest)
+        ),
+    })
+}
+
+fn rule(Overlap { a, b, .. }: &Overlap) -> PairRule {
+    PairRule::exclude(a, b)
+}

@@ -1,0 +1,223 @@
+//! What a scene holds, as data. SI units.
+
+use candle_core::{Result, Tensor};
+use fingertip::contact::UNUSED;
+use fingertip::description::{JointKind, Shape};
+use fingertip::kinematics::Coordinate;
+use fingertip::show::{self, Source};
+use fingertip::step::Quasidynamic;
+use serde::Serialize;
+
+use super::notes::left_out;
+
+/// All of it, in the order of the JSON form.
+#[derive(Serialize)]
+pub struct Contents {
+    pub scene: String,
+    /// Numbers in q, degrees of freedom, commands, contacts.
+    pub nq: usize,
+    pub nv: usize,
+    pub nu: usize,
+    pub nc: usize,
+    pub params: Params,
+    pub coordinates: Vec<Motion>,
+    pub pairs: Vec<Pair>,
+    /// Poses at home.
+    pub bodies: Vec<Body>,
+    pub masses: Vec<Mass>,
+    pub left_out: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub struct Params {
+    pub h: f64,
+    pub epsilon: f64,
+    pub kappa: f64,
+    pub gravity: Vec<f64>,
+    pub contact_distance: Option<f64>,
+    pub fade: f64,
+    pub joint_limits: bool,
+}
+
+/// A joint with coordinates of its own.
+#[derive(Serialize)]
+pub struct Motion {
+    pub name: String,
+    pub motion: &'static str,
+    pub unit: &'static str,
+    /// First place in q and in v, and how many there are.
+    pub q: usize,
+    pub nq: usize,
+    pub v: usize,
+    pub nv: usize,
+    pub u: Option<usize>,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    pub home: Vec<f64>,
+    pub stiffness: Option<f64>,
+    pub stiffness_unit: &'static str,
+}
+
+#[derive(Serialize)]
+pub struct Pair {
+    /// First contact, and how many there are.
+    pub contact: usize,
+    pub contacts: usize,
+    pub a: Side,
+    pub b: Side,
+    pub mu: f64,
+    /// The least signed distance at home; negative for an overlap.
+    pub gap: f64,
+}
+
+#[derive(Serialize)]
+pub struct Side {
+    pub body: String,
+    pub shape: &'static str,
+    pub sizes: Vec<f64>,
+}
+
+#[derive(Serialize)]
+pub struct Body {
+    pub name: String,
+    pub position: [f64; 3],
+    /// w, x, y, z.
+    pub quaternion: [f64; 4],
+}
+
+#[derive(Serialize)]
+pub struct Mass {
+    pub body: String,
+    pub mass: f64,
+    /// xx yy zz xy xz yz.
+    pub inertia: Vec<f64>,
+}
+
+impl Contents {
+    pub fn of(source: &Source, step: &Quasidynamic) -> Result<Self> {
+        let (model, parameters) = (step.model(), step.parameters());
+        let stiffness = numbers(&parameters.stiffness)?;
+        let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
+        Ok(Self {
+            scene: source.name.clone(),
+            nq: model.nq(),
+            nv: model.nv(),
+            nu: model.nu(),
+            nc: model.nc(),
+            params: Params {
+                h: row(&parameters.h)?,
+                epsilon: row(&parameters.epsilon)?,
+                kappa: row(&parameters.kappa)?,
+                gravity: numbers(&parameters.gravity)?,
+                contact_distance: model.params.contact_distance,
+                fade: model.params.fade,
+                joint_limits: model.params.joint_limits,
+            },
+            coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
+            pairs: pairs(step)?,
+            bodies: bodies(source, step)?,
+            masses: masses(step)?,
+            left_out: left_out(&source.scene, model),
+            warnings: model.warnings.clone(),
+        })
+    }
+}
+
+impl Motion {
+    fn of(coordinate: &Coordinate, stiffness: &[f64]) -> Self {
+        let kind = coordinate.kind;
+        Self {
+            name: coordinate.name.clone(),
+            motion: motion(kind),
+            unit: unit(kind),
+            q: coordinate.q,
+            nq: kind.nq(),
+            v: coordinate.v,
+            nv: kind.nv(),
+            u: coordinate.u,
+            lower: coordinate.limits.map(|limits| limits.lower),
+            upper: coordinate.limits.map(|limits| limits.upper),
+            home: coordinate.home.clone(),
+            stiffness: coordinate.u.map(|u| stiffness[u]),
+            stiffness_unit: if kind == JointKind::Prismatic { "N/m" } else { "N·m/rad" },
+        }
+    }
+}
+
+fn motion(kind: JointKind) -> &'static str {
+    match kind {
+        JointKind::Fixed => "fixed",
+        JointKind::Revolute => "revolute",
+        JointKind::Continuous => "continuous",
+        JointKind::Prismatic => "prismatic",
+        JointKind::Planar => "planar: x y yaw",
+        JointKind::Translation => "translation: x y z",
+        JointKind::Floating => "free: x y z, quaternion w x y z",
+    }
+}
+
+fn unit(kind: JointKind) -> &'static str {
+    match kind {
+        JointKind::Fixed => "–",
+        JointKind::Revolute | JointKind::Continuous => "rad",
+        JointKind::Prismatic | JointKind::Translation => "m",
+        JointKind::Planar => "m, rad",
+        JointKind::Floating => "m, 1",
+    }
+}
+
+fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
+    let (model, parameters) = (step.model(), step.parameters());
+    let (mu, n_shapes) = (numbers(&parameters.mu)?, model.shapes.len());
+    if n_shapes == 0 {
+        return Ok(Vec::new());
+    }
+    let sizes = parameters.sizes.reshape((1, n_shapes, Shape::SIZES))?;
+    let frames = model.kinematics.frames(&model.home(1)?, &parameters.offsets)?;
+    let poses = frames.poses.narrow(1, 0, n_shapes)?.contiguous()?;
+    let phi = numbers(&model.pairs.detect(&poses, &sizes)?.phi)?;
+    let sizes = numbers(&sizes)?;
+    let side = |shape: usize| Side {
+        body: model.tree.bodies[model.shapes[shape].body].name.clone(),
+        shape: model.shapes[shape].shape.name(),
+        sizes: sizes[Shape::SIZES * shape..].iter().take(Shape::SIZES).copied().filter(|&x| x != 0.0).collect(),
+    };
+    let mut contact = 0;
+    let pair = |(pair, mu): (&fingertip::contact::Pair, f64)| {
+        let first = contact;
+        contact += pair.contacts;
+        let gap = phi[first..contact].iter().copied().fold(UNUSED, f64::min);
+        Pair { contact: first, contacts: pair.contacts, a: side(pair.a), b: side(pair.b), mu, gap }
+    };
+    Ok(model.pairs.pairs.iter().zip(mu).map(pair).collect())
+}
+
+/// Every body but the world, where it is at home.
+fn bodies(source: &Source, step: &Quasidynamic) -> Result<Vec<Body>> {
+    let start = show::record(source, step, 0, |_, _| Vec::new(), |_| ())?;
+    let body = |(body, [x, y, z, rotation @ ..]): (show::BodyRecord, [f64; 7])| Body {
+        name: body.name,
+        position: [x, y, z],
+        quaternion: rotation,
+    };
+    Ok(start.bodies.into_iter().zip(start.start.poses).skip(1).map(body).collect())
+}
+
+fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {
+    let (model, parameters) = (step.model(), step.parameters());
+    if model.inertial.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mass, inertia) = (numbers(&parameters.mass)?, numbers(&parameters.inertia)?);
+    let of = |(n, &body): (usize, &usize)| Mass {
+        body: model.tree.bodies[body].name.clone(),
+        mass: mass[n],
+        inertia: inertia[6 * n..6 * (n + 1)].to_vec(),
+    };
+    Ok(model.inertial.iter().enumerate().map(of).collect())
+}
+
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_vec1()
+}

@@ -1,0 +1,53 @@
+//! What a scene holds and its model does not.
+
+use fingertip::Model;
+use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};
+
+/// A line for each thing that is left out, or odd.
+pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
+    let mut notes = Vec::new();
+    let articulated = scene.objects.iter().filter_map(|object| match &object.body {
+        ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
+        ObjectBody::Rigid { .. } => None,
+    });
+    for (name, articulation) in articulated.chain(scene.robots.iter().map(|robot| (&robot.name, &robot.articulation))) {
+        notes.extend(of_articulation(articulation).into_iter().map(|note| format!("{name}: {note}")));
+    }
+    for rule in scene.pairs.iter().filter(|rule| rule.enabled == Some(false)) {
+        notes.push(format!("pairs of {} and {}: excluded by a rule of the scene", rule.a, rule.b));
+    }
+    if let Some(distance) = model.params.contact_distance {
+        notes.push(format!("contacts farther apart than {distance} m"));
+    }
+    if !model.params.joint_limits && model.tree.coordinates.iter().any(|coordinate| coordinate.limits.is_some()) {
+        notes.push("joint limits: not constraints of the step here (params: joint_limits)".to_owned());
+    }
+    notes
+}
+
+fn of_articulation(articulation: &Articulation) -> Vec<String> {
+    let Articulation { links, joints, notes } = articulation;
+    let mut notes = notes.clone();
+    let names = |which: &dyn Fn(&fingertip::description::Joint) -> bool| -> Vec<String> {
+        joints.iter().filter(|joint| which(joint)).map(|joint| joint.name.clone()).collect()
+    };
+    let fixed = names(&|joint| joint.kind == JointKind::Fixed);
+    if !fixed.is_empty() {
+        notes.push(format!("fixed joints, without a place in q: {}", fixed.join(", ")));
+    }
+    for joint in joints {
+        if let Some(mimic) = joint.mimic {
+            let leader = &joints[mimic.joint].name;
+            notes.push(format!(
+                "joint {} has no place in q: it is {} · {leader} + {}",
+                joint.name, mimic.multiplier, mimic.offset
+            ));
+        }
+    }
+    let bare: Vec<&str> =
+        links.iter().filter(|link| link.collisions.is_empty()).map(|link| link.name.as_str()).collect();
+    if !bare.is_empty() {
+        notes.push(format!("{} of {} links have no collision shape: {}", bare.len(), links.len(), bare.join(", ")));
+    }
+    notes
+}

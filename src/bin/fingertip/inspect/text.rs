@@ -1,0 +1,109 @@
+//! What a scene holds, as tables.
+
+use std::fmt::Write;
+
+use super::contents::{Body, Contents, Mass, Motion, Pair, Side};
+use crate::table::{short, table};
+
+pub fn text(contents: &Contents) -> String {
+    let Contents { scene, nq, nv, nu, nc, pairs, .. } = contents;
+    let mut out = format!(
+        "{scene}: {nq} numbers in q, {nv} degrees of freedom, {nu} commands, {nc} contacts of {} pairs\n\n{}\n",
+        pairs.len(),
+        params(contents)
+    );
+    let mut section = |title: &str, body: String| {
+        let _ = write!(out, "\n{title}\n{body}\n");
+    };
+    section("Coordinates", coordinates(&contents.coordinates));
+    let overlaps = pairs.iter().filter(|pair| pair.gap < 0.0).count();
+    section(&format!("Contact pairs, their gaps at home ({overlaps} overlap)"), self::pairs(pairs));
+    section("Poses at home", bodies(&contents.bodies));
+    if !contents.masses.is_empty() {
+        section("Masses", masses(&contents.masses));
+    }
+    for (title, lines) in [("Left out, or odd", &contents.left_out), ("Warnings", &contents.warnings)] {
+        if !lines.is_empty() {
+            section(title, lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"));
+        }
+    }
+    out
+}
+
+fn params(contents: &Contents) -> String {
+    let params = &contents.params;
+    let distance = params
+        .contact_distance
+        .map_or("none".to_owned(), |d| format!("{} m, fading over {} m", short(d), short(params.fade)));
+    format!(
+        "h {} s   ε {}   κ {} 1/J   gravity {:?} m/s²   contact_distance {distance}   joint_limits {}",
+        short(params.h),
+        short(params.epsilon),
+        short(params.kappa),
+        params.gravity,
+        params.joint_limits
+    )
+}
+
+fn coordinates(coordinates: &[Motion]) -> String {
+    let mut table = table(&["name", "motion", "unit", "q", "v", "u", "lower", "upper", "home", "stiffness"], 3);
+    let or_dash = |text: Option<String>| text.unwrap_or("–".to_owned());
+    for motion in coordinates {
+        table.add_row([
+            motion.name.clone(),
+            motion.motion.to_owned(),
+            motion.unit.to_owned(),
+            range(motion.q, motion.nq),
+            range(motion.v, motion.nv),
+            or_dash(motion.u.map(|u| u.to_string())),
+            or_dash(motion.lower.map(short)),
+            or_dash(motion.upper.map(short)),
+            list(&motion.home),
+            or_dash(motion.stiffness.map(|stiffness| format!("{} {}", short(stiffness), motion.stiffness_unit))),
+        ]);
+    }
+    table.to_string()
+}
+
+/// "3" or "3–9".
+fn range(first: usize, n: usize) -> String {
+    if n == 1 { first.to_string() } else { format!("{first}–{}", first + n - 1) }
+}
+
+fn list(numbers: &[f64]) -> String {
+    numbers.iter().map(|&x| short(x)).collect::<Vec<_>>().join(" ")
+}
+
+fn pairs(pairs: &[Pair]) -> String {
+    let mut table = table(&["contacts", "A", "shape", "B", "shape", "μ", "gap mm"], 5);
+    let shape = |side: &Side| format!("{} {}", side.shape, list(&side.sizes)).trim_end().to_owned();
+    for pair in pairs {
+        table.add_row([
+            range(pair.contact, pair.contacts),
+            pair.a.body.clone(),
+            shape(&pair.a),
+            pair.b.body.clone(),
+            shape(&pair.b),
+            short(pair.mu),
+            format!("{:.3}", 1e3 * pair.gap),
+        ]);
+    }
+    table.to_string()
+}
+
+fn bodies(bodies: &[Body]) -> String {
+    let mut table = table(&["body", "x m", "y", "z", "qw", "qx", "qy", "qz"], 1);
+    for Body { name, position, quaternion } in bodies {
+        let numbers = position.iter().chain(quaternion).map(|&x| short(x));
+        table.add_row(std::iter::once(name.clone()).chain(numbers));
+    }
+    table.to_string()
+}
+
+fn masses(masses: &[Mass]) -> String {
+    let mut table = table(&["body", "mass kg", "inertia xx yy zz xy xz yz kg·m²"], 1);
+    for Mass { body, mass, inertia } in masses {
+        table.add_row([body.clone(), short(*mass), list(inertia)]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,132 @@
+//! What a line out holds.
+
+use candle_core::{Result as TensorResult, Tensor};
+use fingertip::description::unknown;
+use fingertip::solve::Status;
+use fingertip::step::{Linearization, Quasidynamic, Step};
+use serde::Serialize;
+
+/// All keys, in the order in which they are put out.
+pub const OUTPUTS: [&str; 11] = [
+    "q_next",
+    "lambda",
+    "forces",
+    "contacts",
+    "status",
+    "iterations",
+    "residual",
+    "dq_next_dq",
+    "dq_next_du",
+    "dlambda_dq",
+    "dlambda_du",
+];
+/// Of these, the ones that need Jacobians stand from here on.
+const JACOBIANS: usize = 7;
+
+/// The keys that a line out has.
+#[derive(Clone)]
+pub struct Outputs([bool; OUTPUTS.len()]);
+
+impl Default for Outputs {
+    /// All but the Jacobians.
+    fn default() -> Self {
+        Self(std::array::from_fn(|k| k < JACOBIANS))
+    }
+}
+
+impl Outputs {
+    /// Those with these names.
+    pub fn named(names: &[impl AsRef<str>]) -> Result<Self, String> {
+        let mut wanted = [false; OUTPUTS.len()];
+        for name in names.iter().map(AsRef::as_ref) {
+            let known = OUTPUTS.iter().position(|output| *output == name);
+            wanted[known.ok_or_else(|| unknown("output", name, OUTPUTS.into_iter()))?] = true;
+        }
+        Ok(Self(wanted))
+    }
+
+    pub fn with_jacobians(self) -> Self {
+        Self(std::array::from_fn(|k| self.0[k] || k >= JACOBIANS))
+    }
+
+    fn has_jacobians(&self) -> bool {
+        self.0[JACOBIANS..].contains(&true)
+    }
+
+    /// Steps the one world and puts out what is wanted, as JSON.
+    pub fn of(&self, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> TensorResult<String> {
+        let (result, jacobians) = if self.has_jacobians() {
+            let Linearization { step, a, b, c, d } = step.linearize(q, u)?;
+            (step, vec![a, b, c, d])
+        } else {
+            (step.step(q, u)?, Vec::new())
+        };
+        let report = &result.reports[0];
+        let mut parts = Vec::new();
+        for (k, key) in OUTPUTS.into_iter().enumerate().filter(|(k, _)| self.0[*k]) {
+            let part = match key {
+                "q_next" => Part::Numbers(result.q_next.flatten_all()?.to_vec1()?),
+                "lambda" => Part::Rows(rows(&result.lambda()?)?),
+                "forces" => Part::Rows(rows(&result.force)?),
+                "contacts" => Part::Contacts(contacts(step, &result)?),
+                "status" => Part::Text(report.status.name().to_owned()),
+                "iterations" => Part::Count(report.iterations),
+                "residual" => Part::Number(report.residual),
+                _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
+            };
+            parts.push((key, part));
+            if key == "status" && report.status != Status::Solved {
+                let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
+                let overlaps = step.model().overlaps(&phi);
+                parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
+            }
+        }
+        serde_json::to_string(&Line(parts)).map_err(candle_core::Error::wrap)
+    }
+}
+
+/// A JSON object whose keys keep their order.
+struct Line<'a>(Vec<(&'static str, Part<'a>)>);
+
+impl Serialize for Line<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, part)| (key, part)))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Numbers(Vec<f64>),
+    Rows(Vec<Vec<f64>>),
+    Contacts(Vec<Contact<'a>>),
+    Text(String),
+    Count(usize),
+    Number(f64),
+}
+
+#[derive(Serialize)]
+struct Contact<'a> {
+    a: &'a str,
+    b: &'a str,
+    phi: f64,
+    normal: Vec<f64>,
+    /// On b.
+    point: Vec<f64>,
+}
+
+fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<Contact<'a>>> {
+    let contacts = &result.contacts;
+    let phi = contacts.phi.flatten_all()?.to_vec1::<f64>()?;
+    let places = phi.into_iter().zip(rows(&contacts.normal)?).zip(rows(&contacts.point_b)?).enumerate();
+    let contact = |(i, ((phi, normal), point))| {
+        let (a, b) = step.model().contact_names(i);
+        Contact { a, b, phi, normal, point }
+    };
+    Ok(places.map(contact).collect())
+}
+
+/// The rows of the one world (1, n, m).
+fn rows(tensor: &Tensor) -> TensorResult<Vec<Vec<f64>>> {
+    tensor.squeeze(0)?.to_vec2()
+}

@@ -1,0 +1,111 @@
+//! The sphere at an end of a capsule's core against a block, which follows the first contact in an overlap: letters and
+//! reasoning are those of [`crate::contact::pair`]'s `capsule_box`. With adjoint.
+
+use super::block::{self, Nearest};
+use super::capsule_box::{Touch, pull_nearest};
+use super::segment::{Segment, SegmentPull};
+use super::total::{Unit, indicator, limited, sign, unit};
+use crate::contact::pair::capsule_box::FOLLOWING;
+use crate::math::lane::{Number, Real};
+use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+
+/// An end's contact.
+pub(super) struct End<R: Real> {
+    pub(super) touch: Touch<R>,
+    own: Nearest<R, 3>,
+    /// The first contact's normal n.
+    first: Vec3<R>,
+    /// n less the end's own normal.
+    apart: Vec3<R>,
+    unit: Unit<R, 3>,
+    turn: Following<R>,
+    /// Of the gap.
+    follow: Following<R>,
+    /// s less the end's own gap.
+    further: R,
+}
+
+/// Gradients of what an [`End`] depends on beside the segment and the block.
+pub(super) struct EndPull<R> {
+    pub(super) t: R,
+    pub(super) first_normal: Vec3<R>,
+    pub(super) first_gap: R,
+    pub(super) radii: R,
+}
+
+/// f of a gap between cores, with its derivatives.
+struct Following<R> {
+    value: R,
+    of_gap: R,
+    of_radii: R,
+}
+
+#[inline(always)]
+fn following<R: Real>(gap: R, radii: R) -> Following<R> {
+    let tiny = R::splat(R::Number::NO_LENGTH);
+    let is_usable = radii.gt(tiny);
+    let radii = R::select(is_usable, radii, tiny);
+    let part = gap / radii;
+    let x = limited(part.mul_add(R::splat(-2.0 / FOLLOWING), R::splat(2.0 / FOLLOWING - 1.0)), R::one());
+    let square = x.value * x.value;
+    let value = x.value.mul_add(square.mul_add(R::splat(-0.25), R::splat(0.75)), R::splat(0.5));
+    let slope = square.mul_add(R::splat(-0.75), R::splat(0.75)) * x.of_x;
+    let of_gap = (slope / radii).scale(-2.0 / FOLLOWING);
+    Following { value, of_gap, of_radii: -(of_gap * part * indicator(is_usable)) }
+}
+
+impl<R: Real> End<R> {
+    /// The contact at place t, given the first one and the sum of the radii about both cores.
+    #[inline(always)]
+    pub(super) fn new(segment: &Segment<R>, e: Vec3<R>, t: R, first: &Touch<R>, radii: R) -> Self {
+        let p = axpy(t, segment.u, segment.c);
+        let own = block::nearest(p, e);
+        let n = first.normal;
+        let (apart, turn) = (sub(n, own.normal()), following(first.gap, radii));
+        let unit = unit(axpy(turn.value, apart, own.normal()), n);
+        let reach = dot([n[0].abs(), n[1].abs(), n[2].abs()], e);
+        let further = -(reach + dot(n, p)) - own.gap;
+        let follow = following(own.gap, radii);
+        let touch = Touch { t, normal: unit.value, gap: follow.value.mul_add(further, own.gap) };
+        Self { touch, own, first: n, apart, unit, turn, follow, further }
+    }
+
+    /// Adds to the gradients of the segment and of e, given those of the touch.
+    #[inline(always)]
+    pub(super) fn pull(
+        &self,
+        segment: &Segment<R>,
+        e: Vec3<R>,
+        grad: Touch<R>,
+        to: &mut SegmentPull<R>,
+        to_e: &mut Vec3<R>,
+    ) -> EndPull<R> {
+        let Self { own, first, apart, unit, turn, follow, .. } = self;
+        let p = axpy(self.touch.t, segment.u, segment.c);
+        let along = grad.gap * follow.value;
+        let by_follow = grad.gap * self.further;
+        let by_way = unit.pull(grad.normal);
+        let by_turn = dot(by_way, *apart);
+
+        let mut first_normal = add(scale(turn.value, by_way), unit.pull_fallback(grad.normal));
+        let mut straight = p;
+        for i in 0..3 {
+            first_normal[i] -= along * sign(first[i]).mul_add(e[i], p[i]);
+            to_e[i] -= along * first[i].abs();
+            straight[i] = -(along * first[i]);
+        }
+        to.c = add(to.c, straight);
+        to.u = axpy(self.touch.t, straight, to.u);
+        let of_own = Touch {
+            t: grad.t + dot(segment.u, straight),
+            normal: axpy(-turn.value, by_way, by_way),
+            gap: by_follow.mul_add(follow.of_gap, grad.gap - along),
+        };
+        EndPull {
+            t: pull_nearest(segment, own, self.touch.t, of_own, to, to_e),
+            first_normal,
+            first_gap: by_turn * turn.of_gap,
+            radii: by_turn.mul_add(turn.of_radii, by_follow * follow.of_radii),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Bodies inside each other, in words.
+
+use std::fmt;
+
+/// Two bodies that overlap. As text: `"hand/palm" and "hand/thumb" overlap by 7.000 mm`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlap {
+    /// Name of the body on side A.
+    pub a: String,
+    /// Name of the body on side B.
+    pub b: String,
+    /// How far they are inside each other, m: the shortest way out of any of their shapes.
+    pub depth: f64,
+}
+
+impl Overlap {
+    /// Of overlaps of shapes, by their bodies' names and depth, those of bodies: the deepest first.
+    pub(crate) fn gather<'a>(found: impl Iterator<Item = (&'a str, &'a str, f64)>) -> Vec<Self> {
+        let mut overlaps: Vec<Self> = Vec::new();
+        for (a, b, depth) in found {
+            match overlaps.iter_mut().find(|overlap| overlap.a == a && overlap.b == b) {
+                Some(known) => known.depth = known.depth.max(depth),
+                None => overlaps.push(Self { a: a.to_owned(), b: b.to_owned(), depth }),
+            }
+        }
+        overlaps.sort_by(|x, y| y.depth.total_cmp(&x.depth));
+        overlaps
+    }
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Self { a, b, depth } = self;
+        write!(f, "\"{a}\" and \"{b}\" overlap by {:.3} mm", 1e3 * depth)
+    }
+}

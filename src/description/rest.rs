@@ -1,0 +1,164 @@
+//! What gravity presses onto contacts: how high the barrier lets it hover, and the κ for a given height.
+//!
+//! The barrier's force at a gap φ is 2/(κ φ). A weight w that n contacts share therefore rests at
+//!
+//! φ = 2 n/(κ w).
+
+use nalgebra::{Isometry3, Vector3};
+
+use super::{Collision, Freedom, Link, ObjectBody, Scene, Shape, check};
+use crate::error::{Error, Result};
+
+/// Something that gravity can press onto contacts: an object, or a robot with a floating base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// Its name.
+    pub name: String,
+    /// Its mass with all its links, kg.
+    pub mass: f64,
+    /// The most contacts that its shapes can have with one plane, all of them taken together.
+    pub contacts: usize,
+    /// Its smallest extent, m: of the links of an articulation, that of the largest.
+    pub size: f64,
+    /// How it, or its root link, may move.
+    pub freedom: Freedom,
+}
+
+impl Rest {
+    /// Hovering by more than this part of its size is worth a warning.
+    const NOTICEABLE: f64 = 0.1;
+
+    /// The part of its weight that moves it, N: of a planar thing, the part in the plane.
+    pub fn weight(&self, gravity: [f64; 3]) -> f64 {
+        let pull = Vector3::from(gravity);
+        self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
+    }
+
+    /// The height, m, at which it rests on a plane where all its contacts share its weight; on fewer it rests lower. Infinite
+    /// without a weight.
+    pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
+        2.0 * self.contacts as f64 / (kappa * self.weight(gravity))
+    }
+
+    /// The least κ, 1/J, at which none of these rests higher than `hover`, m: that of the one with the smallest weight on
+    /// each contact.
+    ///
+    /// # Errors
+    /// A height that is not positive, or nothing that gravity presses onto contacts.
+    pub fn kappa(things: &[Self], hover: f64, gravity: [f64; 3]) -> Result<f64> {
+        check::positive("hover", hover)?;
+        // φ and κ change places in φ = 2 n/(κ w).
+        let kappa = things.iter().filter(|thing| thing.weight(gravity) > 0.0).map(|thing| thing.hover(hover, gravity));
+        let message = match kappa.max_by(f64::total_cmp) {
+            Some(kappa) if kappa.is_finite() => return Ok(kappa),
+            Some(_) => format!("expected a height that a finite κ gives, got {hover}"),
+            None => {
+                let found = "there is nothing that may move and has shapes";
+                let found = if things.is_empty() { found } else { "it pulls on none" };
+                format!("expected gravity on something that can rest, but {found}; give kappa instead")
+            }
+        };
+        Err(Error::invalid("hover", message))
+    }
+
+    /// What to say where it would hover by more than a tenth of its size.
+    pub fn warning(&self, kappa: f64, gravity: [f64; 3]) -> Option<String> {
+        let hover = self.hover(kappa, gravity);
+        let noticeable = hover.is_finite() && hover > Self::NOTICEABLE * self.size;
+        noticeable.then(|| {
+            let (name, size, least) = (&self.name, self.size, kappa * hover / (Self::NOTICEABLE * self.size));
+            format!(
+                "{name}: at rest it hovers by up to {hover:.2e} m, with a size of {size:.2e} m, as κ is {kappa:.2e}; a κ \
+                 above {least:.1e}, or params: hover, holds it lower"
+            )
+        })
+    }
+}
+
+impl Scene {
+    /// Everything that gravity can press onto contacts: movable objects and robots with a movable root link, with mass
+    /// and shapes.
+    pub fn rests(&self) -> Vec<Rest> {
+        let objects = self.objects.iter().filter_map(|object| match &object.body {
+            ObjectBody::Rigid { inertia, collisions } => {
+                let mass = inertia.as_ref().map_or(0.0, |inertia| inertia.mass);
+                rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
+            }
+            ObjectBody::Articulated { articulation, .. } => of_links(&object.name, &articulation.links, object.freedom),
+        });
+        let robots = self.robots.iter();
+        objects.chain(robots.filter_map(|r| of_links(&r.name, &r.articulation.links, r.freedom))).collect()
+    }
+
+    /// With the κ at which nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. To be called when
+    /// objects, robots and gravity are there.
+    ///
+    /// # Errors
+    /// A height that is not positive, or nothing that gravity presses onto contacts.
+    pub fn with_hover(mut self, hover: f64) -> Result<Self> {
+        self.params.kappa = Rest::kappa(&self.rests(), hover, self.gravity)?;
+        Ok(self)
+    }
+}
+
+fn of_links(name: &str, links: &[Link], freedom: Freedom) -> Option<Rest> {
+    let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
+    let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
+    rest(name, mass, &collisions, freedom)
+}
+
+/// `bodies` are the shapes of each link.
+fn rest(name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
+    let contacts = bodies.iter().copied().flatten().map(|collision| collision.shape.contacts_on_plane()).sum();
+    let size = bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)).fold(0.0, f64::max);
+    let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
+    can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, size, freedom })
+}
+
+/// The smallest of the extents of all shapes together along the body's axes, m.
+fn smallest_extent(collisions: &[Collision]) -> f64 {
+    let extent = |axis: usize| {
+        let ends = collisions.iter().map(|Collision { shape, pose }| shape.ends(pose, axis));
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (a, b)| (low.min(a), high.max(b)));
+        high - low
+    };
+    (0..3).map(extent).fold(f64::INFINITY, f64::min)
+}
+
+impl Shape {
+    /// The most contacts that it has with a plane at once.
+    fn contacts_on_plane(&self) -> usize {
+        match self {
+            Self::Sphere { .. } | Self::Ellipsoid { .. } => 1,
+            Self::Capsule { .. } => 2,
+            Self::Box { .. } | Self::Hull(_) => 4,
+            // Four on the rim and the middle of the cap.
+            Self::Cylinder { .. } => 5,
+            Self::HalfSpace => 0,
+        }
+    }
+
+    /// From where to where it reaches along an axis of the frame in which it has this pose, m.
+    fn ends(&self, pose: &Isometry3<f64>, axis: usize) -> (f64, f64) {
+        let along: Vector3<f64> = pose.rotation.inverse() * Vector3::ith_axis(axis).into_inner();
+        let middle = pose.translation.vector[axis];
+        let half = match self {
+            Self::Sphere { radius } => *radius,
+            Self::Capsule { radius, half_length } => radius + half_length * along.z.abs(),
+            Self::Cylinder { radius, half_length } => radius * along.xy().norm() + half_length * along.z.abs(),
+            Self::Box { half_extents, rounding } => {
+                let core = half_extents.map(|half| half - rounding);
+                rounding + Vector3::from(core).dot(&along.abs())
+            }
+            Self::Ellipsoid { radii } => Vector3::from(*radii).component_mul(&along).norm(),
+            Self::Hull(hull) => {
+                let heights = hull.vertices().iter().map(|&vertex| Vector3::from(vertex).dot(&along));
+                let (low, high) = heights.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+                return (middle + low, middle + high);
+            }
+            Self::HalfSpace => f64::INFINITY,
+        };
+        (middle - half, middle + half)
+    }
+}

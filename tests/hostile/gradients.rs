@@ -1,0 +1,221 @@
+//! Gradients in everything at once, against Ridders' differences along random directions.
+//!
+//! A random weighting of q₊ and the forces is a function of q, u and all parameters. Its gradient by one reverse pass,
+//! times a random direction, is compared with differences along that direction: an error in any entry shows in some world.
+
+use candle_core::{Tensor, Var};
+use fingertip::solve::Status;
+use fingertip::step::Quasidynamic;
+use fingertip::{Model, Parameters};
+
+use crate::support::differences::{SHRINK, STEPS, extrapolate};
+use crate::support::oracle::{from_tangent, integrate, tangent, to_tangent};
+use crate::support::states::{Batch, Random, tensor};
+use crate::support::{largest, numbers, rows};
+
+/// Largest error relative to the sum of the absolute values of the derivative's parts: the promise.
+const TOLERANCE: f64 = 1e-6;
+/// Differences that claim less error than this, on the same scale, count.
+const SURE: f64 = 1e-7;
+
+/// What came of some derivatives.
+#[derive(Default, Debug)]
+pub struct Tally {
+    pub compared: usize,
+    /// Differences not sure of themselves: near a kink of the geometry, or drowned in rounding.
+    pub unsure: usize,
+    pub worst: f64,
+    pub wrong: Vec<String>,
+}
+
+/// A world's numbers as rows of one number list each: q, u, then the parameters.
+type World = Vec<Vec<f64>>;
+
+struct Direction {
+    /// Tangent of q.
+    q: Vec<f64>,
+    u: Vec<f64>,
+    parameters: Vec<Vec<f64>>,
+}
+
+impl Direction {
+    /// Lengths and angles move by about 1, parameters by about their own size, all of them or one kind alone.
+    fn new(model: &Model, world: &World, random: &mut Random) -> Self {
+        let kinds = 2 + Parameters::NAMES.len();
+        let only = random.chance(0.6).then(|| random.below(kinds));
+        let on = |kind: usize| only.is_none_or(|only| only == kind);
+        let mut draw = |kind: usize, scale: f64| if on(kind) { scale * random.between(-1.0, 1.0) } else { 0.0 };
+        let q = (0..model.nv()).map(|_| draw(0, 1.0)).collect();
+        let u = world[1].iter().map(|_| draw(1, 1.0)).collect();
+        let parameters = Parameters::NAMES
+            .iter()
+            .enumerate()
+            .map(|(p, name)| {
+                let values = &world[2 + p];
+                let scale = |k: usize| match *name {
+                    "offsets" | "sizes" if values[k] == 0.0 && *name == "sizes" => 0.0,
+                    "offsets" | "sizes" => 1.0,
+                    "tau" => 10.0,
+                    "inertia" if k % 6 >= 3 => {
+                        0.3 * values[6 * (k / 6)..6 * (k / 6) + 3].iter().copied().fold(f64::INFINITY, f64::min)
+                    }
+                    "gravity" => 10.0,
+                    // The boundary of what is possible: no friction.
+                    "mu" if values[k] == 0.0 => 0.0,
+                    _ => 3.0 * values[k],
+                };
+                (0..values.len()).map(|k| draw(2 + p, scale(k))).collect()
+            })
+            .collect();
+        Self { q, u, parameters }
+    }
+
+    fn moved(&self, model: &Model, world: &World, by: f64) -> World {
+        let add = |x: &[f64], d: &[f64]| x.iter().zip(d).map(|(x, d)| x + by * d).collect::<Vec<_>>();
+        let delta: Vec<f64> = self.q.iter().map(|x| by * x).collect();
+        let mut moved = vec![integrate(model, &world[0], &delta), add(&world[1], &self.u)];
+        moved.extend(self.parameters.iter().zip(&world[2..]).map(|(d, x)| add(x, d)));
+        moved
+    }
+}
+
+fn stack(model: &Model, worlds: &[World], part: usize) -> Tensor {
+    tensor(model, &worlds.iter().map(|world| world[part].clone()).collect::<Vec<_>>())
+}
+
+fn parameters(model: &Model, mut part: impl FnMut(usize) -> Tensor) -> Parameters {
+    let mut p = 0;
+    let next = |_: &str, _: &Tensor| {
+        p += 1;
+        Ok(part(p + 1))
+    };
+    model.parameters.map(next).unwrap()
+}
+
+/// First step of the differences along a direction.
+const FIRST: f64 = 4e-3;
+
+/// One derivative for each world of a batch that is solved.
+pub fn check(
+    place: &str,
+    batch: &Batch,
+    form: impl Fn(Quasidynamic) -> Quasidynamic,
+    random: &mut Random,
+    tally: &mut Tally,
+) {
+    let model = &batch.model;
+    let values: Vec<Vec<Vec<f64>>> =
+        [&batch.q, &batch.u].into_iter().chain(batch.parameters.tensors()).map(rows).collect();
+    let n = values[0].len();
+    let worlds: Vec<World> = (0..n).map(|w| values.iter().map(|v| v[w.min(v.len() - 1)].clone()).collect()).collect();
+
+    let vars: Vec<Var> = (0..values.len()).map(|k| Var::from_tensor(&stack(model, &worlds, k)).unwrap()).collect();
+    let step = form(Quasidynamic::new(model, &parameters(model, |k| vars[k].as_tensor().clone())).unwrap());
+    let base = step.step(&vars[0], &vars[1]).unwrap();
+    let (delta, force, limit) = (rows(&base.delta), rows(&base.force), rows(&base.limit_force));
+    // Weights of about one over the size of what they weigh.
+    let weigh = |row: &[f64], random: &mut Random| -> Vec<f64> {
+        let size = largest(row.iter().copied()).max(1e-6);
+        row.iter().map(|_| random.between(-1.0, 1.0) / size).collect()
+    };
+    let weights: Vec<[Vec<f64>; 3]> = (0..n)
+        .map(|w| {
+            let tangents: Vec<f64> = (0..model.nv()).map(|_| random.between(-1.0, 1.0)).collect();
+            [tangents, weigh(&force[w], random), weigh(&limit[w], random)]
+        })
+        .collect();
+    let next = rows(&base.q_next);
+    let seeds: Vec<Vec<f64>> = (0..n).map(|w| from_tangent(model, &next[w], &weights[w][0])).collect();
+    let weighed = |t: &Tensor, k: usize| -> Option<Tensor> {
+        let flat = t.flatten_from(1).unwrap();
+        (flat.dim(1).unwrap() > 0).then(|| {
+            let rows: Vec<Vec<f64>> = weights.iter().map(|w| w[k].clone()).collect();
+            (flat * tensor(model, &rows)).unwrap().sum_all().unwrap()
+        })
+    };
+    let mut value = (&base.q_next * tensor(model, &seeds)).unwrap().sum_all().unwrap();
+    for part in [weighed(&base.force, 1), weighed(&base.limit_force, 2)].into_iter().flatten() {
+        value = (value + part).unwrap();
+    }
+    let grads = value.backward().unwrap();
+    let gradient: Vec<Vec<Vec<f64>>> =
+        vars.iter().map(|var| grads.get(var).map_or_else(|| vec![vec![0.0; var.dim(1).unwrap()]; n], rows)).collect();
+    let finite = gradient.iter().flatten().flatten().all(|x| x.is_finite());
+    if !finite {
+        tally.wrong.push(format!("{place}: a gradient is not finite"));
+        return;
+    }
+
+    for w in 0..n {
+        if base.reports[w].status != Status::Solved {
+            continue;
+        }
+        let direction = Direction::new(model, &worlds[w], random);
+        let mut parts: Vec<f64> =
+            to_tangent(model, &worlds[w][0], &gradient[0][w]).iter().zip(&direction.q).map(|(g, d)| g * d).collect();
+        parts.extend(gradient[1][w].iter().zip(&direction.u).map(|(g, d)| g * d));
+        for (p, d) in direction.parameters.iter().enumerate() {
+            parts.extend(gradient[2 + p][w].iter().zip(d).map(|(g, d)| g * d));
+        }
+        let exact: f64 = parts.iter().sum();
+        let scale: f64 = parts.iter().map(|x| x.abs()).sum();
+        if scale == 0.0 {
+            continue;
+        }
+        // As far as the first step may go: sharp changes lie within the distance to contact.
+        let mut h = FIRST;
+        let mut moved = Vec::new();
+        for _ in 0..STEPS {
+            moved.extend([direction.moved(model, &worlds[w], h), direction.moved(model, &worlds[w], -h)]);
+            h /= SHRINK;
+        }
+        let around = form(Quasidynamic::new(model, &parameters(model, |k| stack(model, &moved, k))).unwrap());
+        let around = around.step(&stack(model, &moved, 0), &stack(model, &moved, 1)).unwrap();
+        if around.reports.iter().any(|r| r.status != Status::Solved) {
+            tally.unsure += 1;
+            continue;
+        }
+        let (delta_moved, forces, limits) = (rows(&around.delta), rows(&around.force), rows(&around.limit_force));
+        let of = |k: usize, by: f64| -> f64 {
+            let moved_q: Vec<f64> = direction.q.iter().map(|x| by * x).collect();
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let [by_q, by_force, by_limit] = &weights[w];
+            let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
+            dot(by_q, &tangent(model, &moved_q, &delta_moved[k], &delta[w]))
+                + dot(by_force, &difference(&forces[k], &force[w]))
+                + dot(by_limit, &difference(&limits[k], &limit[w]))
+        };
+        let mut h = FIRST;
+        let mut slopes = Vec::new();
+        for k in 0..STEPS {
+            slopes.push((of(2 * k, h) - of(2 * k + 1, -h)) / (2.0 * h));
+            h /= SHRINK;
+        }
+        let (found, own) = extrapolate(&slopes, FIRST, 1e-14);
+        let scale = scale.max(found.abs());
+        if own > SURE * scale {
+            tally.unsure += 1;
+            continue;
+        }
+        tally.compared += 1;
+        let error = (exact - found).abs() / scale;
+        tally.worst = tally.worst.max(error);
+        if error.is_nan() || error > TOLERANCE {
+            tally.wrong.push(format!(
+                "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}; {}",
+                numbers(&base.contacts.phi.narrow(0, w, 1).unwrap()).into_iter().fold(f64::INFINITY, f64::min),
+                moving(&direction),
+            ));
+        }
+    }
+}
+
+/// Which inputs a direction moves.
+fn moving(direction: &Direction) -> String {
+    let on = |x: &[f64]| x.iter().any(|x| *x != 0.0);
+    let mut names = Vec::new();
+    names.extend(on(&direction.q).then_some("q"));
+    names.extend(on(&direction.u).then_some("u"));
+    names.extend(Parameters::NAMES.iter().zip(&direction.parameters).filter(|(_, d)| on(d)).map(|(name, _)| *name));
+    names.join(" ")
+}

@@ -1,0 +1,207 @@
+//! The promises of a step under attack: random scenes of all shapes and freedoms, random robots, random and adversarial
+//! states and parameters. `FINGERTIP_HOSTILE=1000000` makes each test look at so many states; the usual number takes seconds.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod adversary;
+mod gradients;
+mod reproductions;
+mod scenes;
+mod verdict;
+
+use candle_core::{DType, Device};
+use fingertip::Model;
+use fingertip::description::Freedom;
+use fingertip::solve::Status;
+use fingertip::step::{Form, Quasidynamic, Step};
+
+use support::states::{self, Batch, Random, Ranges, tensor};
+use support::{clarabel, rows};
+use verdict::Answer;
+
+/// Every so many infeasible worlds Clarabel is asked whether there is a way out.
+const ASK: usize = 4;
+/// A way out that is nearer than this must be found, m; the step gives up from 10 on.
+const REACH: f64 = 5.0;
+/// Worlds of a scene.
+const WORLDS: usize = 16;
+
+fn n_states(usual: usize) -> usize {
+    std::env::var("FINGERTIP_HOSTILE").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+/// Weight of a contact's barrier at φ, as `Params::fade` says.
+fn weight(model: &Model, phi: f64) -> f64 {
+    if phi >= fingertip::contact::UNUSED {
+        return 0.0;
+    }
+    let Some(distance) = model.params.contact_distance else { return 1.0 };
+    if model.params.fade == 0.0 {
+        return f64::from(u8::from(phi < distance));
+    }
+    let t = ((distance - phi) / model.params.fade).clamp(0.0, 1.0);
+    t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
+}
+
+/// Is everything that a step gives a finite number?
+fn is_finite(step: &Step) -> bool {
+    let c = &step.contacts;
+    let parts = [&step.q_next, &step.delta, &step.force, &step.limit_force, &step.warm];
+    let geometry = [&c.phi, &c.normal, &c.point_a, &c.point_b];
+    parts.into_iter().chain(geometry).all(|t| support::numbers(t).iter().all(|x| x.is_finite()))
+        && step.reports.iter().all(|r| r.residual.is_finite())
+}
+
+/// Random states of random scenes: `each` gets the scene's number and a batch.
+fn for_each_batch(seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
+    let mut random = Random::new(seed);
+    let (mut done, mut number) = (0, 0);
+    while done < states {
+        number += 1;
+        let scene = scenes::scene(&mut random);
+        if scene.robots.iter().all(|r| r.articulation.joints.iter().all(|j| !j.is_commandable()))
+            && scene.objects.iter().all(|o| o.freedom == Freedom::Fixed)
+        {
+            continue;
+        }
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        if model.nc() == 0 {
+            continue;
+        }
+        let q: Vec<Vec<f64>> = (0..WORLDS).map(|_| states::configuration(&model, 0.03, &mut random)).collect();
+        let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(&model, q, &mut random)).collect();
+        let parameters = model.parameters.clone();
+        let batch =
+            Batch { q: tensor(&model, &q), u: tensor(&model, &u), parameters, nearest: vec![0.0; WORLDS], model };
+        each(number, batch, &mut random);
+        done += WORLDS;
+    }
+}
+
+fn stepper(batch: &Batch) -> Quasidynamic {
+    Quasidynamic::new(&batch.model, &batch.parameters).unwrap()
+}
+
+#[derive(Default, Debug)]
+struct Tally {
+    worlds: usize,
+    solved: usize,
+    limit: usize,
+    infeasible: usize,
+    worst: f64,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn words(&self) -> String {
+        let Self { worlds, solved, limit, infeasible, worst, .. } = self;
+        format!(
+            "{worlds} worlds: {solved} solved, {infeasible} infeasible, {limit} not done; worst residual {worst:.1e}"
+        )
+    }
+}
+
+fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
+    let problems = states::problems(batch, step);
+    let (delta, force, limit, phi) =
+        (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
+    if !is_finite(step) {
+        tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
+        return;
+    }
+    for (w, problem) in problems.iter().enumerate() {
+        let report = step.reports[w];
+        let weight: Vec<f64> = phi[w].iter().map(|&phi| weight(&batch.model, phi)).collect();
+        let answer = Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report };
+        tally.worlds += 1;
+        let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);
+        match report.status {
+            Status::Solved => tally.solved += 1,
+            Status::IterationLimit => {
+                tally.limit += 1;
+                println!("{place}, world {w}: {report:?}, κ {:e}, deepest {deepest:e}", problem.kappa);
+            }
+            Status::Infeasible => {
+                tally.infeasible += 1;
+                if tally.infeasible % ASK == 0
+                    && let clarabel::Answer::Solved(way_out) = clarabel::solve(problem, 1e-9)
+                    && way_out.norm() < REACH
+                {
+                    let size = way_out.norm();
+                    tally.wrong.push(format!("{place}, world {w}: infeasible, though there is room {size:e} away"));
+                }
+            }
+            Status::BadInput => tally.wrong.push(format!("{place}, world {w}: usable numbers are bad input")),
+        }
+        match answer.check(problem) {
+            Ok(residual) => tally.worst = tally.worst.max(residual),
+            Err(why) => {
+                tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}, κ {:e}, {deepest:e}", problem.kappa));
+            }
+        }
+    }
+}
+
+fn report(wrong: &[String]) {
+    wrong.iter().take(400).for_each(|line| println!("{line}"));
+    assert!(wrong.is_empty(), "{} wrong", wrong.len());
+}
+
+#[test]
+fn answers_of_random_scenes_are_what_their_status_says() {
+    let mut tally = Tally::default();
+    for_each_batch(100, n_states(1600), |number, batch, _| {
+        let fused = stepper(&batch);
+        let step = fused.step(&batch.q, &batch.u).unwrap();
+        examine(&format!("scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
+        if fused.form() == Form::Fused {
+            let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
+            examine(&format!("scene {number}, tensor program"), &batch, &program, &mut tally);
+        }
+    });
+    println!("{}", tally.words());
+    report(&tally.wrong);
+}
+
+/// κ to where rounding ends, springs and masses of all sizes, commands a hundred radians away.
+#[test]
+fn extreme_parameters_too() {
+    let mut tally = Tally::default();
+    for_each_batch(150, n_states(1600), |number, mut batch, random| {
+        let ranges =
+            Ranges { kappa: (1.0, 1e8), mu: (1e-3, 10.0), mu_also: &[0.0], stiffness: (1e-2, 1e5), mass: (1e-3, 1e3) };
+        batch.parameters = states::parameters(&batch.model, WORLDS, &ranges, random);
+        let far = random.pick(&[1.0, 1e2]);
+        batch.u = batch.u.affine(far, 0.0).unwrap();
+        let step = stepper(&batch).step(&batch.q, &batch.u).unwrap();
+        examine(&format!("scene {number}"), &batch, &step, &mut tally);
+    });
+    println!("extreme: {}", tally.words());
+    report(&tally.wrong);
+}
+
+#[test]
+fn gradients_of_random_scenes_are_their_differences() {
+    let mut tally = gradients::Tally::default();
+    for_each_batch(200, n_states(640), |number, batch, random| {
+        let place = format!("scene {number}");
+        gradients::check(&place, &batch, |step| step, random, &mut tally);
+        if stepper(&batch).form() == Form::Fused && number % 4 == 0 {
+            gradients::check(&format!("{place}, program"), &batch, |s| s.as_tensor_program(), random, &mut tally);
+        }
+    });
+    println!("{} compared, {} unsure, worst {:.1e}", tally.compared, tally.unsure, tally.worst);
+    report(&tally.wrong);
+}
+
+#[test]
+fn adversarial_numbers_stay_in_their_world() {
+    let mut wrong = Vec::new();
+    let mut tally = adversary::Tally::default();
+    for_each_batch(300, n_states(480), |number, batch, random| {
+        adversary::attack(&format!("scene {number}"), &batch, random, &mut tally, &mut wrong);
+    });
+    println!("{tally:?}");
+    report(&wrong);
+}

@@ -1,0 +1,111 @@
+//! Whether a step's answer is what its status says, computed without the library's solver.
+
+use fingertip::solve::{Report, Status};
+use nalgebra::{DVector, Vector3};
+
+use crate::support::oracle::Problem;
+
+/// Largest relative residual of an answer that counts as solved: ten times what the library promises, as sums are taken in
+/// another order.
+const RESIDUAL: f64 = 1e-8;
+/// Rounding of a slack in units of the last place of the lengths that it is the sum of; forces and lengths go through some
+/// tens of operations each.
+const ROUNDING: f64 = 128.0 * f64::EPSILON;
+
+/// One world's answer.
+pub struct Answer<'a> {
+    pub delta: &'a [f64],
+    /// World forces on B, three for each contact.
+    pub force: &'a [f64],
+    pub limit_force: &'a [f64],
+    /// Weights of the contacts' barriers.
+    pub weight: &'a [f64],
+    pub report: Report,
+}
+
+impl Answer<'_> {
+    /// The largest violation of force balance and of complementarity, relative, and an error in words where a force leaves
+    /// its cone.
+    ///
+    /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² − ‖λ_t‖²),
+    /// relative to that, with room for the rounding of lengths.
+    pub fn residual(&self, problem: &Problem) -> Result<f64, String> {
+        let delta = DVector::from_column_slice(self.delta);
+        let mut balance = &problem.p * &delta + &problem.g;
+        let mut size = problem.p.abs() * delta.abs() + problem.g.abs();
+        let mut worst = 0.0_f64;
+        for (i, contact) in problem.contacts.iter().enumerate() {
+            let force = Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]);
+            balance -= contact.jacobian.transpose() * force;
+            size += contact.jacobian.transpose().abs() * force.abs();
+            if self.weight[i] == 0.0 {
+                if force.norm() != 0.0 {
+                    return Err(format!("contact {i} has no weight and pushes with {force:?}"));
+                }
+                continue;
+            }
+            let along = force.dot(&contact.normal);
+            let across = force - contact.normal * along;
+            let inside = across.norm() <= contact.mu * along * (1.0 + 1e-12) + 1e-14 * along;
+            if !(along > 0.0 && inside) {
+                return Err(format!(
+                    "contact {i} is outside its cone: {along:e}, {:e}, μ {}",
+                    across.norm(),
+                    contact.mu
+                ));
+            }
+            let (nu_n, nu_t) = problem.slack(i, &delta);
+            let moved = contact.jacobian.abs() * delta.abs();
+            let lengths = contact.phi.abs() + moved.sum();
+            let kappa = problem.kappa / self.weight[i];
+            let mu = contact.mu;
+            // λ = (2/(κ s)) (ν_n, −μ² ν_t): slip directions oppose forces.
+            let square = (mu * along - across.norm()) * (mu * along + across.norm());
+            let pole_n = if mu == 0.0 { 2.0 / (kappa * along) } else { 2.0 / kappa * mu * mu * along / square };
+            let mut error = (nu_n - pole_n).abs();
+            let mut scale = pole_n;
+            if mu > 0.0 {
+                let pole_t = across * (-2.0 / (kappa * square));
+                error = error.max(mu * (nu_t - pole_t).norm());
+                // Near the cone's boundary both grow without bound: the digits of its width are those of the force.
+                scale += mu * pole_t.norm();
+            }
+            let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).max(1.0) };
+            let noise = ROUNDING * lengths + 1e-13 * digits * scale;
+            worst = worst.max((error - noise).max(0.0) / scale);
+        }
+        for (l, &(gap, dof, sign)) in problem.limits.iter().enumerate() {
+            let force = self.limit_force[l];
+            if force <= 0.0 {
+                return Err(format!("limit {l} pulls with {force:e}"));
+            }
+            balance[dof] -= sign * force;
+            size[dof] += force;
+            let pole = 2.0 / (problem.kappa * force);
+            let noise = ROUNDING * (gap.abs() + delta[dof].abs());
+            worst = worst.max(((gap + sign * delta[dof] - pole).abs() - noise).max(0.0) / pole);
+        }
+        if !size.is_empty() {
+            worst = worst.max(balance.amax() / size.amax().max(f64::MIN_POSITIVE));
+        }
+        if worst.is_nan() { Err("the residual is not a number".into()) } else { Ok(worst) }
+    }
+
+    /// Is the status true?
+    pub fn check(&self, problem: &Problem) -> Result<f64, String> {
+        match self.report.status {
+            Status::Solved => {
+                let residual = self.residual(problem)?;
+                if residual > RESIDUAL {
+                    return Err(format!("solved with a residual of {residual:e}"));
+                }
+                Ok(residual)
+            }
+            Status::IterationLimit => Ok(0.0),
+            Status::Infeasible | Status::BadInput => {
+                let moved = self.delta.iter().chain(self.force).chain(self.limit_force).any(|&x| x != 0.0);
+                if moved { Err("moves although it has no answer".into()) } else { Ok(0.0) }
+            }
+        }
+    }
+}
