@@ -195,7 +195,7 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
 
 /// Every body but the world, where it is at home.
 fn bodies(source: &Source, step: &Quasidynamic) -> Result<Vec<Body>> {
-    let start = show::record(source, step, 0, |_, _| Vec::new(), |_| ())?;
+    let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
     let body = |(body, [x, y, z, rotation @ ..]): (show::BodyRecord, [f64; 7])| Body {
         name: body.name,
         position: [x, y, z],
