@@ -29,7 +29,7 @@ fn teaching_hand() -> Tree {
 
 fn hand21() -> Tree {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/robots/hand21.urdf");
-    Tree::new(&Scene::new().robot(Robot::from_urdf("hand", path).unwrap()))
+    Tree::new(&Scene::new().robot(Robot::from_urdf("hand", path).unwrap())).unwrap()
 }
 
 type Work = Box<dyn Fn() -> Result<Tensor>>;

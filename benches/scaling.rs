@@ -1,15 +1,18 @@
 //! How the cost of a step grows, with joints, contacts, worlds and threads; how long a model and its first step take; how
-//! much memory a differentiated rollout takes. `cargo bench --bench scaling` prints tables for `BENCHMARKS.md`.
+//! much memory a differentiated rollout takes; how long large scenes and meshes take to set up. `cargo bench --bench scaling`
+//! prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone.
+
+#[path = "../tests/support/large.rs"]
+mod large;
 
 use std::time::Instant;
 
 use candle_core::{DType, Device, Result, Tensor, Var, bail};
 use fingertip::Model;
-use fingertip::description::{Articulation, Collision, Freedom, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Collision, PairRule, Scene, Shape};
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
-use nalgebra::Isometry3;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -49,29 +52,7 @@ fn hands(hands: usize) -> Result<Scene> {
 
 /// A chain of `n` joints whose tip touches a ball on the ground.
 fn chain(n: usize) -> Result<Scene> {
-    let (mut links, mut joints) = (String::from("<link name=\"link0\"/>"), String::new());
-    let length = 0.5 / n as f64;
-    for k in 1..=n {
-        let axis = if k % 2 == 0 { "1 0 0" } else { "0 1 0" };
-        links += &format!(
-            "<link name=\"link{k}\"><inertial><mass value=\"0.1\"/><inertia ixx=\"1e-5\" iyy=\"1e-5\" izz=\"1e-5\" \
-             ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>"
-        );
-        joints += &format!(
-            "<joint name=\"joint{k}\" type=\"revolute\"><parent link=\"link{}\"/><child link=\"link{k}\"/>\
-             <origin xyz=\"0 0 {length}\"/><axis xyz=\"{axis}\"/><limit lower=\"-2\" upper=\"2\" effort=\"1\" velocity=\"1\"/>\
-             </joint>",
-            k - 1
-        );
-    }
-    let urdf = Articulation::from_urdf_str(&format!("<robot name=\"chain\">{links}{joints}</robot>"), "chain")?;
-    let tip = format!("link{n}");
-    let robot = Robot::new("chain", urdf)
-        .with_base(Isometry3::translation(0.0, 0.0, 0.04))
-        .with_collisions([(tip.as_str(), Collision::centred(Shape::sphere(0.02)))])?;
-    let ball = Object::rigid("ball", Shape::sphere(0.04), 0.5).at([0.07, 0.0, 0.54]).with_freedom(Freedom::Translation);
-    let mut scene = Scene::new().object(ball).object(Object::ground("ground", 0.5)).robot(robot);
-    scene.pairs.push(PairRule::exclude("chain", "ground"));
+    let mut scene = large::chain(n, false)?;
     scene.params.kappa = KAPPA;
     Ok(scene)
 }
@@ -249,9 +230,76 @@ fn start() -> Result<()> {
     Ok(())
 }
 
+/// A mesh file's scene, read.
+fn read_mesh(name: &str, bytes: impl AsRef<[u8]>) -> Result<f64> {
+    let folder = std::env::temp_dir().join(format!("fingertip-scaling-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(name), bytes)?;
+    let text = format!("[[object]]\nname = \"it\"\nmesh = \"{name}\"\nmass = 1\nfreedom = \"free\"\n");
+    let time = once(|| Scene::from_toml(&text, &folder).map(drop).map_err(Into::into));
+    std::fs::remove_dir_all(&folder)?;
+    time
+}
+
+/// The least time of three calls, s.
+fn once(call: impl Fn() -> Result<()>) -> Result<f64> {
+    let mut least = f64::INFINITY;
+    for _ in 0..3 {
+        let start = Instant::now();
+        call()?;
+        least = least.min(start.elapsed().as_secs_f64());
+    }
+    Ok(least)
+}
+
+/// Model and step of a scene.
+fn set_up(scene: &Scene) -> Result<()> {
+    let model = Model::new(scene, DType::F64, &Device::Cpu)?;
+    Quasidynamic::new(&model, &model.parameters).map(drop)
+}
+
+/// A table of the time that one thing takes by its size, and its exponent.
+fn growth(title: &str, sizes: [usize; 4], time: impl Fn(usize) -> Result<f64>) -> Result<()> {
+    println!("\n| {title} | s |\n|--:|--:|");
+    let mut points = Vec::new();
+    for n in sizes {
+        let time = time(n)?;
+        println!("| {n} | {time:.3} |");
+        points.push((n as f64, time));
+    }
+    println!("| exponent | {:.2} |", exponent(&points));
+    Ok(())
+}
+
+/// How long large scenes and meshes take until a step can be made.
+fn set_ups() -> Result<()> {
+    println!("\nSet-up, least of three times.");
+    let of_scene = |scene: Scene| once(|| set_up(&scene));
+    let reading = |n, fixed| once(|| set_up(&large::chain(n, fixed)?));
+    growth("free balls, each may touch each; contacts grow with the square", [25, 50, 100, 200], |n| {
+        of_scene(large::balls(n))
+    })?;
+    growth("revolute joints of a chain, from its URDF", [125, 250, 500, 1000], |n| reading(n, false))?;
+    growth("fixed joints of a chain, from its URDF", [250, 500, 1000, 2000], |n| reading(n, true))?;
+    let sizes = [12_500, 25_000, 50_000, 100_000];
+    growth("points of a ball, as OBJ", sizes, |n| read_mesh("ball.obj", large::obj(&large::ball_points(n))))?;
+    let sizes = [125_000, 250_000, 500_000, 1_000_000];
+    growth("triangles of a ball with bumps, as STL", sizes, |n| read_mesh("ball.stl", large::stl(n, 0.05)))?;
+    growth("triangles of a ball, as STL", sizes, |n| read_mesh("ball.stl", large::stl(n, 0.0)))?;
+    if let Some(peak) = peak() {
+        println!("\nPeak of memory so far: {:.0} MB.", peak / 1e6);
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
+    // The rest takes minutes.
+    if std::env::args().any(|arg| arg == "set-up") {
+        return set_ups();
+    }
     memory()?;
     start()?;
+    set_ups()?;
     threads()?;
     println!("\nµs per world; {WORLDS} worlds and one thread unless said, κ = {KAPPA}, f64.");
     let sizes = [7, 16, 21, 44];

@@ -4,10 +4,14 @@
 //! cargo run --release --example 01_step
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::step::Quasidynamic;
+
+use check::{below, near};
 
 fn main() -> Result<()> {
     // A scene is data: robots, objects, pairs, numbers of the step. A model is that scene as tensors.
@@ -42,7 +46,7 @@ fn main() -> Result<()> {
     let m = mass.flatten_all()?.to_vec1::<f64>()?[0];
     let pull: f64 = force.iter().map(|f| f[2]).sum();
     let lift = params.epsilon * m / params.h.powi(2) * (q_next[2] - ball[2]);
-    println!("vertical force balance: {:.1e} N (should be below 1e-9)", (lift - m * scene.gravity[2] - pull).abs());
+    below("vertical force balance, N", (lift - m * scene.gravity[2] - pull).abs(), 1e-12)?;
 
     // ∂(height)/∂u and ∂(height)/∂mass by one reverse pass, against differences.
     let height = |u: &Tensor, step: &Quasidynamic| step.forward(&q, u)?.narrow(1, 2, 1)?.sum_all();
@@ -61,7 +65,7 @@ fn main() -> Result<()> {
         parameters.mass = (mass.as_tensor() + e)?;
         height(&u, &step.with_parameters(&parameters)?)
     })?;
-    println!("∂z/∂(slider) {:+.6} m/m, by differences {slider:+.6} (should agree to six digits)", by_u[0]);
-    println!("∂z/∂(mass)   {:+.6} m/kg, by differences {heavier:+.6} (should agree to six digits)", by_mass[0]);
-    Ok(())
+    // To the six digits that differences have.
+    near("∂z/∂(slider) against differences, m/m", by_u[0], slider, 1e-6)?;
+    near("∂z/∂(mass) against differences, m/kg", by_mass[0], heavier, 1e-6)
 }

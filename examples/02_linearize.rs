@@ -4,11 +4,15 @@
 //! cargo run --release --example 02_linearize
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, IndexOp, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::kinematics::Manifold;
 use fingertip::step::{Quasidynamic, Step};
+
+use check::below;
 
 /// Step of the central differences, rad.
 const H: f64 = 1e-6;
@@ -51,7 +55,7 @@ fn main() -> Result<()> {
     ] {
         let norm = |t: &Tensor| t.sqr()?.sum_all()?.sqrt()?.to_scalar::<f64>();
         let error = norm(&(&exact - expected)?)? / norm(expected)?;
-        println!("a column of {name} against central differences: {error:.1e} relative (should be below 1e-6)");
+        below(&format!("a column of {name} against central differences, relative"), error, 1e-8)?;
     }
     Ok(())
 }

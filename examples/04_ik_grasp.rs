@@ -5,11 +5,16 @@
 //! cargo run --release --example 04_ik_grasp
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::kinematics::ik::{InverseKinematics, Reached, Target};
+use fingertip::math::largest::largest;
 use fingertip::step::Quasidynamic;
+
+use check::{above, below, near};
 
 /// The ball's centre and radius, and the radius of the fingertip spheres, as in the scene; m.
 const BALL: [f64; 3] = [0.1, 0.0, -0.16];
@@ -55,8 +60,7 @@ fn main() -> Result<()> {
     let touching = search.solve(&model.tree, &start, &targets(0.0))?;
     let pressing = search.solve(&model.tree, &touching.q, &targets(-PRESS))?;
     for (name, Reached { distances, iterations, .. }) in [("touching", &touching), ("pressing", &pressing)] {
-        let farthest = distances.iter().fold(0.0_f64, |max, &d| max.max(d));
-        println!("{name}: at most {farthest:.1e} m off after {iterations} steps (should be below 1e-6 m)");
+        below(&format!("{name}: farthest off after {iterations} steps, m"), largest(distances), 1e-6)?;
     }
 
     // Start where the fingers touch; command them towards where they would press, then up, half a second each; hold.
@@ -65,8 +69,7 @@ fn main() -> Result<()> {
     let mut q = model.tensor(&[&touching.q])?;
     let mut result = step.step(&q, &model.tensor(&[&touching.q[first..]])?)?;
     let gaps = result.contacts.phi.squeeze(0)?.to_vec1::<f64>()?;
-    let farthest = gaps.iter().fold(0.0_f64, |max, gap| max.max(gap.abs()));
-    println!("gaps at the start: at most {farthest:.1e} m (should be below 1e-6 m)");
+    below("largest gap at the start, m", largest(gaps), 1e-6)?;
     for k in 1..=200 {
         let (press, lift) = ((k as f64 / 50.0).min(1.0), ((k as f64 - 50.0) / 50.0).clamp(0.0, 1.0));
         let mut u: Vec<f64> =
@@ -83,7 +86,7 @@ fn main() -> Result<()> {
         carried += force[2];
     }
     let height = q.narrow(1, 2, 1)?.flatten_all()?.to_vec1::<f64>()?[0] - BALL[2];
-    println!("the ball is {:.0} mm up (should be more than 50: held, and off the table)", 1e3 * height);
-    println!("it is carried by {carried:.2} N (should be its weight, {:.2} N)", 0.52 * 9.81);
-    Ok(())
+    // Held, and off the table; by forces that are its weight.
+    above("the ball is up by, mm", 1e3 * height, 50.0)?;
+    near("it is carried by, N", carried, 0.52 * 9.81, 1e-2)
 }

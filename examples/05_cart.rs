@@ -5,11 +5,16 @@
 //! cargo run --release --example 05_cart
 //! ```
 
+mod check;
+
 use candle_core::Result;
+use fingertip::math::largest::{larger, largest};
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Status;
 use fingertip::solve::lcp::Lcp;
 use nalgebra::{DMatrix, DVector};
+
+use check::below;
 
 /// Mass, kg; time step, s; distance of the wall at q = 0 from the start, m.
 const MASS: f64 = 2.0;
@@ -66,15 +71,14 @@ fn main() -> Result<()> {
 
     let expected: Vec<State> = (0..=STEPS).map(closed_form).collect();
     let off = |of: fn(&State) -> f64| {
-        let largest = expected.iter().map(|state| of(state).abs()).fold(0.0, f64::max);
-        states.iter().zip(&expected).map(|(a, b)| (of(a) - of(b)).abs()).fold(0.0, f64::max) / largest
+        largest(states.iter().zip(&expected).map(|(a, b)| of(a) - of(b))) / largest(expected.iter().map(of))
     };
-    let worst = [off(|s| s.q), off(|s| s.v), off(|s| s.f)].into_iter().fold(0.0, f64::max);
-    println!("largest difference from the closed form, relative: {worst:.1e} (should be below 1e-12)");
+    let worst = largest([off(|s| s.q), off(|s| s.v), off(|s| s.f)]);
+    below("largest difference from the closed form, relative", worst, 1e-12)?;
     let forces: Vec<f64> = states.iter().map(|s| s.f).filter(|&f| f > 0.0).collect();
     println!("the wall's forces begin {:.1?} N: two steps of impact, then it carries the push", &forces[..3]);
-    let deepest = states.iter().map(|s| -s.q).fold(0.0, f64::max);
-    println!("deepest in the wall: {deepest:.1e} m (should be below 1e-15)");
+    let deepest = states.iter().map(|s| -s.q).fold(0.0, larger);
+    below("deepest in the wall, m", deepest, 1e-15)?;
 
     let over_time = |states: &[State], of: fn(&State) -> f64| -> Vec<(f64, f64)> {
         states.iter().enumerate().map(|(k, state)| (k as f64 * H, of(state))).collect()

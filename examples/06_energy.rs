@@ -5,11 +5,16 @@
 //! cargo run --release --example 06_energy
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::{PairRule, Scene};
+use fingertip::math::largest::largest;
 use fingertip::show::{Chart, Panel};
 use fingertip::step::{Dynamic, DynamicParams};
+
+use check::{below, near};
 
 /// The longest step and the time simulated, s.
 const H: f64 = 5e-4;
@@ -43,19 +48,15 @@ fn main() -> Result<()> {
         drifts.push(drift);
     }
 
-    let largest: Vec<f64> =
-        drifts.iter().map(|drift| drift.iter().map(|point| point.1.abs()).fold(0.0, f64::max)).collect();
-    println!("largest energy drift with h, h/2, h/4: {} J", list(&largest));
-    println!(
-        "ratios: {:.2} and {:.2} (should be near 2: first order)",
-        largest[0] / largest[1],
-        largest[1] / largest[2]
-    );
+    let most: Vec<f64> = drifts.iter().map(|drift| largest(drift.iter().map(|point| point.1))).collect();
+    println!("largest energy drift with h, h/2, h/4: {} J", list(&most));
+    // First order.
+    near("ratio from h to h/2", most[0] / most[1], 2.0, 0.05)?;
+    near("ratio from h/2 to h/4", most[1] / most[2], 2.0, 0.05)?;
 
     // Halving the step and extrapolating takes the first-order part away.
-    let rest =
-        drifts[1].iter().zip(&drifts[2]).map(|(half, quarter)| (2.0 * quarter.1 - half.1).abs()).fold(0.0, f64::max);
-    println!("what extrapolation of h/2 and h/4 leaves: {rest:.1e} J (should be a small part of it)");
+    let rest = largest(drifts[1].iter().zip(&drifts[2]).map(|(half, quarter)| 2.0 * quarter.1 - half.1));
+    below("what extrapolation of h/2 and h/4 leaves of the last, share", rest / most[2], 0.1)?;
 
     let names = ["h", "h/2", "h/4"];
     let panel = names

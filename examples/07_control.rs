@@ -5,12 +5,16 @@
 //! cargo run --release --example 07_control
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::{PairRule, Scene};
 use fingertip::show::{Chart, Panel};
 use fingertip::step::control::{Gains, Reference, decoupled};
 use fingertip::step::{Dynamic, DynamicParams};
+
+use check::{above, holds};
 
 /// Time step and time simulated, s.
 const H: f64 = 1e-3;
@@ -84,8 +88,8 @@ fn main() -> Result<()> {
         (angles, errors) = (angles.line(*name, angle), errors.line(*name, error));
     }
     let wanted = times.clone().map(|t| Ok((t, numbers(&reference(t)?.q)?[joint]))).collect::<Result<Vec<_>>>()?;
-    println!("each piece of knowledge helps: {} (should be true)", worst[..4].windows(2).all(|pair| pair[1] < pair[0]));
-    println!("a wrong mass matrix costs a factor {:.0} (should be more than 10)", worst[4] / worst[3]);
+    holds("each piece of knowledge helps", worst[..4].windows(2).all(|pair| pair[1] < pair[0]))?;
+    above("a wrong mass matrix costs a factor", worst[4] / worst[3], 10.0)?;
     Chart::new("Following sinusoids", "time (s)")
         .panel(angles.dashed("reference", wanted))
         .panel(errors)

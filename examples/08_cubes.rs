@@ -5,12 +5,17 @@
 //! cargo run --release --example 08_cubes
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
+use fingertip::math::largest::{larger, largest};
 use fingertip::scenes::Cubes;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
+
+use check::below;
 
 /// Time step and time simulated, s.
 const H: f64 = 5e-3;
@@ -40,12 +45,12 @@ fn main() -> Result<()> {
             (0..cubes.count).for_each(|cube| height[cube].push((time, places[7 * cube + 2])));
             energy.push((time, step.dynamics().energy(&q, &v)?.sum_all()?.to_scalar::<f64>()?));
             let next = step.step(&q, &v, &tau)?;
-            residual = residual.max(next.reports[0].residual);
+            residual = larger(residual, next.reports[0].residual);
             unsolved += usize::from(next.reports[0].status != Status::Solved);
-            deepest = numbers(&next.contacts.phi)?.iter().fold(deepest, |most, &phi| most.max(-phi));
+            deepest = numbers(&next.contacts.phi)?.iter().fold(deepest, |most, &phi| larger(most, -phi));
             (q, v) = (next.q_next, next.v_next);
         }
-        let gained = energy.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
+        let gained = energy.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, larger);
         println!(
             "{name:>6}: {unsolved} steps not solved to 1e-9, the worst to {residual:.0e} m/s; {:.2} mm deep",
             1e3 * deepest
@@ -55,9 +60,8 @@ fn main() -> Result<()> {
         heights.push(height);
     }
     let early = (0..cubes.count).flat_map(|cube| heights[0][cube].iter().zip(&heights[1][cube]));
-    let early = early.filter(|(primal, _)| primal.0 <= COMPARED).map(|(primal, dual)| (primal.1 - dual.1).abs());
-    let off = early.fold(0.0, f64::max);
-    println!("heights by primal and dual differ by {off:.1e} m in the first {COMPARED} s (should be below 1e-6 m)");
+    let early = early.filter(|(primal, _)| primal.0 <= COMPARED).map(|(primal, dual)| primal.1 - dual.1);
+    below(&format!("heights by primal and dual differ in the first {COMPARED} s by, m"), largest(early), 1e-9)?;
 
     let mut panel = Panel::new("height (m)", 340.0).from_zero();
     for cube in 0..cubes.count {

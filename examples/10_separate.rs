@@ -5,12 +5,16 @@
 //! cargo run --release --example 10_separate
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result};
 use fingertip::Model;
 use fingertip::scenes::Pills;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Method;
 use fingertip::step::Separation;
+
+use check::below;
 
 /// Overlaps that may stay, m, and motions at most.
 const TOUCHING: f64 = 1e-9;
@@ -28,13 +32,9 @@ fn main() -> Result<()> {
         let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
         let separation = Separation::new(&model, Method::GaussSeidel { sweeps: 2000 })?;
         let apart = separation.separate(&model.home(1)?, TOUCHING, MOST)?;
-        let (first, last) = (-apart.gaps[0], apart.gaps.last().map_or(0.0, |gap| (-gap).max(0.0)));
-        println!(
-            "{:>3} pills: overlaps of up to {:.0} mm are {last:.0e} m after {} motions (should be below 1e-9 m)",
-            2 * pills,
-            1e3 * first,
-            apart.gaps.len() - 1
-        );
+        let (first, last) = (-apart.gaps[0], apart.gaps.last().map_or(f64::NAN, |gap| -gap));
+        println!("{:>3} pills overlap by up to {:.0} mm", 2 * pills, 1e3 * first);
+        below(&format!("    after {} motions, m", apart.gaps.len() - 1), last, TOUCHING)?;
         let points = apart.gaps.iter().enumerate().map(|(k, gap)| (k as f64, -gap));
         depths = depths.line(format!("{} pills", 2 * pills), points);
     }

@@ -5,12 +5,17 @@
 //! cargo run --release --example 11_pills
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
+use fingertip::math::largest::{larger, largest};
 use fingertip::scenes::Pills;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Method;
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
+
+use check::below;
 
 /// Time step and time simulated, s.
 const H: f64 = 5e-3;
@@ -37,17 +42,17 @@ fn main() -> Result<()> {
         let time = k as f64 * H;
         energies.push((time, step.dynamics().energy(&q, &v)?.sum_all()?.to_scalar()?));
         let next = step.step(&q, &v, &tau)?;
-        let deepest = numbers(&next.contacts.phi)?.iter().fold(0.0_f64, |most, &phi| most.max(-phi));
+        let deepest = numbers(&next.contacts.phi)?.iter().fold(0.0, |most, &phi| larger(most, -phi));
         depths.push((time, 1e3 * deepest));
         (q, v) = (next.q_next, next.v_next);
         let places = numbers(&q)?;
-        farthest = places.chunks(7).flat_map(|pill| &pill[..3]).fold(farthest, |most, x| most.max(x.abs()));
+        farthest = larger(farthest, largest(places.chunks(7).flat_map(|pill| &pill[..3])));
     }
     let (first, last) = (energies[0].1, energies.last().map_or(0.0, |e| e.1));
-    let gained = energies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
-    println!("farthest from the middle: {farthest:.3} m (should be below {})", pills.room / 2.0);
+    let gained = energies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, larger);
+    below("farthest from the middle, m", farthest, pills.room / 2.0)?;
     println!("energy: {first:.0} J at the start, {last:.0} J at the end; most gained in a step {gained:.2} J");
-    println!("deepest overlap: {:.2} mm", depths.iter().map(|d| d.1).fold(0.0, f64::max));
+    println!("deepest overlap: {:.2} mm", largest(depths.iter().map(|d| d.1)));
     let chart = Chart::new("Thirty pills fall in a box", "time (s)")
         .panel(Panel::new("energy (J)", 300.0).line("energy", energies));
     chart.panel(Panel::new("deepest overlap (mm)", 260.0).from_zero().line("depth", depths)).write("out/pills.svg")?;

@@ -5,12 +5,17 @@
 //! cargo run --release --example 12_smoothing
 //! ```
 
+mod check;
+
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
+use fingertip::math::largest::largest;
 use fingertip::scenes::Cubes;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Method;
 use fingertip::step::{Contact, Dynamic, DynamicParams};
+
+use check::near;
 
 /// Time step, s, and steps until the cubes have met.
 const H: f64 = 5e-3;
@@ -37,13 +42,13 @@ fn main() -> Result<()> {
         let kappa = Tensor::full(10_f64.powi(exponent), (1, 1), &Device::Cpu)?;
         let parameters = model.parameters.map(|name, t| Ok(if name == "kappa" { kappa.clone() } else { t.clone() }))?;
         let smooth = Dynamic::new(&model, &parameters, DynamicParams::default())?.step(&q, &v, &tau)?;
-        let error = (smooth.v_next - &exact)?.abs()?.max_all()?.to_scalar::<f64>()?;
+        let error = largest((smooth.v_next - &exact)?.flatten_all()?.to_vec1::<f64>()?);
         let fell = points.last().map_or(String::new(), |last| format!(", {:.1} times less", last.1 / error));
         println!("κ = 1e{exponent}: v₊ differs by {error:.1e}{fell}");
         points.push((f64::from(exponent), error));
     }
-    println!("(should end at 10.0 times less)");
-    let (last, error) = points[points.len() - 1];
+    let [.., before, (last, error)] = points[..] else { candle_core::bail!("expected two values of κ") };
+    near("the last factor of ten in κ makes it less by", before.1 / error, 10.0, 0.01)?;
     let law = points.iter().map(|&(x, _)| (x, error * 10_f64.powf(last - x))).collect::<Vec<_>>();
     let panel = Panel::new("largest difference of v₊ (m/s, rad/s)", 380.0).logarithmic();
     let panel = panel.line("barrier against rigid", points).dashed("1/κ", law);

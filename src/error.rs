@@ -44,7 +44,7 @@ fn lines(errors: &[Error]) -> String {
 
 impl Error {
     pub(crate) fn invalid(place: impl Into<String>, message: impl Into<String>) -> Self {
-        Self::Invalid { place: place.into(), message: message.into() }
+        Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }
 
     /// The same error, its place set within `outer`: a file or an enclosing element. A file that an element names is part
@@ -98,6 +98,16 @@ impl Findings {
             _ => Err(Error::Several(self.0)),
         }
     }
+}
+
+/// The beginning of a text that a message repeats, if it is long: nobody reads on.
+fn shortened(mut text: String) -> String {
+    const LONG: usize = 1000;
+    if let Some((end, _)) = text.char_indices().nth(LONG) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 impl From<Error> for candle_core::Error {

@@ -1,5 +1,6 @@
 //! Floor 2: a scene compiled to immutable tables and tensors.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor};
@@ -59,11 +60,10 @@ impl Model {
         if !matches!(dtype, DType::F64 | DType::F32) {
             return Err(Error::invalid("model", format!("expected number type f64 or f32, got {dtype:?}")).into());
         }
-        scene.validate()?;
-        let tree = Tree::new(scene);
+        let tree = Tree::new(scene)?;
         let shapes = body_shapes(scene, &tree);
         let pairs = PairTable::new(scene, &tree, &shapes, device)?;
-        let inertial: Vec<usize> = (0..tree.bodies.len()).filter(|&body| is_inertial(&tree, body)).collect();
+        let inertial = inertial(&tree);
         let frames: Vec<FrameSpec> = shapes
             .iter()
             .map(BodyShape::frame)
@@ -176,15 +176,23 @@ impl FrameSpec {
     }
 }
 
-/// A body counts if it has mass and hangs below a degree of freedom that no command holds.
-fn is_inertial(tree: &Tree, body: usize) -> bool {
-    let free = |screw: usize| !tree.actuated.contains(&tree.screw_dof[screw]);
-    tree.bodies[body].inertia.is_some() && tree.path(body).into_iter().any(free)
+/// The bodies that have mass and hang below a degree of freedom that no command holds.
+fn inertial(tree: &Tree) -> Vec<usize> {
+    let mut passive = vec![false; tree.nv];
+    tree.passive().into_iter().for_each(|dof| passive[dof] = true);
+    let mut hangs = vec![false; tree.bodies.len()];
+    for (i, body) in tree.bodies.iter().enumerate().skip(1) {
+        let mut screws = body.screw..body.screw + body.kind.nv();
+        hangs[i] = hangs[body.parent] || screws.any(|screw| passive[tree.screw_dof[screw]]);
+    }
+    (0..tree.bodies.len()).filter(|&body| hangs[body] && tree.bodies[body].inertia.is_some()).collect()
 }
 
 fn body_shapes(scene: &Scene, tree: &Tree) -> Vec<BodyShape> {
+    let bodies: HashMap<&str, usize> =
+        tree.bodies.iter().enumerate().rev().map(|(i, body)| (body.name.as_str(), i)).collect();
     let on = |name: &str, collisions: &[Collision]| -> Vec<BodyShape> {
-        let Some(body) = tree.body(name) else { return Vec::new() };
+        let Some(&body) = bodies.get(name) else { return Vec::new() };
         let shape = |collision: &Collision| {
             let rotation = collision.pose.rotation.to_rotation_matrix();
             BodyShape {

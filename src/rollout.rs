@@ -8,6 +8,7 @@
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
 
+use crate::math::tensor::part;
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::Quasidynamic;
@@ -51,7 +52,7 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     let n_states = (n_steps + 1) * nq;
     Ok(Rollout {
         q: rows.narrow(1, 0, n_states)?.reshape((worlds, n_steps + 1, nq))?,
-        force: rows.narrow(1, n_states, n_steps * 3 * nc)?.reshape((worlds, n_steps, nc, 3))?,
+        force: part(&rows, 1, n_states, n_steps * 3 * nc)?.reshape((worlds, n_steps, nc, 3))?,
         reports,
     })
 }

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::description::{Articulation, Freedom, Limits, Mimic, Object, ObjectBody, Robot, Scene};
+use fingertip::kinematics::Tree;
 use fingertip::rollout::rollout;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
@@ -68,6 +69,32 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
         ),
         (two(""), "bad.urdf: links: ", "expected one root link, but no joint leads to any of \"base\", \"arm\""),
         (revolute(r#"<axis xyz="0 0 0"/>"#), "bad.urdf: joint \"elbow\": axis: ", "expected a direction"),
+        (
+            revolute(r#"<origin xyz="0 1e308 0"/>"#),
+            "bad.urdf: joint \"elbow\": origin position: ",
+            "expected at most 1e6 m, got 1e308",
+        ),
+        (
+            two(&joint("revolute", r#"<limit lower="1e300" upper="1e301" effort="1" velocity="1"/>"#)),
+            "bad.urdf: joint \"elbow\": limits: ",
+            "expected at most 1e6 rad or m between them and zero, got 1e300",
+        ),
+        (
+            inertial("1e300", ["1"; 6].map(|x| x)) + r#"<link name="base"/>"#,
+            "bad.urdf: link \"arm\": mass: ",
+            "expected at most 1e9 kg, got 1e300",
+        ),
+        (
+            inertial("1", ["1e308", "1e308", "1e308", "0", "0", "0"]),
+            "bad.urdf: link \"arm\": inertia: ",
+            "expected at most 1e21 kg m^2, got 1e308",
+        ),
+        (
+            inertial("1", ["inf", "nan", "1", "0", "0", "0"]),
+            "bad.urdf: link \"arm\": inertia: ",
+            "expected six finite numbers",
+        ),
+        (collision(r#"<sphere radius="1e300"/>"#), "bad.urdf: link \"arm\": collision 1: ", "expected at most 1e6 m"),
         (revolute(r#"<axis xyz="0 NaN 1"/>"#), "bad.urdf: joint \"elbow\": axis: ", "expected three finite numbers"),
         (
             two(&joint("revolute", r#"<limit lower="1" upper="-1" effort="1" velocity="1"/>"#)),
@@ -240,7 +267,21 @@ fn scene_cases() -> Vec<(String, &'static str, &'static str)> {
         ("[params]\nkappa = inf\n".to_owned() + BALL, "params: kappa: ", "expected a positive number, got inf"),
         ("[params]\nmu = -0.5\n".to_owned() + BALL, "params: mu: ", "expected a number from 0 up, got -0.5"),
         ("[params]\nfade = 0.1\n".to_owned() + BALL, "params: fade: ", "expected at most contact_distance"),
-        ("[params]\nmax_iterations = 0\n".to_owned() + BALL, "params: max_iterations: ", "expected at least 1"),
+        (
+            "[params]\nmax_iterations = 0\n".to_owned() + BALL,
+            "params: max_iterations: ",
+            "expected from 1 to 10000, got 0",
+        ),
+        (
+            "[params]\nmax_iterations = 1000000000000000000\n".to_owned() + BALL,
+            "params: max_iterations: ",
+            "expected from 1 to 10000, got 1000000000000000000",
+        ),
+        ("gravity = [0, 0, -1e7]\n".to_owned() + BALL, "gravity: ", "expected at most 1e6 m/s^2, got -1e7"),
+        (ball("position = [0, 1e308, 0]"), "object \"ball\": pose position: ", "expected at most 1e6 m, got 1e308"),
+        (BALL.replace("0.1", "1e300"), "object \"ball\": collision 1: sphere radius: ", "expected at most 1e6 m"),
+        (BALL.replace("mass = 1", "mass = 1e300"), "object \"ball\": mass: ", "expected at most 1e9 kg, got 1e300"),
+        (ball("com = [0, 0, 2e6]"), "object \"ball\": centre of mass: ", "expected at most 1e6 m, got 2e6"),
         (ball(BALL), "name \"ball\": ", "expected a unique name"),
         (ball(&ARM.replace("\"arm\"", "\"ball\"")), "name \"ball\": ", "expected a unique name"),
         (BALL.replace("\"ball\"", "\"a/b\""), "name \"a/b\": ", "expected a name without \"/\""),
@@ -599,4 +640,73 @@ fn wrong_tensors() {
     }
     let error = model.tensor(&[&[1.0, 2.0], &[3.0]]).unwrap_err().to_string();
     assert!(error.contains("expected rows of 2 numbers, got one of 1"), "{error}");
+}
+
+/// What is nested deeper than parsers may go, in each of the formats.
+#[test]
+fn nesting_has_an_end() {
+    let nested = |n: usize, open: &str, close: &str| open.repeat(n) + &close.repeat(n);
+    for n in [20_000, 200_000] {
+        for inside in ["robot", "link", "gazebo"] {
+            let text =
+                format!("<robot name=\"r\"><{inside} name=\"a\">{}</{inside}></robot>", nested(n, "<a>", "</a>"));
+            let error = Articulation::from_urdf_str(&text, "deep.urdf").unwrap_err().to_string();
+            check(inside, &error, "deep.urdf: line 1: ", "expected elements at most 200 deep");
+        }
+        // Never closed.
+        let error = Articulation::from_urdf_str(&"<robot>\n".repeat(n), "deep.urdf").unwrap_err().to_string();
+        check("open", &error, "deep.urdf: line 201: ", "expected elements at most 200 deep");
+        for (open, close) in [("[", "]"), ("{ a = ", "}")] {
+            assert!(Scene::from_toml(&format!("gravity = {}", nested(n, open, close)), "assets").is_err());
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("fingertip-deep-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("deep.dae"), nested(20_000, "<node>", "</node>")).unwrap();
+    let scene = "[[object]]\nname = \"it\"\nmass = 1\nfreedom = \"free\"\nmesh = \"deep.dae\"";
+    let error = Scene::from_toml(scene, &folder).unwrap_err().to_string();
+    assert!(error.contains("deep.dae: line 1: expected elements at most 200 deep"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A scene that was put together by hand and never checked is checked where it is used.
+#[test]
+fn trees_are_of_sound_scenes() {
+    let robot = Robot::from_urdf("arm", "assets/robots/planar_arm.urdf").unwrap();
+    let changed = |change: &dyn Fn(&mut Articulation)| {
+        let mut robot = robot.clone();
+        change(&mut robot.articulation);
+        Tree::new(&Scene::new().robot(robot)).map(|tree| tree.nq).unwrap_err().to_string()
+    };
+    for (change, expected) in [
+        (&(|a: &mut Articulation| a.joints[0].child = 99) as &dyn Fn(&mut Articulation), "expected link indices below"),
+        (&|a| a.joints[0].parent = usize::MAX, "expected link indices below"),
+        (&|a| a.links.clear(), "expected at least one link"),
+        (
+            &|a| a.joints[1].mimic = Some(Mimic { joint: 77, multiplier: 1.0, offset: 0.0 }),
+            "expected the index of a joint",
+        ),
+        (&|a| a.joints[0].parent = a.joints.last().unwrap().child, "expected a tree, but this joint is part of a loop"),
+    ] {
+        let error = changed(change);
+        assert!(error.starts_with("robot \"arm\": ") && error.contains(expected), "{error}");
+    }
+    assert!(Tree::new(&Scene::new()).is_err());
+}
+
+/// What no reader should wait for.
+#[cfg(unix)]
+#[test]
+fn devices_and_folders_are_no_files() {
+    for path in ["/dev/zero", "/dev/stdin"] {
+        let error = Articulation::from_urdf(path).unwrap_err().to_string();
+        check(path, &error, path, "expected a regular file, got a device or a pipe");
+        let error = Scene::load(path).unwrap_err().to_string();
+        check(path, &error, path, "expected a regular file, got a device or a pipe");
+        let scene = format!("[[robot]]\nname = \"hand\"\nurdf = \"{path}\"");
+        let error = Scene::from_toml(&scene, "assets").unwrap_err().to_string();
+        check(path, &error, "robot \"hand\": ", "expected a regular file, got a device or a pipe");
+    }
+    let error = Scene::load("assets/scenes").unwrap_err().to_string();
+    check("folder", &error, "assets/scenes: ", "expected a regular file, got a folder");
 }

@@ -99,7 +99,7 @@ fn fingertips_of_hand21() {
     for (name, centre) in expected {
         let tip = hand.links.iter().position(|link| link.name == name).unwrap();
         let [Collision { shape, pose }] = &hand.links[tip].collisions[..] else { panic!("{name}") };
-        assert_eq!(*shape, Shape::sphere(0.015));
+        assert_eq!(*shape, Shape::sphere(0.0135));
         let (mut at, mut point) = (tip, pose * Point3::origin());
         while let Some(j) = hand.joints.iter().position(|joint| joint.child == at) {
             let joint = &hand.joints[j];
@@ -202,7 +202,7 @@ fn mimic_chains_end_at_a_joint_of_their_own() {
     let scene = Scene::new().robot(Robot::new("r", robot));
     scene.validate().unwrap();
     assert_eq!(scene.commanded().map(|(_, joint)| joint.name.as_str()).collect::<Vec<_>>(), ["j2"]);
-    assert_eq!(Tree::new(&scene).nq, 1);
+    assert_eq!(Tree::new(&scene).unwrap().nq, 1);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn no_text_makes_the_reader_panic() {
 fn q_and_u_have_the_documented_order() {
     for name in SCENES {
         let scene = scene(name);
-        let tree = Tree::new(&scene);
+        let tree = Tree::new(&scene).unwrap();
         let commanded: Vec<String> =
             scene.commanded().map(|(robot, joint)| format!("{}/{}", robot.name, joint.name)).collect();
         let in_tree: Vec<String> = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect();
@@ -268,7 +268,7 @@ fn q_and_u_have_the_documented_order() {
         assert!(!scene.script.is_empty(), "{name}");
     }
     let sizes: Vec<_> =
-        SCENES.iter().map(|name| Tree::new(&scene(name))).map(|tree| (tree.nq, tree.nv, tree.nu)).collect();
+        SCENES.iter().map(|name| Tree::new(&scene(name)).unwrap()).map(|tree| (tree.nq, tree.nv, tree.nu)).collect();
     assert_eq!(sizes, [(24, 24, 21), (23, 22, 16), (7, 7, 4), (5, 5, 2)]);
 }
 
@@ -285,7 +285,7 @@ fn the_hand_and_ball_scene() {
     let excluded: Vec<_> = scene.pairs.iter().map(|rule| (&*rule.a, &*rule.b, rule.enabled)).collect();
     assert_eq!(excluded, [("hand", "table", Some(false)), ("hand", "hand", Some(false))]);
     let stiffness: Vec<f64> =
-        Tree::new(&scene).coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness).collect();
+        Tree::new(&scene).unwrap().coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness).collect();
     assert_eq!(stiffness[0], 100.0);
     assert!(stiffness[1..].iter().all(|&k| k == 1.0));
 }
@@ -478,7 +478,7 @@ fn meshes_become_hulls() {
         assert!((inertia.matrix[(0, 0)] - 3.0 * (y * y + z * z) / 12.0).abs() < 1e-7, "{keys}: {inertia:?}");
     }
     for (keys, expected) in [
-        ("mesh = \"bad.stl\"", "bad.stl: mesh: expected STL, OBJ or COLLADA"),
+        ("mesh = \"bad.stl\"", "bad.stl: STL: expected a header of 84 bytes, got 14 bytes"),
         ("mesh = \"flat.obj\"", "flat.obj: hull: expected points that are not all in one plane"),
         ("mesh = \"none.stl\"", "object \"cup\": "),
         ("mesh = \"none.stl\"", "none.stl: No such file"),

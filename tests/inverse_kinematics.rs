@@ -20,14 +20,14 @@ fn search() -> InverseKinematics {
 }
 
 fn scene(name: &str) -> Tree {
-    Tree::new(&Scene::load(format!("assets/scenes/{name}.toml")).unwrap())
+    Tree::new(&Scene::load(format!("assets/scenes/{name}.toml")).unwrap()).unwrap()
 }
 
 fn urdf(text: &str) -> Tree {
     let robot = Articulation::from_urdf_str(&format!("<robot name=\"r\">{text}</robot>"), "r.urdf").unwrap();
     let scene = Scene::new().robot(Robot::new("r", robot));
     scene.validate().unwrap();
-    Tree::new(&scene)
+    Tree::new(&scene).unwrap()
 }
 
 /// Where the targets' points are at q, by the kinematics of the crate, which the search does not use.
@@ -68,7 +68,8 @@ fn check(tree: &Tree, q: &[f64], targets: &[Target], reached: &Reached) {
 
 #[test]
 fn two_link_arm_bends_as_the_cosine_rule_says() {
-    let tree = Tree::new(&Scene::new().robot(Robot::from_urdf("arm", "assets/robots/planar_arm.urdf").unwrap()));
+    let tree =
+        Tree::new(&Scene::new().robot(Robot::from_urdf("arm", "assets/robots/planar_arm.urdf").unwrap())).unwrap();
     for (goal, start) in
         [([0.3, 0.2, 0.0], [0.1, 0.4]), ([-0.1, 0.45, 0.0], [1.0, 0.5]), ([0.35, -0.3, 0.0], [0.0, 0.3])]
     {
@@ -113,7 +114,8 @@ fn five_fingers_and_a_slider_at_once() {
 
 #[test]
 fn goals_out_of_reach_leave_the_arm_stretched_towards_them() {
-    let tree = Tree::new(&Scene::new().robot(Robot::from_urdf("arm", "assets/robots/planar_arm.urdf").unwrap()));
+    let tree =
+        Tree::new(&Scene::new().robot(Robot::from_urdf("arm", "assets/robots/planar_arm.urdf").unwrap())).unwrap();
     let target = [Target::new("arm/lower", [0.25, 0.0, 0.0], [0.6, 0.8, 0.3])];
     let reached = search().solve(&tree, &[0.2, 0.5], &target).unwrap();
     check(&tree, &[0.2, 0.5], &target, &reached);
@@ -165,7 +167,7 @@ fn objects_stay_and_serve_as_bases() {
         .object(Object::rigid("ball", Shape::sphere(0.02), 0.1).at([1.0, 2.0, 3.0]))
         .object(Object::rigid("plate", Shape::sphere(0.02), 0.1).with_freedom(Freedom::Planar))
         .robot(Robot::new("arm", arm));
-    let tree = Tree::new(&scene);
+    let tree = Tree::new(&scene).unwrap();
     let mut start = tree.home();
     start[3..7].copy_from_slice(&[0.5, -0.5, 0.5, 0.5]);
     start[7..12].copy_from_slice(&[0.1, 0.2, 0.3, 0.1, 0.4]);

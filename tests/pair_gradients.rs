@@ -110,6 +110,12 @@ fn derivatives_are_central_differences() {
     }
 }
 
+/// Do the pair's further contacts follow the first one: is a capsule in a box?
+fn follows((a, b): &(Body, Body), phi: f64) -> bool {
+    let kinds = [a.shape.name(), b.shape.name()];
+    kinds.contains(&"capsule") && kinds.contains(&"box") && phi < 0.0
+}
+
 /// Of a capsule in a box only the first contact's: in an overlap the ends have the first one's normal.
 #[test]
 fn distance_follows_the_contact_jacobian() {
@@ -119,8 +125,8 @@ fn distance_follows_the_contact_jacobian() {
             let pair = random.pair(kinds, 0.4);
             let rows = derivatives(&pair, DType::F64);
             let contacts = contacts(std::slice::from_ref(&pair), DType::F64).remove(0);
-            let follows = kinds.0 == "capsule" && kinds.1.ends_with("box") && contacts[0].phi < 0.0;
-            for (i, c) in contacts.iter().enumerate().take(if follows { 1 } else { contacts.len() }) {
+            let n = if follows(&pair, contacts[0].phi) { 1 } else { contacts.len() };
+            for (i, c) in contacts.iter().enumerate().take(n) {
                 let arm = |body: &Body, point: V3| cross(add(point, -1.0, body.position()), c.normal);
                 let (arm_a, arm_b) = (arm(&pair.0, c.point_a), arm(&pair.1, c.point_b));
                 for k in 0..3 {
@@ -221,7 +227,7 @@ fn degenerate_places_have_finite_values_and_gradients() {
             for (a, b) in [(a.clone(), b.clone()), (b, a)] {
                 let pair = (a, b);
                 let contacts = contacts(std::slice::from_ref(&pair), dtype).remove(0);
-                let c = nearest(&contacts);
+                let (c, first) = (nearest(&contacts), contacts[0].clone());
                 if let Some(phi) = phi {
                     assert!((c.phi - phi).abs() < rounding, "{name}: φ = {} instead of {phi}", c.phi);
                 }
@@ -231,7 +237,9 @@ fn degenerate_places_have_finite_values_and_gradients() {
                 }
                 let rows = derivatives(&pair, dtype);
                 assert!(rows.iter().flatten().all(|x| x.is_finite()), "{name}: {rows:?}");
-                for row in rows.iter().step_by(10) {
+                // The ends of a capsule in a box turn with the first contact's normal, which jumps at a corner.
+                let n = if follows(&pair, first.phi) { 1 } else { rows.len() };
+                for row in rows.iter().step_by(10).take(n) {
                     assert!((norm([row[0], row[1], row[2]]) - 1.0).abs() < rounding, "{name}: ∂φ/∂x_A {row:?}");
                 }
             }

@@ -14,7 +14,7 @@ use super::convex::{self, ConvexPairs};
 use super::formulas::FormulaPairs;
 use super::home::{AtHome, Depth};
 use super::overlap::Overlap;
-use super::pair::{PairFunction, Shapes, Witness};
+use super::pair::PairFunction;
 
 /// A collision shape on a body.
 #[derive(Clone, Debug)]
@@ -95,19 +95,20 @@ impl PairTable {
     /// links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one thing that
     /// overlap at home, see [`PairTable::left_out`].
     ///
-    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with
-    /// [`collision::MANIFOLD`](crate::collision::MANIFOLD) contacts where both can meet in more than a point, else one.
+    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with as
+    /// many contacts as their [`Manifold`](crate::collision::Manifold) can have.
     ///
     /// # Errors
     /// If the tables cannot be made on the device.
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape], device: &Device) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
+        let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
         for b in 0..shapes.len() {
             for a in 0..b {
-                pairs.extend(Self::pair(scene, tree, shapes, a, b));
+                pairs.extend(Self::pair(scene, shapes, &sides, a, b));
             }
         }
-        let (left_out, deep) = leave_out(scene, tree, shapes, &mut pairs)
+        let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
             .map_err(|error| Error::invalid("shapes at home", error.to_string()))?;
         // Together by kinds, in the order in which the kinds first appear.
         let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
@@ -126,7 +127,7 @@ impl PairTable {
                 let a = index(chunk.iter().map(|pair| pair.a), device)?;
                 let method = chunk[0].formula.map(Method::Formula).unwrap_or_else(|| {
                     let shape = |place: usize| shapes[place].shape.clone();
-                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b))).collect()))
+                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b)))))
                 });
                 Ok(Group { method, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
             })
@@ -141,23 +142,20 @@ impl PairTable {
         Ok(Self { pairs, left_out, deep, pair_of_contact, groups, formulas, contact_index })
     }
 
-    fn pair(scene: &Scene, tree: &Tree, shapes: &[BodyShape], a: usize, b: usize) -> Option<Pair> {
-        let (body_a, body_b) = (shapes[a].body, shapes[b].body);
-        let (path_a, path_b) = (tree.path(body_a), tree.path(body_b));
-        let same_owner = tree.bodies[body_a].owner == tree.bodies[body_b].owner;
-        let neighbours = |inner: &[usize], outer: usize| {
-            tree.carrier(outer).is_some_and(|j| tree.path(tree.bodies[j].parent) == inner)
-        };
-        let joined = same_owner && (neighbours(&path_a, body_b) || neighbours(&path_b, body_a));
+    fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
+        let (side_a, side_b) = (&sides[a], &sides[b]);
+        // Bodies with the same carrier do not move against each other; a carrier is joined to the one above it.
+        let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
+        let joined = side_a.owner == side_b.owner && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
         let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
-        if path_a == path_b || joined || planes {
+        if side_a.carrier == side_b.carrier || joined || planes {
             return None;
         }
-        let Ruling { mu, enabled } = Ruling::of(scene, tree, body_a, body_b);
+        let Ruling { mu, enabled } = Ruling::of(scene, side_a, side_b);
         if enabled == Some(false) {
             return None;
         }
-        let (a, b) = if rank(tree, body_a) > rank(tree, body_b) { (b, a) } else { (a, b) };
+        let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
         let contacts =
             formula.map_or_else(|| convex::contacts(&shapes[a].shape, &shapes[b].shape), |formula| formula.contacts());
@@ -188,15 +186,6 @@ impl PairTable {
     }
 }
 
-impl Group {
-    pub(super) fn witness(&self, a: &Shapes, b: &Shapes) -> TensorResult<Witness> {
-        match &self.method {
-            Method::Formula(function) => function.witness(a, b),
-            Method::Convex(pairs) => pairs.witness(a, b),
-        }
-    }
-}
-
 /// What the scene's rules say about the pairs of two bodies.
 struct Ruling {
     mu: f64,
@@ -205,11 +194,10 @@ struct Ruling {
 }
 
 impl Ruling {
-    fn of(scene: &Scene, tree: &Tree, body_a: usize, body_b: usize) -> Self {
-        let is = |name: &str, body: usize| tree.is_called(body, name);
+    fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
         let mut ruling = Self { mu: scene.params.mu, enabled: None };
-        for rule in &scene.pairs {
-            if (is(&rule.a, body_a) && is(&rule.b, body_b)) || (is(&rule.a, body_b) && is(&rule.b, body_a)) {
+        for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
+            if (a[0] && b[1]) || (b[0] && a[1]) {
                 ruling = Self { mu: rule.mu.unwrap_or(ruling.mu), enabled: rule.enabled.or(ruling.enabled) };
             }
         }
@@ -223,6 +211,7 @@ fn leave_out(
     scene: &Scene,
     tree: &Tree,
     shapes: &[BodyShape],
+    sides: &[Side],
     pairs: &mut Vec<Pair>,
 ) -> TensorResult<(Vec<Overlap>, Vec<Overlap>)> {
     let home = AtHome::new(tree, shapes)?;
@@ -232,8 +221,8 @@ fn leave_out(
         let Some(Depth { depth, is_deep }) = home.depth(pair.a, pair.b) else { continue };
         let (a, b) = bodies(pair);
         let found = (tree.bodies[a].name.as_str(), tree.bodies[b].name.as_str(), depth);
-        let same_owner = tree.bodies[a].owner == tree.bodies[b].owner;
-        if same_owner && Ruling::of(scene, tree, a, b).enabled != Some(true) {
+        let (side_a, side_b) = (&sides[pair.a], &sides[pair.b]);
+        if side_a.owner == side_b.owner && Ruling::of(scene, side_a, side_b).enabled != Some(true) {
             out.insert((a, b));
             left_out.push(found);
         } else if is_deep {
@@ -246,11 +235,33 @@ fn leave_out(
     Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
 }
 
-fn rank(tree: &Tree, body: usize) -> u8 {
-    let robot = tree.bodies[body].owner.is_some_and(|owner| tree.owners[owner].robot);
-    match (robot, tree.path(body).is_empty()) {
-        (false, false) => 2,
-        (true, _) => 1,
-        (false, true) => 0,
+/// What decides which shapes a body's may touch.
+struct Side {
+    owner: Option<usize>,
+    /// [`Tree::carrier`], and that of the body that it is joined to.
+    carrier: Option<usize>,
+    above: Option<usize>,
+    /// Who is B: the higher one.
+    rank: u8,
+    /// For each rule, is the body its `a`, its `b`?
+    called: Vec<[bool; 2]>,
+}
+
+impl Side {
+    fn new(scene: &Scene, tree: &Tree, body: usize) -> Self {
+        let owner = tree.bodies[body].owner;
+        let carrier = tree.carrier(body);
+        let rank = match (owner.is_some_and(|owner| tree.owners[owner].robot), carrier) {
+            (false, Some(_)) => 2,
+            (true, _) => 1,
+            (false, None) => 0,
+        };
+        Self {
+            owner,
+            carrier,
+            above: carrier.and_then(|carrier| tree.carrier(tree.bodies[carrier].parent)),
+            rank,
+            called: scene.pairs.iter().map(|rule| [&rule.a, &rule.b].map(|name| tree.is_called(body, name))).collect(),
+        }
     }
 }

@@ -18,7 +18,18 @@ pub struct Articulation {
 impl Articulation {
     /// The link that is no joint's child.
     pub fn root(&self) -> Option<usize> {
-        (0..self.links.len()).find(|&link| self.joints.iter().all(|joint| joint.child != link))
+        let mut is_root = vec![true; self.links.len()];
+        for joint in &self.joints {
+            is_root.get_mut(joint.child).into_iter().for_each(|is_root| *is_root = false);
+        }
+        is_root.iter().position(|&is_root| is_root)
+    }
+
+    /// For each link the joints below it, in file order. The joints' links exist.
+    pub(crate) fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.links.len()];
+        self.joints.iter().enumerate().for_each(|(j, joint)| children[joint.parent].push(j));
+        children
     }
 }
 

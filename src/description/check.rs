@@ -4,6 +4,30 @@ use nalgebra::{Isometry3, Vector3};
 
 use crate::error::{Error, Result};
 
+/// Largest coordinate and size, m: squares and cubes of it are far from overflowing, and it is the length of a country.
+pub(super) const LONGEST: f64 = 1e6;
+
+/// `what` must not be larger than `most`.
+pub(super) fn at_most(what: &str, value: f64, most: f64, unit: &str) -> Result<()> {
+    if value.abs() <= most {
+        Ok(())
+    } else {
+        Err(Error::invalid(what, format!("expected at most {most:e} {unit}, got {value:e}")))
+    }
+}
+
+/// `what` must be a length, greater than zero and no more than [`LONGEST`].
+pub(super) fn length(what: &str, value: f64) -> Result<()> {
+    positive(what, value)?;
+    at_most(what, value, LONGEST, "m")
+}
+
+/// `what` must have three finite coordinates, none beyond [`LONGEST`].
+pub(super) fn position(what: &str, position: &Vector3<f64>) -> Result<()> {
+    finite_vector(what, position)?;
+    position.iter().try_for_each(|&x| at_most(what, x, LONGEST, "m"))
+}
+
 /// `what` must be finite.
 pub(super) fn finite(what: &str, value: f64) -> Result<()> {
     if value.is_finite() { Ok(()) } else { Err(Error::invalid(what, format!("expected a finite number, got {value}"))) }
@@ -37,9 +61,9 @@ pub(crate) fn finite_vector(what: &str, vector: &Vector3<f64>) -> Result<()> {
     }
 }
 
-/// Position and orientation of `what` must be finite.
+/// Position and orientation of `what` must be finite, and the position no farther than [`LONGEST`].
 pub(super) fn finite_pose(what: &str, pose: &Isometry3<f64>) -> Result<()> {
-    finite_vector(&format!("{what} position"), &pose.translation.vector)?;
+    position(&format!("{what} position"), &pose.translation.vector)?;
     if pose.rotation.coords.iter().all(|x| x.is_finite()) {
         Ok(())
     } else {
@@ -64,6 +88,11 @@ pub(super) fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Re
 /// "there is no joint "indx2"; did you mean "index2"?", or all the names where none is near and they are few.
 pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     const FEW: usize = 12;
+    /// Characters of a name that are shown; one that is longer is near to none.
+    const LONG: usize = 100;
+    if let Some((end, _)) = name.char_indices().nth(LONG) {
+        return format!("there is no {kind} \"{}…\"", &name[..end]);
+    }
     let known: Vec<&str> = known.collect();
     let near = known.iter().map(|other| (distance(name, other), other)).min();
     match near {

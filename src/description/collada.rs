@@ -1,20 +1,30 @@
 //! The points of a COLLADA file where its scene puts them (COLLADA 1.4.1, §5 *node*, *matrix*, *rotate*, *scale*,
 //! *translate*, *source*, *accessor*).
 
+use std::collections::HashMap;
+
 use nalgebra::{Matrix4, Point3, Rotation3, Unit, Vector3};
 use roxmltree::{Document, Node};
 
+use super::xml;
 use crate::error::{Error, Result};
 
 /// Nodes within nodes; a file with more refers to itself.
 const DEEPEST: usize = 64;
+/// Nodes of a scene, each counted wherever it is put.
+const MOST_NODES: usize = 100_000;
+/// Points of a scene, likewise.
+const MOST_POINTS: usize = 10_000_000;
 
-/// A geometry in the scene.
-struct Instance<'a> {
-    /// The geometry's id.
-    geometry: &'a str,
-    /// From its own coordinates to the scene's.
-    transform: Matrix4<f64>,
+/// The geometries in the scene.
+#[derive(Default)]
+struct Instances<'a> {
+    /// The nodes that have an id.
+    nodes: HashMap<&'a str, Node<'a, 'a>>,
+    /// For each geometry's id, from its own coordinates to the scene's.
+    transforms: HashMap<&'a str, Vec<Matrix4<f64>>>,
+    /// Nodes so far.
+    visited: usize,
 }
 
 /// The positions of all geometries that the file's scene shows; of all that there are, as they are, in a file whose scene
@@ -24,23 +34,33 @@ struct Instance<'a> {
 /// What is no XML, positions that are no numbers, transformations with other numbers than they have, and those that are
 /// not supported: skew and lookat.
 pub(super) fn points(text: &str) -> Result<Vec<Point3<f64>>> {
+    xml::check_depth(text)?;
     let document = Document::parse(text).map_err(|error| Error::invalid("XML", error.to_string()))?;
     let used = document.descendants().find(|node| node.has_tag_name_of("instance_visual_scene")).and_then(target);
-    let mut instances = Vec::new();
+    let mut instances = Instances::default();
+    for node in document.descendants().filter(|node| node.has_tag_name_of("node")) {
+        node.attribute("id").map(|id| instances.nodes.entry(id).or_insert(node));
+    }
     for scene in document.descendants().filter(|node| node.has_tag_name_of("visual_scene")) {
         if used.is_none_or(|id| scene.attribute("id") == Some(id)) {
-            collect(scene, Matrix4::identity(), 0, &mut instances)?;
+            instances.collect(scene, Matrix4::identity(), 0)?;
         }
     }
     let mut points = Vec::new();
     for geometry in document.descendants().filter(|node| node.has_tag_name_of("geometry")) {
         let id = geometry.attribute("id").unwrap_or_default();
         let own = positions(geometry).map_err(|error| error.within(format!("geometry \"{id}\"")))?;
-        if instances.is_empty() {
-            points.extend(own.iter().copied());
+        let places = if instances.transforms.is_empty() {
+            &[Matrix4::identity()][..]
+        } else {
+            instances.transforms.get(id).map_or(&[][..], Vec::as_slice)
+        };
+        if points.len() + own.len() * places.len() > MOST_POINTS {
+            let message = format!("expected at most {MOST_POINTS} points, those of each instance counted");
+            return Err(Error::invalid("scene", message));
         }
-        for instance in instances.iter().filter(|instance| instance.geometry == id) {
-            points.extend(own.iter().map(|point| instance.transform.transform_point(point)));
+        for transform in places {
+            points.extend(own.iter().map(|point| transform.transform_point(point)));
         }
     }
     Ok(points)
@@ -89,32 +109,40 @@ fn target<'a>(node: Node<'a, '_>) -> Option<&'a str> {
     node.attribute("url")?.strip_prefix('#')
 }
 
-fn collect<'a>(node: Node<'a, '_>, outer: Matrix4<f64>, depth: usize, to: &mut Vec<Instance<'a>>) -> Result<()> {
-    let place = || format!("node \"{}\"", node.attribute("id").or(node.attribute("name")).unwrap_or_default());
-    if depth > DEEPEST {
-        return Err(Error::invalid(place(), format!("expected nodes at most {DEEPEST} deep")));
-    }
-    let mut transform = outer;
-    for child in node.children().filter(Node::is_element) {
-        match child.tag_name().name() {
-            "matrix" | "translate" | "rotate" | "scale" | "skew" | "lookat" => {
-                transform *= step(child).map_err(|error| error.within(place()))?;
-            }
-            "node" => collect(child, transform, depth + 1, to)?,
-            "instance_geometry" => {
-                to.push(Instance { geometry: target(child).unwrap_or_default(), transform });
-            }
-            "instance_node" => {
-                let id = target(child);
-                let is_meant = |other: &Node| other.has_tag_name_of("node") && other.attribute("id") == id;
-                if let Some(other) = node.document().descendants().find(is_meant).filter(|_| id.is_some()) {
-                    collect(other, transform, depth + 1, to)?;
-                }
-            }
-            _ => {}
+impl<'a> Instances<'a> {
+    /// The geometries of a node and of those in it.
+    fn collect(&mut self, node: Node<'a, 'a>, outer: Matrix4<f64>, depth: usize) -> Result<()> {
+        let place = || format!("node \"{}\"", node.attribute("id").or(node.attribute("name")).unwrap_or_default());
+        if depth > DEEPEST {
+            return Err(Error::invalid(place(), format!("expected nodes at most {DEEPEST} deep")));
         }
+        self.visited += 1;
+        if self.visited > MOST_NODES {
+            return Err(Error::invalid(
+                place(),
+                format!("expected at most {MOST_NODES} nodes, those of instances counted"),
+            ));
+        }
+        let mut transform = outer;
+        for child in node.children().filter(Node::is_element) {
+            match child.tag_name().name() {
+                "matrix" | "translate" | "rotate" | "scale" | "skew" | "lookat" => {
+                    transform *= step(child).map_err(|error| error.within(place()))?;
+                }
+                "node" => self.collect(child, transform, depth + 1)?,
+                "instance_geometry" => {
+                    self.transforms.entry(target(child).unwrap_or_default()).or_default().push(transform);
+                }
+                "instance_node" => {
+                    if let Some(&other) = target(child).and_then(|id| self.nodes.get(id)) {
+                        self.collect(other, transform, depth + 1)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// One of a node's transformations.

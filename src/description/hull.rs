@@ -1,10 +1,10 @@
 //! Convex polyhedra.
 
-use nalgebra::{Matrix3, Vector3};
-use parry3d_f64::math::Vector;
-use parry3d_f64::transformation::try_convex_hull;
+use std::collections::HashMap;
 
-use super::{Inertia, check};
+use nalgebra::{Matrix3, Vector3};
+
+use super::{Inertia, check, quickhull};
 use crate::error::{Error, Result};
 
 /// The convex hull of some points, m. It may lie anywhere in its frame.
@@ -15,6 +15,7 @@ pub struct Hull {
     edges: Vec<[usize; 2]>,
     neighbours: Vec<Vec<usize>>,
     reach: f64,
+    half_bend: f64,
 }
 
 /// A flat side of a [`Hull`].
@@ -36,25 +37,31 @@ impl Hull {
     /// The hull of at least four points that are not in one plane; points inside are dropped.
     ///
     /// # Errors
-    /// Too few points, one that is not finite, or all in one plane.
+    /// Too few points, one that is not finite or farther than 1e6 m from the origin, or all in one plane.
     pub fn new(points: &[[f64; 3]]) -> Result<Self> {
         if points.len() < 4 {
             return Err(Error::invalid("hull", format!("expected at least 4 points, got {}", points.len())));
         }
         for (i, &point) in points.iter().enumerate() {
-            check::finite_vector(&format!("hull point {}", i + 1), &point.into())?;
+            check::position(&format!("hull point {}", i + 1), &point.into())?;
         }
         let flat = || Error::invalid("hull", "expected points that are not all in one plane");
-        let places: Vec<Vector> = points.iter().map(|&[x, y, z]| Vector::new(x, y, z)).collect();
-        let (corners, triangles) = try_convex_hull(&places).map_err(|_| flat())?;
-        let corners: Vec<Vector3<f64>> = corners.iter().map(|p| Vector3::new(p.x, p.y, p.z)).collect();
-        let size = extent(&corners);
-        let mut faces = polygons(&corners, &triangles, FLAT * size);
-        let mut place = vec![None; corners.len()];
-        let mut vertices = Vec::new();
+        let points: Vec<Vector3<f64>> = points.iter().map(|&point| point.into()).collect();
+        let triangles = quickhull::triangles(&points).ok_or_else(flat)?;
+        let size = extent(&points);
+        let hull = Self::of_faces(&points, polygons(&points, &triangles, FLAT * size));
+        // Where a surface bends as little from triangle to triangle as a flat one may, sides need not close.
+        let hull = if hull.is_closed() { hull } else { Self::of_faces(&points, single(&points, &triangles)) };
+        if hull.is_closed() && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
+    }
+
+    /// The hull of these sides of some points, their corners in the order in which they come.
+    fn of_faces(points: &[Vector3<f64>], mut faces: Vec<HullFace>) -> Self {
+        let mut place = vec![None; points.len()];
+        let mut vertices: Vec<[f64; 3]> = Vec::new();
         for corner in faces.iter_mut().flat_map(|face| &mut face.corners) {
             *corner = *place[*corner].get_or_insert_with(|| {
-                vertices.push(corners[*corner].into());
+                vertices.push(points[*corner].into());
                 vertices.len() - 1
             });
         }
@@ -66,9 +73,13 @@ impl Hull {
             neighbours[j].push(i);
         }
         let reach = vertices.iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max);
-        let hull = Self { vertices, faces, edges, neighbours, reach };
-        let closed = hull.vertices.len() + hull.faces.len() == hull.edges.len() + 2;
-        if closed && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
+        let half_bend = half_bend(&faces);
+        Self { vertices, faces, edges, neighbours, reach, half_bend }
+    }
+
+    /// Euler's formula.
+    fn is_closed(&self) -> bool {
+        self.vertices.len() + self.faces.len() == self.edges.len() + 2
     }
 
     /// The vertices, m.
@@ -89,6 +100,11 @@ impl Hull {
     /// The farthest distance of a vertex from the frame's origin, m.
     pub(crate) fn reach(&self) -> f64 {
         self.reach
+    }
+
+    /// Half of the smallest angle by which the surface bends at an edge, as a slope.
+    pub(crate) fn half_bend(&self) -> f64 {
+        self.half_bend
     }
 
     /// The vertices that edges join to vertex `i`.
@@ -133,6 +149,21 @@ impl HullFace {
     }
 }
 
+/// The smallest tangent of half the angle between two faces that share an edge.
+fn half_bend(faces: &[HullFace]) -> f64 {
+    let mut first = HashMap::new();
+    let mut least = f64::INFINITY;
+    for (k, face) in faces.iter().enumerate() {
+        for [i, j] in face.edges() {
+            if let Some(other) = first.insert((i.min(j), i.max(j)), k) {
+                let [n, m] = [other, k].map(|k| Vector3::from(faces[k].normal));
+                least = least.min((n - m).norm() / (n + m).norm());
+            }
+        }
+    }
+    least
+}
+
 /// Length of the diagonal of the points' box.
 fn extent(points: &[Vector3<f64>]) -> f64 {
     let (low, high) =
@@ -140,38 +171,102 @@ fn extent(points: &[Vector3<f64>]) -> f64 {
     (high - low).norm()
 }
 
-/// Joins the triangles of a convex surface that lie in one plane, the largest first, to polygons.
-fn polygons(points: &[Vector3<f64>], triangles: &[[u32; 3]], tolerance: f64) -> Vec<HullFace> {
-    let area = |&[a, b, c]: &[u32; 3]| {
-        let [a, b, c] = [a, b, c].map(|i| points[i as usize]);
-        (b - a).cross(&(c - a))
+/// Twice the area of a triangle along its normal.
+fn area(points: &[Vector3<f64>], corners: [usize; 3]) -> Vector3<f64> {
+    let [a, b, c] = corners.map(|i| points[i]);
+    (b - a).cross(&(c - a))
+}
+
+/// Each triangle of a surface as a side of its own.
+fn single(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<HullFace> {
+    let side = |&corners: &[usize; 3]| {
+        let normal = area(points, corners).try_normalize(0.0)?;
+        let offset = corners.iter().map(|&i| normal.dot(&points[i])).fold(f64::NEG_INFINITY, f64::max);
+        Some(HullFace { corners: corners.to_vec(), normal: normal.into(), offset })
     };
-    let mut order: Vec<&[u32; 3]> = triangles.iter().collect();
-    order.sort_by(|a, b| area(b).norm().total_cmp(&area(a).norm()));
+    triangles.iter().filter_map(side).collect()
+}
+
+/// Joins the triangles of a convex surface that lie in one plane, the largest first, to polygons.
+fn polygons(points: &[Vector3<f64>], triangles: &[[usize; 3]], tolerance: f64) -> Vec<HullFace> {
+    let around = Around::new(points.len(), triangles);
+    let areas = triangles.iter().map(|&corners| (area(points, corners), corners));
+    let mut order: Vec<(f64, Vector3<f64>, [usize; 3])> =
+        areas.map(|(area, corners)| (area.norm(), area, corners)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut faces: Vec<HullFace> = Vec::new();
-    let mut taken: Vec<Vec<bool>> = Vec::new();
-    for triangle in order {
-        if taken.iter().any(|plane| triangle.iter().all(|&i| plane[i as usize])) {
+    // The planes that each point lies in, as many as there were before.
+    let mut planes = vec![Vec::new(); points.len()];
+    let mut seen = vec![usize::MAX; points.len()];
+    for (n, (_, area, corners)) in order.into_iter().enumerate() {
+        let [a, b, c] = corners.map(|i| &planes[i]);
+        if a.iter().any(|plane| b.contains(plane) && c.contains(plane)) {
             continue;
         }
-        let Some(normal) = area(triangle).try_normalize(0.0) else { continue };
-        let offset = points.iter().map(|p| normal.dot(p)).fold(f64::NEG_INFINITY, f64::max);
-        let plane: Vec<bool> = points.iter().map(|p| normal.dot(p) > offset - tolerance).collect();
+        let Some(normal) = area.try_normalize(0.0) else { continue };
+        let height = |i: usize| normal.dot(&points[i]);
+        // Uphill from corner to corner there is one top only, and what lies near it in height is connected.
+        let mut top = corners[0];
+        while let Some(&next) = around.of(top).iter().find(|&&next| height(next) > height(top)) {
+            top = next;
+        }
+        let high = height(top) - tolerance;
+        let mut plane = vec![top];
+        seen[top] = n;
+        let mut at = 0;
+        while at < plane.len() {
+            for &next in around.of(plane[at]) {
+                if seen[next] != n && height(next) > high {
+                    seen[next] = n;
+                    plane.push(next);
+                }
+            }
+            at += 1;
+        }
+        plane.sort_unstable();
+        let offset = plane.iter().map(|&i| height(i)).fold(f64::NEG_INFINITY, f64::max);
         let corners = outline(points, &plane, &normal, tolerance);
         if corners.len() >= 3 {
             faces.push(HullFace { corners, normal: normal.into(), offset });
         }
-        taken.push(plane);
+        plane.into_iter().for_each(|i| planes[i].push(n));
     }
     faces
 }
 
+/// The points that triangles join to each point.
+struct Around {
+    starts: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Around {
+    fn new(n: usize, triangles: &[[usize; 3]]) -> Self {
+        let mut starts = vec![0; n + 1];
+        triangles.iter().flatten().for_each(|&corner| starts[corner + 1] += 1);
+        (0..n).for_each(|i| starts[i + 1] += starts[i]);
+        let mut ends = starts.clone();
+        let mut others = vec![0; 3 * triangles.len()];
+        // A closed surface has each edge in both directions.
+        for &[a, b, c] in triangles {
+            for (from, to) in [(a, b), (b, c), (c, a)] {
+                others[ends[from]] = to;
+                ends[from] += 1;
+            }
+        }
+        Self { starts, others }
+    }
+
+    fn of(&self, i: usize) -> &[usize] {
+        &self.others[self.starts[i]..self.starts[i + 1]]
+    }
+}
+
 /// The corners of the flat points `plane`, counter-clockwise about `normal` (Andrew's monotone chain).
-fn outline(points: &[Vector3<f64>], plane: &[bool], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
+fn outline(points: &[Vector3<f64>], plane: &[usize], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
     let x = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
     let y = normal.cross(&x);
-    let mut flat: Vec<(f64, f64, usize)> =
-        (0..points.len()).filter(|&i| plane[i]).map(|i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();
+    let mut flat: Vec<(f64, f64, usize)> = plane.iter().map(|&i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();
     flat.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let half = |flat: &mut dyn Iterator<Item = &(f64, f64, usize)>| {
         let mut chain: Vec<(f64, f64, usize)> = Vec::new();

@@ -29,6 +29,9 @@ pub struct Inertia {
     pub matrix: Matrix3<f64>,
 }
 
+/// Largest mass, kg.
+pub(super) const HEAVIEST: f64 = 1e9;
+
 /// An eigenvalue of an inertia may be this much below zero, relative to the largest: what rounding in files leaves.
 const NEGATIVE_ALLOWED: f64 = 1e-6;
 
@@ -84,14 +87,16 @@ impl Inertia {
     /// Is this a mass distribution at all?
     ///
     /// # Errors
-    /// A mass that is not positive, a number that is not finite, a matrix that is not symmetric or has a negative
+    /// A mass that is not positive or more than 1e9 kg, a number that is not finite, a matrix that is not symmetric or has a negative
     /// eigenvalue. Principal moments that break the triangle inequality pass: real files have them.
     pub fn validate(&self) -> Result<()> {
         check::positive("mass", self.mass)?;
-        check::finite_vector("centre of mass", &self.com)?;
+        check::at_most("mass", self.mass, HEAVIEST, "kg")?;
+        check::position("centre of mass", &self.com)?;
         if !self.matrix.iter().all(|x| x.is_finite()) {
             return Err(Error::invalid("inertia", "expected six finite numbers"));
         }
+        check::at_most("inertia", self.matrix.amax(), HEAVIEST * check::LONGEST.powi(2), "kg m^2")?;
         let largest = self.matrix.amax();
         if (self.matrix - self.matrix.transpose()).amax() > NEGATIVE_ALLOWED * largest {
             return Err(Error::invalid("inertia", "expected a symmetric matrix"));

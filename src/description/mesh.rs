@@ -4,26 +4,38 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
-use super::{Shape, check, collada};
+use super::{Shape, check, collada, file, stl};
 use crate::error::{Error, Result};
 
 /// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
 /// file's geometries are where its scene puts them; its unit and up axis are not applied.
 ///
 /// # Errors
-/// A file that cannot be read, is none of STL, OBJ and COLLADA, or is flat or empty; the place is the file.
+/// A file that cannot be read, is larger than 512 MiB, is none of STL, OBJ and COLLADA or a damaged one, or is flat or
+/// empty; the place is the file.
 pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     for factor in scale {
         check::finite("scale", factor).map_err(place)?;
+        check::at_most("scale", factor, check::LONGEST, "in size").map_err(place)?;
         if factor == 0.0 {
             return Err(place(Error::invalid("scale", "expected three numbers other than zero, got 0")));
         }
     }
-    let bytes = std::fs::read(path).map_err(|source| Error::file(path, source))?;
-    let is_collada = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("dae"));
-    let points = if is_collada { collada_points(&bytes) } else { vertices(path, &bytes) }.map_err(place)?;
-    let points: Vec<[f64; 3]> = points.iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
+    let bytes = file::bytes(path, file::LARGEST_MESH)?;
+    let is = |name: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
+    let points = if is("dae") {
+        collada_points(&bytes)
+    } else if is("stl") {
+        stl::points(&bytes)
+    } else if is("obj") {
+        obj_points(path, &bytes)
+    } else {
+        Err(Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
+    };
+    drop(bytes);
+    let points = points.map_err(place)?;
+    let points: Vec<[f64; 3]> = points.into_iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
     Shape::hull(&points).map_err(place)
 }
 
@@ -33,11 +45,12 @@ fn collada_points(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     collada::points(text.trim_start_matches('\u{feff}'))
 }
 
-/// All vertices of an STL or OBJ file.
-fn vertices(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
-    let scene = mesh_loader::Loader::default().load_from_slice(bytes, path).map_err(|error| {
+/// The vertices of an OBJ file's faces. Material files that it names are not read.
+fn obj_points(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+    let no_materials = |_: &Path| -> std::io::Result<Vec<u8>> { Err(std::io::ErrorKind::Unsupported.into()) };
+    let scene = mesh_loader::obj::from_slice(bytes, Some(path), no_materials).map_err(|error| {
         let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        Error::invalid("mesh", format!("expected STL, OBJ or COLLADA: {message}"))
+        Error::invalid("OBJ", message)
     })?;
     let vertices = scene.meshes.iter().flat_map(|mesh| &mesh.vertices);
     Ok(vertices.map(|vertex| Point3::from(vertex.map(f64::from))).collect())

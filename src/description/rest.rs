@@ -51,7 +51,7 @@ impl Rest {
         let kappa = things.iter().filter(|thing| thing.weight(gravity) > 0.0).map(|thing| thing.hover(hover, gravity));
         let message = match kappa.max_by(f64::total_cmp) {
             Some(kappa) if kappa.is_finite() => return Ok(kappa),
-            Some(_) => format!("expected a height that a finite κ gives, got {hover}"),
+            Some(_) => format!("expected a height that a finite κ gives, got {hover:?}"),
             None => {
                 let found = "there is nothing that may move and has shapes";
                 let found = if things.is_empty() { found } else { "it pulls on none" };

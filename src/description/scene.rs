@@ -68,7 +68,7 @@ pub struct Params {
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
-    /// Newton iterations after which a world gives up.
+    /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`].
     pub max_iterations: usize,
 }
 

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use super::{Joint, Robot, Scene, check};
 use crate::error::{Error, Findings, Result};
 
+/// The latest keyframe, s: ten days.
+const LATEST: f64 = 1e6;
+
 /// Commands at one time. Between two keyframes u goes linearly.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keyframe {
-    /// Time since the start, s; from 0 up and growing from keyframe to keyframe.
+    /// Time since the start, s; from 0 to 1e6 and growing from keyframe to keyframe.
     pub time: f64,
     /// Commanded positions by `"robot/joint"`, or by `"joint"` where only one robot has a joint of that name, rad or m;
     /// joints without an entry keep the command before.
@@ -51,6 +54,7 @@ impl Scene {
         for (i, Keyframe { time, u }) in self.script.iter().enumerate() {
             let place = |error: Error| error.within(format!("script keyframe {}", i + 1));
             findings.take(check::not_negative("time", *time).map_err(place));
+            findings.take(check::at_most("time", *time, LATEST, "s").map_err(place));
             if let Some(before) = before
                 && *time <= before
             {

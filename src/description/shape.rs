@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Hull, check};
 use crate::error::{Error, Result};
 
-/// A collision shape in its own frame, centred at the frame's origin. Lengths in metres, all positive.
+/// A collision shape in its own frame, centred at the frame's origin. Lengths in metres, all positive, at most 1e6.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -88,20 +88,20 @@ impl Shape {
     /// Are the sizes those of a body?
     ///
     /// # Errors
-    /// A size that is not positive and finite, or a rounding that is not from 0 to less than every half extent.
+    /// A size that is not positive or more than 1e6 m, or a rounding that is not from 0 to less than every half extent.
     pub fn validate(&self) -> Result<()> {
         match *self {
-            Self::Sphere { radius } => check::positive("sphere radius", radius),
+            Self::Sphere { radius } => check::length("sphere radius", radius),
             Self::Capsule { radius, half_length } => {
-                check::positive("capsule radius", radius)?;
-                check::positive("capsule half length", half_length)
+                check::length("capsule radius", radius)?;
+                check::length("capsule half length", half_length)
             }
             Self::Cylinder { radius, half_length } => {
-                check::positive("cylinder radius", radius)?;
-                check::positive("cylinder half length", half_length)
+                check::length("cylinder radius", radius)?;
+                check::length("cylinder half length", half_length)
             }
             Self::Box { half_extents, rounding } => {
-                half_extents.iter().try_for_each(|&half| check::positive("box half extent", half))?;
+                half_extents.iter().try_for_each(|&half| check::length("box half extent", half))?;
                 let least = half_extents.into_iter().fold(f64::INFINITY, f64::min);
                 check::not_negative("box rounding", rounding)?;
                 if rounding < least {
@@ -112,9 +112,7 @@ impl Shape {
                     format!("expected less than the smallest half extent {least}, got {rounding}"),
                 ))
             }
-            Self::Ellipsoid { radii } => {
-                radii.iter().try_for_each(|&radius| check::positive("ellipsoid radius", radius))
-            }
+            Self::Ellipsoid { radii } => radii.iter().try_for_each(|&radius| check::length("ellipsoid radius", radius)),
             Self::Hull(_) | Self::HalfSpace => Ok(()),
         }
     }

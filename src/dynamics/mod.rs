@@ -126,34 +126,34 @@ impl Dynamics {
     /// The same forest with a gravity (1 or B, 3).
     ///
     /// # Errors
-    /// If the shape is another one.
+    /// If the shape or the type is another one.
     pub fn with_gravity(mut self, gravity: &Tensor) -> Result<Self> {
-        self.gravity = expect_columns("gravity", gravity, 3)?;
+        self.gravity = self.expect("gravity", gravity, 3, 1)?;
         Ok(self)
     }
 
     /// The same forest with other inertias (1 or B, 10 n), as [`Dynamics::inertias`] are; see [`inertias_of`].
     ///
     /// # Errors
-    /// If the shape is another one.
+    /// If the shape or the type is another one.
     pub fn with_inertias(mut self, inertias: &Tensor) -> Result<Self> {
-        self.inertias = expect_columns("inertias", inertias, INERTIA * self.bodies.len())?;
+        self.inertias = self.expect("inertias", inertias, INERTIA * self.bodies.len(), 1)?;
         Ok(self)
     }
 
     /// The same forest with joints at other places (1 or B, 3 bodies), as [`Dynamics::offsets`] are.
     ///
     /// # Errors
-    /// If the shape is another one.
+    /// If the shape or the type is another one.
     pub fn with_offsets(mut self, offsets: &Tensor) -> Result<Self> {
-        self.offsets = expect_columns("offsets", offsets, self.links.n_offsets)?;
+        self.offsets = self.expect("offsets", offsets, self.links.n_offsets, 1)?;
         Ok(self)
     }
 
     /// τ (B, nv) that gives the accelerations a at (q, v): RNEA.
     ///
     /// # Errors
-    /// If a shape is not (B, nq), (B, nv), (B, nv); one row stands for all worlds.
+    /// If a shape is not (B, nq), (B, nv), (B, nv), or a type is not that of [`Dynamics::new`]; one row stands for all worlds.
     pub fn inverse_dynamics(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Tensor> {
         self.apply(Quantity::InverseDynamics, &[("q", q), ("v", v), ("a", a)])
     }
@@ -258,17 +258,11 @@ impl Dynamics {
         let mut rows = 1;
         for (k, (name, part)) in parts.iter().enumerate() {
             let n = if k == 0 { self.links.nq } else { self.links.nv };
-            let b = part.dims2().map(|(b, width)| (width == n).then_some(b))?;
-            match (rows, b) {
-                (_, Some(1)) => {}
-                (1, Some(b)) => rows = b,
-                (rows, Some(b)) if rows == b => {}
-                _ => bail!(
-                    "{name}: expected shape ({}, {n}), got {:?}",
-                    if rows == 1 { "B".into() } else { rows.to_string() },
-                    part.shape()
-                ),
-            }
+            rows = self.expect(name, part, n, rows)?.dim(0)?.max(rows);
+        }
+        let mut worlds = rows;
+        for (name, part) in [("gravity", &self.gravity), ("inertias", &self.inertias), ("offsets", &self.offsets)] {
+            worlds = self.expect(name, part, part.dim(1)?, worlds)?.dim(0)?.max(worlds);
         }
         let parts: Vec<Tensor> =
             parts.iter().map(|(_, part)| part.broadcast_as((rows, part.dim(1)?))).collect::<Result<_>>()?;
@@ -280,6 +274,20 @@ impl Dynamics {
         let b = self.gravity.dim(0)?.max(self.inertias.dim(0)?);
         let (gravity, inertias) = (&self.gravity, &self.inertias);
         Tensor::cat(&[gravity.broadcast_as((b, gravity.dim(1)?))?, inertias.broadcast_as((b, inertias.dim(1)?))?], 1)
+    }
+
+    /// A tensor of `n` columns of the forest's type, with one row, or `rows` of them; any number if that is 1.
+    fn expect(&self, name: &str, tensor: &Tensor, n: usize, rows: usize) -> Result<Tensor> {
+        match tensor.dims() {
+            &[b, width] if width == n && b > 0 && (b == 1 || rows == 1 || b == rows) => {}
+            other if rows == 1 => bail!("{name}: expected shape (1 or B, {n}), got {other:?}"),
+            other => bail!("{name}: expected shape ({rows}, {n}) or (1, {n}), got {other:?}"),
+        }
+        if tensor.dtype() != self.gravity.dtype() {
+            let (own, other) = (self.gravity.dtype(), tensor.dtype());
+            bail!("{name}: expected {own:?}, the type that the dynamics were made for, got {other:?}");
+        }
+        Ok(tensor.clone())
     }
 
     fn apply(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
@@ -303,12 +311,5 @@ impl Dynamics {
         let packed = Tensor::from_vec(data, (b, n + 3 * n * n), &Device::Cpu)?.to_dtype(dtype)?;
         let square = |k: usize| packed.narrow(1, n + k * n * n, n * n)?.reshape((b, n, n));
         Ok(Derivatives { value: packed.narrow(1, 0, n)?, by_q: square(0)?, by_v: square(1)?, by_input: square(2)? })
-    }
-}
-
-fn expect_columns(name: &str, tensor: &Tensor, n: usize) -> Result<Tensor> {
-    match tensor.dims2() {
-        Ok((_, width)) if width == n => Ok(tensor.clone()),
-        _ => bail!("{name}: expected shape (1 or B, {n}), got {:?}", tensor.shape()),
     }
 }

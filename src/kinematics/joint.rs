@@ -5,6 +5,7 @@ use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, cross, dot, product, rotate_back, scale, splat, splat_matrix, sub, zero};
 
 use super::frames::{Pose, SCREW, is_identity};
+use super::rotation::Quaternion;
 use super::tree::Body;
 
 #[derive(Debug)]
@@ -169,7 +170,7 @@ impl JointTable {
                     write3(screws, SCREW * (3 + k), axes[k]);
                     write3(screws, SCREW * (3 + k) + 3, cross(p, axes[k]));
                 }
-                let (_, w, v) = unit_quaternion(&q[self.q + 3..]);
+                let Quaternion { w, v } = Quaternion::read(&q[self.q + 3..]).unit().0;
                 // Columns of the rotation matrix: R eₖ = eₖ + 2 w v × eₖ + 2 v × (v × eₖ).
                 let mut turned = axes;
                 for (k, column) in turned.iter_mut().enumerate() {
@@ -230,8 +231,8 @@ impl JointTable {
                     moment[k] = wrench.along(screw(3 + k));
                 }
                 // q̄ = 4 N moment / |q|, N = ½ [−vᵀ; w − [v]×].
-                let (norm, w, v) = unit_quaternion(&q[self.q + 3..]);
-                let factor = R::splat(2.0) / norm;
+                let (Quaternion { w, v }, inverse) = Quaternion::read(&q[self.q + 3..]).unit();
+                let factor = inverse.scale(2.0);
                 grad_q[self.q + 3] -= factor * dot(v, moment);
                 let vector = sub(scale(w, moment), cross(v, moment));
                 accumulate(grad_q, self.q + 4, scale(factor, vector));
@@ -259,13 +260,4 @@ fn plane(axis: [f64; 3]) -> [[f64; 3]; 3] {
 fn turn<R: Real>(e: Vec3<R>, a: Vec3<R>, s: R, c: R) -> Vec3<R> {
     let along = dot(e, a) * (R::one() - c);
     axpy(along, a, axpy(s, cross(a, e), scale(c, e)))
-}
-
-/// Norm, and scalar and vector part of the quaternion (w, x, y, z) over its norm.
-#[inline(always)]
-fn unit_quaternion<R: Real>(q: &[R]) -> (R, R, Vec3<R>) {
-    let v = read3(q, 1);
-    let norm = q[0].mul_add(q[0], dot(v, v)).sqrt();
-    let inverse = R::one() / norm;
-    (norm, q[0] * inverse, scale(inverse, v))
 }

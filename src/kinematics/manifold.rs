@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use candle_core::{D, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor, bail};
 
 use crate::math::tensor::{cross, dot, index};
 
 use super::charts::{Charts, Difference, Integrate};
 use super::manifold_op::ManifoldOp;
+use super::rotation::LONGEST_TURN;
 use super::tree::{Coordinate, Tree};
 
 /// The numbers of q and of the tangent, sorted into those that add and quaternions.
@@ -84,12 +85,13 @@ impl Manifold {
         Ok(Self { nq: tree.nq, nv: tree.nv, floating, charts, coordinates })
     }
 
-    /// q ⊕ δ (B, nq) of q (B, nq) and δ (B, nv). Quaternions come out with unit length. Differentiable.
+    /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). Quaternions come out with unit length. Differentiable.
     ///
     /// # Errors
-    /// If the shapes are not as said.
+    /// If the shapes are not as said, or the types are not both `f32` or both `f64`.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
-        let Some(f) = &self.floating else { return q + delta };
+        check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
+        let Some(f) = &self.floating else { return q.broadcast_add(delta) };
         if q.device().is_cpu() {
             return q.apply_op2(delta, ManifoldOp { charts: self.charts.clone(), map: Integrate });
         }
@@ -101,38 +103,43 @@ impl Manifold {
     /// δ, and value and gradient are those of one.
     ///
     /// # Errors
-    /// If the shapes are not as said.
+    /// As [`Manifold::integrate`].
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
+        check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
         from.apply_op2(to, ManifoldOp { charts: self.charts.clone(), map: Difference })
     }
 
-    /// A gradient with respect to q's numbers (B, nq), at q (B, nq), in tangent coordinates (B, nv): |q| Nᵀ ḡ for
+    /// A gradient with respect to q's numbers (B, nq), at q (B or 1, nq), in tangent coordinates (B, nv): |q| Nᵀ ḡ for
     /// quaternions, whose length need not be one.
     ///
     /// # Errors
-    /// If the shapes are not as said.
+    /// As [`Manifold::integrate`].
     pub fn to_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
-        let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.contiguous()?.index_select(&f.plain_q, 1)?;
-        let (w, v) = split(&f.numbers(q)?)?;
-        let (grad_w, grad_v) =
-            split(&gradient.contiguous()?.index_select(&f.quaternion_q, 1)?.reshape(((), f.n, 4))?)?;
+        let b = check("to_tangent", [("q", q, self.nq), ("gradient", gradient, self.nq)])?;
+        let gradient = gradient.broadcast_as((b, self.nq))?.contiguous()?;
+        let Some(f) = &self.floating else { return Ok(gradient) };
+        let plain = gradient.index_select(&f.plain_q, 1)?;
+        let (w, v) = split(&f.numbers(&q.broadcast_as((b, self.nq))?)?)?;
+        let (grad_w, grad_v) = split(&f.numbers(&gradient)?)?;
         // Nᵀ ḡ = ½ (−v ḡ_w + w ḡ_v + v × ḡ_v)
         let turned = ((w.broadcast_mul(&grad_v)? - v.broadcast_mul(&grad_w)?)? + cross(&v, &grad_v)?)?;
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
     }
 
-    /// A gradient in tangent coordinates (B, nv), at q (B, nq), as one with respect to q's numbers (B, nq): 4 N ω̄ / |q|
+    /// A gradient in tangent coordinates (B, nv), at q (B or 1, nq), as one with respect to q's numbers (B, nq): 4 N ω̄ / |q|
     /// for quaternions, which has no part along the quaternion. The inverse of [`Manifold::to_tangent`].
     ///
     /// # Errors
-    /// If the shapes are not as said.
+    /// As [`Manifold::integrate`].
     pub fn from_tangent(&self, q: &Tensor, gradient: &Tensor) -> Result<Tensor> {
-        let Some(f) = &self.floating else { return Ok(gradient.clone()) };
-        let plain = gradient.contiguous()?.index_select(&f.plain_v, 1)?;
-        let numbers = f.numbers(q)?;
-        let (w, v) = split(&numbers.broadcast_div(&numbers.sqr()?.sum_keepdim(D::Minus1)?)?)?;
-        let omega = f.tangents(gradient)?;
+        let b = check("from_tangent", [("q", q, self.nq), ("gradient", gradient, self.nv)])?;
+        let gradient = gradient.broadcast_as((b, self.nv))?.contiguous()?;
+        let Some(f) = &self.floating else { return Ok(gradient) };
+        let plain = gradient.index_select(&f.plain_v, 1)?;
+        let [near_one, largest] = f.scaled(&q.broadcast_as((b, self.nq))?)?;
+        let per_square = near_one.broadcast_div(&near_one.sqr()?.sum_keepdim(D::Minus1)?)?;
+        let (w, v) = split(&per_square.broadcast_div(&largest)?)?;
+        let omega = f.tangents(&gradient)?;
         let scalar = dot(&v, &omega)?.neg()?;
         let vector = (w.broadcast_mul(&omega)? - cross(&v, &omega)?)?;
         let turned = (Tensor::cat(&[scalar, vector], D::Minus1)? * 2.0)?;
@@ -166,9 +173,16 @@ impl Floating {
 
     /// Unit quaternions (B, n, 4) of q.
     fn quaternions(&self, q: &Tensor) -> Result<Tensor> {
-        let quaternions = self.numbers(q)?;
-        let norm = quaternions.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?;
-        quaternions.broadcast_div(&norm)
+        let [near_one, _] = self.scaled(q)?;
+        near_one.broadcast_div(&near_one.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?)
+    }
+
+    /// The quaternions' numbers (B, n, 4) over the largest of each, so that squares neither vanish nor overflow, and the
+    /// largest (B, n, 1), without gradient: no direction depends on it.
+    fn scaled(&self, q: &Tensor) -> Result<[Tensor; 2]> {
+        let numbers = self.numbers(q)?;
+        let largest = numbers.detach().abs()?.max_keepdim(D::Minus1)?;
+        Ok([numbers.broadcast_div(&largest)?, largest])
     }
 
     /// Rotations (B, n, 3) of tangents (B, nv).
@@ -181,6 +195,30 @@ impl Floating {
     }
 }
 
+/// The number of worlds of two operands of these names and widths, each with a row per world or one for all.
+///
+/// # Errors
+/// If an operand has another shape or type.
+fn check(map: &str, operands: [(&str, &Tensor, usize); 2]) -> Result<usize> {
+    let (mut worlds, first) = (1, operands[0].1.dtype());
+    for (name, tensor, width) in operands {
+        let rows = match tensor.dims() {
+            &[rows, n] if n == width && (rows == 1 || worlds == 1 || rows == worlds) => rows,
+            shape if worlds == 1 => bail!("{map}: {name}: expected shape (1 or B, {width}), got {shape:?}"),
+            shape => bail!("{map}: {name}: expected shape ({worlds}, {width}) or (1, {width}), got {shape:?}"),
+        };
+        worlds = if worlds == 1 { rows } else { worlds };
+        match (first, tensor.dtype()) {
+            (DType::F32, DType::F32) | (DType::F64, DType::F64) => {}
+            (DType::F32 | DType::F64, other) if name != operands[0].0 => {
+                bail!("{map}: {name}: expected {first:?}, as {} is, got {other:?}", operands[0].0)
+            }
+            (_, other) => bail!("{map}: {name}: expected f32 or f64, got {other:?}"),
+        }
+    }
+    Ok(worlds)
+}
+
 /// Scalar (.., 1) and vector part (.., 3).
 fn split(quaternion: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((quaternion.narrow(D::Minus1, 0, 1)?, quaternion.narrow(D::Minus1, 1, 3)?))
@@ -188,6 +226,7 @@ fn split(quaternion: &Tensor) -> Result<(Tensor, Tensor)> {
 
 /// The unit quaternion of a rotation vector ω (.., 3): (cos θ/2, ω sin(θ/2)/θ), θ = |ω|.
 fn exponential(omega: &Tensor) -> Result<Tensor> {
+    let omega = omega.clamp(-LONGEST_TURN, LONGEST_TURN)?;
     let square = omega.sqr()?.sum_keepdim(D::Minus1)?;
     let small = square.lt(SERIES)?;
     let polynomial = |coefficients: [f64; 5]| -> Result<Tensor> {
@@ -217,7 +256,7 @@ fn multiply(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::{DType, Var};
+    use candle_core::Var;
 
     use super::*;
     use crate::description::{Object, Scene, Shape};
@@ -226,7 +265,7 @@ mod tests {
     #[test]
     fn both_forms_of_a_step_agree() -> Result<()> {
         let ball = |name: &str| Object::rigid(name, Shape::Sphere { radius: 0.1 }, 1.0);
-        let manifold = Manifold::new(&Tree::new(&Scene::new().object(ball("a")).object(ball("b"))), &Device::Cpu)?;
+        let manifold = Manifold::new(&Tree::new(&Scene::new().object(ball("a")).object(ball("b")))?, &Device::Cpu)?;
         let floating = manifold.floating.as_ref().ok_or_else(|| candle_core::Error::Msg("nothing floats".into()))?;
         let q = Var::from_tensor(&(manifold.random(6, 1, DType::F64, &Device::Cpu)? * 1.7)?)?;
         let scales = Tensor::new(&[[0.0], [1e-9], [0.05], [0.3], [1.0], [6.0]], &Device::Cpu)?;

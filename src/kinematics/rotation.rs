@@ -6,7 +6,7 @@
 //!
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
-use crate::math::lane::{Real, copy};
+use crate::math::lane::{Mask, Real, copy};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
@@ -16,6 +16,11 @@ pub(super) struct Quaternion<R> {
     pub(super) v: Vec3<R>,
 }
 
+/// Squares of quaternions between these have all digits, in single precision too. Others are scaled first.
+const SQUARES: [f64; 2] = [1e-20, 1e20];
+/// The longest turn, rad, in each direction: neighbouring numbers are an eighth of a radian apart there, so that longer ones
+/// say nothing about where it ends. It keeps θ² finite.
+pub(super) const LONGEST_TURN: f64 = 1e15;
 /// θ² below which s is a series, so that its derivative loses no digits.
 const SMALL_ANGLE: f64 = 0.25;
 /// s = Σ (−θ²)ᵏ / (2^(2k+1) (2k+1)!): one more term is below 1e-19 of it at [`SMALL_ANGLE`].
@@ -87,11 +92,21 @@ impl<R: Real> Quaternion<R> {
         self.w.mul_add(other.w, dot(self.v, other.v))
     }
 
-    /// The unit quaternion and one over the norm.
+    /// The unit quaternion and one over the norm, of every quaternion but zero.
     #[inline(always)]
     pub(super) fn unit(self) -> (Self, R) {
-        let inverse = R::one() / self.dot(self).sqrt();
-        (self.scaled(inverse), inverse)
+        let square = self.dot(self);
+        let extreme = square.gt(R::splat(SQUARES[0])).and(square.lt(R::splat(SQUARES[1]))).not();
+        if !extreme.any() {
+            let inverse = R::one() / square.sqrt();
+            return (self.scaled(inverse), inverse);
+        }
+        let Self { w, v } = self;
+        let largest = w.abs().max(v[0].abs()).max(v[1].abs().max(v[2].abs()));
+        let largest = R::select(extreme, largest, R::one());
+        let near_one = Self { w: w / largest, v: [v[0] / largest, v[1] / largest, v[2] / largest] };
+        let inverse = R::one() / near_one.dot(near_one).sqrt();
+        (near_one.scaled(inverse), inverse / largest)
     }
 
     /// The gradient by a quaternion, given that by its unit quaternion `self`.
@@ -103,6 +118,7 @@ impl<R: Real> Quaternion<R> {
 
     #[inline(always)]
     pub(super) fn exp(omega: Vec3<R>) -> Self {
+        let omega = bounded(omega);
         let (c, s, _) = half_angle(omega);
         Self { w: c, v: scale(s, omega) }
     }
@@ -115,6 +131,7 @@ impl<R: Real> Quaternion<R> {
     /// ```
     #[inline(always)]
     pub(super) fn exp_rates(omega: Vec3<R>) -> [Mat3<R>; 2] {
+        let omega = bounded(omega);
         let (c, s, ds) = half_angle(omega);
         let twice = (s * s).scale(2.0);
         let b = s.mul_add(s, (c * ds).scale(2.0));
@@ -124,6 +141,7 @@ impl<R: Real> Quaternion<R> {
     /// The gradient by ω, given that by Exp(ω).
     #[inline(always)]
     pub(super) fn pull_exp(omega: Vec3<R>, grad: Self) -> Vec3<R> {
+        let omega = bounded(omega);
         let (_, s, ds) = half_angle(omega);
         let along = ds * dot(omega, grad.v) - (s * grad.w).scale(0.5);
         axpy(along, omega, scale(s, grad.v))
@@ -185,6 +203,17 @@ fn skew_polynomial<R: Real>(omega: Vec3<R>, x: R, y: R) -> Mat3<R> {
         row[(i + 2) % 3] += x * omega[(i + 1) % 3];
     }
     matrix
+}
+
+/// ω within [`LONGEST_TURN`].
+#[inline(always)]
+fn bounded<R: Real>(omega: Vec3<R>) -> Vec3<R> {
+    let mut within = omega;
+    for x in &mut within {
+        // In this order NaN stays NaN.
+        *x = R::splat(-LONGEST_TURN).max(R::splat(LONGEST_TURN).min(*x));
+    }
+    within
 }
 
 /// cos θ/2, s, and (ds/dθ)/θ.

@@ -119,8 +119,12 @@ impl Tree {
         self.coordinates.iter().find(|c| (c.v..c.v + c.kind.nv()).contains(&dof))
     }
 
-    /// The forest of a scene that has passed [`Scene::validate`].
-    pub fn new(scene: &Scene) -> Self {
+    /// The forest of a scene.
+    ///
+    /// # Errors
+    /// If the scene is not valid, see [`Scene::validate`].
+    pub fn new(scene: &Scene) -> Result<Self> {
+        scene.validate()?;
         let mut tree = Self {
             bodies: vec![Body::rigid("world".into(), None, &Isometry3::identity())],
             owners: Vec::new(),
@@ -160,7 +164,7 @@ impl Tree {
             tree.owners.push(Owner { name: robot.name.clone(), robot: true, bodies });
         }
         tree.nu = tree.actuated.len();
-        tree
+        Ok(tree)
     }
 
     /// Adds the body by which an owner hangs in the world.
@@ -206,8 +210,7 @@ impl Tree {
         actuation: impl Fn(&str) -> Actuation,
     ) {
         let Articulation { links, joints, .. } = articulation;
-        let is_child = |link: usize| joints.iter().any(|joint| joint.child == link);
-        let root_link = (0..links.len()).find(|&link| !is_child(link)).unwrap_or(0);
+        let (root_link, children) = (articulation.root().unwrap_or(0), articulation.children());
         self.bodies[root].name = format!("{name}/{}", links[root_link].name);
         self.bodies[root].inertia.clone_from(&links[root_link].inertia);
 
@@ -215,7 +218,7 @@ impl Tree {
         let mut body_of_joint = vec![None; joints.len()];
         let mut stack = vec![(root_link, root)];
         while let Some((link, parent)) = stack.pop() {
-            for (j, joint) in joints.iter().enumerate().rev().filter(|(_, joint)| joint.parent == link) {
+            for (j, joint) in children[link].iter().rev().map(|&j| (j, &joints[j])) {
                 let mut body = Body::rigid(format!("{name}/{}", links[joint.child].name), Some(owner), &joint.origin);
                 body.parent = parent;
                 body.kind = joint.kind;
@@ -312,6 +315,13 @@ impl Tree {
         }
         path.reverse();
         path
+    }
+
+    /// The degrees of freedom that no command holds.
+    pub(crate) fn passive(&self) -> Vec<usize> {
+        let mut passive = vec![true; self.nv];
+        self.actuated.iter().for_each(|&dof| passive[dof] = false);
+        (0..self.nv).filter(|&dof| passive[dof]).collect()
     }
 
     /// The nearest body from `body` up, itself included, whose joint moves; none if it is fixed in the world.

@@ -205,8 +205,13 @@ impl Pattern {
     pub fn reach(&self, nonzero: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut reached = vec![false; self.n()];
         for i in nonzero {
-            reached[i] = true;
-            self.above(i).iter().for_each(|&j| reached[j] = true);
+            // Where one is reached, all above it are.
+            let way = std::iter::once(i).chain(self.above(i).iter().rev().copied());
+            for j in way {
+                if std::mem::replace(&mut reached[j], true) {
+                    break;
+                }
+            }
         }
         (0..reached.len()).rev().filter(|&i| reached[i]).collect()
     }

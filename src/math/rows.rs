@@ -278,10 +278,10 @@ pub fn gradient(data: &[f64], width: usize, columns: Range<usize>, rows: usize, 
     let worlds = data.len() / width.max(1);
     let mut gradient = Vec::with_capacity(rows * n);
     if rows == worlds {
-        data.chunks(width).for_each(|row| gradient.extend_from_slice(&row[columns.clone()]));
+        data.chunks(width.max(1)).for_each(|row| gradient.extend_from_slice(&row[columns.clone()]));
     } else {
         gradient.resize(n, 0.0);
-        for row in data.chunks(width) {
+        for row in data.chunks(width.max(1)) {
             gradient.iter_mut().zip(&row[columns.clone()]).for_each(|(sum, x)| *sum += x);
         }
     }

@@ -21,6 +21,13 @@ pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> Res
     Tensor::from_vec(values, n, device)
 }
 
+/// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where somebody reads the numbers of a view without
+/// any that starts behind the end of what it views.
+pub(crate) fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {
+    let part = tensor.narrow(dim, start, len)?;
+    if part.elem_count() > 0 { Ok(part) } else { Tensor::zeros(part.shape(), part.dtype(), part.device()) }
+}
+
 /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
 /// and above the rounding of coordinates of a few centimetres.
 pub const fn no_length(dtype: DType) -> f64 {

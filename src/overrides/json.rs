@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Overrides, ParamOverrides};
+use super::{Overrides, ParamOverrides, parse};
 use crate::description::unknown;
 use crate::error::{Error, Result};
 
@@ -15,8 +15,13 @@ impl Overrides {
     /// An unknown key, with the nearest known one, or a value that is not of the expected kind. Names of things are checked
     /// by [`Overrides::parameters`].
     pub fn from_json(text: &str) -> Result<Self> {
-        let map: Map<String, Value> =
-            serde_json::from_str(text).map_err(|error| Error::invalid("overrides", error.to_string()))?;
+        let map = match parse(text.as_bytes()) {
+            Ok(Value::Object(map)) => map,
+            Ok(other) => {
+                return Err(Error::invalid("overrides", format!("expected an object, got {}", shown(&other))));
+            }
+            Err(error) => return Err(Error::invalid("overrides", error.to_string())),
+        };
         if let Some(key) = map.keys().find(|key| !Self::KEYS.contains(&key.as_str())) {
             return Err(Error::invalid("overrides", unknown("key", key, Self::KEYS.into_iter())));
         }
@@ -32,7 +37,7 @@ impl Overrides {
             match map.get(key) {
                 None => Ok(None),
                 Some(Value::Object(table)) => Ok(Some(table)),
-                Some(other) => Err(Error::invalid(key, format!("expected an object, got {other}"))),
+                Some(other) => Err(Error::invalid(key, format!("expected an object, got {}", shown(other)))),
             }
         };
         let numbers = |key: &str| -> Result<BTreeMap<String, f64>> {
@@ -87,11 +92,12 @@ impl ParamOverrides {
                     own.gravity = Some(gravity);
                 }
                 "joint_limits" => {
-                    let expected = || Error::invalid(&place, format!("expected true or false, got {value}"));
+                    let expected = || Error::invalid(&place, format!("expected true or false, got {}", shown(value)));
                     own.joint_limits = Some(value.as_bool().ok_or_else(expected)?);
                 }
                 "max_iterations" => {
-                    let expected = || Error::invalid(&place, format!("expected a whole number from 1 up, got {value}"));
+                    let expected =
+                        || Error::invalid(&place, format!("expected a whole number from 1 up, got {}", shown(value)));
                     let iterations = value.as_u64().and_then(|n| usize::try_from(n).ok());
                     own.max_iterations = Some(iterations.ok_or_else(expected)?);
                 }
@@ -110,7 +116,17 @@ impl ParamOverrides {
 /// # Errors
 /// Anything else, saying what came at `place`.
 pub fn number(place: &str, value: &Value) -> Result<f64> {
-    value.as_f64().ok_or_else(|| Error::invalid(place, format!("expected a number, got {value}")))
+    value.as_f64().ok_or_else(|| Error::invalid(place, format!("expected a number, got {}", shown(value))))
+}
+
+/// A value as a message has it: its beginning, if it is long.
+pub fn shown(value: &Value) -> String {
+    const LONG: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// A JSON list of numbers.
@@ -119,7 +135,7 @@ pub fn number(place: &str, value: &Value) -> Result<f64> {
 /// Anything else, saying what came at `place`.
 pub fn list(place: &str, value: &Value) -> Result<Vec<f64>> {
     let Value::Array(values) = value else {
-        return Err(Error::invalid(place, format!("expected a list of numbers, got {value}")));
+        return Err(Error::invalid(place, format!("expected a list of numbers, got {}", shown(value))));
     };
     values.iter().enumerate().map(|(i, value)| number(&format!("{place}[{i}]"), value)).collect()
 }

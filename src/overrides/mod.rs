@@ -1,10 +1,12 @@
 //! Changes of a model's numbers by name, for one step or one run.
 
 mod json;
+mod unique;
 
 use std::collections::BTreeMap;
 
-pub use json::{list, number};
+pub use json::{list, number, shown};
+pub use unique::parse;
 
 use crate::description::{Params, Rest, Shape, check};
 use crate::error::{Error, Result};
@@ -14,7 +16,7 @@ use crate::parameters::Parameters;
 
 /// Numbers that stand in the place of the scene's, by the names that the scene gives them.
 ///
-/// As JSON, all keys optional:
+/// As JSON, all keys optional, none twice:
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,

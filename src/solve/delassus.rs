@@ -35,19 +35,28 @@ impl Delassus {
     }
 
     /// How far impulses are from complementarity: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii times
-    /// Λ_i's bounds, m/s. For a contact that is |min(D_ii Λ_i, w_i)|.
+    /// Λ_i's bounds, m/s. For a contact that is |min(D_ii Λ_i, w_i)|. NaN where a number is.
     pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
         let slack = self.slack(impulses);
         largest((0..self.len()).map(|i| {
             let (own, [lower, upper]) = (self.matrix[(i, i)], self.range(i));
             let at = own * impulses[i];
-            at - (at - slack[i]).clamp(lower, upper)
+            let target = at - slack[i];
+            // Unlike `clamp`, this is defined whatever the numbers are.
+            let nearest = if target < lower {
+                lower
+            } else if target > upper {
+                upper
+            } else {
+                target
+            };
+            at - nearest
         }))
     }
 
     /// Is the residual as small as rounding allows?
     pub(super) fn is_solved(&self, impulses: &DVector<f64>) -> bool {
-        self.residual(impulses) <= SOLVED * self.scale(impulses)
+        is_small(self.residual(impulses), self.scale(impulses))
     }
 
     /// D_ii times the bounds of Λ_i.
@@ -62,4 +71,9 @@ impl Delassus {
         let own = (0..self.len()).map(|i| self.matrix[(i, i)] * impulses[i]);
         largest(own.chain(self.offset.iter().copied()))
     }
+}
+
+/// Does a residual say that a problem with velocities of this size is solved?
+pub(super) fn is_small(residual: f64, scale: f64) -> bool {
+    scale.is_finite() && residual <= SOLVED * scale
 }

@@ -54,13 +54,14 @@ pub enum Method {
 /// What the contacts did to the velocity.
 #[derive(Clone, Debug)]
 pub struct Impact {
-    /// v₊ (nv). Zero unless solved or at the iteration limit.
+    /// v₊ (nv), finite. Zero unless solved or at the iteration limit.
     pub v_next: DVector<f64>,
     /// Λ (nc), N·s, not negative.
     pub impulse: DVector<f64>,
     /// Dry friction's impulse on each degree of freedom (nv), N·s or N·m·s.
     pub dry_impulse: DVector<f64>,
-    /// How the solve ended.
+    /// How the solve ended. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers too
+    /// large to compute with are [`Status::BadInput`].
     pub status: Status,
     /// Iterations, pivots or sweeps.
     pub iterations: usize,
@@ -195,12 +196,12 @@ impl Frictionless {
     /// those that the answer of the others breaks, until none is left.
     pub fn solve(&self, method: Method) -> Impact {
         let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
-        let finite = numbers.into_iter().flatten().all(|x| x.is_finite());
-        let sound = finite && self.dry.iter().all(|c| c.is_finite() && *c >= 0.0);
+        let reach = &self.jacobian * &self.v_free;
+        let sound =
+            finite(numbers) && finite([reach.as_slice(), self.dry.as_slice()]) && self.dry.iter().all(|&c| c >= 0.0);
         let Some(factor) = sound.then_some(self.factor.as_ref()).flatten() else {
             return self.without_answer(Status::BadInput, 0);
         };
-        let reach = &self.jacobian * &self.v_free;
         let least = -ROUNDING * reach.amax().max(self.bounds.amax());
         let broken = |slack: &DVector<f64>, contacts: &[usize]| -> Vec<usize> {
             (0..self.nc()).filter(|i| slack[*i] < least && !contacts.contains(i)).collect()
@@ -209,15 +210,19 @@ impl Frictionless {
         let mut iterations = 0;
         loop {
             let delassus = self.delassus_of(factor, &contacts);
-            let found =
-                if delassus.len() == 0 { Some(Found::nothing()) } else { self.find(method, &contacts, &delassus) };
-            let Some(found) = found else { return self.without_answer(Status::BadInput, iterations) };
+            if !finite([delassus.matrix.as_slice(), delassus.offset.as_slice(), delassus.response.as_slice()]) {
+                return self.without_answer(Status::BadInput, iterations);
+            }
+            let found = if delassus.len() == 0 { Found::nothing() } else { self.find(method, &contacts, &delassus) };
             iterations += found.iterations;
             if found.infeasible {
                 return self.without_answer(Status::Infeasible, iterations);
             }
             let v_next = &self.v_free + &delassus.response * &found.impulses;
             let slack = &self.jacobian * &v_next - &self.bounds;
+            if !finite([found.impulses.as_slice(), v_next.as_slice(), slack.as_slice()]) {
+                return self.without_answer(Status::BadInput, iterations);
+            }
             let solved = delassus.is_solved(&found.impulses);
             let more = broken(&slack, &contacts);
             if solved && !more.is_empty() {
@@ -239,25 +244,35 @@ impl Frictionless {
         }
     }
 
-    /// Impulses of these contacts and of dry friction; none if a program cannot be set up.
-    fn find(&self, method: Method, contacts: &[usize], delassus: &Delassus) -> Option<Found> {
+    /// Impulses of these contacts and of dry friction. Where an interior-point method breaks down, the active-set method that
+    /// polishes its results starts from none.
+    fn find(&self, method: Method, contacts: &[usize], delassus: &Delassus) -> Found {
         let found = match method {
             Method::PrimalQp => qp::primal(self, contacts, delassus),
             Method::DualQp => qp::dual(delassus),
-            Method::Lemke => lcp::lemke(delassus),
-            Method::GaussSeidel { sweeps } => lcp::gauss_seidel(delassus, sweeps),
-        }?;
+            Method::Lemke => Some(lcp::lemke(delassus)),
+            Method::GaussSeidel { sweeps } => Some(lcp::gauss_seidel(delassus, sweeps)),
+        };
+        let found = found.unwrap_or_else(|| Found {
+            impulses: delassus.polish(DVector::zeros(delassus.len())),
+            iterations: 0,
+            infeasible: false,
+        });
         // Rounding can lead pivoting astray where many contacts depend on each other.
         if method == Method::Lemke && !found.infeasible && !delassus.is_solved(&found.impulses) {
             let dual = qp::dual(delassus);
             let better = |dual: &Found| delassus.residual(&dual.impulses) < delassus.residual(&found.impulses);
-            return Some(dual.filter(better).unwrap_or(found));
+            return dual.filter(better).unwrap_or(found);
         }
-        Some(found)
+        found
     }
 
     fn without_answer(&self, status: Status, iterations: usize) -> Impact {
         let (v_next, impulse) = (DVector::zeros(self.nv()), DVector::zeros(self.nc()));
         Impact { dry_impulse: v_next.clone(), v_next, impulse, status, iterations, residual: 0.0 }
     }
+}
+
+fn finite<'a>(numbers: impl IntoIterator<Item = &'a [f64]>) -> bool {
+    numbers.into_iter().flatten().all(|x| x.is_finite())
 }

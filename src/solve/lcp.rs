@@ -10,7 +10,7 @@
 use nalgebra::{DMatrix, DVector};
 
 use super::Status;
-use super::delassus::Delassus;
+use super::delassus::{Delassus, is_small};
 use super::frictionless::Found;
 use crate::error::{Error, Result};
 use crate::math::largest::{larger, largest};
@@ -32,11 +32,12 @@ pub struct Lcp {
 /// z, w and how they were found.
 #[derive(Clone, Debug)]
 pub struct LcpSolution {
-    /// z; zero where infeasible.
+    /// z; zero where infeasible or not finite.
     pub z: DVector<f64>,
     /// w = M z + q.
     pub w: DVector<f64>,
-    /// How the solve ended. Infeasible means: Lemke's path ended on a ray.
+    /// How the solve ended. Solved means: the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible means:
+    /// Lemke's path ended on a ray.
     pub status: Status,
     /// Pivots or sweeps.
     pub iterations: usize,
@@ -92,7 +93,13 @@ impl Lcp {
         let scale = |i: usize| if self.matrix[(i, i)] == 0.0 { 1.0 } else { self.matrix[(i, i)].abs() };
         let least = |a: f64, b: f64| -larger(-a, -b);
         let residual = largest((0..z.len()).map(|i| least(scale(i) * z[i], w[i])));
-        LcpSolution { z, w, status, iterations, residual }
+        if !z.iter().chain(w.iter()).all(|x| x.is_finite()) {
+            let (z, w) = (DVector::zeros(z.len()), self.vector.map(|x| if x.is_finite() { x } else { 0.0 }));
+            return LcpSolution { z, w, status: Status::BadInput, iterations, residual: 0.0 };
+        }
+        let size = largest((0..z.len()).map(|i| larger(self.vector[i].abs(), scale(i) * z[i])));
+        let lost = status == Status::Solved && !is_small(residual, size);
+        LcpSolution { z, w, status: if lost { Status::IterationLimit } else { status }, iterations, residual }
     }
 
     /// z of the final basis from M and q themselves: M_BB z_B = −q_B. The tableau has the rounding of all pivots in it.
@@ -109,7 +116,7 @@ impl Lcp {
         let Some(z_basic) = inner.lu().solve(&right) else { return rough };
         basic.iter().zip(z_basic.iter()).for_each(|(&i, &value)| z[i] = value.max(0.0));
         let residual = |z: &DVector<f64>| self.finish(z.clone(), Status::Solved, 0).residual;
-        if residual(&z) <= residual(&rough) { z } else { rough }
+        if z.iter().all(|x| x.is_finite()) && residual(&z) <= residual(&rough) { z } else { rough }
     }
 }
 
@@ -218,7 +225,7 @@ impl Tableau {
 /// ⎡ w     ⎤   ⎡ D   Eᵀ ⎤ ⎡ Λ − lower ⎤   ⎡ D lower + J v_f − l ⎤
 /// ⎣ upper ⎦ = ⎣ −E  0  ⎦ ⎣ γ         ⎦ + ⎣ upper − lower       ⎦        E picks the rows with an upper bound
 /// ```
-pub(super) fn lemke(delassus: &Delassus) -> Option<Found> {
+pub(super) fn lemke(delassus: &Delassus) -> Found {
     let n = delassus.len();
     let boxed: Vec<usize> = (0..n).filter(|&i| delassus.upper[i].is_finite()).collect();
     let m = n + boxed.len();
@@ -233,14 +240,14 @@ pub(super) fn lemke(delassus: &Delassus) -> Option<Found> {
     }
     let solution = Lcp { matrix, vector }.lemke(100 + 20 * m);
     let impulses = DVector::from_fn(n, |i, _| (solution.z[i] + delassus.lower[i]).min(delassus.upper[i]));
-    Some(Found { impulses, iterations: solution.iterations, infeasible: solution.status == Status::Infeasible })
+    Found { impulses, iterations: solution.iterations, infeasible: solution.status == Status::Infeasible }
 }
 
 /// Contact's impulses by projected Gauss–Seidel.
-pub(super) fn gauss_seidel(delassus: &Delassus, max_sweeps: usize) -> Option<Found> {
+pub(super) fn gauss_seidel(delassus: &Delassus, max_sweeps: usize) -> Found {
     let Delassus { matrix, offset, lower, upper, .. } = delassus;
     let (impulses, iterations, _) = sweep(matrix, offset, [lower, upper], max_sweeps);
-    Some(Found { impulses, iterations, infeasible: false })
+    Found { impulses, iterations, infeasible: false }
 }
 
 /// Projected Gauss–Seidel within bounds: z, sweeps, and whether it came to rest.

@@ -8,6 +8,7 @@ mod adjoint;
 mod barrier;
 mod cone;
 mod delassus;
+mod elimination;
 mod frictionless;
 mod judge;
 pub mod lcp;
@@ -39,6 +40,8 @@ pub use frictionless::{Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use structure::{ContactPaths, Structure};
+
+use crate::math::tensor::part;
 
 /// A batch of contact problems of one structure, as differentiable tensors.
 ///
@@ -107,9 +110,9 @@ pub fn barrier(
     let detached = packed.detach();
     Ok(Solution {
         delta: packed.narrow(1, 0, nv)?,
-        force: packed.narrow(1, nv, 3 * nc)?.reshape((b, nc, 3))?,
-        limit_force: packed.narrow(1, nv + 3 * nc, nl)?,
-        warm: detached.narrow(1, structure.n_results(), n)?,
+        force: part(&packed, 1, nv, 3 * nc)?.reshape((b, nc, 3))?,
+        limit_force: part(&packed, 1, nv + 3 * nc, nl)?,
+        warm: part(&detached, 1, structure.n_results(), n)?,
         info: structure.n_results() + n,
         packed: detached,
     })

@@ -8,6 +8,7 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use crate::math::lane::Lane;
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::vector::dot;
 
 use super::cone::{CONTACT, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
@@ -73,6 +74,16 @@ impl Stage for Load<'_> {
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
+        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
+        for contact in to.contacts.chunks_exact_mut(CONTACT) {
+            let n = [contact[0], contact[1], contact[2]];
+            let size = dot(n, n).sqrt();
+            let is_there = size.gt(R::zero());
+            let inverse = R::select(is_there, R::one() / R::select(is_there, size, R::one()), R::one());
+            for x in &mut contact[..3] {
+                *x = *x * inverse;
+            }
+        }
         problem.load_all(first, 0, to.p);
         for (dof, &place) in s.place.iter().enumerate() {
             to.g[place] = problem.load(first, s.np() + dof);

@@ -65,6 +65,10 @@ pub(crate) enum NoOptimum {
 impl Program {
     /// The optimum; none if the program cannot be set up or the method breaks down.
     pub(crate) fn solve(&self) -> Option<Optimum> {
+        let numbers = [self.p.as_slice(), self.q.as_slice(), self.a.as_slice(), self.b.as_slice()];
+        if !numbers.into_iter().flatten().all(|x| x.is_finite()) {
+            return None;
+        }
         let tolerance = self.accuracy.tolerance();
         let settings = DefaultSettings {
             verbose: false,

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::elimination::{Graph, rows};
 use crate::math::factor::Pattern;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
@@ -97,10 +98,7 @@ impl Structure {
         entries.iter().for_each(|&(i, j)| graph.join(i, j));
         let graph_p = graph.clone();
         for paths in contacts {
-            let dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| dof).collect();
-            for (k, &i) in dofs.iter().enumerate() {
-                dofs[..k].iter().for_each(|&j| graph.join(i, j));
-            }
+            graph.join_all(paths.a.iter().chain(&paths.b).map(|&(_, dof)| dof));
         }
         let private = private(nv, &graph_p, contacts);
         let n_shared = nv - private.len();
@@ -115,14 +113,14 @@ impl Structure {
             })
             .collect();
         let limits: Vec<_> = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
-        let mut limited: Vec<_> = limits.iter().map(|&(dof, _)| dof).filter(|&dof| dof >= n_shared).collect();
-        limited.sort_unstable();
-        limited.dedup();
+        let mut has_limit = vec![false; nv];
+        limits.iter().filter(|limit| limit.0 >= n_shared).for_each(|limit| has_limit[limit.0] = true);
+        let limited = (0..nv).filter(|&place| has_limit[place]).collect();
         let mut n_slots = 0;
         let contacts = contacts
             .iter()
             .map(|paths| {
-                let contact = ContactColumns::new(paths, &place, n_slots, &limited, n_shared, &factor_h);
+                let contact = ContactColumns::new(paths, &place, n_slots, &has_limit, n_shared, &factor_h);
                 n_slots += contact.dofs.len();
                 contact
             })
@@ -211,7 +209,7 @@ impl ContactColumns {
         paths: &ContactPaths,
         place: &[usize],
         first: usize,
-        limited: &[usize],
+        has_limit: &[bool],
         n_shared: usize,
         factor: &Pattern,
     ) -> Self {
@@ -227,7 +225,7 @@ impl ContactColumns {
         columns.sort_by_key(|&(_, slot, _)| slot);
         let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
         let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
-        let limited = dofs.iter().any(|dof| limited.contains(dof));
+        let limited = dofs.iter().any(|&dof| has_limit[dof]);
         let n_shared = dofs.partition_point(|&dof| dof < n_shared);
         let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
         let n_leading = if dense { n_shared } else { 0 };
@@ -246,68 +244,9 @@ fn private(nv: usize, graph_p: &Graph, contacts: &[ContactPaths]) -> Vec<usize> 
             }
         }
     }
-    let mut private: Vec<_> =
-        (0..nv).filter(|&dof| seen_by[dof].len() <= 1 && graph_p.neighbours[dof].is_empty()).collect();
+    let mut private: Vec<_> = (0..nv).filter(|&dof| seen_by[dof].len() <= 1 && graph_p.degree(dof) == 0).collect();
     private.sort_by_key(|&dof| seen_by[dof].first());
     private
-}
-
-#[derive(Clone)]
-struct Graph {
-    neighbours: Vec<std::collections::BTreeSet<usize>>,
-}
-
-impl Graph {
-    fn new(n: usize) -> Self {
-        Self { neighbours: vec![std::collections::BTreeSet::new(); n] }
-    }
-
-    fn join(&mut self, i: usize, j: usize) {
-        if i != j {
-            self.neighbours[i].insert(j);
-            self.neighbours[j].insert(i);
-        }
-    }
-
-    /// Takes a vertex away and joins its neighbours; returns them.
-    fn remove(&mut self, vertex: usize) -> Vec<usize> {
-        let around: Vec<usize> = std::mem::take(&mut self.neighbours[vertex]).into_iter().collect();
-        for (k, &i) in around.iter().enumerate() {
-            self.neighbours[i].remove(&vertex);
-            around[..k].iter().for_each(|&j| self.join(i, j));
-        }
-        around
-    }
-
-    /// An order of elimination: after the given ones always the vertex with the fewest neighbours, among equals the last.
-    fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
-        let mut graph = self.clone();
-        let mut left: Vec<usize> = (0..self.neighbours.len()).rev().filter(|vertex| !order.contains(vertex)).collect();
-        for &vertex in &order {
-            graph.remove(vertex);
-        }
-        while let Some(k) = (0..left.len()).min_by_key(|&k| graph.neighbours[left[k]].len()) {
-            let vertex = left.remove(k);
-            graph.remove(vertex);
-            order.push(vertex);
-        }
-        order
-    }
-
-    /// The factor's pattern: a row's parent is the first of its neighbours to go after it.
-    fn eliminate(mut self, order: &[usize]) -> Pattern {
-        let place = rows(order);
-        let parents: Vec<_> =
-            order.iter().map(|&vertex| self.remove(vertex).into_iter().map(|i| place[i]).max()).collect();
-        Pattern::new(parents.into_iter().rev().enumerate().map(|(row, parent)| (parent, row)))
-    }
-}
-
-/// Each vertex's row: the last to be eliminated is the first.
-fn rows(order: &[usize]) -> Vec<usize> {
-    let mut rows = vec![0; order.len()];
-    order.iter().rev().enumerate().for_each(|(row, &vertex)| rows[vertex] = row);
-    rows
 }
 
 #[cfg(test)]

@@ -20,14 +20,15 @@ use std::sync::Arc;
 use candle_core::{Device, Result, Tensor, bail};
 
 use crate::contact::Contacts;
-use crate::dynamics::{Dynamics, inertias_of};
-use crate::kinematics::{Manifold, Tree};
+use crate::dynamics::Dynamics;
+use crate::kinematics::Manifold;
 use crate::math::rows::Rows;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{self, ContactPaths, ContactProblem, Method, Report, Solution, Structure};
 
+use super::bodies::{coupled, dynamics};
 use super::joints::Joints;
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::{contact_operand, contact_paths, detect_on_lanes, is_usable, mask, weights};
@@ -102,7 +103,8 @@ pub struct Dynamic {
 /// Result of a second-order step. Under [`Contact::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
-    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where q itself is not usable.
+    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
+    /// used ([`solve::Status::BadInput`]): one that is not finite, or so large that the step's numbers overflow.
     pub q_next: Tensor,
     /// Next velocity (B, nv); zero where there is no solution.
     pub v_next: Tensor,
@@ -118,13 +120,12 @@ pub struct DynamicStep {
     pub warm: Option<Tensor>,
 }
 
-/// What a step starts from, with home at rest and h = 1 s in worlds where a number cannot be used.
+/// What a step starts from, with the model's home at rest in worlds where a number cannot be used.
 struct State {
     good: Vec<bool>,
     q: Tensor,
     v: Tensor,
     tau: Tensor,
-    h: Tensor,
 }
 
 /// What a step solves, before the solve.
@@ -213,11 +214,24 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         self.check(q, v, tau)?;
-        let state = self.usable(q, v, tau)?;
-        let assembled = self.assemble(&state)?;
+        let mut good = self.usable(q, v, tau)?;
+        let next = self.advance(&good, [q, v, tau], warm)?;
+        let finite = next.finite()?;
+        if finite.iter().all(|&finite| finite) {
+            return Ok(next);
+        }
+        // Finite numbers that overflow on the way cannot be used either.
+        good.iter_mut().zip(finite).for_each(|(good, finite)| *good &= finite);
+        self.advance(&good, [q, v, tau], warm)
+    }
+
+    /// The step of the worlds that are good; the others stay at home.
+    fn advance(&self, good: &[bool], state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let (clean, state) = self.cleaned(good, state)?;
+        let assembled = clean.assemble(&state)?;
         match self.params.contact {
-            Contact::Barrier => self.smooth(&state, assembled, warm),
-            Contact::Rigid(method) => self.rigid(&state, assembled, method),
+            Contact::Barrier => clean.smooth(&state, assembled, warm),
+            Contact::Rigid(method) => clean.rigid(&state, assembled, method),
         }
     }
 
@@ -228,8 +242,8 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
         self.check(q, v, tau)?;
-        let state = self.usable(q, v, tau)?;
-        let batch = self.batch(&state.h.detach(), &self.assemble(&state)?)?;
+        let (clean, state) = self.cleaned(&self.usable(q, v, tau)?, [q, v, tau])?;
+        let batch = clean.batch(&clean.assemble(&state)?)?;
         let contact = |(world, good): (usize, &bool)| if *good { batch.contact(world) } else { None };
         Ok(state.good.iter().enumerate().map(contact).collect())
     }
@@ -288,7 +302,7 @@ impl Dynamic {
     }
 
     fn smooth(&self, state: &State, assembled: Assembled, warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let State { good, q, h, .. } = state;
+        let (State { good, q, .. }, h) = (state, &self.parameters.h);
         let damping = self.damping(h, &assembled)?;
         let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
         let (b, nv) = force.dims2()?;
@@ -318,18 +332,16 @@ impl Dynamic {
         Ok(DynamicStep { q_next, v_next, force, contacts, limit_force, reports, warm: Some(warm) })
     }
 
-    fn rigid(&self, State { good, q, h, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
-        let h = h.detach();
-        let batch = self.batch(&h, &assembled)?;
-        let RigidStep { v_next, force, limit_force, reports } = batch.solve(good, method, q)?;
-        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&h)?)?;
+    fn rigid(&self, State { good, q, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
+        let RigidStep { v_next, force, limit_force, reports } = self.batch(&assembled)?.solve(good, method, q)?;
+        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&self.parameters.h.detach())?)?;
         Ok(DynamicStep { q_next, v_next, force, contacts: assembled.contacts, limit_force, reports, warm: None })
     }
 
     /// All worlds' rigid problems.
-    fn batch(&self, h: &Tensor, assembled: &Assembled) -> Result<RigidBatch<'_>> {
+    fn batch(&self, assembled: &Assembled) -> Result<RigidBatch<'_>> {
+        let h = &self.parameters.h.detach();
         let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
-        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
         let [normal, point_a, point_b] = RigidBatch::contact_rows(contacts)?;
         Ok(RigidBatch {
             paths: &self.paths,
@@ -349,27 +361,33 @@ impl Dynamic {
         })
     }
 
-    /// The state with what cannot be used replaced: a gradient of zero times NaN would be NaN.
-    fn usable(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<State> {
-        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().to_device(&Device::Cpu)?);
-        let h = &self.parameters.h;
-        let numbers = [rows(q)?, rows(v)?, rows(tau)?, rows(h)?];
+    /// The worlds with numbers that a step can start from.
+    fn usable(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<bool>> {
+        let numbers = [rows(q)?, rows(v)?, rows(tau)?, rows(&self.parameters.h)?];
         let steps = |h: f64| h > 0.0 && h.is_finite();
         let good = |world: usize| {
             let [q, v, tau, h] = numbers.each_ref().map(|rows| rows.row(world));
             is_usable(&self.model, q) && v.iter().chain(tau).all(|x| x.is_finite()) && steps(h[0])
         };
-        let good: Vec<bool> = (0..q.dim(0)?).map(good).collect();
-        let [mut q, mut v, mut tau, mut h] = [q, v, tau, h].map(Tensor::clone);
-        if let Some(mask) = mask(&good, q.device())? {
-            let keep = |x: &Tensor, other: &Tensor| mask.broadcast_as(x.shape())?.where_cond(x, other);
-            q = keep(&q, &self.model.home(good.len())?)?;
-            v = keep(&v, &v.zeros_like()?)?;
-            tau = keep(&tau, &tau.zeros_like()?)?;
-            h = h.broadcast_as((good.len(), 1))?;
-            h = keep(&h, &h.ones_like()?)?;
-        }
-        Ok(State { good, q, v, tau, h })
+        Ok((0..q.dim(0)?).map(good).collect())
+    }
+
+    /// The state at home, and the model's own parameters, in worlds that are not good: a gradient of zero times NaN would be
+    /// NaN.
+    fn cleaned(&self, good: &[bool], [q, v, tau]: [&Tensor; 3]) -> Result<(Self, State)> {
+        let Some(mask) = mask(good, q.device())? else {
+            let [q, v, tau] = [q, v, tau].map(Tensor::clone);
+            return Ok((self.clone(), State { good: good.to_vec(), q, v, tau }));
+        };
+        let keep = |x: &Tensor, other: &Tensor| {
+            let shape = (good.len(), x.dim(1)?);
+            mask.broadcast_as(shape)?.where_cond(&x.broadcast_as(shape)?, &other.broadcast_as(shape)?)
+        };
+        let mut own = self.model.parameters.tensors().into_iter();
+        let parameters = self.parameters.map(|_, x| keep(x, own.next().unwrap_or(x)))?;
+        let q = keep(q, &self.model.home(good.len())?)?;
+        let (v, tau) = (keep(v, &v.zeros_like()?)?, keep(tau, &tau.zeros_like()?)?);
+        Ok((self.with_parameters(&parameters)?, State { good: good.to_vec(), q, v, tau }))
     }
 
     fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
@@ -390,50 +408,23 @@ impl Dynamic {
     }
 }
 
-/// The degrees of freedom that M couples, as entries (i, j), j ≤ i: those that move one body with mass. The diagonal
-/// comes first.
-fn coupled(tree: &Tree) -> Vec<(usize, usize)> {
-    let mut there = vec![false; tree.nv * tree.nv];
-    for body in (0..tree.bodies.len()).filter(|&body| tree.bodies[body].inertia.is_some()) {
-        let dofs: Vec<usize> = tree.path(body).into_iter().map(|screw| tree.screw_dof[screw]).collect();
-        for &i in &dofs {
-            dofs.iter().for_each(|&j| there[i * tree.nv + j] = true);
+impl DynamicStep {
+    /// Which worlds' numbers are all finite.
+    fn finite(&self) -> Result<Vec<bool>> {
+        let Contacts { phi, normal, point_a, point_b, .. } = &self.contacts;
+        let mut finite = vec![true; self.reports.len()];
+        for x in [&self.q_next, &self.v_next, &self.force, &self.limit_force, phi, normal, point_a, point_b] {
+            let rows = rows(&x.flatten_from(1)?)?;
+            for (world, finite) in finite.iter_mut().enumerate() {
+                *finite &= rows.row(world).iter().all(|x| x.is_finite());
+            }
         }
+        finite.iter_mut().zip(&self.reports).for_each(|(finite, report)| *finite &= report.residual.is_finite());
+        Ok(finite)
     }
-    let off_diagonal = (0..tree.nv).flat_map(|i| (0..i).map(move |j| (i, j)));
-    let off_diagonal = off_diagonal.filter(|&(i, j)| there[i * tree.nv + j]);
-    (0..tree.nv).map(|i| (i, i)).chain(off_diagonal).collect()
 }
 
-/// The model's dynamics with the parameters' gravity and offsets, and their masses and inertias where they have them;
-/// other bodies', those of commanded joints, are as described.
-fn dynamics(model: &Model, parameters: &Parameters) -> Result<Dynamics> {
-    let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
-    let worlds = worlds.into_iter().max().unwrap_or(1);
-    parameters.check(&model.parameters, worlds)?;
-    let (n_bodies, n) = (model.tree.bodies.len(), model.inertial.len());
-    let dynamics = Dynamics::new(&model.tree, [0.0; 3], model.dtype, &model.device)?
-        .with_gravity(&parameters.gravity)?
-        .with_offsets(&parameters.offsets.narrow(1, 0, 3 * n_bodies)?.contiguous()?)?;
-    if n == 0 {
-        return Ok(dynamics);
-    }
-    let com = parameters.offsets.narrow(1, 3 * (n_bodies + model.shapes.len()), 3 * n)?;
-    let (mass, inertia) = (&parameters.mass, &parameters.inertia);
-    let rows = mass.dim(0)?.max(inertia.dim(0)?).max(com.dim(0)?);
-    let wide = |t: &Tensor| t.broadcast_as((rows, t.dim(1)?))?.contiguous();
-    // From xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz.
-    let order = index([0, 3, 4, 1, 5, 2].into_iter(), &model.device)?;
-    let inertia = wide(inertia)?.reshape((rows, n, 6))?.index_select(&order, 2)?;
-    let own = inertias_of(&wide(mass)?, &wide(&com)?.reshape((rows, n, 3))?, &inertia)?;
-    let described = dynamics.inertias();
-    let all = Tensor::cat(&[wide(described)?, own], 1)?;
-    let numbers = described.dim(1)? / dynamics.bodies().len();
-    let places = dynamics.bodies().iter().enumerate().flat_map(|(k, body)| {
-        let place = model.inertial.iter().position(|other| other == body);
-        let first = numbers * place.map_or(k, |place| dynamics.bodies().len() + place);
-        first..first + numbers
-    });
-    let inertias = all.index_select(&index(places, &model.device)?, 1)?;
-    dynamics.with_inertias(&inertias)
+/// A tensor's numbers, without its graph.
+fn rows(tensor: &Tensor) -> Result<Rows<'static>> {
+    Rows::from_tensor(&tensor.detach().to_device(&Device::Cpu)?)
 }

@@ -10,6 +10,8 @@
 //! For one free body with its centre of mass at c from the frame's origin that is [[m 1, −m[c]×], [m[c]×, R I Rᵀ − m[c]×²]]
 //! and (m g, c × m g). It depends on q unless nothing but translations is free.
 
+use std::collections::HashMap;
+
 use candle_core::{Device, Result, Tensor};
 
 use crate::description::JointKind;
@@ -64,25 +66,30 @@ struct Moving {
 
 impl InertiaTables {
     pub(super) fn new(tree: &Tree, inertial: &[usize], n_shapes: usize, device: &Device) -> Result<Self> {
-        let free: Vec<usize> = (0..tree.nv).filter(|dof| !tree.actuated.contains(dof)).collect();
-        let place = |dof: usize| free.iter().position(|&other| other == dof);
+        let free = tree.passive();
+        let mut place = vec![None; tree.nv];
+        free.iter().enumerate().for_each(|(k, &dof)| place[dof] = Some(k));
         let mut incidences = Vec::new();
         for (n, &body) in inertial.iter().enumerate() {
             for screw in tree.path(body) {
-                incidences.extend(place(tree.screw_dof[screw]).map(|dof| (n, screw, dof)));
+                incidences.extend(place[tree.screw_dof[screw]].map(|dof| (n, screw, dof)));
             }
         }
         let mut entries: Vec<(usize, usize)> = (0..free.len()).map(|k| (k, k)).collect();
+        let mut entry_of: HashMap<(usize, usize), usize> = entries.iter().copied().zip(0..).collect();
         let mut terms = Vec::new();
-        for (l, &(n, _, i)) in incidences.iter().enumerate() {
-            for (r, &(m, _, j)) in incidences.iter().enumerate().filter(|(_, other)| other.0 == n && other.2 <= i) {
-                debug_assert_eq!(n, m);
-                let entry = entries.iter().position(|&e| e == (i, j)).unwrap_or_else(|| {
-                    entries.push((i, j));
-                    entries.len() - 1
-                });
-                terms.push((l, r, entry));
+        let mut first = 0;
+        for body in incidences.chunk_by(|x, y| x.0 == y.0) {
+            for (l, &(_, _, i)) in (first..).zip(body) {
+                for (r, &(_, _, j)) in (first..).zip(body).filter(|(_, other)| other.2 <= i) {
+                    let entry = *entry_of.entry((i, j)).or_insert_with(|| {
+                        entries.push((i, j));
+                        entries.len() - 1
+                    });
+                    terms.push((l, r, entry));
+                }
             }
+            first += body.len();
         }
         let translations = tree
             .coordinates

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor, Var};
 
 use super::quasidynamic::{Quasidynamic, Step};
+use crate::math::tensor::part;
 
 /// First derivatives of a step in tangent coordinates, all tensors without gradient.
 #[derive(Clone, Debug)]
@@ -68,8 +69,8 @@ impl Quasidynamic {
             step,
             a: by_q.narrow(1, 0, nv)?.contiguous()?,
             b: by_u.narrow(1, 0, nv)?.contiguous()?,
-            c: by_q.narrow(1, nv, n_lambda)?.contiguous()?,
-            d: by_u.narrow(1, nv, n_lambda)?.contiguous()?,
+            c: part(&by_q, 1, nv, n_lambda)?.contiguous()?,
+            d: part(&by_u, 1, nv, n_lambda)?.contiguous()?,
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! [`Quasidynamic`] balances forces: no velocities. [`Dynamic`] integrates them: inertia, torques, control laws.
 
+mod bodies;
 pub mod control;
 mod dynamic;
 mod fused;

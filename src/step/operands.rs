@@ -47,7 +47,8 @@ fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Te
     Ok([poses, sizes])
 }
 
-/// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights are (B, nc).
+/// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights, of which each contact
+/// has its part, are (B, nc).
 pub(super) fn contact_operand(
     model: &Model,
     parameters: &Parameters,
@@ -55,8 +56,12 @@ pub(super) fn contact_operand(
     gap: &Tensor,
     weight: &Tensor,
 ) -> Result<Tensor> {
-    let Contacts { point_a, point_b, normal, .. } = contacts;
+    let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
     let (b, nc) = gap.dims2()?;
+    let weight = match part {
+        Some(part) => (weight * part)?,
+        None => weight.clone(),
+    };
     let mu = match &model.pairs.contact_index {
         Some(index) => parameters.mu.contiguous()?.index_select(index, 1)?,
         None => parameters.mu.clone(),
@@ -88,10 +93,11 @@ pub(super) fn weights(model: &Model, phi: &Tensor) -> Result<Tensor> {
 /// Numbers beyond this are as useless as infinite ones: products of a few of them overflow.
 pub(super) const LARGEST: f64 = 1e30;
 
-/// Is a configuration finite and in range, with nonzero quaternions?
+/// Is a configuration finite and in range, with quaternions that have a length: zero has none, and a subnormal number has
+/// lost its direction?
 pub(super) fn is_usable(model: &Model, q: &[f64]) -> bool {
     let mut floating = model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
-    q.iter().all(|x| x.abs() <= LARGEST) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x != 0.0))
+    q.iter().all(|x| x.abs() <= LARGEST) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x.is_normal()))
 }
 
 /// A mask (B, 1) of worlds whose q is usable; none if all are.

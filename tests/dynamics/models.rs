@@ -66,7 +66,7 @@ impl Case {
             });
         }
         let scene = scene.robot(Robot::new("robot", robot));
-        let tree = Tree::new(&scene);
+        let tree = Tree::new(&scene).unwrap();
         let body = |j: &Value| {
             let name = j["name"].as_str().unwrap();
             tree.body(&format!("robot/{name}")).or_else(|| tree.body(name)).unwrap()

@@ -170,6 +170,30 @@ fn misuse_says_what_was_expected() {
     assert!(message(d.inverse_dynamics(&v, &v, &a)).contains("q: expected shape"));
     assert!(message(d.inverse_dynamics(&q, &random((3, tree.nv), 1), &a)).contains("v: expected shape (2, "));
     assert!(d.clone().with_gravity(&v).unwrap_err().to_string().contains("gravity: expected shape (1 or B, 3)"));
+    let double = |t: &Tensor| Tensor::cat(&[t, t], 1).unwrap();
+    let single = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
+    let three = |n: usize| Tensor::zeros((3, n), DType::F64, &Device::Cpu).unwrap();
+    for (result, expected) in [
+        (d.mass_matrix(&double(&q)), "q: expected shape"),
+        (d.mass_matrix(&q.flatten_all().unwrap()), "q: expected shape"),
+        (d.bias(&q, &double(&v)), "v: expected shape"),
+        (
+            d.forward_dynamics(&q, &v, &single(&a)),
+            "tau: expected F64, the type that the dynamics were made for, got F32",
+        ),
+        (d.mass_matrix(&single(&q)), "q: expected F64"),
+        (d.mass_matrix(&q.to_dtype(DType::U32).unwrap()), "q: expected F64"),
+        (
+            d.clone().with_gravity(&three(3)).unwrap().bias(&q, &v),
+            "gravity: expected shape (2, 3) or (1, 3), got [3, 3]",
+        ),
+        (d.inverse_dynamics_derivatives(&q, &v, &double(&a)).map(|d| d.value), "a: expected shape (2, "),
+    ] {
+        let message = message(result);
+        assert!(message.contains(expected), "{message}");
+    }
+    let wrong = d.clone().with_inertias(&d.inertias().to_dtype(DType::F32).unwrap());
+    assert!(wrong.unwrap_err().to_string().contains("inertias: expected F64"));
     let mut light = free_body();
     light.bodies[1].inertia = None;
     let light = dynamics(&light);

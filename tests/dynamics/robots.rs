@@ -91,13 +91,13 @@ pub fn zoo(mimic: bool) -> Tree {
         .object(ball("particle").with_inertia(eccentric(0.4)).with_freedom(Freedom::Translation))
         .object(Object::articulated("chain", chain()).with_freedom(Freedom::Free))
         .robot(Robot::new("arm", arm(mimic)).with_base(pose));
-    Tree::new(&scene)
+    Tree::new(&scene).unwrap()
 }
 
 /// One free body whose centre of mass is not its frame.
 pub fn free_body() -> Tree {
     let ball = Object::rigid("free", Shape::Sphere { radius: 0.1 }, 1.0).with_inertia(eccentric(0.6));
-    Tree::new(&Scene::new().object(ball))
+    Tree::new(&Scene::new().object(ball)).unwrap()
 }
 
 pub fn dynamics(tree: &Tree) -> Dynamics {

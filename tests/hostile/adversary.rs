@@ -149,7 +149,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
         }
         // By copies of the worlds it takes a thousand times as long.
         if spoiled.form() != Form::Fused {
-            gradients(&place, batch, (&q, &u, &values), form, wrong);
+            gradients(&place, batch, [&q, &u], &values, form, wrong);
             continue;
         }
         let linear = spoiled.linearize(&tensor(model, &q), &tensor(model, &u)).unwrap();
@@ -160,7 +160,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
                 }
             }
         }
-        gradients(&place, batch, (&q, &u, &values), form, wrong);
+        gradients(&place, batch, [&q, &u], &values, form, wrong);
     }
 }
 
@@ -168,7 +168,8 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
 fn gradients(
     place: &str,
     batch: &Batch,
-    (q, u, values): (&[Vec<f64>], &[Vec<f64>], &[Vec<Vec<f64>>]),
+    [q, u]: [&[Vec<f64>]; 2],
+    values: &[Vec<Vec<f64>>],
     form: &fn(Quasidynamic) -> Quasidynamic,
     wrong: &mut Vec<String>,
 ) {

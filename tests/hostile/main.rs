@@ -124,7 +124,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
             }
             Status::Infeasible => {
                 tally.infeasible += 1;
-                if tally.infeasible % ASK == 0
+                if tally.infeasible.is_multiple_of(ASK)
                     && let clarabel::Answer::Solved(way_out) = clarabel::solve(problem, 1e-9)
                     && way_out.norm() < REACH
                 {

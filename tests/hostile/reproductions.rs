@@ -57,9 +57,9 @@ fn a_rollout_knows_turns_beyond_half_a_turn() {
             let grads = cost(&var, form).backward().unwrap();
             numbers(grads.get(&var).unwrap())[3] * torque
         };
-        let by = 1e-5 * torque;
+        let by = 1e-6 * torque;
         let of = |x: f64| cost(&tau(x), &|step| step).to_scalar::<f64>().unwrap();
-        let difference = (of(torque + by) - of(torque - by)) / 2e-5;
+        let difference = (of(torque + by) - of(torque - by)) / 2e-6;
         // cos(θ) + sin(θ) of half the angle of two turns: d/dθ.
         let closed = turn * (turn.cos() - turn.sin());
         for (name, found) in

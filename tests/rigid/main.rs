@@ -2,6 +2,7 @@
 //! step's physics and gradients.
 
 mod cart;
+mod extremes;
 mod joints;
 #[path = "../support/measure.rs"]
 mod measure;

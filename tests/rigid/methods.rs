@@ -8,8 +8,8 @@ use rand::RngExt;
 use super::measure::apart;
 use super::support::{METHODS, random, rng};
 
-/// What the library promises for v₊.
-const SAME: f64 = 1e-9;
+/// Where the sweeps of Gauss–Seidel end; the other methods are within 3e-14 of each other.
+const SAME: f64 = 1e-11;
 
 #[test]
 fn one_answer_whatever_the_method() {

@@ -10,8 +10,8 @@ use fingertip::step::{Contact, Dynamic, DynamicParams};
 use super::measure::{apart, larger, row};
 use super::support::model;
 
-/// What the library promises for v₊, m/s and rad/s.
-const SAME: f64 = 1e-9;
+/// Of v₊, m/s and rad/s: rounding over the smallest parts of D that contacts which depend on each other leave; 2e-11 is seen.
+const SAME: f64 = 2e-10;
 
 /// Steps from home at rest, Lemke's answer leading; the state of each goes to all methods.
 fn compare(name: &str, mut scene: Scene, steps: usize) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use candle_core::Result;
 use fingertip::Model;
-use fingertip::solve::{Frictionless, Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, DynamicStep};
+use fingertip::solve::{Method, Status};
+use fingertip::step::{Contact, Dynamic, DynamicParams, DynamicStep, RigidContact};
 
 use super::situations::{Situation, situations};
 use super::support::states::tensor;
@@ -13,7 +13,8 @@ const STATES: usize = 8;
 /// κ from 10⁴ to 10⁹, 1/J.
 const EXPONENTS: std::ops::RangeInclusive<i32> = 4..=9;
 /// The barrier leaves a contact Λ_i w_i = 2/κ. Whether it pushes is settled where the larger of D_ii Λ_i and w_i is ten times
-/// √(2 D_ii/κ); the other is then a hundredth of it, and so is what the law leaves out.
+/// √(2 D_ii/κ); the other is then a hundredth of it, and so is what the law leaves out. Points of one manifold move
+/// together, so that what each of them leaves out adds up: D_ii counts once for each.
 const SETTLED: f64 = 1e-2;
 /// The slope's distance from −1 where all contacts are settled.
 const BAND: f64 = 0.02;
@@ -23,13 +24,18 @@ const TOUCHING: f64 = -0.45;
 const PART: f64 = 0.1;
 
 /// The largest 2 D_ii/κ over (D_ii Λ_i)² or w_i², whichever is larger, of all contacts and limits.
-fn unsettled(problem: &Frictionless, contacts: &[usize], smooth: &DynamicStep, h: f64, kappa: f64) -> Result<f64> {
+fn unsettled(model: &Model, contact: &RigidContact, smooth: &DynamicStep, h: f64, kappa: f64) -> Result<f64> {
+    let RigidContact { problem, contacts, .. } = contact;
+    let pair = |i: usize| model.pairs.pair_of_contact[contacts[i]];
+    let points = |i: usize| (0..contacts.len()).filter(|&j| i < contacts.len() && pair(j) == pair(i)).count().max(1);
+    let manifold = smooth.contacts.weight.is_some();
     let delassus = problem.delassus().unwrap();
     let slack = problem.jacobian() * problem.solve(Method::Lemke).v_next - problem.bounds();
     let normal = numbers(&(&smooth.force * &smooth.contacts.normal)?.sum(2)?);
     let forces = contacts.iter().map(|&i| normal[i]).chain(numbers(&smooth.limit_force));
     let ratio = |(i, force): (usize, f64)| {
-        let own = delassus.matrix[(i, i)];
+        let together = if manifold { points(i) as f64 } else { 1.0 };
+        let own = delassus.matrix[(i, i)] * together;
         2.0 * own / kappa / (own * h * force).max(slack[i]).powi(2)
     };
     Ok(largest(forces.enumerate().map(ratio)))
@@ -52,7 +58,7 @@ fn errors(model: &Model, situation: &Situation, state: usize) -> Result<Vec<(f64
             .map(|name, t| if name == "kappa" { Ok(tensor(model, &[vec![kappa]])) } else { Ok(t.clone()) });
         let next = Dynamic::new(model, &parameters?, params)?.step(q, v, &situation.tau)?;
         assert_eq!(next.reports[0].status, Status::Solved, "{} {state}, κ = {kappa:e}", situation.name);
-        let unsettled = unsettled(&contact.problem, &contact.contacts, &next, h, kappa)?;
+        let unsettled = unsettled(model, &contact, &next, h, kappa)?;
         let error = largest(numbers(&next.v_next).iter().zip(&exact.v_next).map(|(a, b)| a - b));
         Ok((error, unsettled))
     };

@@ -1,11 +1,16 @@
 //! Commands from a file: JSON lines or CSV.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use fingertip::Model;
 use fingertip::description::unknown;
-use fingertip::overrides::list;
+use fingertip::overrides::{list, parse};
 use serde_json::Value;
+
+/// Largest file, bytes.
+const LARGEST: u64 = 256 << 20;
 
 /// Commands (nu numbers each), one per step.
 ///
@@ -13,7 +18,7 @@ use serde_json::Value;
 /// then columns may be in any order, and joints without a column stay at home.
 pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let place = |message: String| format!("{}: {message}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| place(error.to_string()))?;
+    let text = text(path).map_err(place)?;
     let is_json = text.trim_start().starts_with(['[', '{']);
     let rows = if is_json { json_lines(&text, model.nu()) } else { csv(&text, model) }.map_err(place)?;
     if rows.is_empty() {
@@ -22,10 +27,21 @@ pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     Ok(rows)
 }
 
+/// What is in a file, or comes through a pipe, of at most [`LARGEST`] bytes.
+fn text(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("expected at most {} MiB", LARGEST >> 20));
+    }
+    String::from_utf8(bytes).map_err(|error| format!("expected text in UTF-8: {}", error.utf8_error()))
+}
+
 fn json_lines(text: &str, nu: usize) -> Result<Vec<Vec<f64>>, String> {
     let line = |(i, line): (usize, &str)| {
         let place = |message: String| format!("line {}: {message}", i + 1);
-        let value: Value = serde_json::from_str(line).map_err(|error| place(error.to_string()))?;
+        let value: Value = parse(line.as_bytes()).map_err(|error| place(error.to_string()))?;
         let u = list("u", value.get("u").unwrap_or(&value)).map_err(|error| place(error.to_string()))?;
         if u.len() != nu {
             return Err(place(format!("expected {nu} numbers, got {}", u.len())));
@@ -57,6 +73,10 @@ fn csv(text: &str, model: &Model) -> Result<Vec<Vec<f64>>, String> {
             }
         };
         columns = header.split(',').map(|name| place(name.trim().trim_matches('"'))).collect::<Result<_, _>>()?;
+        if let Some(k) = (1..columns.len()).find(|&k| columns[..k].contains(&columns[k])) {
+            let name = joints().find(|(u, _)| *u == columns[k]).map_or("", |(_, joint)| joint.name.as_str());
+            return Err(format!("line {}: expected each joint once, but \"{name}\" stands twice", i + 1));
+        }
     }
     lines
         .map(|(i, line)| {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
-use super::{Keyframe, PairRule, Params, Scene};
+use super::{Keyframe, PairRule, Params, Scene, file};
 use crate::error::{Error, Findings, Result};
 
 impl Scene {
@@ -67,12 +67,15 @@ impl Scene {
     /// the URDF's own folder and every folder above it. A mesh that is not found is left out, and noted with these places in
     /// [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect` prints.
     ///
+    /// Lengths and positions go up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scenes and URDF files have at most
+    /// 16 MiB, meshes 512 MiB.
+    ///
     /// # Errors
-    /// A file that cannot be read, is not TOML, has an unknown key, or describes what cannot be: the file, the line or
-    /// the element, and what was expected. Several such things are [`Error::Several`].
+    /// A file that cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes what cannot be: the
+    /// file, the line or the element, and what was expected. Several such things are [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        let text = file::text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         check_format(&text, &file)

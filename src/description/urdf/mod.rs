@@ -15,15 +15,19 @@ use std::path::{Path, PathBuf};
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
 use self::outline::{Element, outline};
+use super::inertia::HEAVIEST;
 use super::mesh::Places;
-use super::{Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check, mesh};
+use super::{
+    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check, file, mesh, xml,
+};
 use crate::error::{Error, Findings, Result};
 
 impl Articulation {
     /// Reads a URDF file and checks it.
     ///
     /// # Errors
-    /// A file that cannot be read, is not URDF, or describes what cannot be; the place names the file and the element.
+    /// A file that cannot be read, is larger than 16 MiB, is not URDF, or describes what cannot be; the place names the file
+    /// and the element.
     pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_urdf_with(path, &[])
     }
@@ -35,7 +39,7 @@ impl Articulation {
     /// As [`from_urdf`](Self::from_urdf).
     pub fn from_urdf_with(path: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::file(path, source))?;
+        let text = file::text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         read(&text, Some(&Places { folder, packages })).map_err(|error| error.within(path.display()))
     }
@@ -55,6 +59,7 @@ pub(super) fn root_tag(text: &str) -> Option<&str> {
 }
 
 fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
+    xml::check_depth(text)?;
     let (root, elements) = outline(text);
     if root != Some("robot") {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
@@ -169,10 +174,15 @@ fn inertia(inertial: &urdf_rs::Inertial) -> Result<Option<Inertia>> {
     let urdf_rs::Inertia { ixx, ixy, ixz, iyy, iyz, izz } = inertial.inertia;
     let mass = inertial.mass.value;
     check::not_negative("mass", mass)?;
+    check::at_most("mass", mass, HEAVIEST, "kg")?;
     let matrix = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
     let own = Inertia { mass, com: Vector3::zeros(), matrix };
     check::finite_pose("inertial origin", &pose(&inertial.origin))?;
-    Ok((mass > 0.0).then(|| own.moved(&pose(&inertial.origin))))
+    if mass == 0.0 {
+        return Ok(None);
+    }
+    own.validate()?;
+    Ok(Some(own.moved(&pose(&inertial.origin))))
 }
 
 /// A primitive, or the file name and scale of a mesh.
@@ -199,10 +209,15 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         })
     };
     let mut findings = Findings::default();
+    let mut text_of = HashMap::new();
+    for element in elements.iter().rev().filter(|element| element.tag == "joint") {
+        text_of.insert(element.name, element);
+    }
+    let joint_of = robot.joints.iter().enumerate().rev().map(|(i, joint)| (&*joint.name, i)).collect();
     let mut joints = Vec::with_capacity(robot.joints.len());
     for joint in &robot.joints {
         // urdf-rs gives zeros where there is no <limit>.
-        let text = elements.iter().find(|element| element.tag == "joint" && element.name == joint.name);
+        let text = text_of.get(joint.name.as_str());
         let has_limit = text.is_none_or(|joint| outline(joint.text).1.iter().any(|element| element.tag == "limit"));
         let read = || {
             let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
@@ -218,7 +233,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 effort: if joint.limit.effort == 0.0 { f64::INFINITY } else { joint.limit.effort },
                 damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
                 friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
-                mimic: mimic(robot, joint, kind)?,
+                mimic: mimic(robot, &joint_of, joint, kind)?,
             })
         };
         let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)));
@@ -274,7 +289,12 @@ fn limits(joint: &urdf_rs::Joint, kind: JointKind, has_limit: bool) -> Result<Op
 }
 
 /// The joint with a coordinate of its own that is followed in the end, through a chain of mimic joints.
-fn mimic(robot: &urdf_rs::Robot, joint: &urdf_rs::Joint, kind: JointKind) -> Result<Option<Mimic>> {
+fn mimic(
+    robot: &urdf_rs::Robot,
+    joint_of: &HashMap<&str, usize>,
+    joint: &urdf_rs::Joint,
+    kind: JointKind,
+) -> Result<Option<Mimic>> {
     if kind == JointKind::Fixed {
         return Ok(None);
     }
@@ -282,7 +302,7 @@ fn mimic(robot: &urdf_rs::Robot, joint: &urdf_rs::Joint, kind: JointKind) -> Res
     let (mut index, mut at) = (None, joint);
     // q = m₁ q₁ + o₁ with q₁ = m₂ q₂ + o₂ is m₁ m₂ q₂ + (m₁ o₂ + o₁).
     while let Some(mimic) = &at.mimic {
-        let Some(next) = robot.joints.iter().position(|other| other.name == mimic.joint) else {
+        let Some(&next) = joint_of.get(mimic.joint.as_str()) else {
             let names = robot.joints.iter().map(|joint| joint.name.as_str());
             return Err(Error::invalid("mimic", check::unknown("joint", &mimic.joint, names)));
         };

@@ -3,6 +3,8 @@
 //! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; it judges
 //! nothing and may be given any text.
 
+use crate::description::xml::{Tag, tags};
+
 /// An element directly below the root.
 pub(super) struct Element<'a> {
     /// Its tag.
@@ -20,21 +22,12 @@ pub(super) fn outline(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
     let (mut root, mut elements) = (None, Vec::new());
     let mut depth = 0_usize;
     let mut open: Option<(usize, &str)> = None;
-    let mut at = 0;
-    while let Some(begin) = text[at..].find('<').map(|offset| at + offset) {
-        let rest = &text[begin..];
-        let skipped =
-            [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"), ("<!", ">")].iter().find_map(|(start, end)| {
-                rest.starts_with(start).then(|| rest.find(end).map_or(rest.len(), |n| n + end.len()))
-            });
-        if let Some(length) = skipped {
-            at = begin + length;
-            continue;
-        }
-        let tag = &rest[..tag_length(rest)];
-        at = begin + tag.len();
-        let closes = tag.starts_with("</");
-        let is_whole = tag.ends_with("/>");
+    let (mut line, mut counted) = (1, 0);
+    for (begin, tag) in tags(text) {
+        let (tag, closes, is_whole) = match tag {
+            Tag::Open(tag, is_whole) => (tag, false, is_whole),
+            Tag::Close(tag) => (tag, true, false),
+        };
         if closes {
             depth = depth.saturating_sub(1);
         } else if depth == 0 {
@@ -42,36 +35,21 @@ pub(super) fn outline(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
         } else if depth == 1 {
             open = Some((begin, tag));
         }
+        let end = begin + tag.len();
         if depth == 1
             && (closes || is_whole)
             && let Some((begin, tag)) = open.take()
         {
-            elements.push(Element {
-                tag: tag_name(tag),
-                name: attribute(tag, "name").unwrap_or_default(),
-                text: &text[begin..at],
-                line: 1 + text[..begin].matches('\n').count(),
-            });
+            line += text[counted..begin].matches('\n').count();
+            counted = begin;
+            let name = attribute(tag, "name").unwrap_or_default();
+            elements.push(Element { tag: tag_name(tag), name, text: &text[begin..end], line });
         }
         if !closes && !is_whole {
             depth += 1;
         }
     }
     (root, elements)
-}
-
-/// Bytes from `<` to the `>` outside quotes.
-fn tag_length(text: &str) -> usize {
-    let mut quote = None;
-    for (i, c) in text.char_indices() {
-        match (quote, c) {
-            (None, '>') => return i + 1,
-            (None, '"' | '\'') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 fn tag_name(tag: &str) -> &str {

@@ -50,18 +50,25 @@ impl Articulation {
                 return Err(Error::invalid(format!("link \"{link}\""), message));
             }
         }
-        for joint in &self.joints {
-            // As many steps up as there are links come back to where they were only in a loop.
-            let mut at = Some(joint);
+        // From the roots down; what is not reached hangs below a loop, or is part of it.
+        let children = self.children();
+        let mut reached: Vec<usize> = (0..n_links).filter(|&link| above[link].is_none()).collect();
+        let mut at = 0;
+        while at < reached.len() {
+            reached.extend(children[reached[at]].iter().map(|&j| self.joints[j].child));
+            at += 1;
+        }
+        if reached.len() < n_links {
+            let mut is_reached = vec![false; n_links];
+            reached.iter().for_each(|&link| is_reached[link] = true);
+            let mut joint = self.joints.iter().find(|joint| !is_reached[joint.child]);
+            // As many steps up as there are links end in the loop.
             for _ in 0..n_links {
-                at = at.and_then(|joint| above[joint.parent]);
+                joint = joint.and_then(|joint| above[joint.parent]);
             }
-            if let Some(joint) = at {
-                return Err(Error::invalid(
-                    format!("joint \"{}\"", joint.name),
-                    "expected a tree, but this joint is part of a loop",
-                ));
-            }
+            let name = joint.map_or("", |joint| &joint.name);
+            let message = "expected a tree, but this joint is part of a loop";
+            return Err(Error::invalid(format!("joint \"{name}\""), message));
         }
         let roots: Vec<&str> =
             self.links.iter().zip(&above).filter(|(_, joint)| joint.is_none()).map(|(link, _)| &*link.name).collect();
@@ -87,6 +94,8 @@ impl Articulation {
             if lower > upper {
                 return Err(Error::invalid("limits", format!("expected lower <= upper, got {lower} and {upper}")));
             }
+            // Files write 1e16 for no limit at all; but the joint must start somewhere.
+            check::at_most("limits", joint.home(None), check::LONGEST, "rad or m between them and zero")?;
         }
         if joint.effort.is_nan() || joint.effort < 0.0 {
             return Err(Error::invalid("effort", format!("expected a number from 0 up, got {}", joint.effort)));
@@ -98,6 +107,8 @@ impl Articulation {
         };
         check::finite("mimic multiplier", mimic.multiplier)?;
         check::finite("mimic offset", mimic.offset)?;
+        check::at_most("mimic multiplier", mimic.multiplier, check::LONGEST, "in size")?;
+        check::at_most("mimic offset", mimic.offset, check::LONGEST, "rad or m")?;
         if !joint.kind.is_single() {
             return Err(Error::invalid(
                 "mimic",
@@ -114,17 +125,24 @@ impl Articulation {
         }
     }
 
-    /// What hangs on a link, the link included, as one rigid body in the link's frame with all joints at zero;
+    /// For each link, what hangs on it, the link included, as one rigid body in the link's frame with all joints at zero;
     /// none where there is no mass. The articulation is a tree.
-    pub(super) fn composite(&self, link: usize) -> Option<Inertia> {
-        let mut parts = Vec::new();
-        let mut stack = vec![(link, nalgebra::Isometry3::identity())];
-        while let Some((at, pose)) = stack.pop() {
-            parts.extend(self.links[at].inertia.as_ref().map(|inertia| inertia.moved(&pose)));
-            let children = self.joints.iter().filter(|joint| joint.parent == at);
-            stack.extend(children.map(|joint| (joint.child, pose * joint.origin)));
+    pub(super) fn composites(&self) -> Vec<Option<Inertia>> {
+        let children = self.children();
+        let mut order: Vec<usize> = self.root().into_iter().collect();
+        let mut at = 0;
+        while at < order.len() {
+            order.extend(children[order[at]].iter().map(|&j| self.joints[j].child));
+            at += 1;
         }
-        Inertia::sum(&parts)
+        let mut composites: Vec<Option<Inertia>> = vec![None; self.links.len()];
+        for &link in order.iter().rev() {
+            let below = children[link].iter().map(|&j| &self.joints[j]);
+            let below = below.filter_map(|joint| Some(composites[joint.child].as_ref()?.moved(&joint.origin)));
+            let parts: Vec<Inertia> = self.links[link].inertia.clone().into_iter().chain(below).collect();
+            composites[link] = Inertia::sum(&parts);
+        }
+        composites
     }
 }
 

@@ -8,11 +8,13 @@ use nalgebra::{Isometry3, Vector3};
 
 use self::articulation::validate_passive;
 use super::{
-    Articulation, Collision, Freedom, Inertia, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot, Scene,
-    Shape, check,
+    Articulation, Collision, Freedom, Inertia, Joint, JointKind, Limits, Object, ObjectBody, PairRule, Params, Robot,
+    Scene, Shape, check,
 };
 use crate::error::{Error, Findings, Result};
 
+/// Largest gravity along an axis, m/s².
+const STRONGEST: f64 = 1e6;
 /// A planar object's z axis may lean this far from the world's, rad: what angles typed with a few digits leave.
 const TILT_ALLOWED: f64 = 1e-6;
 
@@ -52,6 +54,9 @@ impl Scene {
     pub(super) fn validate_things(&self) -> Result<()> {
         let mut findings = Findings::default();
         findings.take(check::finite_vector("gravity", &self.gravity.into()));
+        for g in self.gravity {
+            findings.take(check::at_most("gravity", g, STRONGEST, "m/s^2"));
+        }
         findings.take(self.params.validate().map_err(|error| error.within("params")));
         for object in &self.objects {
             findings.take(object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name))));
@@ -98,6 +103,10 @@ impl Scene {
 }
 
 impl Params {
+    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30; one that is not solved in some hundreds is in
+    /// trouble that more do not end, and holds up the lines and worlds that wait for it.
+    pub const MOST_ITERATIONS: usize = 10_000;
+
     /// Checks the ranges that the fields document.
     ///
     /// # Errors
@@ -114,8 +123,10 @@ impl Params {
             let message = format!("expected at most contact_distance, which it ends at, got {}", self.fade);
             findings.note(Error::invalid("fade", message));
         }
-        if self.max_iterations == 0 {
-            findings.note(Error::invalid("max_iterations", "expected at least 1, got 0"));
+        if !(1..=Self::MOST_ITERATIONS).contains(&self.max_iterations) {
+            let (most, given) = (Self::MOST_ITERATIONS, self.max_iterations);
+            let message = format!("expected from 1 to {most}, got {given}");
+            findings.note(Error::invalid("max_iterations", message));
         }
         findings.result()
     }
@@ -176,7 +187,7 @@ impl Object {
 
 /// All links in the root's frame, every joint at 0.
 fn composite(articulation: &Articulation) -> Option<Inertia> {
-    articulation.root().and_then(|root| articulation.composite(root))
+    articulation.root().and_then(|root| articulation.composites()[root].take())
 }
 
 /// Can the root body start in this pose, and move as its freedom says? `whole` is all that moves with it.
@@ -190,9 +201,14 @@ fn validate_root(freedom: Freedom, pose: &Isometry3<f64>, whole: Option<&Inertia
 }
 
 fn validate_passive_joints(articulation: &Articulation, is_passive: impl Fn(JointKind) -> bool) -> Result<()> {
-    for joint in articulation.joints.iter().filter(|joint| is_passive(joint.kind) && joint.mimic.is_none()) {
-        let body = articulation.composite(joint.child);
-        validate_passive(joint.kind, &joint.axis, body.as_ref())
+    let counts = |joint: &&Joint| joint.kind != JointKind::Fixed && joint.mimic.is_none() && is_passive(joint.kind);
+    let mut joints = articulation.joints.iter().filter(counts).peekable();
+    if joints.peek().is_none() {
+        return Ok(());
+    }
+    let composites = articulation.composites();
+    for joint in joints {
+        validate_passive(joint.kind, &joint.axis, composites[joint.child].as_ref())
             .map_err(|error| error.within(format!("joint \"{}\"", joint.name)))?;
     }
     Ok(())
@@ -226,8 +242,11 @@ fn validate_home(articulation: &Articulation, home: &BTreeMap<String, f64>) -> R
             }
             _ => Ok(()),
         };
-        let found = find_joint(articulation, name)
-            .and_then(|limits| check::finite(&joint, value).and_then(|()| within_limits(limits)));
+        let found = find_joint(articulation, name).and_then(|limits| {
+            check::finite(&joint, value)?;
+            check::at_most(&joint, value, check::LONGEST, "rad or m")?;
+            within_limits(limits)
+        });
         findings.take(found.map_err(|error| error.within("home")));
     }
     findings.result()

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::contact::Contacts;
+use crate::math::tensor::part;
 use crate::solve::{INFO, Report};
 
 use super::linearize::Linearization;
@@ -52,7 +53,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let mut at = 0;
     let mut next = |n: usize| {
         at += n;
-        rows.narrow(1, at - n, n)
+        part(rows, 1, at - n, n)
     };
     let q_next = next(plan.nq)?;
     let delta = next(plan.structure.nv)?;
@@ -65,14 +66,15 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
         delta,
         force,
         contacts: Contacts {
-            normal: geometry.narrow(2, 0, 3)?,
-            point_a: geometry.narrow(2, 3, 3)?,
-            point_b: geometry.narrow(2, 6, 3)?,
-            phi: geometry.narrow(2, 9, 1)?.squeeze(2)?,
+            normal: part(&geometry, 2, 0, 3)?,
+            point_a: part(&geometry, 2, 3, 3)?,
+            point_b: part(&geometry, 2, 6, 3)?,
+            phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
+            weight: None,
         },
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
-        warm: detached.narrow(1, plan.n_results(), plan.structure.n_eta())?,
+        warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
     })
 }
 

@@ -76,7 +76,8 @@ impl Paths {
     /// The tables of a model; its step's numbers end at `start`.
     pub(super) fn new(model: &Model, s: &Structure, start: usize) -> Self {
         let tree = &model.tree;
-        let path = |body: usize| PathScrew::path(tree, s, body);
+        let screws = Screws::new(tree);
+        let path = |body: usize| screws.path(s, body);
         let contacts: Vec<_> = model
             .pairs
             .pair_of_contact
@@ -94,7 +95,7 @@ impl Paths {
             })
             .collect();
         // A body that only slides keeps its inertia, and the velocities that it gets.
-        let turns = |screws: &[PathScrew]| screws.iter().any(|entry| !is_slide(tree, entry.screw));
+        let turns = |path: &[PathScrew]| path.iter().any(|entry| !screws.is_slide(entry.screw));
         let bodies: Vec<_> = model
             .inertial
             .iter()
@@ -147,33 +148,42 @@ impl Paths {
     }
 }
 
-impl PathScrew {
-    fn path(tree: &Tree, s: &Structure, body: usize) -> Vec<Self> {
-        let screws = tree.path(body);
+/// What each screw belongs to.
+struct Screws<'a> {
+    tree: &'a Tree,
+    joint: Vec<&'a Body>,
+    /// Is its degree of freedom without command?
+    free: Vec<bool>,
+}
+
+impl<'a> Screws<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        // Bodies' screws follow each other.
+        let joints = tree.bodies.iter().flat_map(|body| std::iter::repeat_n(body, body.kind.nv()));
+        let mut free = vec![false; tree.nv];
+        tree.passive().into_iter().for_each(|dof| free[dof] = true);
+        Self { tree, joint: joints.collect(), free: tree.screw_dof.iter().map(|&dof| free[dof]).collect() }
+    }
+
+    /// The screws from the world to a body.
+    fn path(&self, s: &Structure, body: usize) -> Vec<PathScrew> {
         let entry = |(k, &screw): (usize, &usize)| {
-            let dof = tree.screw_dof[screw];
-            let joint = joint_of(tree, screw);
+            let joint = self.joint[screw];
             // Rotations of a floating joint are about axes that stay in the parent: none carries another.
             let free_rotation = joint.kind == JointKind::Floating && screw >= joint.screw + 3;
             let after = if free_rotation { k + joint.screw + 6 - screw } else { k + 1 };
-            Self { screw, place: s.place[dof], slot: 0, free: !tree.actuated.contains(&dof), after }
+            PathScrew { screw, place: s.place[self.tree.screw_dof[screw]], slot: 0, free: self.free[screw], after }
         };
-        screws.iter().enumerate().map(entry).collect()
+        self.tree.path(body).iter().enumerate().map(entry).collect()
     }
-}
 
-fn joint_of(tree: &Tree, screw: usize) -> &Body {
-    // The world's own joint is fixed and has none.
-    let has = |body: &&Body| (body.screw..body.screw + body.kind.nv()).contains(&screw);
-    tree.bodies.iter().find(has).unwrap_or(&tree.bodies[0])
-}
-
-fn is_slide(tree: &Tree, screw: usize) -> bool {
-    let joint = joint_of(tree, screw);
-    match joint.kind {
-        JointKind::Prismatic | JointKind::Translation => true,
-        JointKind::Planar => screw < joint.screw + 2,
-        JointKind::Floating => screw < joint.screw + 3,
-        JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+    fn is_slide(&self, screw: usize) -> bool {
+        let joint = self.joint[screw];
+        match joint.kind {
+            JointKind::Prismatic | JointKind::Translation => true,
+            JointKind::Planar => screw < joint.screw + 2,
+            JointKind::Floating => screw < joint.screw + 3,
+            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+        }
     }
 }

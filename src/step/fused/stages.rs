@@ -63,7 +63,8 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Where q is not finite and in range or has a zero quaternion, the home configuration takes its place.
+/// Where q is not finite and in range or has a quaternion without length, zero or subnormal, the home configuration takes its
+/// place.
 pub(super) struct Check<'a>(pub(super) &'a Plan);
 
 impl Stage for Check<'_> {
@@ -81,7 +82,7 @@ impl Stage for Check<'_> {
             for k in 0..4 {
                 largest = largest.max(m.q[at + k].abs());
             }
-            usable = usable.and(largest.gt(R::zero()));
+            usable = usable.and(largest.lt(R::tiny()).not());
         }
         m.usable[0] = R::select(usable, R::one(), R::zero());
         for (x, &home) in m.q.iter_mut().lockstep(&plan.home) {
@@ -212,6 +213,13 @@ impl Stage for Finish<'_> {
             m.delta[dof] = work.delta[place];
         }
         Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
+        // What a parameter that is not a number has made of the geometry.
+        let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
+        if bad.any() {
+            for x in m.geometry.iter_mut() {
+                *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+            }
+        }
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
         for c in 0..s.nc() {

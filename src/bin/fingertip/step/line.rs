@@ -2,9 +2,9 @@
 
 use candle_core::Result as TensorResult;
 use fingertip::description::unknown;
-use fingertip::overrides::list;
+use fingertip::overrides::{list, parse, shown};
 use fingertip::{Model, Overrides};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::models::Models;
 use super::output::Outputs;
@@ -32,7 +32,10 @@ impl Question {
         if line.trim_ascii().is_empty() {
             return Err("expected {\"q\": […], \"u\": […]}, or {} for home, got an empty line".to_owned());
         }
-        let map: Map<String, Value> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let map = match parse(line).map_err(|error| error.to_string())? {
+            Value::Object(map) => map,
+            other => return Err(format!("expected {{\"q\": […], \"u\": […]}}, got {}", shown(&other))),
+        };
         let keys = || KEYS.into_iter().chain(Overrides::KEYS);
         if let Some(key) = map.keys().find(|key| !keys().any(|known| known == key.as_str())) {
             return Err(unknown("key", key, keys()));
@@ -49,7 +52,7 @@ impl Question {
         let jacobians = match map.get("jacobians") {
             None => false,
             Some(Value::Bool(asked)) => *asked,
-            Some(other) => return Err(format!("jacobians: expected true or false, got {other}")),
+            Some(other) => return Err(format!("jacobians: expected true or false, got {}", shown(other))),
         };
         let outputs = match map.get("output") {
             None => outputs.clone(),

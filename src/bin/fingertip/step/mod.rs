@@ -17,7 +17,7 @@ use super::scene::SceneArgs;
 
 /// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
 const BLOCK: usize = 256;
-/// Bytes that are read at once, at most.
+/// Bytes that are read at once, and bytes of a line, at most.
 const BUFFER: usize = 1 << 20;
 
 /// One step for each line of stdin, the result on the same line of stdout.
@@ -31,7 +31,7 @@ const BUFFER: usize = 1 << 20;
 /// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
-/// A bad line gives {"error": …} in its place, and the run goes on. `inspect` says what the numbers in q and u are.
+/// A bad line gives {"error": …} in its place, and the run goes on. A line has at most 1 MiB, an object no key twice. `inspect` says what the numbers in q and u are.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -59,8 +59,10 @@ pub fn run(args: &Args) -> Outcome {
         if block.is_empty() {
             break;
         }
-        let answers: Vec<Result<String, String>> =
-            block.par_iter().map(|line| answer(&models, &outputs, line)).collect();
+        let answers: Vec<Result<String, String>> = block
+            .par_iter()
+            .map(|line| line.as_ref().map_err(Clone::clone).and_then(|line| answer(&models, &outputs, line)))
+            .collect();
         for answer in answers {
             n_lines += 1;
             match answer {
@@ -80,14 +82,28 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// The next line, and those after it that are there already.
-fn block(input: &mut BufReader<impl Read>) -> io::Result<Vec<Vec<u8>>> {
+fn block(input: &mut BufReader<impl Read>) -> io::Result<Vec<Result<Vec<u8>, String>>> {
     let mut lines = Vec::new();
     while lines.is_empty() || (lines.len() < BLOCK && input.buffer().contains(&b'\n')) {
         let mut line = Vec::new();
-        if input.read_until(b'\n', &mut line)? == 0 {
+        if input.take(BUFFER as u64).read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        lines.push(line);
+        let is_whole = line.ends_with(b"\n") || line.len() < BUFFER;
+        lines.push(if is_whole { Ok(line) } else { skip(input)? });
     }
     Ok(lines)
+}
+
+/// Reads on to the end of a line that is too long.
+fn skip(input: &mut BufReader<impl Read>) -> io::Result<Result<Vec<u8>, String>> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let (n, is_last) = (end.map_or(buffer.len(), |at| at + 1), end.is_some() || buffer.is_empty());
+        input.consume(n);
+        if is_last {
+            return Ok(Err(format!("expected a line of at most {} MiB", BUFFER >> 20)));
+        }
+    }
 }

@@ -1,0 +1,44 @@
+//! Files, read whole, as far as they are of a size that makes sense.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Largest scene and URDF file, bytes.
+pub(super) const LARGEST_TEXT: u64 = 16 << 20;
+/// Largest mesh file, bytes.
+pub(super) const LARGEST_MESH: u64 = 512 << 20;
+
+/// The bytes of a regular file of at most `most` bytes.
+///
+/// # Errors
+/// A file that cannot be read, is a folder or a device, or is larger.
+pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let failed = |source| Error::file(path, source);
+    // Asked before it is opened: opening a pipe waits for its other end.
+    let meta = std::fs::metadata(path).map_err(failed)?;
+    let invalid = |message: String| Error::invalid(path.display().to_string(), message);
+    if !meta.is_file() {
+        let found = if meta.is_dir() { "a folder" } else { "a device or a pipe" };
+        return Err(invalid(format!("expected a regular file, got {found}")));
+    }
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if bytes.len() as u64 > most {
+        return Err(invalid(format!("expected at most {} MiB, got {} MiB", most >> 20, meta.len() >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// The same as text.
+///
+/// # Errors
+/// As [`bytes`], and bytes that are no UTF-8.
+pub(super) fn text(path: &Path) -> Result<String> {
+    String::from_utf8(bytes(path, LARGEST_TEXT)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Error::invalid(path.display().to_string(), format!("expected text in UTF-8, but byte {} is none", at + 1))
+    })
+}

@@ -1,0 +1,213 @@
+//! The command line under input that nobody would write in good faith, and in scenes without contacts.
+#![cfg(feature = "cli")]
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+const HAND: &str = "assets/scenes/hand_ball.toml";
+const PUSH: &str = "assets/scenes/push.toml";
+
+fn fingertip(args: &[&str], input: Vec<u8>) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join().unwrap();
+    output
+}
+
+/// The answers of `step`, one for each line.
+fn step(scene: &str, lines: &[Vec<u8>]) -> Vec<Value> {
+    let output = fingertip(&["step", scene], lines.join(&b'\n'));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), lines.len(), "{errors}");
+    answers
+}
+
+/// A scene file of its own, gone with the test.
+struct Scene(PathBuf);
+
+impl Scene {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("fingertip-{name}-{}.toml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn is_finite(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().all(is_finite),
+        Value::Object(values) => values.values().all(is_finite),
+        // JSON has no other numbers: what is not finite is written as null.
+        Value::Null => false,
+        _ => true,
+    }
+}
+
+/// What the issue found: `step`, `rollout` and `audit` panicked.
+#[test]
+fn nothing_can_touch_anything() {
+    let ball = "[[object]]\nname = \"ball\"\nsphere = 0.04\nmass = 0.5\nfreedom = \"free\"\nposition = [0, 0, 1]\n";
+    let scene = Scene::new("alone", ball);
+    let q = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0];
+    let lines = [json!({"q": q, "u": []}), json!({"q": q, "u": [], "jacobians": true})].map(|line| line.to_string());
+    for answer in step(scene.path(), &lines.map(String::into_bytes)) {
+        assert_eq!(answer["status"], "solved", "{answer}");
+        assert_eq!(answer["contacts"], json!([]));
+        // h² g: h = 0.01 s, ε = 1 or what the default is, so that it falls.
+        assert!(answer["q_next"][2].as_f64().unwrap() < 1.0, "{answer}");
+        assert!(is_finite(&answer), "{answer}");
+    }
+    for args in [
+        &["inspect", scene.path()][..],
+        &["rollout", scene.path(), "--steps", "5"],
+        &["audit", scene.path(), "--states", "5"],
+        &["bench", scene.path(), "--worlds", "2", "--threads", "1"],
+    ] {
+        let output = fingertip(args, Vec::new());
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!text.contains("panicked"), "{args:?}: {text}");
+        assert!(output.status.success(), "{args:?}: {text} {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn lines_that_do_not_make_sense() {
+    let good = json!({"q": [0.42, 0.0, 0.0, 0.811, -1.866], "u": [0.628, -1.411]}).to_string();
+    let with = |more: &str| format!("{}, {more}}}", &good[..good.len() - 1]).into_bytes();
+    let long = |n: usize| format!("{{\"q\": [{}0]}}", "0, ".repeat(n)).into_bytes();
+    let bad: Vec<(Vec<u8>, &str)> = vec![
+        (b"[".repeat(100_000), "recursion limit"),
+        (b"{\"q\":".repeat(100_000), "recursion limit"),
+        ([b"{\"q\": \"".as_slice(), &[0xff, 0xfe], b"\"}"].concat(), "unicode"),
+        (vec![0; 100], "expected value"),
+        (long(1_000_000), "expected a line of at most 1 MiB"),
+        (vec![b' '; 5 << 20], "expected a line of at most 1 MiB"),
+        (long(1000), "q: expected 5 numbers, got 1001"),
+        (with("\"q\": [0, 0, 0, 0, 0]"), "expected each key once, but \"q\" stands twice"),
+        (with("\"params\": {\"h\": 0.1, \"h\": 0.2}"), "expected each key once, but \"h\" stands twice"),
+        (with("\"params\": {\"max_iterations\": 1e18}"), "expected a whole number from 1 up, got 1e+18"),
+        (with("\"params\": {\"max_iterations\": 1000000000000000000}"), "max_iterations: expected from 1 to 10000"),
+        (with("\"params\": {\"max_iterations\": 0}"), "max_iterations: expected from 1 to 10000, got 0"),
+        (with("\"params\": {\"gravity\": [0, 0]}"), "gravity: expected 3 numbers"),
+        (with("\"params\": []"), "params: expected an object"),
+        (with("\"mass\": {\"box\": 1e999}"), "number out of range"),
+        (with("\"mass\": {\"box\": -1}"), "expected a positive number"),
+        (with("\"size\": {\"box\": {}}"), "expected a number"),
+        (with("\"jacobians\": 1"), "jacobians: expected true or false, got 1"),
+        (with(&format!("\"{}\": 1", "k".repeat(100_000))), "there is no key"),
+        (b"null".to_vec(), "expected {\"q\""),
+        (b"[1, 2]".to_vec(), "expected {\"q\""),
+        (b"".to_vec(), "got an empty line"),
+    ];
+    // Each followed by a line that makes sense: the bad one has no other effect.
+    let lines: Vec<Vec<u8>> = bad.iter().flat_map(|(line, _)| [line.clone(), good.clone().into_bytes()]).collect();
+    let answers = step(PUSH, &lines);
+    for ((line, expected), answers) in bad.iter().zip(answers.chunks(2)) {
+        let error = answers[0]["error"].as_str().unwrap_or_default();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
+        assert!(error.contains(expected), "{shown}: {}", answers[0]);
+        assert!(error.len() < 500, "{shown}: a message of {} bytes", error.len());
+        assert_eq!(answers[1]["status"], "solved", "{}", answers[1]);
+    }
+}
+
+/// Random numbers of any size and random damage: an answer for each line, each an error or finite numbers.
+#[test]
+fn lines_at_random() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut lines = Vec::new();
+    for _ in 0..1500 {
+        let mut number = |usual: f64| -> Value {
+            match rng.random_range(0..12) {
+                0 => json!(rng.random_range(-1.0..1.0) * 10.0_f64.powf(rng.random_range(-320.0..308.0))),
+                1 => [json!(0), json!(-1), json!(1e308), json!(5e-324), json!(u64::MAX), json!("1")]
+                    [rng.random_range(0..6)]
+                .clone(),
+                _ => json!(usual + rng.random_range(-0.1..0.1)),
+            }
+        };
+        let q: Vec<Value> = [0.42, 0.0, 0.0, 0.811, -1.866].into_iter().map(&mut number).collect();
+        let u: Vec<Value> = [0.628, -1.411].into_iter().map(&mut number).collect();
+        let params = json!({"kappa": number(1e4), "h": number(0.2), "mu": number(0.5), "epsilon": number(1.0)});
+        let mut line = json!({"q": q, "u": u});
+        let extra =
+            [("params", params), ("mass", json!({"box": number(0.5)})), ("stiffness", json!({"arm": number(2.0)}))];
+        for (key, value) in extra {
+            if rng.random_range(0..3) == 0 {
+                line[key] = value;
+            }
+        }
+        line["jacobians"] = json!(rng.random_range(0..4) == 0);
+        let mut text = line.to_string().into_bytes();
+        if rng.random_range(0..4) == 0 {
+            let at = rng.random_range(0..text.len());
+            text[at] = loop {
+                let byte = rng.random::<u8>();
+                if byte != b'\n' {
+                    break byte;
+                }
+            };
+        }
+        lines.push(text);
+    }
+    let start = Instant::now();
+    let answers = step(PUSH, &lines);
+    // A thousandth of a second for each is usual.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    let mut solved = 0;
+    for (line, answer) in lines.iter().zip(&answers) {
+        let what = String::from_utf8_lossy(line);
+        match answer.get("error") {
+            Some(error) => assert!(error.as_str().is_some_and(|text| text.len() < 500), "{what}: {error}"),
+            None => {
+                assert!(is_finite(answer), "{what}: {answer}");
+                solved += usize::from(answer["status"] == "solved");
+            }
+        }
+    }
+    println!("{solved} of {} solved", lines.len());
+    assert!(solved > 300, "{solved} of {} solved", lines.len());
+}
+
+#[test]
+fn commands_name_each_joint_once() {
+    let path = std::env::temp_dir().join(format!("fingertip-commands-{}.csv", std::process::id()));
+    let run = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let output = fingertip(&["rollout", HAND, "--controls", path.to_str().unwrap()], Vec::new());
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = run("hand/slider_z, hand/finger_r_joint_2_index2, hand/slider_z\n0, 0, 0\n");
+    assert!(error.contains("line 1: expected each joint once, but \"hand/slider_z\" stands twice"), "{error}");
+    let error = run("{\"u\": [1], \"u\": [2]}\n");
+    assert!(error.contains("line 1: expected each key once, but \"u\" stands twice"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+}
