@@ -285,13 +285,13 @@ fn screenshot() {
     browser.open(&server.url());
     browser.wait("fingertip.track.time(fingertip.track.length - 1) > 2.5");
     browser.run(
-        "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle();
-         fingertip.camera.zoom(0.75); fingertip.camera.now = { ...fingertip.camera.goal }; fingertip.level = 0",
+        "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle(); fingertip.look('home');
+         fingertip.camera.zoom(0.95); fingertip.camera.now = { ...fingertip.camera.goal }; fingertip.level = 0",
     );
     browser.run(&format!(
         "const live = fingertip.live; const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
          live.grab({{ part: {{ body: {ball} }}, point: p }}, fingertip.camera);
-         live.held.to = [p[0] + 0.04, p[1] - 0.12, p[2] + 0.03]; live.push()"
+         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push()"
     ));
     std::thread::sleep(Duration::from_millis(700));
     browser.run("fingertip.live.send({ pause: true })");

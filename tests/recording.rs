@@ -257,3 +257,40 @@ fn tables_and_arrays() {
     let names = String::from_utf8(arrays["q_names"].to_vec1::<u8>().unwrap()).unwrap();
     assert_eq!(names.lines().collect::<Vec<_>>(), recording.q_names);
 }
+
+/// `rollout --record`, `export` and `view --html`, and what they say of files that are not theirs.
+#[test]
+fn the_command_line_records_exports_and_shows() {
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+    };
+    let [run_file, csv, npz, page] =
+        ["c.mcap", "c.csv", "c.npz", "c.html"].map(|name| scratch(name).display().to_string());
+    let scene = "assets/scenes/push.toml";
+    for args in [
+        &["rollout", scene, "-n", "20", "--record", &run_file][..],
+        &["export", &run_file, "--csv", &csv, "--npz", &npz],
+        &["view", &run_file, "--html", &page],
+    ] {
+        let (code, text) = run(args);
+        assert_eq!(code, Some(0), "{args:?}: {text}");
+    }
+    assert_eq!(std::fs::read_to_string(&csv).unwrap().lines().count(), 22);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("\"stride\":"));
+    let bytes = std::fs::read(&run_file).unwrap();
+    std::fs::write(&run_file, &bytes[..bytes.len() - 40]).unwrap();
+    let (code, text) = run(&["export", &run_file, "--csv", &csv]);
+    assert!(code == Some(0) && text.contains("cut off") && text.contains("20 steps"), "{text}");
+    for (args, hint) in [
+        (&["view", "Cargo.lock"][..], "MCAP"),
+        (&["view", scene, "--html", &page], "--html"),
+        (&["view", &run_file, "--listen", "127.0.0.1:0"], "--listen"),
+        (&["view", "nowhere.mcap"], "nowhere.mcap"),
+        (&["view", scene, "--listen", "nowhere"], "nowhere"),
+        (&["export", &run_file], "--csv"),
+    ] {
+        let (code, text) = run(args);
+        assert!(code == Some(2) && text.contains(hint), "{args:?}: {text}");
+    }
+}

@@ -14,7 +14,7 @@ use fingertip::show::{self, Recording, Source};
 use fingertip::step::Quasidynamic;
 use serde_json::{Value, json};
 
-const SIZE: [u32; 2] = [1200, 800];
+const SIZE: [u32; 2] = [900, 640];
 
 static HAND: LazyLock<Recording> = LazyLock::new(|| {
     let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
@@ -32,7 +32,8 @@ fn open(browser: &Browser, name: &str, recording: &Recording) {
     browser.protocol("Network.enable", &json!({}));
     browser.protocol("Network.emulateNetworkConditions", &offline);
     browser.open(&format!("file://{}", path.display()));
-    browser.run("fingertip.player.playing = false");
+    // What rests is not drawn with four times the pixels.
+    browser.run("fingertip.view.soft = false");
 }
 
 /// Red, green and blue, 0 to 255, where the camera projects a point.
@@ -183,7 +184,7 @@ fn every_shape_is_drawn() {
     let scene = shapes.into_iter().enumerate().fold(
         Scene::new().object(Object::ground("floor", -0.06)),
         |scene, (i, shape)| {
-            scene.object(Object::rigid(format!("thing{i}"), shape, 0.2).at([0.0, 0.14 * i as f64, 0.0]))
+            scene.object(Object::rigid(format!("thing{i}"), shape, 0.2).at([0.14 * i as f64, 0.0, 0.0]))
         },
     );
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
@@ -195,7 +196,7 @@ fn every_shape_is_drawn() {
         .run("fingertip.seek(0); fingertip.camera.preset('top'); fingertip.camera.now = { ...fingertip.camera.goal }");
     let colours = || -> Vec<[i64; 3]> {
         browser.settle();
-        (0..n).map(|i| pixel(&browser, &[0.005, 0.14 * i as f64 + 0.005, 0.0])).collect()
+        (0..n).map(|i| pixel(&browser, &[0.14 * i as f64 + 0.005, 0.005, 0.0])).collect()
     };
     let with = colours();
     browser.run("fingertip.stage.parts = []");
@@ -216,7 +217,8 @@ fn screenshot() {
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
          fingertip.camera.zoom(0.6); fingertip.camera.now = { ...fingertip.camera.goal };
-         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones'); fingertip.level = 0",
+         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
+         fingertip.view.soft = true; fingertip.level = 0",
     );
     browser.photograph(&folder, "replay.png");
 }

@@ -31,6 +31,8 @@ const FLAGS: &[&str] = &[
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
+    // Nothing plays until it is asked to.
+    "--force-prefers-reduced-motion",
     "--force-device-scale-factor=1",
     "--allow-file-access-from-files=false",
 ];

@@ -41,7 +41,7 @@ class Page {
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
-    this.plots = firstPlots(this.series, this.track).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
+    this.plots = firstPlots(this.series, this.track, Boolean(header.live)).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
     for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
     this.live = header.live ? new Live(this, header, $("live")) : null;
     this.label();

@@ -32,9 +32,9 @@ export class Marks {
     }
     most.sort((a, b) => a - b);
     const large = most[Math.floor(0.95 * (most.length - 1))];
-    // Where nothing has touched yet, the weights say how large forces will be.
+    // Where nothing has touched yet, the weights say how large forces may be.
     const weights = this.objects.map(({ mass }) => 9.81 * mass);
-    return large > 0 ? large : Math.max(0, ...weights) || 1;
+    return length > 1 && large > 0 ? large : 2 * Math.max(0, ...weights) || 1;
   }
 
   /** Arrows are to be seen: forces below a hundredth of what fills the scene are not drawn. */

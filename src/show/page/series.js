@@ -37,7 +37,7 @@ export function allSeries(header, track, names) {
 }
 
 /** What is plotted at first: the contact forces that matter, and how the objects move. */
-export function firstPlots(list, track) {
+export function firstPlots(list, track, live) {
   const FEW = 6;
   const sample = (series, value) => {
     let [low, high] = [Infinity, -Infinity];
@@ -51,7 +51,8 @@ export function firstPlots(list, track) {
   const forces = list.filter((s) => s.group === "Contact force");
   const most = new Map(forces.map((s) => [s, sample(s, (_, high) => high)]));
   const largest = Math.max(0, ...most.values());
-  const strong = forces.filter((s) => most.get(s) > 0.02 * largest || largest <= 0);
+  // On a live page everything is still to come.
+  const strong = forces.filter((s) => live || most.get(s) > 0.02 * largest || largest <= 0);
   strong.sort((a, b) => most.get(b) - most.get(a));
   // Objects before the bodies that touch them.
   const objects = list.filter((s) => s.group === "Position" && s.object);

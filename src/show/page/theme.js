@@ -13,7 +13,7 @@ export const PAINT = {
   cone: linear("#f0b429"),
   trail: linear("#17978a"),
   ghost: linear("#35b36b"),
-  pull: linear("#2f6fde"),
+  pull: linear("#ffb020"),
 };
 
 const LIGHT = {
