@@ -1,5 +1,7 @@
 //! Steps of bodies whose pairs have no formula of their own: boxes on boxes, ellipsoids, hulls.
 
+#[path = "support/differences.rs"]
+mod differences;
 #[path = "support/measure.rs"]
 mod measure;
 
@@ -10,6 +12,9 @@ use fingertip::kinematics::Manifold;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Contact, Dynamic, DynamicParams, Form, Quasidynamic};
+use nalgebra::Vector3;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use measure::{larger, largest, numbers};
 
@@ -135,7 +140,9 @@ fn gradients_of_a_heap() -> Result<()> {
                 delta[k] = step;
                 value(&Tensor::from_vec(delta, (1, nv), &Device::Cpu)?)?.to_scalar()
             };
-            let want = (at(STEP)? - at(-STEP)?) / (2.0 * STEP);
+            // The normal turns by a radian within a gap of 2 mm: two steps cancel the error of third derivatives.
+            let central = |step: f64| -> Result<f64> { Ok((at(step)? - at(-step)?) / (2.0 * step)) };
+            let want = (4.0 * central(STEP)? - central(2.0 * STEP)?) / 3.0;
             worst = larger(worst, (got - want).abs() / largest);
         }
     }
@@ -159,5 +166,158 @@ fn single_precision_and_bad_worlds() -> Result<()> {
         assert_eq!(status, [Status::Solved, Status::BadInput, Status::Solved]);
         assert!(numbers(&result.q_next).iter().all(|x| x.is_finite()));
     }
+    Ok(())
+}
+
+/// Kinds that can meet with a face, 4 cm in size.
+fn solids() -> [(&'static str, Shape); 4] {
+    let corners: Vec<[f64; 3]> = (0..12)
+        .map(|k| {
+            let (angle, z) = (f64::from(k % 6) * std::f64::consts::FRAC_PI_3 + 0.2, f64::from(k / 6));
+            [(0.02 + 0.004 * z) * angle.cos(), (0.02 + 0.004 * z) * angle.sin(), 0.04 * z - 0.02]
+        })
+        .collect();
+    [
+        ("box", Shape::cuboid([0.02, 0.015, 0.02])),
+        ("cylinder", Shape::cylinder(0.018, 0.02)),
+        ("hull", Shape::hull(&corners).unwrap()),
+        ("ellipsoid", Shape::ellipsoid([0.02, 0.022, 0.02])),
+    ]
+}
+
+/// A fixed body, and another on it.
+fn pair(below: &Shape, above: &Shape) -> Result<Model> {
+    let mut scene = Scene::new()
+        .object(Object::fixed("below", below.clone()).at([0.0; 3]))
+        .object(Object::rigid("above", above.clone(), 0.2).at([0.0, 0.0, 0.041]));
+    (scene.params.kappa, scene.params.h) = (1e4, 0.01);
+    Model::new(&scene, DType::F64, &Device::Cpu)
+}
+
+fn random_rows(random: &mut ChaCha8Rng, reach: [f64; 6]) -> [f64; 6] {
+    reach.map(|reach| random.random_range(-reach..reach))
+}
+
+/// A jump of forces, N, and of the motion, m and rad: above what halving steps of a path 50 times leaves of a smooth change, and
+/// well below the change itself.
+const JUMP: f64 = 1e-4;
+
+/// A body rolls, slides and turns over another within some degrees of alignment: its step's total force and moment and its
+/// motion have no jump, though contact points come and go.
+#[test]
+fn forces_are_continuous() -> Result<()> {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let (mut jumps, mut changes) = (Vec::new(), 0);
+    for (name_a, below) in solids() {
+        for (name_b, above) in solids() {
+            let model = pair(&below, &above)?;
+            let step = Quasidynamic::new(&model, &model.parameters)?;
+            let manifold = Manifold::new(&model.tree, &Device::Cpu)?;
+            let home = model.home(1)?;
+            for _ in 0..4 {
+                let from = random_rows(&mut random, [0.02, 0.02, 5e-4, 0.08, 0.08, 0.5]);
+                let along = random_rows(&mut random, [0.01, 0.01, 3e-4, 0.15, 0.15, 0.3]);
+                let at = |t: f64| -> Result<Option<[f64; 12]>> {
+                    let delta: Vec<f64> = from.iter().zip(along).map(|(x, y)| x + t * y).collect();
+                    let q = manifold.integrate(&home, &model.tensor(&[&delta])?)?;
+                    let next = step.step(&q, &model.tensor(&[&[]])?)?;
+                    let contacts = next.contacts;
+                    let (force, point) = (numbers(&next.force), numbers(&contacts.point_b));
+                    let phi = numbers(&contacts.phi);
+                    // The normal itself jumps inside.
+                    if phi.iter().any(|&phi| phi < 1e-4) {
+                        return Ok(None);
+                    }
+                    assert_eq!(next.reports[0].status, Status::Solved);
+                    let mut all = [0.0; 12];
+                    for (f, p) in force.chunks(3).zip(point.chunks(3)) {
+                        let (f, p) = (Vector3::from_column_slice(f), Vector3::from_column_slice(p));
+                        let moment = p.cross(&f);
+                        (0..3).for_each(|k| (all[k], all[3 + k]) = (all[k] + f[k], all[3 + k] + moment[k] / 0.02));
+                    }
+                    let delta = numbers(&next.delta);
+                    all[6..].copy_from_slice(&delta);
+                    Ok(Some(all))
+                };
+                let change = |x: &[f64; 12], y: &[f64; 12]| {
+                    x.iter().zip(y).map(|(x, y)| (x - y).abs()).max_by(f64::total_cmp).unwrap()
+                };
+                for k in 0..40 {
+                    let (mut low, mut high) = (f64::from(k) / 40.0, f64::from(k + 1) / 40.0);
+                    let (Some(mut first), Some(mut last)) = (at(low)?, at(high)?) else { continue };
+                    changes += usize::from(change(&first, &last) > JUMP);
+                    while change(&first, &last) > JUMP && high - low > 1e-12 {
+                        let middle = (low + high) / 2.0;
+                        let Some(here) = at(middle)? else { break };
+                        if change(&first, &here) > change(&here, &last) {
+                            (high, last) = (middle, here);
+                        } else {
+                            (low, first) = (middle, here);
+                        }
+                    }
+                    if change(&first, &last) > JUMP && high - low <= 1e-12 {
+                        jumps.push(format!("{name_a} {name_b} at {low}: {}", change(&first, &last)));
+                    }
+                }
+            }
+        }
+    }
+    println!("{changes} steps of paths changed something");
+    assert!(jumps.is_empty() && changes > 500, "{} jumps in {changes}: {jumps:#?}", jumps.len());
+    Ok(())
+}
+
+/// Differences of a solve that stops at 1e-10, extrapolated, relative to the gradient's size.
+const RIDDERS: f64 = 1e-6;
+
+/// ∂δ and ∂force of a whole step by both bodies' sizes, through distances, points, normal and weights, against Ridders'
+/// differences.
+#[test]
+fn gradients_by_sizes_through_a_step() -> Result<()> {
+    let mut random = ChaCha8Rng::seed_from_u64(12);
+    let (mut checked, mut worst) = (0, 0.0_f64);
+    for (name_a, below) in solids() {
+        for (name_b, above) in solids() {
+            let model = pair(&below, &above)?;
+            let manifold = Manifold::new(&model.tree, &Device::Cpu)?;
+            for _ in 0..3 {
+                let from = random_rows(&mut random, [0.01, 0.01, 2e-4, 0.03, 0.03, 0.5]);
+                let q = manifold.integrate(&model.home(1)?, &model.tensor(&[&from])?)?;
+                let weight: Vec<f64> = (0..6).map(|_| random.random_range(-1.0..1.0)).collect();
+                let weight = model.tensor(&[&weight])?;
+                let value = |sizes: &Tensor| -> Result<Tensor> {
+                    let mut parameters = model.parameters.clone();
+                    parameters.sizes = sizes.clone();
+                    let next = Quasidynamic::new(&model, &parameters)?.step(&q, &model.tensor(&[&[]])?)?;
+                    assert_eq!(next.reports[0].status, Status::Solved);
+                    let pushed = next.force.sum(1)?;
+                    (next.delta * &weight)?.sum_all()? + (pushed * &weight.narrow(1, 0, 3)?)?.sum_all()? * 1e-2
+                };
+                let sizes = Var::from_tensor(&model.parameters.sizes)?;
+                let Some(gradient) = value(&sizes)?.backward()?.get(&sizes).map(numbers) else { continue };
+                let largest = gradient.iter().map(|x| x.abs()).max_by(f64::total_cmp).unwrap().max(1e-3);
+                let own = numbers(&sizes);
+                for (k, got) in gradient.iter().enumerate().filter(|&(k, _)| own[k] > 0.0) {
+                    let at = |step: f64| -> Result<f64> {
+                        let mut sizes = own.clone();
+                        sizes[k] += step;
+                        value(&Tensor::from_vec(sizes, (1, own.len()), &Device::Cpu)?)?.to_scalar()
+                    };
+                    let steps = (0..differences::STEPS).map(|i| 1e-5 / differences::SHRINK.powi(i as i32));
+                    let central = steps.map(|h| Ok((at(h)? - at(-h)?) / (2.0 * h))).collect::<Result<Vec<f64>>>()?;
+                    let (want, error) = differences::extrapolate(&central, 1e-5, 1e-14);
+                    if error > RIDDERS * largest {
+                        continue;
+                    }
+                    checked += 1;
+                    let off = (got - want).abs() / largest;
+                    assert!(off < RIDDERS, "{name_a} {name_b}, size {k}: {got} is not {want}");
+                    worst = worst.max(off);
+                }
+            }
+        }
+    }
+    println!("{checked} derivatives, off by {worst:.1e}");
+    assert!(checked > 150, "{checked}");
     Ok(())
 }

@@ -8,7 +8,6 @@ use super::Distance;
 use super::closed;
 use super::core::{Core, numbers};
 use super::frame::matrix;
-use super::hold::Hold;
 use super::query::{Relative, Touch, closest};
 use crate::description::Shape;
 
@@ -82,7 +81,7 @@ impl Posed<'_> {
         });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let point_a = point_a + pose_a.translation.vector + normal * a.radius;
-        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal, hold: Hold::Closest })
+        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal })
     }
 
     /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.
@@ -96,6 +95,6 @@ impl Posed<'_> {
         let lowest = pose.rotation * a.core.support(&down) + pose.translation.vector;
         let phi = up.dot(&(lowest - plane.translation.vector)) - a.radius;
         let point_a = lowest - up * a.radius;
-        Some(Distance { phi, point_a, point_b: point_a - up * phi, normal: -up, hold: Hold::Closest })
+        Some(Distance { phi, point_a, point_b: point_a - up * phi, normal: -up })
     }
 }

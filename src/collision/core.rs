@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    fn sizes(&self) -> [f64; 3] {
+    pub(super) fn sizes(&self) -> [f64; 3] {
         match self {
             Self::Point | Self::Hull(_) | Self::HalfSpace => [0.0; 3],
             Self::Segment(half) => [*half, 0.0, 0.0],
@@ -153,7 +153,7 @@ pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
     a.len().cmp(&b.len())
 }
 
-fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
+pub(super) fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
     let height = |i: usize| Vector3::from(hull.vertices()[i]).dot(direction);
     let higher = |best: (usize, f64), i: usize| {
         let height = height(i);

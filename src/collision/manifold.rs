@@ -1,187 +1,233 @@
-//! Several contact points where flat sides meet.
+//! Several contact points where flat parts of two bodies meet.
+//!
+//! All have the normal n of the distance. A's part that looks most along n and B's that looks most along −n are planes over
+//! the plane across n, where their outlines overlap: each corner of the overlap is a contact point, with the gap along n
+//! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
+//! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
+//! are continuous as long as n is. Who takes part does not depend on the order of the bodies.
+//!
+//! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
+//! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
+//! where a line lies on an edge: the other's face leans from it sideways.
 
 use std::cmp::Ordering;
 
-use nalgebra::{Isometry3, Vector3};
+use nalgebra::{Isometry3, Vector2, Vector3};
 
 use super::collider::Posed;
-use super::core::Core;
-use super::face::Face;
-use super::hold::{Hold, Slide};
+use super::number::{Number, constant, cross2, dot, dot2, unit, values};
+use super::overlap::{Corner, outline, overlap};
+use super::patch::{self, Body, CORNERS, Patch};
+use super::tilt::{part, weights};
 use super::{Collider, Distance};
 
-/// Contact points that a [`Collider::manifold`] has at most.
-pub const MANIFOLD: usize = 4;
-/// Sides whose normal is within 5° of the contact's meet with their faces; else the closest points are the contact.
-const ALIGNED: f64 = 0.9962;
-/// B's face takes A's place as the reference only if it is better aligned by this much, so that rounding does not choose.
-const PREFER_A: f64 = 1e-3;
-/// Corners nearer to each other than this part of the face are one.
-const SAME: f64 = 1e-9;
+/// Contact points that a [`Collider::manifold`] has at most: the corners of two patches, and the closest points.
+pub const MANIFOLD: usize = 2 * CORNERS + 1;
+
+/// The contact points of two bodies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifold {
+    /// The signed distance of the bodies; its normal is that of all points, and no point's φ is smaller.
+    pub distance: Distance,
+    /// The points, one at least.
+    pub points: Vec<ContactPoint>,
+}
+
+/// One of several points where bodies meet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactPoint {
+    /// The gap along the manifold's normal, m.
+    pub phi: f64,
+    /// Point on A in the world, m.
+    pub point_a: Vector3<f64>,
+    /// Point on B in the world, m; `point_b − point_a = phi · normal`.
+    pub point_b: Vector3<f64>,
+    /// Its part of the pair's contact, from 0 to 1; all points' are 1 together.
+    pub weight: f64,
+}
 
 impl Collider {
-    /// Contact points up to `margin` apart, m: where a flat side of one body meets a face of the other, the up to four most
-    /// spread corners of their overlap, the deepest among them, each with the face's normal and the distance along it;
-    /// else the closest points alone. In exchanged bodies they are the same, exchanged.
+    /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
     ///
-    /// A cylinder's cap counts as an octagon, its side and a capsule as a line. None between two half-spaces.
+    /// A cylinder's cap has an octagon in its place, fixed to its frame, a hull's face of more than eight corners eight of
+    /// them; a cylinder's side and a capsule are lines. In exchanged bodies the points are the same, exchanged.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,
         other: &Self,
         other_pose: &Isometry3<f64>,
         margin: f64,
-    ) -> Vec<Distance> {
+    ) -> Option<Manifold> {
         let (a, b) = (Posed(self, pose), Posed(other, other_pose));
-        if a.order(&b) == Ordering::Greater {
-            return b.contacts(&a, margin).into_iter().map(Distance::swapped).collect();
-        }
-        a.contacts(&b, margin)
+        if a.order(&b) == Ordering::Greater { Some(b.manifold(&a, margin)?.swapped()) } else { a.manifold(&b, margin) }
+    }
+
+    /// Points that a manifold of these two can have.
+    pub fn most_points(&self, other: &Self) -> usize {
+        let (Some((a, less_a)), Some((b, less_b))) = (patch::corners(&self.core), patch::corners(&other.core)) else {
+            return 1;
+        };
+        let corners = if a.min(b) == 2 { 2 } else { a + b };
+        corners + usize::from(less_a || less_b)
     }
 }
 
 impl Posed<'_> {
-    /// The contact points of bodies in the order of [`Posed::order`].
-    fn contacts(&self, other: &Self, margin: f64) -> Vec<Distance> {
-        let Some(closest) = self.distance(other) else { return Vec::new() };
-        if closest.phi > margin {
-            return Vec::new();
+    /// The manifold of bodies in the order of [`Posed::order`].
+    fn manifold(&self, other: &Self, margin: f64) -> Option<Manifold> {
+        let distance = self.distance(other).filter(|distance| distance.phi <= margin)?;
+        let (a, b) = (Body::fixed(*self), Body::fixed(*other));
+        let Spread { corners, closest } = Spread::new(&a, &b, &distance.normal, distance.phi, &distance);
+        let corners = corners.into_iter().map(|Spot { phi, point_a, point_b, weight }| ContactPoint {
+            phi,
+            point_a,
+            point_b,
+            weight,
+        });
+        let Distance { phi, point_a, point_b, .. } = distance;
+        let closest = closest.map(|weight| ContactPoint { phi, point_a, point_b, weight });
+        Some(Manifold { distance, points: corners.chain(closest).collect() })
+    }
+}
+
+impl Manifold {
+    pub(super) fn swapped(self) -> Self {
+        let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
+        Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }
+    }
+}
+
+/// A contact point in numbers that may carry rates.
+pub(super) struct Spot<S> {
+    pub(super) phi: S,
+    pub(super) point_a: Vector3<S>,
+    pub(super) point_b: Vector3<S>,
+    pub(super) weight: S,
+}
+
+/// The contact points other than the closest ones, and the weight of those, if they are one.
+pub(super) struct Spread<S> {
+    pub(super) corners: Vec<Spot<S>>,
+    pub(super) closest: Option<S>,
+}
+
+impl<S: Number> Spread<S> {
+    /// Of bodies with a distance whose normal and φ are given as numbers.
+    pub(super) fn new(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Self {
+        Self::of_patches(a, b, n, phi, distance)
+            .unwrap_or_else(|| Self { corners: Vec::new(), closest: Some(S::constant(1.0)) })
+    }
+
+    fn of_patches(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Option<Self> {
+        let tilt = patch::tilt(a.core).min(patch::tilt(b.core));
+        // A vertex that sticks out stays the deepest, whatever the tilt: the closest points are all.
+        let is_less = |body: &Body<'_, S>| patch::corners(body.core).is_some_and(|(_, less)| less);
+        let sharp = if is_less(a) || is_less(b) { f64::INFINITY } else { tilt / tilt.hypot(1.0) };
+        let (of_a, of_b) = (Patch::towards(a, n, sharp)?, Patch::towards(b, &-n, sharp)?);
+        let across = Across::new(n, &distance.point_a);
+        let [plane_a, plane_b] = [&of_a, &of_b].map(|patch| across.plane(patch));
+        let corners = across.overlap(&of_a, &of_b);
+        if corners.is_empty() {
+            return None;
         }
-        let mut all = match other.0.core {
-            Core::HalfSpace => {
-                let face_a = self.face(&closest.normal);
-                let plane = Side { point: closest.point_b, normal: -closest.normal, is_a: false };
-                face_a
-                    .corners
-                    .iter()
-                    .map(|corner| plane.under(corner, self.0.radius, Slide::corner(face_a.rolls)))
-                    .collect()
+        let slope = plane_b.slope - plane_a.slope;
+        let spot = |(corner, weight): (&Corner<S>, S)| {
+            let x = &corner.at;
+            let height = plane_a.height(x) + a.radius;
+            let phi = plane_b.height(x) - b.radius - height;
+            let point_a = constant::<S>(&across.origin) + across.axes[0] * x.x + across.axes[1] * x.y + n * height;
+            Spot { phi, point_a, point_b: point_a + n * phi, weight }
+        };
+        let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
+        let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
+        if sides.iter().all(|(patch, ..)| patch.inscribed.is_none() && patch.corners.len() != 2) {
+            return Some(Self { corners: all, closest: None });
+        }
+        let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
+        let (one, mut share) = (S::constant(1.0), S::constant(1.0));
+        for (patch, own, others) in sides {
+            if let [from, to] = patch.corners[..] {
+                let along = across.flat(&(to - from));
+                let aside = cross2(&along, &others);
+                share *= one - part(aside * aside / (dot2(&along, &along) * S::constant(tilt * tilt)));
             }
-            _ => self.clipped(other, &closest),
-        };
-        // A hull's lowest corner may be on another face, and a round cap is lowest between the corners of its octagon.
-        let is_flat = |core: &Core| matches!(core, Core::Segment(_) | Core::Box(_));
-        if !(is_flat(&self.0.core) && is_flat(&other.0.core)) && all.iter().all(|contact| contact.phi > closest.phi) {
-            all.push(closest);
-        }
-        all.retain(|contact| contact.phi <= margin);
-        if all.is_empty() {
-            return vec![closest];
-        }
-        spread(all)
-    }
-
-    fn face(&self, direction: &Vector3<f64>) -> Face {
-        Face::towards(&self.0.core, self.1, direction)
-    }
-
-    /// The other's face, where this one's is over or under it; none if no face is aligned with the contact.
-    fn clipped(&self, other: &Self, closest: &Distance) -> Vec<Distance> {
-        let outward = [closest.normal, -closest.normal];
-        let aligned = |body: &Self, direction: &Vector3<f64>| {
-            let normal = Face::normal_towards(&body.0.core, body.1, direction)?;
-            Some(normal.dot(direction)).filter(|along| *along > ALIGNED)
-        };
-        let (of_a, of_b) = (aligned(self, &outward[0]), aligned(other, &outward[1]));
-        let a_refers = match (of_a, of_b) {
-            (Some(a), Some(b)) => a >= b - PREFER_A,
-            (Some(_), None) => true,
-            (None, Some(_)) => false,
-            (None, None) => return Vec::new(),
-        };
-        let (body, incident, outward) = if a_refers { (self, other, outward[0]) } else { (other, self, outward[1]) };
-        let reference = body.face(&outward);
-        let normal = reference.normal;
-        let side = Side { point: reference.corners[0] + normal * body.0.radius, normal, is_a: a_refers };
-        let points = overlap(&reference, &incident.face(&-normal));
-        points.iter().map(|corner| side.under(&corner.point, incident.0.radius, corner.slide)).collect()
-    }
-}
-
-/// The plane of a face, with its outward normal.
-struct Side {
-    point: Vector3<f64>,
-    normal: Vector3<f64>,
-    is_a: bool,
-}
-
-impl Side {
-    /// The contact of a point of the other body's core, which has a radius, with the plane.
-    fn under(&self, corner: &Vector3<f64>, radius: f64, slide: Slide) -> Distance {
-        let on_other = corner - self.normal * radius;
-        let phi = self.normal.dot(&(on_other - self.point));
-        let on_face = on_other - self.normal * phi;
-        let contact =
-            Distance { phi, point_a: on_face, point_b: on_other, normal: self.normal, hold: Hold::FaceOfA(slide) };
-        if self.is_a { contact } else { contact.swapped() }
-    }
-}
-
-/// A corner of what is left of a face, and the edge to the next corner.
-#[derive(Clone, Copy)]
-struct Corner {
-    point: Vector3<f64>,
-    slide: Slide,
-    /// Is the edge to the next corner one of the face's own?
-    own_edge: bool,
-}
-
-/// The part of a polygon, a line or a point above or below a face (Sutherland and Hodgman, 1974).
-fn overlap(face: &Face, other: &Face) -> Vec<Corner> {
-    let corner = |point: &Vector3<f64>| Corner { point: *point, slide: Slide::corner(other.rolls), own_edge: true };
-    // Each side of a face that is convex adds one corner at most.
-    let most = other.corners.len() + face.corners.len();
-    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
-    kept.extend(other.corners.iter().map(corner));
-    let is_closed = other.is_polygon();
-    let sides = face.corners.iter().zip(face.corners.iter().cycle().skip(1));
-    for (from, to) in sides {
-        let inward = face.normal.cross(&(to - from)).normalize();
-        let depth = |corner: &Corner| inward.dot(&(corner.point - from));
-        next.clear();
-        for (i, p) in kept.iter().enumerate() {
-            let here = depth(p);
-            if here >= 0.0 {
-                next.push(*p);
-            }
-            let following = if i + 1 < kept.len() { kept.get(i + 1) } else { kept.first().filter(|_| is_closed) };
-            let Some(q) = following else { continue };
-            let there = depth(q);
-            if (here < 0.0) != (there < 0.0) {
-                let point = p.point + (q.point - p.point) * (here / (here - there));
-                let slide = if p.own_edge {
-                    Slide::along_edge((q.point - p.point).normalize(), inward, other.rolls)
-                } else {
-                    Slide::on_face(&face.normal, &other.normal)
-                };
-                next.push(Corner { point, slide, own_edge: p.own_edge && here < 0.0 });
+            if let Some(size) = patch.inscribed {
+                let missed = (least - phi) / (size * S::constant(MISSED * tilt));
+                share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
+                share *= one - part(missed * missed);
+                share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
             }
         }
-        std::mem::swap(&mut kept, &mut next);
+        all.iter_mut().for_each(|spot| spot.weight *= share);
+        Some(Self { corners: all, closest: Some(one - share) })
     }
-    kept
 }
 
-/// At most [`MANIFOLD`] contacts: the deepest, the farthest from it, and the two that span the largest triangles with them on
-/// either side.
-fn spread(all: Vec<Distance>) -> Vec<Distance> {
-    let Some(deepest) = all.iter().min_by(|x, y| x.phi.total_cmp(&y.phi)).copied() else { return all };
-    let from = |contact: &Distance| contact.point_a - deepest.point_a;
-    let size = all.iter().map(|contact| from(contact).norm()).fold(0.0, f64::max);
-    let mut chosen = vec![deepest];
-    let mut add = |value: &dyn Fn(&Distance) -> f64| -> Option<Vector3<f64>> {
-        let best = all.iter().max_by(|x, y| value(x).total_cmp(&value(y)))?;
-        let is_new =
-            value(best) > SAME * size && chosen.iter().all(|other| (other.point_a - best.point_a).norm() > SAME * size);
-        is_new.then(|| {
-            chosen.push(*best);
-            from(best)
-        })
-    };
-    if let Some(far) = add(&|contact| from(contact).norm()) {
-        let across = deepest.normal.cross(&far.normalize());
-        add(&|contact| across.dot(&from(contact)));
-        add(&|contact| -across.dot(&from(contact)));
+/// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
+/// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.
+const SMALL: f64 = 0.5;
+const MISSED: f64 = 0.05;
+
+/// The sum of the squared distances between neighbouring corners.
+fn spread<S: Number>(corners: &[Corner<S>]) -> S {
+    let next = corners.iter().cycle().skip(1);
+    corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
+        let between = q.at - p.at;
+        sum + between.x * between.x + between.y * between.y
+    })
+}
+
+/// The plane across n through a point.
+struct Across<'a, S> {
+    axes: [Vector3<S>; 2],
+    n: &'a Vector3<S>,
+    origin: Vector3<f64>,
+}
+
+/// The plane of a patch: its height along n over the plane across n.
+struct Plane<S> {
+    through: Vector2<S>,
+    height: S,
+    slope: Vector2<S>,
+}
+
+impl<S: Number> Plane<S> {
+    fn height(&self, x: &Vector2<S>) -> S {
+        let step = x - self.through;
+        self.height + self.slope.x * step.x + self.slope.y * step.y
     }
-    chosen
+}
+
+impl<'a, S: Number> Across<'a, S> {
+    fn new(n: &'a Vector3<S>, origin: &Vector3<f64>) -> Self {
+        let u = unit(&n.cross(&constant(&Vector3::ith(values(n).iamin(), 1.0))));
+        Self { axes: [u, n.cross(&u)], n, origin: *origin }
+    }
+
+    fn flat(&self, v: &Vector3<S>) -> Vector2<S> {
+        Vector2::new(dot(&self.axes[0], v), dot(&self.axes[1], v))
+    }
+
+    fn plane(&self, patch: &Patch<S>) -> Plane<S> {
+        let from = patch.anchor - constant::<S>(&self.origin);
+        let slope = self.flat(&patch.normal) * (S::constant(-1.0) / dot(self.n, &patch.normal));
+        Plane { through: self.flat(&from), height: dot(self.n, &from), slope }
+    }
+
+    /// Where the patches of A and B lie over each other; nothing if none of them is a polygon.
+    fn overlap(&self, a: &Patch<S>, b: &Patch<S>) -> Vec<Corner<S>> {
+        let project = |patch: &Patch<S>| -> Vec<Vector2<S>> {
+            patch.corners.iter().map(|corner| self.flat(&(corner - constant::<S>(&self.origin)))).collect()
+        };
+        let [on_a, mut on_b] = [a, b].map(project);
+        on_b.reverse();
+        let [on_a, on_b] = [on_a, on_b].map(|points| outline(&points));
+        match (on_a.len(), on_b.len()) {
+            (0, _) => on_b,
+            (_, 0) => on_a,
+            (_, 3..) => overlap(&on_a, &on_b),
+            (3.., _) => overlap(&on_b, &on_a),
+            _ => Vec::new(),
+        }
+    }
 }

@@ -29,15 +29,18 @@ mod axes;
 mod closed;
 mod collider;
 mod core;
-mod face;
 mod feature;
 mod frame;
-mod hold;
 mod manifold;
+mod number;
+mod overlap;
+mod patch;
 mod polish;
+mod pull;
 mod query;
 mod sensitivity;
 mod smooth;
+mod tilt;
 mod world;
 
 use nalgebra::{Isometry3, Vector3, Vector6};
@@ -46,7 +49,8 @@ use crate::description::Shape;
 use crate::error::{Error, Result};
 
 pub use collider::Collider;
-pub use manifold::MANIFOLD;
+pub use manifold::{ContactPoint, MANIFOLD, Manifold};
+pub use pull::ManifoldGradient;
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use world::{Near, World};
 
@@ -61,14 +65,12 @@ pub struct Distance {
     pub point_b: Vector3<f64>,
     /// Unit normal from A to B.
     pub normal: Vector3<f64>,
-    hold: hold::Hold,
 }
 
 impl Distance {
     /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, v that of each body's `origin`: the normal's row
-    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact for closest points wherever φ has
-    /// a derivative, as they are stationary; where the corner of a [manifold](Collider::manifold) slides along a tilted
-    /// edge, [`pull`](Self::pull) has the rest.
+    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact wherever φ has a
+    /// derivative, as closest points are stationary.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
             let (n, moment) = (self.normal, (point - origin).cross(&self.normal));
@@ -78,8 +80,7 @@ impl Distance {
     }
 
     fn swapped(self) -> Self {
-        let hold = self.hold.swapped();
-        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal, hold }
+        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal }
     }
 }
 

@@ -16,7 +16,6 @@ use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
 use super::collider::Posed;
 use super::core::Core;
 use super::feature::Feature;
-use super::hold::{Hold, Slide};
 use super::polish::{Features, directions};
 use super::{Collider, Distance};
 use crate::description::Shape;
@@ -89,46 +88,19 @@ impl Distance {
 }
 
 /// Rates by B's twist.
-struct Motion {
-    phi: Vector6<f64>,
-    normal: Matrix3x6<f64>,
+pub(super) struct Motion {
+    pub(super) phi: Vector6<f64>,
+    pub(super) normal: Matrix3x6<f64>,
     point_a: Matrix3x6<f64>,
     point_b: Matrix3x6<f64>,
 }
 
 impl Motion {
-    fn of_b(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
-        let Distance { normal: n, hold, .. } = *distance;
+    pub(super) fn of_b(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         // Of the cores.
-        let point_a = distance.point_a - n * a.0.radius;
-        let point_b = distance.point_b + n * b.0.radius;
-        let phi = distance.phi + a.0.radius + b.0.radius;
-        match hold {
-            Hold::Closest => {
-                Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
-            }
-            Hold::FaceOfA(slide) => {
-                let curvature = b.rolling(slide, &point_b, &-n);
-                Self::by(|v, w| {
-                    let carried = v + w.cross(&(point_b - b.1.translation.vector)) + curvature * w.cross(&n);
-                    let moved = carried + slide.velocity(&carried);
-                    let closing = n.dot(&moved);
-                    [Vector3::zeros(), moved - n * closing, moved, Vector3::x() * closing]
-                })
-            }
-            Hold::FaceOfB(slide) => {
-                let curvature = a.rolling(slide, &point_a, &n);
-                Self::by(|v, w| {
-                    let turned = w.cross(&n);
-                    let (carried, rolled) = (v + w.cross(&(point_a - b.1.translation.vector)), curvature * turned);
-                    let moved = rolled + slide.velocity(&(rolled - carried));
-                    let closing = n.dot(&(carried - moved));
-                    let rate_a = moved + turned * a.0.radius;
-                    let rate_b = moved + turned * (phi - b.0.radius) + n * closing;
-                    [turned, rate_a, rate_b, Vector3::x() * closing]
-                })
-            }
-        }
+        let point_a = distance.point_a - distance.normal * a.0.radius;
+        let point_b = distance.point_b + distance.normal * b.0.radius;
+        Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
     }
 
     /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).
@@ -204,13 +176,8 @@ impl Posed<'_> {
         Feature::near(&self.0.core, &local, tolerance).placed(&rotation, &self.1.translation.vector)
     }
 
-    /// The curvature at a contact point of a face, if that rolls.
-    fn rolling(&self, slide: Slide, point: &Vector3<f64>, n: &Vector3<f64>) -> Matrix3<f64> {
-        if slide.rolls { self.feature(point).curvature(n) } else { Matrix3::zeros() }
-    }
-
     /// How a surface point moves with each of the shape's sizes, where its outward normal stays.
-    fn growth(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> [Vector3<f64>; Shape::SIZES] {
+    pub(super) fn growth(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> [Vector3<f64>; Shape::SIZES] {
         let Self(Collider { core, radius }, pose) = self;
         let n = pose.rotation.inverse() * outward;
         let p = pose.inverse_transform_point(&(*point).into()).coords - n * *radius;

@@ -1,55 +1,54 @@
 //! Pairs without a formula of their own, through [`crate::collision`]: one custom operation for all worlds.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Tensor, bail};
 use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use rayon::prelude::*;
 
-use crate::collision::{BodyGradient, Collider, Distance, DistanceGradient, MANIFOLD};
+use crate::collision::{BodyGradient, Collider, DistanceGradient, Manifold, ManifoldGradient};
 use crate::description::Shape;
 use crate::math::rows::{Rows, gradient, storage, worlds};
 
-use super::pair::{Shapes, Witness};
+use super::pair::Shapes;
 
-/// The φ of a contact that a pair has room for but not at this configuration, m: steps give contacts from here on no weight.
+/// The φ of a contact that a pair has room for but not at this configuration, m; it takes no part in a step.
 pub const UNUSED: f64 = 1e3;
 
-/// Numbers of a contact: normal, point on A, point on B, φ.
-const CONTACT: usize = 10;
+/// Numbers of a contact: normal, point on A, point on B, φ, weight.
+pub(super) const CONTACT: usize = 11;
 const POSE: usize = 12;
 
-/// Pairs of shapes of two kinds, all with the same number of contacts.
+/// Pairs of shapes of two kinds.
 #[derive(Clone, Debug)]
-pub(super) struct ConvexPairs(Arc<Vec<(Shape, Shape)>>);
+pub(super) struct ConvexPairs(Arc<Vec<ConvexPair>>);
 
-/// Contacts that a pair has room for: [`MANIFOLD`] if both shapes can meet in more than a point, else one.
-pub(super) fn contacts(a: &Shape, b: &Shape) -> usize {
-    if is_flat(a) && is_flat(b) { MANIFOLD } else { 1 }
+#[derive(Debug)]
+struct ConvexPair {
+    shapes: (Shape, Shape),
+    /// Its numbers among all contacts'.
+    numbers: Range<usize>,
 }
 
-fn is_flat(shape: &Shape) -> bool {
-    !matches!(shape, Shape::Sphere { .. } | Shape::Ellipsoid { .. })
+/// Contacts that a pair has room for: the points that a manifold can have.
+pub(super) fn contacts(a: &Shape, b: &Shape) -> usize {
+    Collider::new(a).most_points(&Collider::new(b))
 }
 
 impl ConvexPairs {
-    pub(super) fn new(pairs: Vec<(Shape, Shape)>) -> Self {
-        Self(Arc::new(pairs))
+    pub(super) fn new(pairs: impl Iterator<Item = (Shape, Shape)>) -> Self {
+        let mut end = 0;
+        let pairs = pairs.map(|shapes| {
+            let first = end;
+            end += CONTACT * contacts(&shapes.0, &shapes.1);
+            ConvexPair { shapes, numbers: first..end }
+        });
+        Self(Arc::new(pairs.collect()))
     }
 
-    /// Contacts of all pairs in B worlds, [`contacts`] for each; those that are not there repeat the first with
-    /// φ = [`UNUSED`]. NaN where a pose or size is not usable.
-    pub(super) fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
-        let rows = self.contacts(a, b)?;
-        Ok(Witness {
-            normal: rows.narrow(2, 0, 3)?,
-            point_a: rows.narrow(2, 3, 3)?,
-            point_b: rows.narrow(2, 6, 3)?,
-            phi: rows.narrow(2, 9, 1)?.squeeze(2)?,
-        })
-    }
-
-    /// The same as rows (B, n, 10): normal, points on A and B, φ.
+    /// Contacts (B, n, 11) of all pairs in B worlds, [`contacts`] for each: normal, points on A and B, φ, weight. Those that
+    /// are not there repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable.
     pub(super) fn contacts(&self, a: &Shapes, b: &Shapes) -> Result<Tensor> {
         let device = a.pose.device();
         let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.flatten_from(1)?.contiguous();
@@ -58,8 +57,9 @@ impl ConvexPairs {
         rows.reshape((a.pose.dim(0)?, (), CONTACT))?.to_device(device)
     }
 
-    fn slots(&self) -> usize {
-        self.0.first().map_or(0, |(a, b)| contacts(a, b))
+    /// Of all contacts.
+    fn n_numbers(&self) -> usize {
+        self.0.last().map_or(0, |pair| pair.numbers.end)
     }
 }
 
@@ -92,7 +92,7 @@ impl Operands<'_> {
 
     /// Pair `k` in a world; none where a number is not usable.
     fn pair(&self, world: usize, k: usize) -> Option<[Placed; 2]> {
-        let (a, b) = &self.pairs.0[k];
+        let (a, b) = &self.pairs.0[k].shapes;
         let side = |shape: &Shape, pose: &Rows, place: usize| -> Option<Placed> {
             let sizes = &self.sizes.row(world)[Shape::SIZES * place..Shape::SIZES * (place + 1)];
             let collider = Collider::with_sizes(shape, std::array::from_fn(|i| sizes[i]))?;
@@ -101,54 +101,61 @@ impl Operands<'_> {
         Some([side(a, &self.pose_a, k)?, side(b, &self.pose_b, self.pairs.0.len() + k)?])
     }
 
-    fn contacts(&self, [(a, pose_a), (b, pose_b)]: &[Placed; 2]) -> Vec<Distance> {
-        match self.pairs.slots() {
-            1 => a.distance(pose_a, b, pose_b).into_iter().collect(),
-            _ => a.manifold(pose_a, b, pose_b, f64::INFINITY),
-        }
+    fn manifold([(a, pose_a), (b, pose_b)]: &[Placed; 2]) -> Option<Manifold> {
+        a.manifold(pose_a, b, pose_b, f64::INFINITY)
     }
 
     /// The contacts of a world, one after the other.
     fn row(&self, world: usize, out: &mut [f64]) {
-        let slots = self.pairs.slots();
-        for (k, out) in out.chunks_exact_mut(CONTACT * slots).enumerate() {
-            let found = self.pair(world, k).map_or(Vec::new(), |pair| self.contacts(&pair));
-            let Some(first) = found.first() else {
+        for (k, pair) in self.pairs.0.iter().enumerate() {
+            let out = &mut out[pair.numbers.clone()];
+            let found = self.pair(world, k).and_then(|pair| Self::manifold(&pair));
+            let Some((Manifold { distance, points }, first)) =
+                found.as_ref().and_then(|m| Some((m, m.points.first()?)))
+            else {
                 out.fill(f64::NAN);
                 continue;
             };
             for (slot, out) in out.chunks_exact_mut(CONTACT).enumerate() {
-                let Distance { phi, point_a, point_b, normal, .. } = found.get(slot).unwrap_or(first);
-                let vectors = [normal, point_a, point_b].into_iter().flat_map(|v| v.iter());
+                let point = points.get(slot).unwrap_or(first);
+                let vectors = [&distance.normal, &point.point_a, &point.point_b].into_iter().flat_map(|v| v.iter());
                 out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
-                out[CONTACT - 1] = if slot < found.len() { *phi } else { UNUSED };
+                let used = slot < points.len();
+                (out[9], out[10]) = if used { (point.phi, point.weight) } else { (UNUSED, 0.0) };
             }
         }
     }
 
     /// Gradients by A's poses, B's poses and all sizes of a world, one after the other.
     fn pull(&self, world: usize, grad: &[f64], out: &mut [f64]) {
-        let (n, slots) = (self.pairs.0.len(), self.pairs.slots());
-        for (k, grad) in grad.chunks_exact(CONTACT * slots).enumerate() {
-            let Some([a, b]) = self.pair(world, k) else { continue };
-            let [(collider_a, pose_a), (collider_b, pose_b)] = [&a, &b];
-            for (contact, grad) in self.contacts(&[a.clone(), b.clone()]).iter().zip(grad.chunks_exact(CONTACT)) {
-                let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
-                let by = DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
-                let [on_a, on_b] = contact.pull((collider_a, pose_a), (collider_b, pose_b), &by);
-                for (gradient, pose, place) in [(on_a, pose_a, k), (on_b, pose_b, n + k)] {
-                    let BodyGradient { twist, sizes } = gradient;
-                    let (moment, axes) = (twist.fixed_rows::<3>(3).into_owned(), pose.rotation.to_rotation_matrix());
-                    let out_pose = &mut out[POSE * place..POSE * (place + 1)];
-                    (0..3).for_each(|i| out_pose[i] += twist[i]);
-                    // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
-                    for (axis, out) in axes.matrix().column_iter().zip(out_pose[3..].chunks_exact_mut(3)) {
-                        let pulled = moment.cross(&axis.into_owned()) / 2.0;
-                        out.iter_mut().zip(pulled.iter()).for_each(|(out, x)| *out += x);
-                    }
-                    let first = 2 * POSE * n + Shape::SIZES * place;
-                    out[first..first + Shape::SIZES].iter_mut().zip(sizes).for_each(|(out, x)| *out += x);
+        let n = self.pairs.0.len();
+        for (k, pair) in self.pairs.0.iter().enumerate() {
+            let Some(placed) = self.pair(world, k) else { continue };
+            let Some(manifold) = Self::manifold(&placed) else { continue };
+            let gradients: Vec<ManifoldGradient> = grad[pair.numbers.clone()]
+                .chunks_exact(CONTACT)
+                .take(manifold.points.len())
+                .map(|grad| {
+                    let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
+                    let contact =
+                        DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
+                    ManifoldGradient { contact, weight: grad[10] }
+                })
+                .collect();
+            let [(a, pose_a), (b, pose_b)] = &placed;
+            let [on_a, on_b] = manifold.pull((a, pose_a), (b, pose_b), &gradients);
+            for (gradient, pose, place) in [(on_a, pose_a, k), (on_b, pose_b, n + k)] {
+                let BodyGradient { twist, sizes } = gradient;
+                let (moment, axes) = (twist.fixed_rows::<3>(3).into_owned(), pose.rotation.to_rotation_matrix());
+                let out_pose = &mut out[POSE * place..POSE * (place + 1)];
+                (0..3).for_each(|i| out_pose[i] += twist[i]);
+                // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+                for (axis, out) in axes.matrix().column_iter().zip(out_pose[3..].chunks_exact_mut(3)) {
+                    let pulled = moment.cross(&axis.into_owned()) / 2.0;
+                    out.iter_mut().zip(pulled.iter()).for_each(|(out, x)| *out += x);
                 }
+                let first = 2 * POSE * n + Shape::SIZES * place;
+                out[first..first + Shape::SIZES].iter_mut().zip(sizes).for_each(|(out, x)| *out += x);
             }
         }
     }
@@ -175,7 +182,7 @@ impl CustomOp3 for ConvexOp {
             pose_b: Rows::from_storage(pose_b, layout_b)?,
             sizes: Rows::from_storage(sizes, layout)?,
         };
-        let (worlds, n) = (operands.check()?, CONTACT * self.0.slots() * self.0.0.len());
+        let (worlds, n) = (operands.check()?, self.0.n_numbers());
         let mut data = vec![0.0; worlds * n];
         data.par_chunks_exact_mut(n).enumerate().for_each(|(world, out)| operands.row(world, out));
         Ok((storage(data, dtype)?, (worlds, n).into()))

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::pair::{Shapes, Witness};
+use super::pair::{PairFunction, Shapes, Witness};
 use super::table::{Group, Method, PairTable};
 use crate::math::tensor::part;
 
@@ -17,16 +17,21 @@ pub struct Contacts {
     pub normal: Tensor,
     /// Signed distance (B, nc), m; positive apart.
     pub phi: Tensor,
+    /// The part of its pair's barrier that each contact has (B, nc): 1 for pairs with a formula, less for the points of a
+    /// [manifold](crate::collision::Manifold). None if it is 1 for all.
+    pub weight: Option<Tensor>,
 }
 
 impl Contacts {
-    /// Of rows (B, nc, 10): normal, points on A and B, φ.
+    /// Of rows (B, nc, 10 or 11): normal, points on A and B, φ, weight if there is one.
     fn of_rows(rows: &Tensor) -> Result<Self> {
+        let number = |k: usize| part(rows, 2, k, 1)?.squeeze(2);
         Ok(Self {
             normal: part(rows, 2, 0, 3)?,
             point_a: part(rows, 2, 3, 3)?,
             point_b: part(rows, 2, 6, 3)?,
-            phi: part(rows, 2, 9, 1)?.squeeze(2)?,
+            phi: number(9)?,
+            weight: (rows.dim(2)? > 10).then(|| number(10)).transpose()?,
         })
     }
 }
@@ -39,19 +44,11 @@ impl PairTable {
             return Contacts::of_rows(&formulas);
         }
         let mut first = 0;
-        let mut rows = |group: &Group| match &group.method {
-            Method::Formula(function) => {
-                let n = function.contacts() * group.a.dim(0)?;
-                first += n;
-                formulas.narrow(1, first - n, n)
-            }
-            Method::Convex(pairs) => {
-                let [a, b] = group.sides(poses, sizes)?;
-                pairs.contacts(&a, &b)
-            }
-        };
-        let rows = self.groups.iter().map(&mut rows).collect::<Result<Vec<_>>>()?;
-        Contacts::of_rows(&Tensor::cat(&rows, 1)?)
+        self.collect(poses, sizes, |function, [a, _]| {
+            let n = function.contacts() * a.pose.dim(1)?;
+            first += n;
+            formulas.narrow(1, first - n, n)
+        })
     }
 
     /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
@@ -59,30 +56,43 @@ impl PairTable {
     /// # Errors
     /// If the tensors' shapes do not fit.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
-        let witnesses = self
-            .groups
-            .iter()
-            .map(|group| {
-                let [a, b] = group.sides(poses, sizes)?;
-                group.witness(&a, &b)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let all = |part: fn(&Witness) -> &Tensor| match witnesses.as_slice() {
-            [one] => Ok(part(one).clone()),
-            several => Tensor::cat(&several.iter().map(part).collect::<Vec<_>>(), 1),
-        };
-        if witnesses.is_empty() {
+        if self.groups.is_empty() {
             let (b, _, _) = poses.dims3()?;
-            let none = Tensor::zeros((b, 0, 3), poses.dtype(), poses.device())?;
-            let phi = Tensor::zeros((b, 0), poses.dtype(), poses.device())?;
-            return Ok(Contacts { point_a: none.clone(), point_b: none.clone(), normal: none, phi });
+            return Contacts::of_rows(&Tensor::zeros((b, 0, 10), poses.dtype(), poses.device())?);
         }
-        Ok(Contacts {
-            point_a: all(|w| &w.point_a)?,
-            point_b: all(|w| &w.point_b)?,
-            normal: all(|w| &w.normal)?,
-            phi: all(|w| &w.phi)?,
+        self.collect(poses, sizes, |function, [a, b]| {
+            let Witness { normal, point_a, point_b, phi } = function.witness(a, b)?;
+            Tensor::cat(&[&normal, &point_a, &point_b, &phi.unsqueeze(2)?], 2)
         })
+    }
+
+    /// The contacts of all groups, given rows (B, n, 10) of those with a formula.
+    fn collect(
+        &self,
+        poses: &Tensor,
+        sizes: &Tensor,
+        mut of_formula: impl FnMut(&PairFunction, &[Shapes; 2]) -> Result<Tensor>,
+    ) -> Result<Contacts> {
+        let mut rows = Vec::with_capacity(self.groups.len());
+        for group in &self.groups {
+            let sides = group.sides(poses, sizes)?;
+            rows.push(match &group.method {
+                Method::Formula(function) => {
+                    let rows = of_formula(function, &sides)?;
+                    let (b, n, _) = rows.dims3()?;
+                    if self.has_formulas_only() {
+                        rows
+                    } else {
+                        Tensor::cat(&[&rows, &Tensor::ones((b, n, 1), rows.dtype(), rows.device())?], 2)?
+                    }
+                }
+                Method::Convex(pairs) => pairs.contacts(&sides[0], &sides[1])?,
+            });
+        }
+        match rows.as_slice() {
+            [one] => Contacts::of_rows(one),
+            several => Contacts::of_rows(&Tensor::cat(several, 1)?),
+        }
     }
 }
 

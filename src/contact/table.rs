@@ -14,7 +14,7 @@ use super::convex::{self, ConvexPairs};
 use super::formulas::FormulaPairs;
 use super::home::{AtHome, Depth};
 use super::overlap::Overlap;
-use super::pair::{PairFunction, Shapes, Witness};
+use super::pair::PairFunction;
 
 /// A collision shape on a body.
 #[derive(Clone, Debug)]
@@ -95,8 +95,8 @@ impl PairTable {
     /// links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one thing that
     /// overlap at home, see [`PairTable::left_out`].
     ///
-    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with
-    /// [`collision::MANIFOLD`](crate::collision::MANIFOLD) contacts where both can meet in more than a point, else one.
+    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with as
+    /// many contacts as their [`Manifold`](crate::collision::Manifold) can have.
     ///
     /// # Errors
     /// If the tables cannot be made on the device.
@@ -127,7 +127,7 @@ impl PairTable {
                 let a = index(chunk.iter().map(|pair| pair.a), device)?;
                 let method = chunk[0].formula.map(Method::Formula).unwrap_or_else(|| {
                     let shape = |place: usize| shapes[place].shape.clone();
-                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b))).collect()))
+                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b)))))
                 });
                 Ok(Group { method, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
             })
@@ -183,15 +183,6 @@ impl PairTable {
     /// Contacts.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
-    }
-}
-
-impl Group {
-    pub(super) fn witness(&self, a: &Shapes, b: &Shapes) -> TensorResult<Witness> {
-        match &self.method {
-            Method::Formula(function) => function.witness(a, b),
-            Method::Convex(pairs) => pairs.witness(a, b),
-        }
     }
 }
 

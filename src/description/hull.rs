@@ -1,5 +1,7 @@
 //! Convex polyhedra.
 
+use std::collections::HashMap;
+
 use nalgebra::{Matrix3, Vector3};
 
 use super::{Inertia, check, quickhull};
@@ -13,6 +15,7 @@ pub struct Hull {
     edges: Vec<[usize; 2]>,
     neighbours: Vec<Vec<usize>>,
     reach: f64,
+    half_bend: f64,
 }
 
 /// A flat side of a [`Hull`].
@@ -70,7 +73,8 @@ impl Hull {
             neighbours[j].push(i);
         }
         let reach = vertices.iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max);
-        Self { vertices, faces, edges, neighbours, reach }
+        let half_bend = half_bend(&faces);
+        Self { vertices, faces, edges, neighbours, reach, half_bend }
     }
 
     /// Euler's formula.
@@ -96,6 +100,11 @@ impl Hull {
     /// The farthest distance of a vertex from the frame's origin, m.
     pub(crate) fn reach(&self) -> f64 {
         self.reach
+    }
+
+    /// Half of the smallest angle by which the surface bends at an edge, as a slope.
+    pub(crate) fn half_bend(&self) -> f64 {
+        self.half_bend
     }
 
     /// The vertices that edges join to vertex `i`.
@@ -138,6 +147,21 @@ impl HullFace {
         let next = self.corners.iter().cycle().skip(1);
         self.corners.iter().zip(next).map(|(&i, &j)| [i, j])
     }
+}
+
+/// The smallest tangent of half the angle between two faces that share an edge.
+fn half_bend(faces: &[HullFace]) -> f64 {
+    let mut first = HashMap::new();
+    let mut least = f64::INFINITY;
+    for (k, face) in faces.iter().enumerate() {
+        for [i, j] in face.edges() {
+            if let Some(other) = first.insert((i.min(j), i.max(j)), k) {
+                let [n, m] = [other, k].map(|k| Vector3::from(faces[k].normal));
+                least = least.min((n - m).norm() / (n + m).norm());
+            }
+        }
+    }
+    least
 }
 
 /// Length of the diagonal of the points' box.

@@ -47,7 +47,8 @@ fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Te
     Ok([poses, sizes])
 }
 
-/// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights are (B, nc).
+/// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights, of which each contact
+/// has its part, are (B, nc).
 pub(super) fn contact_operand(
     model: &Model,
     parameters: &Parameters,
@@ -55,8 +56,12 @@ pub(super) fn contact_operand(
     gap: &Tensor,
     weight: &Tensor,
 ) -> Result<Tensor> {
-    let Contacts { point_a, point_b, normal, .. } = contacts;
+    let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
     let (b, nc) = gap.dims2()?;
+    let weight = match part {
+        Some(part) => (weight * part)?,
+        None => weight.clone(),
+    };
     let mu = match &model.pairs.contact_index {
         Some(index) => parameters.mu.contiguous()?.index_select(index, 1)?,
         None => parameters.mu.clone(),

@@ -47,15 +47,17 @@ fn aligned_bodies() {
                             assert!(name_a == "halfspace" && name_b == "halfspace", "{what}");
                             continue;
                         };
-                        let contacts = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY);
                         let tolerance = TOLERANCE * size;
-                        for c in contacts.iter().chain([&d]) {
-                            let gap = c.point_b - c.point_a - c.normal * c.phi;
-                            assert!(
-                                gap.norm() < tolerance && (c.normal.norm() - 1.0).abs() < TOLERANCE,
-                                "{what}: {c:?}"
-                            );
+                        let is_unit = (d.normal.norm() - 1.0).abs() < TOLERANCE;
+                        let gap = d.point_b - d.point_a - d.normal * d.phi;
+                        assert!(is_unit && gap.norm() < tolerance, "{what}: {d:?}");
+                        let points = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap().points;
+                        for c in &points {
+                            let gap = c.point_b - c.point_a - d.normal * c.phi;
+                            assert!(gap.norm() < tolerance && c.phi > d.phi - tolerance, "{what}: {c:?} {d:?}");
                         }
+                        let whole: f64 = points.iter().map(|point| point.weight).sum();
+                        assert!((whole - 1.0).abs() < TOLERANCE, "{what}: {points:?}");
                         if [name_a, name_b].contains(&"halfspace") {
                             continue;
                         }

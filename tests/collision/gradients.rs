@@ -1,6 +1,6 @@
 //! Derivatives of distances and contact points against central differences.
 
-use fingertip::collision::{Distance, DistanceGradient};
+use fingertip::collision::{ContactPoint, Distance, DistanceGradient, Manifold, ManifoldGradient};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector6};
 
@@ -10,6 +10,7 @@ use super::support::*;
 /// up to 1/(1 mm)².
 const STEP: f64 = 1e-6;
 const DIFFERENCE: f64 = 1e-5;
+const LONGER: f64 = 1e-5;
 /// Where one-sided differences disagree by more, the pair changes its features within the step; below that, what they
 /// disagree by bounds what central ones are off.
 const KINK: f64 = 1e-3;
@@ -91,7 +92,7 @@ fn gradients_are_central_differences() {
     }
 }
 
-/// Every contact of a manifold, on tilted faces, whose numbers keep their order within a step.
+/// Every point of a manifold with its weight, on tilted faces, by motions and sizes of both bodies.
 #[test]
 fn gradients_of_manifolds() {
     let mut random = Random::new(4);
@@ -99,53 +100,83 @@ fn gradients_of_manifolds() {
     for kind_a in flat {
         for kind_b in flat.into_iter().chain(["halfspace"]) {
             let (mut checked, mut kinks) = (0, 0);
-            for _ in 0..150 {
-                let (a, mut b) = (random.body(kind_a, 0.2), random.body(kind_b, 0.2));
+            for _ in 0..60 {
+                let (mut a, mut b) = (random.body(kind_a, 0.2), random.body(kind_b, 0.2));
                 b.pose.rotation = UnitQuaternion::from_scaled_axis(random.vector(0.03)) * a.pose.rotation;
-                let at = |pose_a: &Isometry3<f64>, pose_b: &Isometry3<f64>| {
-                    a.collider.manifold(pose_a, &b.collider, pose_b, f64::INFINITY)
-                };
-                let here = at(&a.pose, &b.pose);
-                if here.len() < 2 {
+                let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+                if here.points.len() < 2 {
                     continue;
                 }
-                let mut vector = || random.vector(1.0);
-                let g = DistanceGradient { phi: 0.7, point_a: vector(), point_b: vector(), normal: vector() };
-                let pulled: Vec<_> =
-                    here.iter().map(|d| d.pull((&a.collider, &a.pose), (&b.collider, &b.pose), &g)).collect();
-                for (side, k) in (0..12).map(|k| (k / 6, k % 6)) {
-                    let [ahead, back] = [STEP, -STEP].map(|step| match side {
-                        0 => at(&moved(&a.pose, k, step), &b.pose),
-                        _ => at(&a.pose, &moved(&b.pose, k, step)),
-                    });
-                    for (i, now) in here.iter().enumerate() {
-                        let near = |all: &[Distance]| {
-                            let d = all.iter().min_by(|x, y| {
-                                let off = |d: &Distance| {
-                                    (d.point_a - now.point_a).norm()
-                                        + (d.point_b - now.point_b).norm()
-                                        + (d.normal - now.normal).norm()
-                                };
-                                off(x).total_cmp(&off(y))
-                            });
-                            weighted(d.unwrap(), &g)
-                        };
-                        let now = weighted(now, &g);
-                        let (left, right) = ((now - near(&back)) / STEP, (near(&ahead) - now) / STEP);
-                        let want = (left + right) / 2.0;
-                        let scale = 1.0 + want.abs().powi(2);
-                        if (left - right).abs() > KINK * scale {
-                            kinks += 1;
-                            continue;
-                        }
-                        checked += 1;
-                        let got = pulled[i][side].twist[k];
-                        let error = (got - want).abs() - (left - right).abs();
-                        assert!(error < DIFFERENCE * scale, "{kind_a} {kind_b}: {got} is not {want}, {:?}", here[i]);
+                let n = here.points.len();
+                let gradients: Vec<ManifoldGradient> = (0..n)
+                    .map(|_| {
+                        let mut vector = || random.vector(1.0);
+                        let (point_a, point_b, normal) = (vector(), vector(), vector());
+                        let mut number = || random.within(-1.0, 1.0);
+                        let contact = DistanceGradient { phi: number(), point_a, point_b, normal };
+                        ManifoldGradient { contact, weight: number() }
+                    })
+                    .collect();
+                let total = |m: Manifold| -> Option<f64> {
+                    let of = |(point, g): (&ContactPoint, &ManifoldGradient)| {
+                        let ContactPoint { phi, point_a, point_b, weight } = *point;
+                        weighted(&Distance { phi, point_a, point_b, ..m.distance }, &g.contact) + g.weight * weight
+                    };
+                    (m.points.len() == n).then(|| m.points.iter().zip(&gradients).map(of).sum())
+                };
+                let pulled = here.pull((&a.collider, &a.pose), (&b.collider, &b.pose), &gradients);
+                let now = total(here.clone()).unwrap();
+                for (side, k) in (0..20).map(|k| (k / 10, k % 10)) {
+                    let got = if k < 6 { pulled[side].twist[k] } else { pulled[side].sizes[k - 6] };
+                    let is_size = |body: &Body| k < 6 || body.shape.sizes()[k - 6] > 0.0;
+                    if !is_size([&a, &b][side]) {
+                        continue;
                     }
+                    let mut at = |step: f64| {
+                        let body = if side == 0 { &mut a } else { &mut b };
+                        let (pose, collider) = (body.pose, body.collider.clone());
+                        if k < 6 {
+                            body.pose = moved(&pose, k, step);
+                        } else {
+                            body.collider = resized(body, k - 6, step);
+                        }
+                        let there = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+                        let body = if side == 0 { &mut a } else { &mut b };
+                        (body.pose, body.collider) = (pose, collider);
+                        total(there)
+                    };
+                    let (Some(ahead), Some(back)) = (at(STEP), at(-STEP)) else {
+                        kinks += 1;
+                        continue;
+                    };
+                    let (left, right) = ((now - back) / STEP, (ahead - now) / STEP);
+                    let want = (left + right) / 2.0;
+                    let scale = (n as f64) * (1.0 + want.abs().powi(2));
+                    if (left - right).abs() > KINK * scale {
+                        kinks += 1;
+                        continue;
+                    }
+                    checked += 1;
+                    let error = (got - want).abs() - (left - right).abs();
+                    if error < DIFFERENCE * scale {
+                        continue;
+                    }
+                    // A polished normal is exact to 1e-9, of which shares make up to 1e-6: a longer step tells.
+                    let longer = at(LONGER).zip(at(-LONGER)).map(|(ahead, back)| (ahead - back) / (2.0 * LONGER));
+                    let is_right = longer.is_some_and(|want| (got - want).abs() < DIFFERENCE * scale);
+                    assert!(is_right, "{kind_a} {kind_b} {side} {k}: {got} is not {want} or {longer:?}, {here:?}");
                 }
             }
-            assert!(kinks * 100 <= checked, "{kind_a} {kind_b}: {checked} checked, {kinks} kinks");
+            println!("{kind_a} {kind_b}: {checked} checked, {kinks} kinks");
+            // Lines along each other, or upright on a plane, meet in one point.
+            let is_line = |kind: &str| ["capsule", "cylinder"].contains(&kind);
+            let is_upright = (kind_a, kind_b) == ("capsule", "halfspace");
+            let is_one = is_upright || is_line(kind_a) && is_line(kind_b) && [kind_a, kind_b].contains(&"capsule");
+            // Crossings of nearly parallel edges bend by more than differences can tell from a kink.
+            assert!(
+                is_one || checked > 100 && kinks * 5 <= checked,
+                "{kind_a} {kind_b}: {checked} checked, {kinks} kinks"
+            );
         }
     }
 }

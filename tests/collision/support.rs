@@ -40,6 +40,17 @@ impl Random {
         }
     }
 
+    /// A unit vector along an axis.
+    pub fn axis(&mut self) -> V3 {
+        let k = self.0.random_range(0..6);
+        V3::ith(k % 3, if k < 3 { 1.0 } else { -1.0 })
+    }
+
+    /// A quarter turn about an axis.
+    pub fn quarter(&mut self) -> UnitQuaternion<f64> {
+        UnitQuaternion::from_scaled_axis(self.axis() * std::f64::consts::FRAC_PI_2)
+    }
+
     pub fn pose(&mut self, reach: f64) -> Isometry3<f64> {
         let (v, w) = (self.direction(), self.within(-1.0, 1.0));
         let rotation = UnitQuaternion::from_quaternion(Quaternion::new(w, v.x, v.y, v.z));

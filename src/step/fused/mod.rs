@@ -70,6 +70,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
             point_a: part(&geometry, 2, 3, 3)?,
             point_b: part(&geometry, 2, 6, 3)?,
             phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
+            weight: None,
         },
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,

@@ -64,13 +64,15 @@ impl Optimality {
         };
 
         let phi = numbers(&result.contacts.phi)?;
+        let parts = result.contacts.weight.as_ref().map(numbers).transpose()?;
         let (normals, forces) = (vectors(&result.contacts.normal)?, vectors(&result.force)?);
         let (points_a, points_b) = (vectors(&result.contacts.point_a)?, vectors(&result.contacts.point_b)?);
         for i in 0..model.nc() {
             let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
             let (mu, n, f) = (mu[model.pairs.pair_of_contact[i]], normals[i], forces[i]);
             own.least_phi = own.least_phi.min(phi[i]);
-            let weight = weight(phi[i], model.params.contact_distance, model.params.fade);
+            let part = parts.as_ref().map_or(1.0, |parts| parts[i]);
+            let weight = part * weight(phi[i], model.params.contact_distance, model.params.fade);
             if weight == 0.0 {
                 continue;
             }

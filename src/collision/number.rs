@@ -1,0 +1,175 @@
+//! Numbers that carry their derivatives: one text of the manifold gives its values and its exact rates.
+
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+use nalgebra::{Vector2, Vector3};
+
+use crate::description::Shape;
+
+/// What rates are by: B's twist (v, ω), then the sizes of A and of B.
+pub(super) const RATES: usize = 6 + 2 * Shape::SIZES;
+
+/// A plain number, or one with its rates.
+pub(super) trait Number:
+    Copy
+    + Debug
+    + PartialEq
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + 'static
+{
+    /// A number that does not change.
+    fn constant(value: f64) -> Self;
+    fn value(self) -> f64;
+    fn sqrt(self) -> Self;
+    /// The angle of the point (x, self) from the x axis, from −π to π.
+    fn atan2(self, x: Self) -> Self;
+}
+
+impl Number for f64 {
+    fn constant(value: f64) -> Self {
+        value
+    }
+
+    fn value(self) -> f64 {
+        self
+    }
+
+    fn sqrt(self) -> Self {
+        self.sqrt()
+    }
+
+    fn atan2(self, x: Self) -> Self {
+        self.atan2(x)
+    }
+}
+
+/// A number and its rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Dual {
+    pub(super) value: f64,
+    pub(super) rates: [f64; RATES],
+}
+
+impl Dual {
+    /// f(x, y), given ∂f/∂x and ∂f/∂y.
+    #[inline]
+    fn chain(value: f64, (x, by_x): (&Self, f64), (y, by_y): (&Self, f64)) -> Self {
+        Self { value, rates: std::array::from_fn(|k| x.rates[k] * by_x + y.rates[k] * by_y) }
+    }
+
+    fn scaled(&self, value: f64, slope: f64) -> Self {
+        Self { value, rates: self.rates.map(|rate| rate * slope) }
+    }
+}
+
+impl Number for Dual {
+    fn constant(value: f64) -> Self {
+        Self { value, rates: [0.0; RATES] }
+    }
+
+    fn value(self) -> f64 {
+        self.value
+    }
+
+    fn sqrt(self) -> Self {
+        let root = self.value.sqrt();
+        self.scaled(root, if root > 0.0 { 0.5 / root } else { 0.0 })
+    }
+
+    fn atan2(self, x: Self) -> Self {
+        let square = self.value * self.value + x.value * x.value;
+        let inverse = if square > 0.0 { 1.0 / square } else { 0.0 };
+        Self::chain(self.value.atan2(x.value), (&self, x.value * inverse), (&x, -self.value * inverse))
+    }
+}
+
+impl Add for Dual {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self::chain(self.value + other.value, (&self, 1.0), (&other, 1.0))
+    }
+}
+
+impl Sub for Dual {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self::chain(self.value - other.value, (&self, 1.0), (&other, -1.0))
+    }
+}
+
+impl Mul for Dual {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        Self::chain(self.value * other.value, (&self, other.value), (&other, self.value))
+    }
+}
+
+impl Div for Dual {
+    type Output = Self;
+    fn div(self, other: Self) -> Self {
+        let (value, inverse) = (self.value / other.value, 1.0 / other.value);
+        Self::chain(value, (&self, inverse), (&other, -value * inverse))
+    }
+}
+
+impl Neg for Dual {
+    type Output = Self;
+    fn neg(self) -> Self {
+        self.scaled(-self.value, -1.0)
+    }
+}
+
+impl AddAssign for Dual {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Dual {
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl MulAssign for Dual {
+    fn mul_assign(&mut self, other: Self) {
+        *self = *self * other;
+    }
+}
+
+/// a · b.
+pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
+    a.x * b.x + a.y * b.y + a.z * b.z
+}
+
+/// a · b in the plane.
+pub(super) fn dot2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
+    a.x * b.x + a.y * b.y
+}
+
+/// The third component of a × b.
+pub(super) fn cross2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
+    a.x * b.y - a.y * b.x
+}
+
+/// The unit vector along v.
+pub(super) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
+    let inverse = S::constant(1.0) / dot(v, v).sqrt();
+    v * inverse
+}
+
+pub(super) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
+    v.map(S::value)
+}
+
+pub(super) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
+    v.map(S::constant)
+}

@@ -1,0 +1,81 @@
+//! Overlaps of polygons and lines in a plane (Sutherland and Hodgman, 1974).
+
+use nalgebra::Vector2;
+
+use super::number::{Number, cross2, dot2};
+
+/// Corners nearer to each other than this part of the outline's size are one.
+const SAME: f64 = 1e-10;
+
+/// A corner of an outline, and the direction of the edge to the next, of any length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Corner<S> {
+    pub(super) at: Vector2<S>,
+    pub(super) edge: Vector2<S>,
+}
+
+/// The outline of points in their order; two are a line there and back.
+pub(super) fn outline<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
+    let next = points.iter().cycle().skip(1);
+    points.iter().zip(next).map(|(&at, next)| Corner { at, edge: next - at }).collect()
+}
+
+/// The part of an outline inside a polygon, both counter-clockwise; none, one or two corners where that is less than a
+/// polygon.
+pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> Vec<Corner<S>> {
+    let is_line = inner.len() == 2;
+    let most = inner.len() + polygon.len();
+    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    kept.extend_from_slice(inner);
+    for side in polygon {
+        let depth = |corner: &Corner<S>| cross2(&side.edge, &(corner.at - side.at));
+        next.clear();
+        let pairs = if is_line { kept.len().saturating_sub(1) } else { kept.len() };
+        for (i, p) in kept.iter().enumerate() {
+            let here = depth(p);
+            if here.value() >= 0.0 {
+                next.push(*p);
+            }
+            if i >= pairs {
+                continue;
+            }
+            let q = &kept[(i + 1) % kept.len()];
+            let there = depth(q);
+            if (here.value() < 0.0) != (there.value() < 0.0) {
+                let at = p.at + (q.at - p.at) * (here / (here - there));
+                next.push(Corner { at, edge: if here.value() < 0.0 { p.edge } else { side.edge } });
+            }
+        }
+        std::mem::swap(&mut kept, &mut next);
+    }
+    let size = inner.iter().map(|corner| corner.edge.map(S::value).norm()).fold(0.0, f64::max);
+    joined(kept, SAME * size)
+}
+
+/// Corners that coincide as one, with the edge that leaves them.
+fn joined<S: Number>(corners: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> {
+    let mut all: Vec<Corner<S>> = Vec::with_capacity(corners.len());
+    let same = |p: &Corner<S>, q: &Corner<S>| (p.at - q.at).map(S::value).norm() <= tolerance;
+    for corner in corners {
+        match all.last_mut() {
+            Some(last) if same(last, &corner) => *last = corner,
+            _ => all.push(corner),
+        }
+    }
+    while all.len() > 1 && same(&all[all.len() - 1], &all[0]) {
+        all.pop();
+    }
+    match all[..] {
+        [p, q] => outline(&[p.at, q.at]),
+        _ => all,
+    }
+}
+
+/// The angle by which an outline turns at a corner, given the directions of the edges before and after; the two ends of a
+/// line turn by π.
+pub(super) fn turn<S: Number>(before: &Vector2<S>, after: &Vector2<S>, is_line: bool) -> S {
+    if is_line {
+        return S::constant(std::f64::consts::PI);
+    }
+    cross2(before, after).atan2(dot2(before, after))
+}

@@ -1,0 +1,209 @@
+//! The flat part of a body that looks most along a direction.
+
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
+
+use nalgebra::{Vector3, Vector6};
+
+use super::collider::{Collider, Posed};
+use super::core::{Core, farthest};
+use super::frame::{column, matrix};
+use super::number::{Dual, Number, constant, dot, unit};
+use crate::description::{Hull, HullFace};
+
+/// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
+pub(super) const CORNERS: usize = 8;
+/// tan 5°.
+const TILT: f64 = 0.087_488_663_525_924;
+/// Patches with a smaller cosine between their normal and the direction are no help.
+const STEEP: f64 = 0.1;
+
+/// A body where it is, in numbers that may carry rates.
+pub(super) struct Body<'a, S> {
+    pub(super) core: &'a Core,
+    /// As the core orders its own.
+    sizes: [S; 3],
+    pub(super) radius: S,
+    axes: [Vector3<S>; 3],
+    origin: Vector3<S>,
+}
+
+impl<'a> Body<'a, f64> {
+    pub(super) fn fixed(Posed(Collider { core, radius }, pose): Posed<'a>) -> Self {
+        let rotation = matrix(&pose.rotation);
+        let axes = [0, 1, 2].map(|k| column(&rotation, k));
+        Self { core, sizes: core.sizes(), radius: *radius, axes, origin: pose.translation.vector }
+    }
+}
+
+impl<'a> Body<'a, Dual> {
+    /// With rates by the sizes, from place `first` on, and by the twist if the body moves.
+    pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
+        let Body { core, sizes, radius, axes, origin } = Body::fixed(body);
+        let twist = |velocity: &dyn Fn(&Vector6<f64>) -> Vector3<f64>, at: Vector3<f64>| {
+            let mut all = constant::<Dual>(&at);
+            for k in 0..if moves { 6 } else { 0 } {
+                let rate = velocity(&Vector6::ith(k, 1.0));
+                (0..3).for_each(|i| all[i].rates[k] = rate[i]);
+            }
+            all
+        };
+        let turn = |t: &Vector6<f64>| t.fixed_rows::<3>(3).into_owned();
+        let axes = axes.map(|axis| twist(&|t| turn(t).cross(&axis), axis));
+        let origin = twist(&|t| t.fixed_rows::<3>(0).into_owned(), origin);
+        let (mut sizes, mut radius) = (sizes.map(Dual::constant), Dual::constant(radius));
+        let seed = |number: &mut Dual, k: usize, rate: f64| number.rates[first + k] = rate;
+        match core {
+            Core::Point => seed(&mut radius, 0, 1.0),
+            Core::Segment(_) => {
+                seed(&mut radius, 0, 1.0);
+                seed(&mut sizes[0], 1, 1.0);
+            }
+            Core::Box(_) => {
+                seed(&mut radius, 3, 1.0);
+                for (k, size) in sizes.iter_mut().enumerate() {
+                    seed(size, k, 1.0);
+                    seed(size, 3, -1.0);
+                }
+            }
+            Core::Cylinder { .. } | Core::Ellipsoid(_) => {
+                sizes.iter_mut().enumerate().for_each(|(k, size)| seed(size, k, 1.0));
+            }
+            Core::Hull(_) | Core::HalfSpace => {}
+        }
+        Body { core, sizes, radius, axes, origin }
+    }
+}
+
+/// A polygon, counter-clockwise seen from outside, a line of two corners, or a whole plane, which has none.
+pub(super) struct Patch<S> {
+    pub(super) corners: Vec<Vector3<S>>,
+    /// A point of the patch's plane that is farthest out.
+    pub(super) anchor: Vector3<S>,
+    /// Outward normal of any length.
+    pub(super) normal: Vector3<S>,
+    /// Its size, m, if it is less than the flat part whose place it takes.
+    pub(super) inscribed: Option<S>,
+}
+
+impl<S: Number> Patch<S> {
+    /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by an
+    /// angle of at least this sine.
+    pub(super) fn towards(body: &Body<'_, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
+        let local = Vector3::from_fn(|k, _| dot(&body.axes[k], n).value());
+        let falls = |sine: f64| sine >= sharp;
+        let patch = match body.core {
+            Core::Point | Core::Ellipsoid(_) => return None,
+            Core::HalfSpace => Self { corners: Vec::new(), anchor: body.origin, normal: body.axes[2], inscribed: None },
+            Core::Segment(_) | Core::Box(_) | Core::Cylinder { .. } if falls(flattest(body.core, &local)) => {
+                return None;
+            }
+            Core::Segment(_) => body.line(body.origin, body.sizes[0], n),
+            Core::Box(_) => body.side_of_box(&local),
+            Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => body.cap(1_f64.copysign(local.z)),
+            Core::Cylinder { .. } => {
+                let out = unit(&(n - body.axes[2] * dot(n, &body.axes[2])));
+                body.line(body.origin + out * body.sizes[0], body.sizes[1], n)
+            }
+            Core::Hull(hull) => body.side_of_hull(hull, &local, falls)?,
+        };
+        let cosine = dot(&patch.normal, n).value() / dot(&patch.normal, &patch.normal).value().sqrt();
+        (cosine > STEEP).then_some(patch)
+    }
+}
+
+impl<S: Number> Body<'_, S> {
+    fn at(&self, local: [S; 3]) -> Vector3<S> {
+        let [x, y, z] = self.axes;
+        self.origin + x * local[0] + y * local[1] + z * local[2]
+    }
+
+    /// A line along the z axis.
+    fn line(&self, middle: Vector3<S>, half: S, n: &Vector3<S>) -> Patch<S> {
+        let axis = self.axes[2];
+        let corners = vec![middle - axis * half, middle + axis * half];
+        Patch { corners, anchor: middle, normal: n - axis * dot(n, &axis), inscribed: None }
+    }
+
+    fn side_of_box(&self, local: &Vector3<f64>) -> Patch<S> {
+        let k = local.iamax();
+        let (i, j, sign) = ((k + 1) % 3, (k + 2) % 3, 1_f64.copysign(local[k]));
+        let corner = |(x, y): (f64, f64)| {
+            let mut at = self.sizes;
+            (at[i], at[j]) = (at[i] * S::constant(x), at[j] * S::constant(sign * y));
+            at[k] *= S::constant(sign);
+            self.at(at)
+        };
+        let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(corner).to_vec();
+        Patch { anchor: corners[0], corners, normal: self.axes[k] * S::constant(sign), inscribed: None }
+    }
+
+    fn cap(&self, sign: f64) -> Patch<S> {
+        let [radius, half, _] = self.sizes;
+        let end = half * S::constant(sign);
+        let corner = |k: usize| {
+            let (sine, cosine) = (sign * FRAC_PI_4 * k as f64).sin_cos();
+            self.at([radius * S::constant(cosine), radius * S::constant(sine), end])
+        };
+        let corners: Vec<_> = (0..CORNERS).map(corner).collect();
+        let normal = self.axes[2] * S::constant(sign);
+        Patch { anchor: corners[0], corners, normal, inscribed: Some(radius) }
+    }
+
+    /// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
+    fn side_of_hull(&self, hull: &Hull, local: &Vector3<f64>, falls: impl Fn(f64) -> bool) -> Option<Patch<S>> {
+        let vertices = hull.vertices();
+        let top = farthest(hull, local);
+        let drop = |&other: &usize| {
+            let edge = Vector3::from(vertices[top]) - Vector3::from(vertices[other]);
+            edge.dot(local) / edge.norm()
+        };
+        let end = hull.neighbours(top).iter().min_by(|x, y| drop(x).total_cmp(&drop(y)))?;
+        if falls(drop(end)) {
+            return None;
+        }
+        let look = |face: &HullFace| Vector3::from(face.normal).dot(local);
+        let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
+        let face = beside.max_by(|x, y| look(x).total_cmp(&look(y)))?;
+        let vertex = |i: usize| self.at(vertices[i].map(S::constant));
+        let m = face.corners.len();
+        let kept = m.min(CORNERS);
+        let corners: Vec<_> = (0..kept).map(|k| vertex(face.corners[k * m / kept])).collect();
+        let [nx, ny, nz] = face.normal.map(S::constant);
+        let normal = self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz;
+        let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
+        Some(Patch { corners, anchor: vertex(top), normal, inscribed: (kept < m).then_some(S::constant(across / 2.0)) })
+    }
+}
+
+/// The sine of the least angle by which a cap, line or edge at the farthest point falls away.
+fn flattest(core: &Core, local: &Vector3<f64>) -> f64 {
+    match core {
+        Core::Box(_) => local.amin(),
+        Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => local.xy().norm(),
+        _ => local.z.abs(),
+    }
+}
+
+/// How many corners the patches of a core have at most, and whether one may be a line or less than the flat part; none for
+/// cores without flat parts.
+pub(super) fn corners(core: &Core) -> Option<(usize, bool)> {
+    Some(match core {
+        Core::Point | Core::Ellipsoid(_) => return None,
+        Core::HalfSpace => (0, false),
+        Core::Segment(_) => (2, true),
+        Core::Box(_) => (4, false),
+        Core::Cylinder { .. } => (CORNERS, true),
+        Core::Hull(hull) => {
+            let most = hull.faces().iter().map(|face| face.corners.len()).max().unwrap_or(0);
+            (most.min(CORNERS), most > CORNERS)
+        }
+    })
+}
+
+/// Slopes of up to this much are as good as none, 5°: or less, where faces of a hull bend by less than twice that.
+pub(super) fn tilt(core: &Core) -> f64 {
+    match core {
+        Core::Hull(hull) => hull.half_bend().min(TILT),
+        _ => TILT,
+    }
+}

@@ -1,0 +1,81 @@
+//! Which point is the deepest if bodies are tilted against each other a little, in a random direction?
+//!
+//! Over the overlap of two flat parts the gap is g(x) = φ + τ·x. Tilted by a slope s, its deepest point is the corner whose
+//! outward normals (a cone between those of its two edges) hold s − τ. Let s be random: no direction is special, and a part
+//!
+//! ```text
+//! M(r) = 2 ρ − ρ²,   ρ = (r/ε)²        (1 for r ≥ ε)
+//! ```
+//!
+//! of all slopes is below r. The weight of a corner is the probability that it is deepest: the mass of its cone with the apex
+//! in τ. On parallel parts, τ = 0, it is the angle by which the outline turns there, in parts of 2π; with tilts beyond
+//! ε, the deepest corner has all. Whatever moves, the weights are twice continuously differentiable while the corners are
+//! apart, and corners that meet or split share theirs.
+//!
+//! By Green's theorem the mass of a cone is the integral of M dθ/2π around it: out along one ray, back along the other.
+
+use std::f64::consts::TAU;
+
+use nalgebra::Vector2;
+
+use super::number::{Number, cross2, dot2};
+use super::overlap::{Corner, turn};
+
+/// A smaller weight is none: a step could not tell it from hard contact. The heaviest corner has it.
+const NONE: f64 = 1e-6;
+
+/// M at ρ.
+pub(super) fn part<S: Number>(rho: S) -> S {
+    let one = S::constant(1.0);
+    if rho.value() < 1.0 { one - (one - rho) * (one - rho) } else { one }
+}
+
+/// The weights of an outline's corners, which add up to one, given τ and ε.
+pub(super) fn weights<S: Number>(corners: &[Corner<S>], slope: &Vector2<S>, tilt: f64) -> Vec<S> {
+    let n = corners.len();
+    if n == 1 {
+        return vec![S::constant(1.0)];
+    }
+    let apex = slope * S::constant(tilt.recip());
+    let rays: Vec<S> = corners.iter().map(|corner| ray(&apex, &outward(&corner.edge))).collect();
+    let weight = |i: usize| {
+        let before = (i + n - 1) % n;
+        let angle = turn(&corners[before].edge, &corners[i].edge, n == 2);
+        (rays[before] + angle - rays[i]) / S::constant(TAU)
+    };
+    let mut all: Vec<S> = (0..n).map(weight).collect();
+    let mut rest = S::constant(0.0);
+    for weight in all.iter_mut().filter(|weight| weight.value() < NONE) {
+        rest += std::mem::replace(weight, S::constant(0.0));
+    }
+    if let Some(heaviest) = all.iter_mut().max_by(|x, y| x.value().total_cmp(&y.value())) {
+        *heaviest += rest;
+    }
+    all
+}
+
+/// The unit normal on the right of a direction.
+fn outward<S: Number>(edge: &Vector2<S>) -> Vector2<S> {
+    let length = dot2(edge, edge).sqrt();
+    Vector2::new(edge.y / length, -edge.x / length)
+}
+
+/// ∫ M dθ along a ray from the apex on, for ε = 1: with u along the ray and its distance b from the origin,
+/// dθ = −b/(u² + b²) du.
+fn ray<S: Number>(apex: &Vector2<S>, along: &Vector2<S>) -> S {
+    let (a, b) = (dot2(along, apex), cross2(along, apex));
+    let one = S::constant(1.0);
+    let square = b * b;
+    if square.value() >= 1.0 {
+        return -b.atan2(a);
+    }
+    // The ray is within ε from −c to c.
+    let c = (one - square).sqrt();
+    if a.value() >= c.value() {
+        return -b.atan2(a);
+    }
+    let is_outside = a.value() < -c.value();
+    let (first, before) = if is_outside { (-c, b.atan2(-c) - b.atan2(a)) } else { (a, S::constant(0.0)) };
+    let inside = |u: S| -b * u * (one + one - square - u * u / S::constant(3.0));
+    before + inside(c) - inside(first) - b.atan2(c)
+}
