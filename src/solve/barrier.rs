@@ -15,7 +15,6 @@
 
 use crate::math::lane::{Lockstep, Mask, Real, copy};
 
-use super::cone::Cone;
 use super::judge::{Certificate, certificate, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
@@ -46,11 +45,6 @@ const STUCK: f64 = 8.0;
 
 const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
-/// What a world that starts again takes for the weights of contacts that have less, once κ is reached ten times less each
-/// time the iterate is near the path, down to the least: a light contact that carries much is hard, and the region where
-/// Newton's steps serve it is as small as its weight.
-const FLOOR: f64 = 0.1;
-const LEAST_FLOOR: f64 = 1e-7;
 
 /// How a world's solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +134,6 @@ pub(crate) fn solve<R: Real>(
     let mut last = R::splat(f64::INFINITY);
     let mut slow = R::zero();
     let mut patience = R::splat(STUCK);
-    let mut floor = R::zero();
     for _ in 0..max_iterations {
         if !running.any() {
             break;
@@ -160,21 +153,14 @@ pub(crate) fn solve<R: Real>(
         advance(moving, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
 
-        let at_kappa = kappa.lt(problem.kappa).not();
-        let at_last = at_kappa.and(floor.gt(R::zero()).not());
+        let at_last = kappa.lt(problem.kappa).not();
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
         running = running.and(solved.not());
         last = decrement;
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
         last = R::select(rise, R::splat(f64::INFINITY), last);
-        let sink = rise.and(at_kappa);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
-        if sink.any() {
-            let lower = floor.scale(RISE.recip());
-            floor = R::select(sink, R::select(lower.lt(R::splat(LEAST_FLOOR)), R::zero(), lower), floor);
-            take_weights(problem, floor, work);
-        }
         slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
         let broken = running.and(sound.not());
         let doubtful = running.and(slow.gt(R::splat(DOUBTFUL))).or(broken);
@@ -190,8 +176,6 @@ pub(crate) fn solve<R: Real>(
                 let soft = R::one() / energy.max(R::tiny());
                 let soft = R::select(soft.gt(R::zero()), kappa.scale(FALL).min(soft), kappa.scale(FALL));
                 kappa = R::select(stuck, soft, kappa);
-                floor = R::select(stuck, R::splat(FLOOR), floor);
-                take_weights(problem, floor, work);
                 newton::prepare(s, problem, work);
                 cold_start(s, problem, kappa, stuck, work);
                 balance(s, problem, stuck, work);
@@ -209,7 +193,6 @@ pub(crate) fn solve<R: Real>(
         }
     }
     let sound = sum.is_finite();
-    take_weights(problem, R::zero(), work);
     let residual = residual(s, problem, work);
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
@@ -222,14 +205,6 @@ pub(crate) fn solve<R: Real>(
         *x = R::select(keep.and(sound), *x, R::zero());
     }
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
-}
-
-/// The contacts' own weights, or `floor` where that is more.
-#[inline(always)]
-fn take_weights<R: Real>(problem: &Problem<R>, floor: R, work: &mut Work<&mut [R]>) {
-    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
-        touch.take_weight(Cone::read(problem.contacts, i).weight, floor);
-    }
 }
 
 /// x ← x + α step in worlds of the mask.

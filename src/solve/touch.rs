@@ -45,16 +45,9 @@ impl<R: Real> Touch<R> {
     #[inline(always)]
     pub(super) fn start(&mut self, contacts: &[R], i: usize) {
         self.cone = Cone::read(contacts, i);
-        self.take_weight(self.cone.weight, R::zero());
-        (self.eta, self.d_eta) = (zero(), zero());
-    }
-
-    /// Takes the weight, or `floor` where that is more and there is a contact.
-    #[inline(always)]
-    pub(super) fn take_weight(&mut self, weight: R, floor: R) {
-        let there = weight.gt(R::zero());
-        self.cone.weight = R::select(there, weight.max(floor), R::zero());
+        let there = self.is_there();
         self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
+        (self.eta, self.d_eta) = (zero(), zero());
     }
 
     /// Has the contact a weight?
