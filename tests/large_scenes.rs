@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device};
 use fingertip::Model;
+use fingertip::math::largest::largest;
 use fingertip::description::{Hull, ObjectBody, Scene, Shape};
 use fingertip::step::Quasidynamic;
 use nalgebra::Vector3;
@@ -85,6 +86,6 @@ fn a_hundred_thousand_points() {
 fn a_million_triangles() {
     let hull = hull("10⁶ triangles", "ball.stl", large::stl(1_000_000, 0.05));
     assert!(hull.vertices().len() > 100);
-    let farthest = hull.vertices().iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max);
+    let farthest = largest(hull.vertices().iter().map(|&v| Vector3::from(v).norm()));
     assert!((farthest - 1.05).abs() < 1e-3, "{farthest}");
 }

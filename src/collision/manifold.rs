@@ -4,7 +4,7 @@
 //! the plane across n, where their outlines overlap: each corner of the overlap is a contact point, with the gap along n
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is. Who takes part does not depend on the order of the bodies.
+//! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part does not depend on the order of the bodies.
 //!
 //! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
 //! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
@@ -18,7 +18,7 @@ use super::collider::Posed;
 use super::number::{Number, constant, cross2, dot, dot2, unit, values};
 use super::overlap::{Corner, outline, overlap};
 use super::patch::{self, Body, CORNERS, Patch};
-use super::tilt::{part, weights};
+use super::tilt::{NONE, part, weights};
 use super::{Collider, Distance};
 
 /// Contact points that a [`Collider::manifold`] has at most: the corners of two patches, and the closest points.
@@ -29,18 +29,19 @@ pub const MANIFOLD: usize = 2 * CORNERS + 1;
 pub struct Manifold {
     /// The signed distance of the bodies; its normal is that of all points, and no point's φ is smaller.
     pub distance: Distance,
-    /// The points, one at least.
+    /// The points, one at least; the closest points, where they are one of several, are the first.
     pub points: Vec<ContactPoint>,
 }
 
 /// One of several points where bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m.
+    /// The gap along the manifold's normal, m; more, where the weight is below [`LIGHT`], so that what carries little weight carries
+    /// little force.
     pub phi: f64,
     /// Point on A in the world, m.
     pub point_a: Vector3<f64>,
-    /// Point on B in the world, m; `point_b − point_a = phi · normal`.
+    /// Point on B in the world, m: A's and the gap along the normal.
     pub point_b: Vector3<f64>,
     /// Its part of the pair's contact, from 0 to 1; all points' are 1 together.
     pub weight: f64,
@@ -86,7 +87,7 @@ impl Posed<'_> {
         });
         let Distance { phi, point_a, point_b, .. } = distance;
         let closest = closest.map(|weight| ContactPoint { phi, point_a, point_b, weight });
-        Some(Manifold { distance, points: corners.chain(closest).collect() })
+        Some(Manifold { distance, points: closest.into_iter().chain(corners).collect() })
     }
 }
 
@@ -127,7 +128,8 @@ impl<S: Number> Spread<S> {
         let across = Across::new(n, &distance.point_a);
         let [plane_a, plane_b] = [&of_a, &of_b].map(|patch| across.plane(patch));
         let corners = across.overlap(&of_a, &of_b);
-        if corners.is_empty() {
+        // Where outlines touch in a point, that is the closest one.
+        if corners.len() < 2 {
             return None;
         }
         let slope = plane_b.slope - plane_a.slope;
@@ -141,6 +143,7 @@ impl<S: Number> Spread<S> {
         let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
         let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
         if sides.iter().all(|(patch, ..)| patch.inscribed.is_none() && patch.corners.len() != 2) {
+            stand_back(&mut all, phi);
             return Some(Self { corners: all, closest: None });
         }
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
@@ -158,10 +161,32 @@ impl<S: Number> Spread<S> {
                 share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
             }
         }
-        all.iter_mut().for_each(|spot| spot.weight *= share);
-        Some(Self { corners: all, closest: Some(one - share) })
+        let mut rest = one - share;
+        for spot in &mut all {
+            let weight = spot.weight * share;
+            let is_none = weight.value() < NONE;
+            rest += if is_none { weight } else { S::constant(0.0) };
+            spot.weight = if is_none { S::constant(0.0) } else { weight };
+        }
+        stand_back(&mut all, phi);
+        Some(Self { corners: all, closest: Some(rest) })
     }
 }
+
+/// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
+/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none.
+fn stand_back<S: Number>(spots: &mut [Spot<S>], closest: S) {
+    for Spot { phi, weight, .. } in spots {
+        let (height, light) = (*phi - closest, S::constant(LIGHT));
+        if 0.0 < weight.value() && weight.value() < LIGHT && height.value() > 0.0 {
+            let lacks = light - *weight;
+            *phi += height * lacks * lacks / (*weight * light);
+        }
+    }
+}
+
+/// The weight below which a point of a [`Collider::manifold`] stands back.
+pub const LIGHT: f64 = 0.02;
 
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.

@@ -49,7 +49,7 @@ use crate::description::Shape;
 use crate::error::{Error, Result};
 
 pub use collider::Collider;
-pub use manifold::{ContactPoint, MANIFOLD, Manifold};
+pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
 pub use pull::ManifoldGradient;
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use world::{Near, World};

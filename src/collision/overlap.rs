@@ -3,6 +3,7 @@
 use nalgebra::Vector2;
 
 use super::number::{Number, cross2, dot2};
+use crate::math::largest::largest;
 
 /// Corners nearer to each other than this part of the outline's size are one.
 const SAME: f64 = 1e-10;
@@ -48,7 +49,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
         }
         std::mem::swap(&mut kept, &mut next);
     }
-    let size = inner.iter().map(|corner| corner.edge.map(S::value).norm()).fold(0.0, f64::max);
+    let size = largest(inner.iter().map(|corner| corner.edge.map(S::value).norm()));
     joined(kept, SAME * size)
 }
 

@@ -55,10 +55,11 @@ impl Manifold {
         let mut add = |number: &Dual, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
         };
-        let corners_and_points = corners.iter().zip(&self.points).zip(gradients);
+        let first = usize::from(closest.is_some());
+        let corners_and_points = corners.iter().zip(self.points.iter().zip(gradients).skip(first));
         let mut common = Vector6::zeros();
         let origin = a.1.translation.vector;
-        for ((spot, point), ManifoldGradient { contact, weight }) in corners_and_points {
+        for (spot, (point, ManifoldGradient { contact, weight })) in corners_and_points {
             add(&spot.phi, contact.phi);
             add(&spot.weight, *weight);
             for i in 0..3 {
@@ -72,8 +73,8 @@ impl Manifold {
                 + self.distance.normal.cross(&contact.normal);
             common += Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         }
-        let last = closest.zip(gradients.get(corners.len()));
-        if let Some((share, gradient)) = &last {
+        let closest = closest.zip(gradients.first());
+        if let Some((share, gradient)) = &closest {
             add(share, gradient.weight);
         }
         let on_b = Vector6::from_column_slice(&by[..6]);
@@ -86,7 +87,7 @@ impl Manifold {
             BodyGradient { twist: on_a, sizes: sizes(6) },
             BodyGradient { twist: on_b, sizes: sizes(6 + Shape::SIZES) },
         ];
-        if let Some((_, gradient)) = last {
+        if let Some((_, gradient)) = closest {
             let pulled = self.distance.pull((a.0, a.1), (b.0, b.1), &gradient.contact);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;

@@ -21,8 +21,8 @@ use nalgebra::Vector2;
 use super::number::{Number, cross2, dot2};
 use super::overlap::{Corner, turn};
 
-/// A smaller weight is none: a step could not tell it from hard contact. The heaviest corner has it.
-const NONE: f64 = 1e-6;
+/// A smaller weight is none, the heaviest corner has it: such points stand back by more than any step.
+pub(super) const NONE: f64 = 1e-6;
 
 /// M at ρ.
 pub(super) fn part<S: Number>(rho: S) -> S {
@@ -30,12 +30,9 @@ pub(super) fn part<S: Number>(rho: S) -> S {
     if rho.value() < 1.0 { one - (one - rho) * (one - rho) } else { one }
 }
 
-/// The weights of an outline's corners, which add up to one, given τ and ε.
+/// The weights of an outline's two or more corners, which add up to one, given τ and ε.
 pub(super) fn weights<S: Number>(corners: &[Corner<S>], slope: &Vector2<S>, tilt: f64) -> Vec<S> {
     let n = corners.len();
-    if n == 1 {
-        return vec![S::constant(1.0)];
-    }
     let apex = slope * S::constant(tilt.recip());
     let rays: Vec<S> = corners.iter().map(|corner| ray(&apex, &outward(&corner.edge))).collect();
     let weight = |i: usize| {

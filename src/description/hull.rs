@@ -6,6 +6,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::{Inertia, check, quickhull};
 use crate::error::{Error, Result};
+use crate::math::largest::largest;
 
 /// The convex hull of some points, m. It may lie anywhere in its frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,7 @@ impl Hull {
             neighbours[i].push(j);
             neighbours[j].push(i);
         }
-        let reach = vertices.iter().map(|&v| Vector3::from(v).norm()).fold(0.0, f64::max);
+        let reach = largest(vertices.iter().map(|&v| Vector3::from(v).norm()));
         let half_bend = half_bend(&faces);
         Self { vertices, faces, edges, neighbours, reach, half_bend }
     }

@@ -8,6 +8,8 @@
 use nalgebra::Vector3;
 use robust::{Coord3D, orient3d};
 
+use crate::math::largest::largest;
+
 /// Points this far outside of a face, relative to the size of all, are on it.
 const ON_FACE: f64 = 1e-13;
 /// Rounding of a volume, relative to the sum of its terms' sizes.
@@ -18,8 +20,11 @@ struct Face {
     corners: [usize; 3],
     /// The faces across the edges from each corner to the next.
     beside: [usize; 3],
-    /// Twice the area, outwards; and the sum of the sizes of each number's terms.
+    /// The first corner.
+    from: Vector3<f64>,
+    /// Outwards, as long as twice the area; its length; and the sum of the sizes of each number's terms.
     normal: Vector3<f64>,
+    length: f64,
     terms: Vector3<f64>,
     /// The points that wait here, the farthest last.
     outside: Vec<usize>,
@@ -43,12 +48,12 @@ const NONE: usize = usize::MAX;
 
 /// The triangles of the hull of finite points, counter-clockwise from outside; none if all points are in one plane.
 pub(super) fn triangles(points: &[Vector3<f64>]) -> Option<Vec<[usize; 3]>> {
-    let largest = points.iter().map(Vector3::amax).fold(0.0, f64::max);
-    if largest == 0.0 {
+    let reach = largest(points.iter().map(Vector3::amax));
+    if reach == 0.0 {
         return None;
     }
     // A power of two: exact, and what is exact below does not underflow.
-    let scale = 2.0_f64.powi(-(largest.log2().floor().max(-1000.0) as i32));
+    let scale = 2.0_f64.powi(-(reach.log2().floor().max(-1000.0) as i32));
     let points: Vec<Vector3<f64>> = points.iter().map(|point| point * scale).collect();
     let first = tetrahedron(&points)?;
     let (low, high) = points.iter().fold((points[0], points[0]), |(low, high), p| (low.inf(p), high.sup(p)));
@@ -116,7 +121,9 @@ impl Surface<'_> {
             Vector3::new(x.y * y.z + x.z * y.y, x.z * y.x + x.x * y.z, x.x * y.y + x.y * y.x)
         });
         let beside = [NONE; 3];
-        let face = Face { corners, beside, normal, terms, outside: Vec::new(), farthest: 0.0, alive: true };
+        let length = normal.norm();
+        let face =
+            Face { corners, beside, from: a, normal, length, terms, outside: Vec::new(), farthest: 0.0, alive: true };
         match self.gone.pop() {
             Some(place) => {
                 self.faces[place] = face;
@@ -134,11 +141,10 @@ impl Surface<'_> {
         for &point in points {
             for &place in faces {
                 let face = &mut self.faces[place];
-                let from = self.points[point] - self.points[face.corners[0]];
+                let from = self.points[point] - face.from;
                 let volume = face.normal.dot(&from);
-                let size = face.normal.norm();
-                if volume > ROUNDING * face.terms.dot(&from.abs()) + self.on_face * size {
-                    let height = volume / size;
+                if volume > ROUNDING * face.terms.dot(&from.abs()) + self.on_face * face.length {
+                    let height = volume / face.length;
                     face.outside.push(point);
                     if height > face.farthest {
                         face.farthest = height;
@@ -222,7 +228,7 @@ mod tests {
         assert!(edges.iter().all(|&[a, b]| edges.contains(&[b, a])), "each edge in both directions");
         let corners: HashSet<usize> = triangles.iter().flatten().copied().collect();
         assert_eq!(corners.len() + triangles.len(), edges.len() / 2 + 2);
-        let size = points.iter().map(Vector3::amax).fold(0.0, f64::max);
+        let size = largest(points.iter().map(Vector3::amax));
         for &[a, b, c] in &triangles {
             let normal = (points[b] - points[a]).cross(&(points[c] - points[a]));
             for p in points {

@@ -8,6 +8,7 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::{Collision, Freedom, Link, ObjectBody, Scene, Shape, check};
 use crate::error::{Error, Result};
+use crate::math::largest::largest;
 
 /// Something that gravity can press onto contacts: an object, or a robot with a floating base.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +111,7 @@ fn of_links(name: &str, links: &[Link], freedom: Freedom) -> Option<Rest> {
 /// `bodies` are the shapes of each link.
 fn rest(name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
     let contacts = bodies.iter().copied().flatten().map(|collision| collision.shape.contacts_on_plane()).sum();
-    let size = bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)).fold(0.0, f64::max);
+    let size = largest(bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)));
     let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
     can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, size, freedom })
 }

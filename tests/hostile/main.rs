@@ -106,13 +106,16 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     let problems = states::problems(batch, step);
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
+    let parts = step.contacts.weight.as_ref().map(rows);
     if !is_finite(step) {
         tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
         return;
     }
     for (w, problem) in problems.iter().enumerate() {
         let report = step.reports[w];
-        let weight: Vec<f64> = phi[w].iter().map(|&phi| weight(&batch.model, phi)).collect();
+        let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
+        let weight: Vec<f64> =
+            phi[w].iter().enumerate().map(|(i, &phi)| part(i) * weight(&batch.model, phi)).collect();
         let answer = Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report };
         tally.worlds += 1;
         let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,7 +1,7 @@
 //! Single states that were answered wrongly once.
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Freedom, Object, Scene, Shape};
+use fingertip::description::{Freedom, Object, Params, Scene, Shape};
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
@@ -36,7 +36,9 @@ fn row(model: &Model, like: &Tensor, value: f64) -> Tensor {
 #[test]
 fn a_rollout_knows_turns_beyond_half_a_turn() {
     let ball = Object::rigid("ball", Shape::sphere(0.05), 1.0);
-    let scene = Scene::new().object(ball).object(Object::ground("floor", -2.0)).with_gravity([0.0; 3]);
+    let params = Params { mu: 0.0, ..Params::default() };
+    let scene = Scene::new().with_params(params).object(ball).object(Object::ground("floor", -2.0));
+    let scene = scene.with_gravity([0.0; 3]);
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     for turn in [0.5, 3.0, 3.2, 6.0, 6.4, 40.0] {
         let inertia = numbers(&model.parameters.inertia)[0];
