@@ -143,7 +143,7 @@ impl<S: Number> Spread<S> {
         let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
         let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
         if sides.iter().all(|(patch, ..)| patch.inscribed.is_none() && patch.corners.len() != 2) {
-            stand_back(&mut all, phi);
+            stand_back(&mut all, &corners, phi);
             return Some(Self { corners: all, closest: None });
         }
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
@@ -168,25 +168,38 @@ impl<S: Number> Spread<S> {
             rest += if is_none { weight } else { S::constant(0.0) };
             spot.weight = if is_none { S::constant(0.0) } else { weight };
         }
-        stand_back(&mut all, phi);
+        stand_back(&mut all, &corners, phi);
         Some(Self { corners: all, closest: Some(rest) })
     }
 }
 
 /// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
-/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none.
-fn stand_back<S: Number>(spots: &mut [Spot<S>], closest: S) {
-    for Spot { phi, weight, .. } in spots {
-        let (height, light) = (*phi - closest, S::constant(LIGHT));
-        if 0.0 < weight.value() && weight.value() < LIGHT && height.value() > 0.0 {
-            let lacks = light - *weight;
-            *phi += height * lacks * lacks / (*weight * light);
+/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none. Corners that have just
+/// parted are still one: w is what there is around.
+fn stand_back<S: Number>(spots: &mut [Spot<S>], corners: &[Corner<S>], closest: S) {
+    let one = S::constant(1.0);
+    let near = spread(corners) * S::constant(NEAR * NEAR);
+    for (i, here) in corners.iter().enumerate() {
+        let (own, height) = (spots[i].weight.value(), spots[i].phi - closest);
+        if !(own > 0.0 && own < LIGHT && height.value() > 0.0) {
+            continue;
+        }
+        let mut around = S::constant(0.0);
+        for (there, spot) in corners.iter().zip(&*spots) {
+            let between = there.at - here.at;
+            around += spot.weight * (one - part(dot2(&between, &between) / near));
+        }
+        if around.value() < LIGHT {
+            let lacks = S::constant(LIGHT) - around;
+            spots[i].phi += height * lacks * lacks / (around * S::constant(LIGHT));
         }
     }
 }
 
 /// The weight below which a point of a [`Collider::manifold`] stands back.
 pub const LIGHT: f64 = 0.02;
+/// Corners this near to each other, in parts of the outline's size, count as one in part.
+const NEAR: f64 = 0.05;
 
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.
