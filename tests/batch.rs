@@ -18,12 +18,13 @@ use support::{larger, largest, numbers, rows};
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1e-1, 1e3), mass: (1e-2, 1e1) };
 
-/// q₊ in f32 (m, rad): geometry of decimetres in 24 bits, divided by slacks of a tenth of a millimetre.
-const SINGLE: f64 = 1e-4;
+/// q₊ in f32 (m, rad): geometry of decimetres in 24 bits, divided by slacks of a tenth of a millimetre; 1e-6 is seen.
+const SINGLE: f64 = 1e-5;
 /// The residual that the solver promises in f64, and cannot reach in f32.
 const DOUBLE: f64 = 1e-9;
-/// Two starts end within rounding of the same δ, relative to the largest entry; forces at κ = 1e6 are 1e6 times as touchy.
-const START: f64 = 1e-9;
+/// Two starts end within rounding of the same δ, relative to the largest entry; forces at κ = 1e6 are 1e6 times as touchy;
+/// 1e-13 is seen.
+const START: f64 = 1e-12;
 
 fn threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(work)

@@ -14,15 +14,15 @@ use support::jointed;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows, sets};
 
-/// Both forms solve to rounding; what is left is their different order of summation times the problem's condition.
+/// Both forms solve to rounding; what is left is their different order of summation times the problem's condition: 3e-11 is
+/// seen.
 const TOLERANCE: f64 = 1e-10;
 /// A world's number is compared with the largest of its kind in that world, or with this part of the largest in any.
 const SMALL: f64 = 1e-3;
-/// Gradients in the masses of a free door are sums that cancel by three digits in some worlds: rounding is that of their
-/// terms, which are of the size of the largest in any world.
-const CANCELLING: f64 = 1.0;
-/// Forty steps in contact amplify the rounding of unfused multiply-adds.
-const ROLLOUT: f64 = 1e-8;
+/// Gradients in the masses of a door whose frame is free are sums that cancel by three digits in some worlds: 5e-10 is seen.
+const CANCELLING: f64 = 2e-9;
+/// Forty steps in contact amplify the rounding of unfused multiply-adds: 2e-13 is seen.
+const ROLLOUT: f64 = 1e-11;
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
 /// Worlds of a batch: lanes of eight, four and one.
@@ -41,16 +41,16 @@ fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
     ])
 }
 
-fn compare(what: &str, found: &Tensor, expected: &Tensor, small: f64) {
+fn compare(what: &str, found: &Tensor, expected: &Tensor, tolerance: f64) {
     if expected.elem_count() == 0 {
         return;
     }
     let (found, expected) = (rows(found), rows(expected));
     let most = largest(expected.iter().flatten());
     for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        let scale = largest(expected.iter()).max(small * most).max(1e-300);
+        let scale = largest(expected.iter()).max(SMALL * most).max(1e-300);
         let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
-        assert!(error < TOLERANCE, "{what}, world {w}: fused off by {error:e} of {scale:e}");
+        assert!(error < tolerance, "{what}, world {w}: fused off by {error:e} of {scale:e}");
     }
 }
 
@@ -87,7 +87,8 @@ fn everything(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<
     Ok(all)
 }
 
-fn compare_batch(name: &str, batch: &Batch, small: f64) -> Result<()> {
+/// `masses` is the tolerance of the gradients in them.
+fn compare_batch(name: &str, batch: &Batch, masses: f64) -> Result<()> {
     let (parameters, variables) = tracked(batch)?;
     let fused = Quasidynamic::new(&batch.model, &parameters)?;
     assert_eq!(fused.form(), Form::Fused, "{name}");
@@ -96,7 +97,8 @@ fn compare_batch(name: &str, batch: &Batch, small: f64) -> Result<()> {
     for set in sets() {
         let found = everything(&fused.on(set)?, &variables)?;
         for ((what, found), (_, expected)) in found.iter().zip(&expected) {
-            compare(&format!("{name} on {}: {what}", set.name()), found, expected, small);
+            let tolerance = if *what == "mass" { masses } else { TOLERANCE };
+            compare(&format!("{name} on {}: {what}", set.name()), found, expected, tolerance);
         }
         if set != InstructionSet::Baseline {
             let found: Vec<_> = found.iter().map(|(_, tensor)| rows(tensor)).collect();
@@ -106,16 +108,16 @@ fn compare_batch(name: &str, batch: &Batch, small: f64) -> Result<()> {
     Ok(())
 }
 
-fn compare_scene(name: &str, scene: &Scene, stray: f64, small: f64) -> Result<()> {
+fn compare_scene(name: &str, scene: &Scene, stray: f64, masses: f64) -> Result<()> {
     let model = Model::new(scene, DType::F64, &Device::Cpu)?;
-    compare_batch(name, &states::batch(&model, stray, WORLDS, &RANGES, &mut Random::new(41)), small)
+    compare_batch(name, &states::batch(&model, stray, WORLDS, &RANGES, &mut Random::new(41)), masses)
 }
 
 #[test]
 fn the_shipped_scenes() -> Result<()> {
     let mut random = Random::new(40);
     for (name, stray) in SCENES {
-        compare_batch(name, &states::batch(&states::model(name), stray, 5 * WORLDS, &RANGES, &mut random), SMALL)?;
+        compare_batch(name, &states::batch(&states::model(name), stray, 5 * WORLDS, &RANGES, &mut random), TOLERANCE)?;
     }
     Ok(())
 }
@@ -125,9 +127,9 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
     for (name, stray) in SCENES {
         let mut scene = Scene::load(format!("assets/scenes/{name}.toml"))?;
         scene.params.joint_limits = true;
-        compare_scene(&format!("{name} with limits"), &scene, stray, SMALL)?;
+        compare_scene(&format!("{name} with limits"), &scene, stray, TOLERANCE)?;
         (scene.params.contact_distance, scene.params.fade) = (Some(0.05), 0.03);
-        compare_scene(&format!("{name} fading"), &scene, stray, SMALL)?;
+        compare_scene(&format!("{name} fading"), &scene, stray, TOLERANCE)?;
     }
     Ok(())
 }

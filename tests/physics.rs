@@ -13,7 +13,7 @@ use support::states::{self, Random};
 use support::{largest, numbers, rows};
 
 /// Closed forms hold to rounding, a few operations on each side, relative.
-const EXACT: f64 = 1e-12;
+const EXACT: f64 = 1e-14;
 /// What κ = 1e8 leaves of the gap law, m: ν_n − μ‖ν_t‖ = s/(ν_n + μ‖ν_t‖) is about 1/(κ λ_n), with some 5 N.
 const GAP: f64 = 1e-8;
 

@@ -15,7 +15,7 @@ use nalgebra::DVector;
 use measure::{larger, largest, numbers};
 
 /// Inequalities of a solution hold to this, relative to its largest number: the accuracy of the solve.
-const HOLDS: f64 = 1e-8;
+const HOLDS: f64 = 1e-10;
 /// Half the thinnest side of a pill, and how deep fast ones may get within one step, in which gaps are taken as linear, m.
 const PILL: f64 = 0.05;
 const DEEP: f64 = 0.025;

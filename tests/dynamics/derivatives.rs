@@ -9,7 +9,7 @@ use super::robots::{assert_close, dynamics, manifold, states, zoo};
 
 /// Step of the differences, and what it leaves: h² times third derivatives, plus rounding over h.
 const H: f64 = 1e-5;
-const DIFFERENCE: f64 = 1e-6;
+const DIFFERENCE: f64 = 1e-7;
 
 /// Central difference of f by the tangent direction k of q: one column.
 fn column(tree: &Tree, q: &Tensor, k: usize, f: impl Fn(&Tensor) -> Result<Tensor>) -> Vec<f64> {
@@ -44,7 +44,7 @@ fn check(
     for seed in [3, 40] {
         let [q, v, x] = states(tree, 1, seed);
         let found = found(&d, &q, &v, &x).unwrap();
-        assert_close(&numbers(&found.value), &numbers(&f(&d, &q, &v, &x).unwrap()), 1e-10, "value");
+        assert_close(&numbers(&found.value), &numbers(&f(&d, &q, &v, &x).unwrap()), 1e-13, "value");
         let by = |columns: &dyn Fn(usize) -> Vec<f64>| matrix(&(0..tree.nv).map(columns).collect::<Vec<_>>());
         let by_q = by(&|k| column(tree, &q, k, |q| f(&d, q, &v, &x)));
         let by_v = by(&|k| shifted(&v, k, |v| f(&d, &q, v, &x)));

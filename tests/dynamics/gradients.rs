@@ -10,7 +10,7 @@ use super::robots::{assert_close, dynamics, random, states, zoo};
 /// Step of differences of fourth order: inertias of 1e-3 change by a hundredth.
 const H: f64 = 1e-5;
 /// What they leave: mostly rounding over the step, times the condition number of M.
-const DIFFERENCE: f64 = 1e-6;
+const DIFFERENCE: f64 = 1e-7;
 const WORLDS: usize = 2;
 
 /// Compares the gradient of Σ w f(x) by each of the operands with differences in every number.
