@@ -1,7 +1,5 @@
 //! Convex polyhedra.
 
-use std::collections::HashMap;
-
 use nalgebra::{Matrix3, Vector3};
 
 use super::{Inertia, check, quickhull};
@@ -152,17 +150,17 @@ impl HullFace {
 
 /// The smallest tangent of half the angle between two faces that share an edge.
 fn half_bend(faces: &[HullFace]) -> f64 {
-    let mut first = HashMap::new();
-    let mut least = f64::INFINITY;
+    let mut edges: Vec<(usize, usize, usize)> = Vec::new();
     for (k, face) in faces.iter().enumerate() {
-        for [i, j] in face.edges() {
-            if let Some(other) = first.insert((i.min(j), i.max(j)), k) {
-                let [n, m] = [other, k].map(|k| Vector3::from(faces[k].normal));
-                least = least.min((n - m).norm() / (n + m).norm());
-            }
-        }
+        edges.extend(face.edges().map(|[i, j]| (i.min(j), i.max(j), k)));
     }
-    least
+    edges.sort_unstable();
+    let bend = |pair: &[(usize, usize, usize)]| {
+        let [n, m] = [pair[0].2, pair[1].2].map(|k| Vector3::from(faces[k].normal));
+        (n - m).norm() / (n + m).norm()
+    };
+    let is_shared = |pair: &&[(usize, usize, usize)]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);
+    edges.windows(2).filter(is_shared).map(bend).fold(f64::INFINITY, f64::min)
 }
 
 /// Length of the diagonal of the points' box.
