@@ -28,9 +28,19 @@ pub(super) fn position(what: &str, position: &Vector3<f64>) -> Result<()> {
     position.iter().try_for_each(|&x| at_most(what, x, LONGEST, "m"))
 }
 
+/// A number in as few digits as it has.
+fn short(value: f64) -> String {
+    let is_plain = value == 0.0 || !value.is_finite() || (1e-6..1e16).contains(&value.abs());
+    if is_plain { format!("{value}") } else { format!("{value:e}") }
+}
+
 /// `what` must be finite.
 pub(super) fn finite(what: &str, value: f64) -> Result<()> {
-    if value.is_finite() { Ok(()) } else { Err(Error::invalid(what, format!("expected a finite number, got {value}"))) }
+    if value.is_finite() {
+        Ok(())
+    } else {
+        Err(Error::invalid(what, format!("expected a finite number, got {}", short(value))))
+    }
 }
 
 /// `what` must be finite and greater than zero.
@@ -38,7 +48,7 @@ pub(crate) fn positive(what: &str, value: f64) -> Result<()> {
     if value.is_finite() && value > 0.0 {
         Ok(())
     } else {
-        Err(Error::invalid(what, format!("expected a positive number, got {value}")))
+        Err(Error::invalid(what, format!("expected a positive number, got {}", short(value))))
     }
 }
 
@@ -47,7 +57,7 @@ pub(crate) fn not_negative(what: &str, value: f64) -> Result<()> {
     if value.is_finite() && value >= 0.0 {
         Ok(())
     } else {
-        Err(Error::invalid(what, format!("expected a number from 0 up, got {value}")))
+        Err(Error::invalid(what, format!("expected a number from 0 up, got {}", short(value))))
     }
 }
 

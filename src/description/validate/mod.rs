@@ -53,10 +53,10 @@ impl Scene {
     /// Checks the numbers, objects and robots, each by itself.
     pub(super) fn validate_things(&self) -> Result<()> {
         let mut findings = Findings::default();
-        findings.take(check::finite_vector("gravity", &self.gravity.into()));
-        for g in self.gravity {
-            findings.take(check::at_most("gravity", g, STRONGEST, "m/s^2"));
-        }
+        findings
+            .take(check::finite_vector("gravity", &self.gravity.into()).and_then(|()| {
+                self.gravity.iter().try_for_each(|&g| check::at_most("gravity", g, STRONGEST, "m/s^2"))
+            }));
         findings.take(self.params.validate().map_err(|error| error.within("params")));
         for object in &self.objects {
             findings.take(object.validate().map_err(|error| error.within(format!("object \"{}\"", object.name))));
