@@ -169,10 +169,20 @@ fn shipped_robots_and_scenes_have_nothing_to_say() {
     for path in files("assets/robots", "urdf") {
         let scene = Scene::new().robot(Robot::from_urdf("it", &path).unwrap());
         let model = model(&scene);
-        assert!(model.pairs.left_out.is_empty() && model.warnings.is_empty(), "{path:?}: {:?}", model.warnings);
+        // Its published figures put the thumb's capsule 4 mm into the palm.
+        let known = usize::from(path.ends_with("teaching_hand.urdf"));
+        assert_eq!(
+            (model.pairs.left_out.len(), model.warnings.len()),
+            (known, known),
+            "{path:?}: {:?}",
+            model.warnings
+        );
     }
     for path in files("assets/scenes", "toml") {
         let model = model(&Scene::load(&path).unwrap());
-        assert!(model.warnings.is_empty(), "{path:?}: {:?}", model.warnings);
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        // Three bodies start inside each other, to be parted; the teaching hand is as above.
+        let is_known = name == "three_bodies" || name.starts_with("teaching_hand");
+        assert!(model.warnings.is_empty() || is_known, "{path:?}: {:?}", model.warnings);
     }
 }

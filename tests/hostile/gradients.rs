@@ -53,7 +53,7 @@ impl Direction {
             .map(|(p, name)| {
                 let values = &world[2 + p];
                 let scale = |k: usize| match *name {
-                    "offsets" | "sizes" if values[k] == 0.0 && *name == "sizes" => 0.0,
+                    "sizes" if values[k] == 0.0 => 0.0,
                     "offsets" | "sizes" => 1.0,
                     "tau" => 10.0,
                     "inertia" if k % 6 >= 3 => {
