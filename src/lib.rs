@@ -100,6 +100,7 @@ pub mod grasp;
 pub mod kinematics;
 pub mod math;
 pub mod model;
+pub mod mpc;
 pub mod overrides;
 pub mod parameters;
 pub mod rollout;
