@@ -8,6 +8,8 @@ use super::ilqr::Ilqr;
 use super::outcome::{Clock, Outcome, Plan};
 use super::problem::{Problem, Start};
 use super::sampling::{Deviates, Sampler, Sampling};
+use super::shooting::shoot;
+use super::trust::{Region, Trust};
 
 /// How plans are improved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +20,22 @@ pub enum Method {
     Mppi,
     /// Sampling by cross-entropy.
     Cem,
+    /// Single shooting by L-BFGS: [`shoot`].
+    Lbfgs,
+    /// A sequence of quadratic programs: [`Trust`] with [`Region::Box`].
+    Sqp,
+    /// The relaxed contact trust region: [`Trust`] with [`Region::Dual`].
+    Rctr,
+    /// The contact trust region: [`Trust`] with [`Region::Both`].
+    Ctr,
     /// [`Method::Ilqr`], and where it finds no gradient or makes no way, sampling before it.
     Hybrid,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Ilqr, Self::Mppi, Self::Cem, Self::Hybrid];
+    pub const ALL: [Self; 8] =
+        [Self::Ilqr, Self::Hybrid, Self::Mppi, Self::Cem, Self::Lbfgs, Self::Sqp, Self::Rctr, Self::Ctr];
 
     /// As task files and the command line spell it.
     pub fn name(self) -> &'static str {
@@ -32,6 +43,10 @@ impl Method {
             Self::Ilqr => "ilqr",
             Self::Mppi => "mppi",
             Self::Cem => "cem",
+            Self::Lbfgs => "lbfgs",
+            Self::Sqp => "sqp",
+            Self::Rctr => "rctr",
+            Self::Ctr => "ctr",
             Self::Hybrid => "hybrid",
         }
     }
@@ -105,7 +120,7 @@ impl Controller {
         for _ in 0..2 {
             let begin = Instant::now();
             let along = problem.roll_given(start, std::slice::from_ref(&plan))?;
-            along.iter().try_for_each(|along| problem.expand(start, along).map(|_| ()))?;
+            along.iter().try_for_each(|along| problem.expand(start, along, false).map(|_| ()))?;
             least = least.min(begin.elapsed());
         }
         let deviates = Deviates::new(settings.seed, 0);
@@ -178,6 +193,10 @@ impl Controller {
             Method::Ilqr => ilqr.solve(problem, start, from, clock),
             Method::Mppi => sampling.solve(Sampler::Mppi, problem, start, &from[0], deviates, clock),
             Method::Cem => sampling.solve(Sampler::Cem, problem, start, &from[0], deviates, clock),
+            Method::Lbfgs => shoot(ilqr, problem, start, from, clock),
+            Method::Sqp => trust(Region::Box, *ilqr).solve(problem, start, from, clock),
+            Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
+            Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
             Method::Hybrid => {
                 let plan = ilqr.solve(problem, start, from, clock)?;
                 let nq = start.q.len();
@@ -194,6 +213,14 @@ impl Controller {
         }
     }
 }
+
+fn trust(region: Region, until: Ilqr) -> Trust {
+    Trust { region, radius: RADIUS, near: NEAR, until }
+}
+
+/// First radius of trust regions, as a share of the bounds, and slack of contacts that belong to them, m.
+const RADIUS: f64 = 0.5;
+const NEAR: f64 = 0.03;
 
 /// Numbers beyond this are bad input, as in the step.
 const LARGEST: f64 = 1e30;

@@ -76,17 +76,14 @@ impl Ilqr {
             }
             let begin = Instant::now();
             iterations += 1;
-            let quadratics = problem.expand(start, &best)?;
+            let quadratics = problem.expand(start, &best, false)?;
             let (ended, line) = self.iterate(problem, start, &quadratics, &mut best, &mut regularisation, clock)?;
             log.push(line);
             clock.note(begin);
             if let Some(ended) = ended {
                 outcome = ended;
                 if ended == Outcome::Converged {
-                    let (cost, gain) = problem.purpose(&best, &problem.expand(start, &best)?)?;
-                    if cost > self.small && gain < REACH * cost {
-                        outcome = Outcome::NoGradient;
-                    }
+                    outcome = self.judge(problem, &best, &quadratics)?;
                 }
                 break;
             }
@@ -95,6 +92,14 @@ impl Ilqr {
             outcome = Outcome::Unsolved;
         }
         Ok(Plan { best, outcome, iterations, log })
+    }
+
+    /// Has a search that has nothing to gain converged, or is there no gradient of what matters? The quadratics may be those
+    /// of a plan that is little worse.
+    pub(super) fn judge(&self, problem: &Problem, best: &Trajectory, quadratics: &[Quadratic]) -> Result<Outcome> {
+        let (cost, gain) = problem.purpose(best, quadratics)?;
+        let is_lost = cost > self.small && gain < REACH * cost;
+        Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })
     }
 
     /// One linearisation's worth of progress: sweeps with more and more regularisation until a step is better.

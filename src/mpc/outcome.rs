@@ -15,7 +15,7 @@ pub enum Outcome {
     Deadline,
     /// The plan does not reach what the task wants, and no small change of the commands would bring it nearer.
     NoGradient,
-    /// The plan has steps without a solution.
+    /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
     /// A number of the start is not finite: the plan is the one before.
     BadInput,
@@ -83,6 +83,11 @@ impl Clock {
     /// Would something as long as the longest that has been noted come too late?
     pub fn is_late(&self) -> bool {
         self.limit.is_some_and(|limit| self.begin.elapsed() + self.longest >= limit)
+    }
+
+    /// What is left of the time.
+    pub fn left(&self) -> Option<Duration> {
+        self.limit.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }
 
     /// Notes how long something took that began at `since`.

@@ -5,7 +5,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::command::Command;
 use super::cost::{Expansion, Objective};
-use super::simulator::{Linear, Simulator};
+use super::simulator::{Forces, Linear, Simulator};
 use crate::solve::Status;
 
 /// From a state on, `horizon` commands are sought that make the objective small.
@@ -82,6 +82,8 @@ pub(super) struct Quadratic {
     pub next: Expansion,
     /// Least and largest change of v.
     pub range: Vec<(f64, f64)>,
+    /// The forces at the end of the period, in (x, v).
+    pub forces: Option<Forces>,
 }
 
 impl Problem {
@@ -219,9 +221,9 @@ impl Problem {
         })
     }
 
-    /// The problem along a trajectory.
-    pub(super) fn expand(&self, start: &Start, along: &Trajectory) -> Result<Vec<Quadratic>> {
-        let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm)?;
+    /// The problem along a trajectory, with its forces if they are asked for.
+    pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
+        let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
         linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
     }
 
@@ -232,7 +234,7 @@ impl Problem {
         let before = if k == 0 { &start.u } else { &along.u[(k - 1) * nu..k * nu] };
         let v = &along.v[k * nu..(k + 1) * nu];
         let (by_q, by_before) = self.command.rates();
-        let Linear { a, b } = linear;
+        let Linear { a, b, forces } = linear;
         let (mut fx, mut fv) = (DMatrix::zeros(nx, nx), DMatrix::zeros(nx, nu));
         fx.view_mut((0, 0), (nv, nv)).copy_from(a);
         fv.view_mut((0, 0), (nv, nu)).copy_from(b);
@@ -246,13 +248,23 @@ impl Problem {
             range: Vec::with_capacity(nu),
             fx: DMatrix::zeros(0, 0),
             fv: DMatrix::zeros(0, 0),
+            forces: forces.as_ref().map(|own| {
+                let Forces { lambda, c, d } = own.clone();
+                Forces { lambda, c: c.resize_horizontally(nx, 0.0), d }
+            }),
         };
         for ((j, of), squares) in sim.joints().iter().enumerate().zip(self.squares(q, before, v)) {
-            fx.view_mut((0, of.v), (nv, 1)).axpy(by_q, &b.column(j), 1.0);
+            fx.column_mut(of.v).rows_mut(0, nv).axpy(by_q, &b.column(j), 1.0);
             // Places in x of what u depends on, and how.
             let mut places = vec![(of.v, 0)];
+            if let Some(Forces { c, d, .. }) = &mut out.forces {
+                c.column_mut(of.v).axpy(by_q, &d.column(j), 1.0);
+                if self.remembers() {
+                    c.column_mut(nv + j).axpy(by_before, &d.column(j), 1.0);
+                }
+            }
             if self.remembers() {
-                fx.view_mut((0, nv + j), (nv, 1)).axpy(by_before, &b.column(j), 1.0);
+                fx.column_mut(nv + j).rows_mut(0, nv).axpy(by_before, &b.column(j), 1.0);
                 (fx[(nv + j, of.v)], fx[(nv + j, nv + j)], fv[(nv + j, j)]) = (by_q, by_before, 1.0);
                 places.push((nv + j, 1));
             }
@@ -300,7 +312,7 @@ impl Problem {
     pub fn value_and_gradient(&self, start: &Start, v: &[f64]) -> Result<(f64, Vec<f64>)> {
         let mut all = self.roll_given(start, &[v.to_vec()])?;
         let Some(along) = all.pop() else { bail!("problem: expected a trajectory") };
-        Ok((along.cost, Self::gradient(&self.expand(start, &along)?)))
+        Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
     }
 
     /// What the purposes of the objective cost along a trajectory, and how much of that a change of v within its range could

@@ -1,7 +1,7 @@
 //! The step as a controller sees it: one command per period, which the model holds over some steps.
 
 use candle_core::{DType, Device, Result, Tensor};
-use nalgebra::DMatrix;
+use nalgebra::{DMatrix, DVector};
 
 use crate::description::Scene;
 use crate::kinematics::Manifold;
@@ -34,15 +34,31 @@ pub struct Simulator {
     manifold: Manifold,
     joints: Vec<Joint>,
     hold: usize,
+    kappa: f64,
+    /// μ of each contact.
+    friction: Vec<f64>,
 }
 
-/// ∂q₊/∂q (nv, nv) and ∂q₊/∂u (nv, nu) of a control period, in tangent coordinates.
+/// The derivatives of a control period in tangent coordinates.
 #[derive(Clone, Debug)]
 pub struct Linear {
-    /// ∂q₊/∂q.
+    /// ∂q₊/∂q (nv, nv).
     pub a: DMatrix<f64>,
-    /// ∂q₊/∂u.
+    /// ∂q₊/∂u (nv, nu).
     pub b: DMatrix<f64>,
+    /// The forces at its end, if they were asked for.
+    pub forces: Option<Forces>,
+}
+
+/// The contact forces λ of a period's last step, along each contact's normal and tangents, and their derivatives.
+#[derive(Clone, Debug)]
+pub struct Forces {
+    /// λ (3 nc), N.
+    pub lambda: DVector<f64>,
+    /// ∂λ/∂q (3 nc, nv).
+    pub c: DMatrix<f64>,
+    /// ∂λ/∂u (3 nc, nu).
+    pub d: DMatrix<f64>,
 }
 
 impl Simulator {
@@ -82,7 +98,10 @@ impl Simulator {
             effort: if c.effort > 0.0 { c.effort } else { f64::INFINITY },
         };
         let joints = commanded.map(joint).collect();
-        Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, step })
+        let kappa = step.parameters().kappa.flatten_all()?.to_vec1::<f64>()?[0];
+        let mu = step.parameters().mu.narrow(0, 0, 1)?.flatten_all()?.to_vec1::<f64>()?;
+        let friction = model.pairs.pair_of_contact.iter().map(|&pair| mu[pair]).collect();
+        Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, kappa, friction, step })
     }
 
     /// The same with another barrier parameter, 1/J.
@@ -92,7 +111,7 @@ impl Simulator {
     pub fn with_kappa(&self, kappa: f64) -> Result<Self> {
         let mut parameters = self.step.parameters().clone();
         parameters.kappa = Tensor::from_slice(&[kappa], (1, 1), &Device::Cpu)?;
-        Ok(Self { step: self.step.with_parameters(&parameters)?, ..self.clone() })
+        Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
     /// The step.
@@ -108,6 +127,16 @@ impl Simulator {
     /// The commanded joints, in the order of u.
     pub fn joints(&self) -> &[Joint] {
         &self.joints
+    }
+
+    /// The barrier parameter κ, 1/J.
+    pub fn kappa(&self) -> f64 {
+        self.kappa
+    }
+
+    /// The friction coefficient of each contact (nc).
+    pub fn friction(&self) -> &[f64] {
+        &self.friction
     }
 
     /// Steps in a control period.
@@ -146,26 +175,39 @@ impl Simulator {
 
     /// The derivatives of control periods, given the state at the start of each of their steps (T · hold, nq), the periods'
     /// commands (T, nu) and the steps' own forces (T · hold, 3 nc + nl), where the solves start. All steps are linearised
-    /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …).
+    /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces` also those of the last step's.
     ///
     /// # Errors
     /// If a length is not as said.
-    pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<Vec<Linear>> {
-        let (nv, nu, n) = (self.model().nv(), self.joints.len(), self.hold);
+    pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
+        let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), 3 * self.model().nc(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
-        let all = self.step.jacobians(q, &held, warm, false)?;
-        let chain = |(a, b): (&[f64], &[f64])| {
-            let mut steps = a
-                .chunks_exact(nv * nv)
-                .zip(b.chunks_exact(nv * nu))
-                .map(|(a, b)| (DMatrix::from_row_slice(nv, nv, a), DMatrix::from_row_slice(nv, nu, b)));
-            let (mut a, mut b) = steps.next().unwrap_or((DMatrix::identity(nv, nv), DMatrix::zeros(nv, nu)));
-            for (next_a, next_b) in steps {
-                b = &next_a * b + next_b;
-                a = next_a * a;
+        let all = self.step.jacobians(q, &held, warm, forces)?;
+        let chain = |period: usize| {
+            let a = |k: usize| DMatrix::from_row_slice(nv, nv, &all.a[(period * n + k) * nv * nv..][..nv * nv]);
+            let b = |k: usize| DMatrix::from_row_slice(nv, nu, &all.b[(period * n + k) * nv * nu..][..nv * nu]);
+            let mut sum = Linear { a: a(0), b: b(0), forces: None };
+            let last = period * n + n - 1;
+            let own = forces.then(|| Forces {
+                lambda: DVector::from_row_slice(&all.lambda[last * nf..][..nf]),
+                c: DMatrix::from_row_slice(nf, nv, &all.c[last * nf * nv..][..nf * nv]),
+                d: DMatrix::from_row_slice(nf, nu, &all.d[last * nf * nu..][..nf * nu]),
+            });
+            for k in 1..n {
+                if k + 1 == n {
+                    sum.forces = own.as_ref().map(|own| Forces {
+                        lambda: own.lambda.clone(),
+                        d: &own.c * &sum.b + &own.d,
+                        c: &own.c * &sum.a,
+                    });
+                }
+                let next = a(k);
+                sum.b = &next * sum.b + b(k);
+                sum.a = next * sum.a;
             }
-            Linear { a, b }
+            sum.forces = sum.forces.or(own);
+            sum
         };
-        Ok(all.a.chunks_exact(n * nv * nv).zip(all.b.chunks_exact(n * nv * nu)).map(chain).collect())
+        Ok((0..u.len() / nu).map(chain).collect())
     }
 }

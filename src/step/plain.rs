@@ -27,6 +27,8 @@ pub struct Jacobians {
     pub a: Vec<f64>,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Vec<f64>,
+    /// λ (B, nc, 3), N, along each contact's normal and tangents; empty unless it was asked for.
+    pub lambda: Vec<f64>,
     /// C = ∂λ/∂q (B, 3 nc, nv); empty unless it was asked for.
     pub c: Vec<f64>,
     /// D = ∂λ/∂u (B, 3 nc, nu); empty unless it was asked for.
@@ -77,14 +79,18 @@ impl Quasidynamic {
     pub fn jacobians(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Jacobians> {
         let b = self.worlds(q, u, warm)?;
         if let Some((plan, par)) = self.fused_parts() {
-            let [_, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, forces)?;
-            return Ok(Jacobians { a, b, c, d });
+            let [lambda, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, forces)?;
+            return Ok(Jacobians { a, b, lambda, c, d });
         }
         let (q, u, warm) = self.tensors(q, u, warm, b)?;
         let all = self.linearize_from(&q, &u, warm.as_ref())?;
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
-        let (c, d) = if forces { (numbers(&all.c)?, numbers(&all.d)?) } else { (Vec::new(), Vec::new()) };
-        Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, c, d })
+        let [lambda, c, d] = if forces {
+            [numbers(&all.step.lambda()?)?, numbers(&all.c)?, numbers(&all.d)?]
+        } else {
+            [const { Vec::new() }; 3]
+        };
+        Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
     }
 
     /// Numbers in a row of `warm`: 3 nc + nl.

@@ -2,13 +2,14 @@
 
 use candle_core::{Result, Tensor};
 
-use crate::math::lane::{Lane, copy};
+use crate::contact::lanes;
+use crate::math::lane::{Lane, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Held, Output, Rows, worlds};
 use crate::solve::INFO;
 
 use super::jacobian;
-use super::memory::Memory;
+use super::memory::{GEOMETRY, Memory};
 use super::plan::Plan;
 use super::stages::{Load, Operands};
 
@@ -28,7 +29,7 @@ pub(in super::super) fn hold(
     Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps }, b, widths))
 }
 
-/// One step of each world and its Jacobians: the steps' rows, A, B, C, D; the last two only with `forces`.
+/// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
 pub(in super::super) fn jacobians(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
@@ -37,7 +38,25 @@ pub(in super::super) fn jacobians(
     forces: bool,
 ) -> Result<[Vec<f64>; 5]> {
     let par = Held::new(par);
-    Ok(jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces))
+    let [rows, a, b_u, c, d] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces);
+    let lambda = if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
+    Ok([lambda, a, b_u, c, d])
+}
+
+impl Plan {
+    /// The forces of a step's row, each along its contact's normal and tangents.
+    fn lambda(&self, row: &[f64]) -> Vec<f64> {
+        let s = &self.structure;
+        let forces = self.nq + s.nv;
+        let geometry = forces + s.n_eta();
+        let turned = |i: usize| {
+            let n: [f64; 3] = std::array::from_fn(|k| row[geometry + GEOMETRY * i + k]);
+            let force: [f64; 3] = std::array::from_fn(|k| row[forces + 3 * i + k]);
+            let axes = lanes::frame(n.map(Single::<f64, false>::splat));
+            axes.map(|axis| axis.iter().zip(force).map(|(a, f)| a.get(0) * f).sum())
+        };
+        (0..s.nc()).flat_map(turned).collect()
+    }
 }
 
 fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usize) -> Result<Operands<'a>> {
