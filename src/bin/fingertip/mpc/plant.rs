@@ -53,6 +53,6 @@ impl Plant {
 
     /// Ends the recording.
     pub fn finish(self) -> Result<()> {
-        self.recorder.map_or(Ok(()), |(_, writer)| writer.finish())
+        self.recorder.map_or(Ok(()), |(_, writer)| Ok(writer.finish()?))
     }
 }
