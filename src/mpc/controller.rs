@@ -69,7 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             method: Method::Ilqr,
-            ilqr: Ilqr { iterations: 3, ..Ilqr::default() },
+            ilqr: Ilqr { iterations: 3, tolerance: 1e-6, ..Ilqr::default() },
             sampling: Sampling::default(),
             seed: 0,
         }
@@ -104,6 +104,8 @@ pub struct Controller {
     least: Duration,
 }
 
+/// Worlds of a SIMD group.
+const LANES: usize = 8;
 /// Progress of the purpose over a horizon below which the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
@@ -188,7 +190,6 @@ impl Controller {
     fn solve(&mut self, k: usize, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let Self { problems, settings: Settings { method, ilqr, sampling, .. }, deviates, .. } = self;
         let problem = &problems[k];
-        let around = from.last().map_or(&[][..], Vec::as_slice);
         match method {
             Method::Ilqr => ilqr.solve(problem, start, from, clock),
             Method::Mppi => sampling.solve(Sampler::Mppi, problem, start, &from[0], deviates, clock),
@@ -198,7 +199,10 @@ impl Controller {
             Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
             Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
             Method::Hybrid => {
-                let plan = ilqr.solve(problem, start, from, clock)?;
+                // The first roll-out has eight worlds anyway.
+                let more = sampling.around(problem, &from[0], LANES.saturating_sub(from.len()), deviates);
+                let from = [from, &more].concat();
+                let plan = ilqr.solve(problem, start, &from, clock)?;
                 let nq = start.q.len();
                 let at = |q: &[f64]| problem.objective.state(q, true, true);
                 let (now, then) = (at(&start.q)?, at(&plan.best.q[problem.horizon * nq..])?);
@@ -206,7 +210,7 @@ impl Controller {
                 if (makes_way && plan.outcome != Outcome::NoGradient) || clock.is_late() {
                     return Ok(plan);
                 }
-                let sampled = sampling.solve(Sampler::Mppi, problem, start, around, deviates, clock)?;
+                let sampled = sampling.solve(Sampler::Mppi, problem, start, &plan.best.v, deviates, clock)?;
                 let again = ilqr.solve(problem, start, &[sampled.best.v], clock)?;
                 Ok(if again.best.is_better_than(&plan.best) { again } else { plan })
             }

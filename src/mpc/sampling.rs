@@ -19,6 +19,9 @@ const ELITE: usize = 8;
 const FRESH: f64 = 0.3;
 /// The spread shrinks by this in each round.
 const SHRINK: f64 = 0.7;
+/// Plans differ from the mean by these shares of the spread in turn: near contacts a large change is seldom a better one, far
+/// from them a small one says nothing.
+const SCALES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ impl Sampling {
     ) -> Result<Plan> {
         let (nu, n) = (problem.nu(), from.len());
         let mut mean = from.to_vec();
-        let mut spread: Vec<f64> = (0..n).map(|i| self.spread * problem.command.bound[i % nu.max(1)]).collect();
+        let mut spread: Vec<f64> = (0..n).map(|i| self.spread * problem.command.bound[i % nu]).collect();
         let mut best: Option<Trajectory> = None;
         let mut log = Vec::new();
         let mut outcome = Outcome::IterationLimit;
@@ -100,7 +103,9 @@ impl Sampling {
             if round == 0 {
                 plans.push(vec![0.0; n]);
             }
-            plans.resize_with(self.samples.max(ELITE), || perturbed(&mean, &spread, nu, deviates));
+            let n_given = plans.len();
+            let more = self.samples.max(ELITE) - n_given;
+            plans.extend((0..more).map(|k| perturbed(&mean, &spread, SCALES[k % SCALES.len()], nu, deviates)));
             let mut all = problem.roll_given(start, &plans)?;
             all.sort_by(|a, b| a.unsolved.cmp(&b.unsolved).then(a.cost.total_cmp(&b.cost)));
             let elite = &all[..all.len() / ELITE];
@@ -140,7 +145,16 @@ impl Sampling {
     }
 }
 
-fn perturbed(mean: &[f64], spread: &[f64], nu: usize, deviates: &mut Deviates) -> Vec<f64> {
+impl Sampling {
+    /// Some plans around one, at different distances.
+    pub(super) fn around(&self, problem: &Problem, plan: &[f64], n: usize, deviates: &mut Deviates) -> Vec<Vec<f64>> {
+        let nu = problem.nu();
+        let spread: Vec<f64> = (0..plan.len()).map(|i| self.spread * problem.command.bound[i % nu]).collect();
+        (0..n).map(|k| perturbed(plan, &spread, SCALES[k % SCALES.len()], nu, deviates)).collect()
+    }
+}
+
+fn perturbed(mean: &[f64], spread: &[f64], scale: f64, nu: usize, deviates: &mut Deviates) -> Vec<f64> {
     let mut held = vec![0.0; nu];
     let mut plan = mean.to_vec();
     for (i, v) in plan.iter_mut().enumerate() {
@@ -148,7 +162,7 @@ fn perturbed(mean: &[f64], spread: &[f64], nu: usize, deviates: &mut Deviates) -
         if i < nu || deviates.even() < FRESH {
             held[joint] = deviates.normal();
         }
-        *v += spread[i] * held[joint];
+        *v += scale * spread[i] * held[joint];
     }
     plan
 }

@@ -20,6 +20,7 @@ pub(super) struct TaskFile {
     pub epsilon: Option<f64>,
     pub method: Option<String>,
     pub iterations: Option<usize>,
+    pub tolerance: Option<f64>,
     pub cap: Option<usize>,
     pub command: CommandFile,
     #[serde(default)]

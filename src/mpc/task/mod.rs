@@ -100,6 +100,8 @@ impl Task {
         simulators.push(hard);
         let mut settings = Settings::default();
         settings.ilqr.iterations = file.iterations.unwrap_or(ITERATIONS);
+        positive("tolerance", file.tolerance)?;
+        settings.ilqr.tolerance = file.tolerance.unwrap_or(settings.ilqr.tolerance);
         if let Some(name) = &file.method {
             settings.method = name.parse().map_err(|error: Error| error.within("method"))?;
         }
