@@ -75,6 +75,7 @@
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
+//! | 8 | [`mpc`] | planning and model-predictive control by the step's gradients; tasks |
 //! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
 //!
@@ -100,6 +101,7 @@ pub mod grasp;
 pub mod kinematics;
 pub mod math;
 pub mod model;
+pub mod mpc;
 pub mod overrides;
 pub mod parameters;
 pub mod rollout;

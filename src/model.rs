@@ -6,9 +6,9 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::contact::{BodyShape, Overlap, PairTable};
-use crate::description::{Collision, ObjectBody, Params, Rest, Scene};
+use crate::description::{Collision, ObjectBody, Params, Rest, Scene, unknown};
 use crate::error::Error;
-use crate::kinematics::{FrameSpec, Kinematics, Tree};
+use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::parameters::Parameters;
 
 /// A scene, compiled for one number type on one device. Cheap to clone.
@@ -111,6 +111,40 @@ impl Model {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
         let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
         (name(pair.a), name(pair.b))
+    }
+
+    /// Where a joint is in q, v and u, by the name that `fingertip inspect` prints: `"hand/thumb1"`.
+    ///
+    /// # Errors
+    /// A name that is not a joint's; the message says which is near.
+    pub fn joint(&self, name: &str) -> Result<&Coordinate> {
+        self.coordinate("joint", name, |c| c.kind.nq() == 1)
+    }
+
+    /// Where a movable object, or a robot's floating base, is in q and v: `"ball"`.
+    ///
+    /// # Errors
+    /// A name of nothing that can move as a whole; the message says which is near.
+    pub fn object(&self, name: &str) -> Result<&Coordinate> {
+        self.coordinate("movable object", name, |c| c.kind.nq() > 1)
+    }
+
+    fn coordinate(&self, kind: &str, name: &str, is_one: fn(&Coordinate) -> bool) -> Result<&Coordinate> {
+        let all = || self.tree.coordinates.iter().filter(|c| is_one(c));
+        let unknown = || Error::invalid("model", unknown(kind, name, all().map(|c| c.name.as_str()))).into();
+        all().find(|c| c.name == name).ok_or_else(unknown)
+    }
+
+    /// The contacts between two things, named as in a scene's rules for pairs (`"ball"`, `"hand"` or `"hand/palm"`), in either
+    /// order; empty where there are none.
+    pub fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
+        let body = |shape: usize| self.shapes[shape].body;
+        let is = |shape: usize, name: &str| self.tree.is_called(body(shape), name);
+        let of_pair = |i: &usize| {
+            let pair = &self.pairs.pairs[self.pairs.pair_of_contact[*i]];
+            (is(pair.a, a) && is(pair.b, b)) || (is(pair.a, b) && is(pair.b, a))
+        };
+        (0..self.nc()).filter(of_pair).collect()
     }
 
     /// [`Compiled::rests`] with the masses, and the gravity, of parameters' first world.

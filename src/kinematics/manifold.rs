@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 
+use crate::math::lane::Lane;
 use crate::math::tensor::{cross, dot, index};
 
 use super::charts::{Charts, Difference, Integrate};
-use super::manifold_op::ManifoldOp;
+use super::manifold_op::{ManifoldOp, Map};
+use super::points::{One, lanes, zeros};
 use super::rotation::LONGEST_TURN;
 use super::tree::{Coordinate, Tree};
 
@@ -107,6 +109,28 @@ impl Manifold {
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
         check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
         from.apply_op2(to, ManifoldOp { charts: self.charts.clone(), map: Difference })
+    }
+
+    /// q ⊕ δ of plain numbers, nq and nv of them.
+    ///
+    /// # Errors
+    /// If the lengths are not as said.
+    pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
+        lengths("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
+        let mut out = zeros(self.nq);
+        Integrate::value(&self.charts, &lanes(q), &lanes(delta), &mut out);
+        Ok(One::numbers(&out).to_vec())
+    }
+
+    /// [`Manifold::difference`] of plain numbers, nq each: the δ with `from` ⊕ δ = `to`.
+    ///
+    /// # Errors
+    /// If the lengths are not as said.
+    pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
+        lengths("difference", [("to", to, self.nq), ("from", from, self.nq)])?;
+        let mut out = zeros(self.nv);
+        Difference::value(&self.charts, &lanes(from), &lanes(to), &mut out);
+        Ok(One::numbers(&out).to_vec())
     }
 
     /// A gradient with respect to q's numbers (B, nq), at q (B or 1, nq), in tangent coordinates (B, nv): |q| Nᵀ ḡ for
@@ -217,6 +241,13 @@ fn check(map: &str, operands: [(&str, &Tensor, usize); 2]) -> Result<usize> {
         }
     }
     Ok(worlds)
+}
+
+fn lengths(map: &str, operands: [(&str, &[f64], usize); 2]) -> Result<()> {
+    match operands.into_iter().find(|(_, numbers, n)| numbers.len() != *n) {
+        Some((name, numbers, n)) => bail!("{map}: {name}: expected {n} numbers, got {}", numbers.len()),
+        None => Ok(()),
+    }
 }
 
 /// Scalar (.., 1) and vector part (.., 3).

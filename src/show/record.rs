@@ -87,6 +87,16 @@ impl Recorder {
         self.time
     }
 
+    /// Puts a world that has not been stepped elsewhere (1, nq).
+    ///
+    /// # Errors
+    /// If q has another shape.
+    pub fn put(&mut self, q: &Tensor) -> Result<()> {
+        self.recording.start = self.observer.configuration(q)?;
+        (self.q, self.warm) = (q.clone(), None);
+        Ok(())
+    }
+
     /// Puts the world home; time starts again.
     ///
     /// # Errors

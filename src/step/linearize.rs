@@ -32,16 +32,25 @@ impl Quasidynamic {
     /// # Errors
     /// As [`Quasidynamic::forward`].
     pub fn linearize(&self, q: &Tensor, u: &Tensor) -> Result<Linearization> {
-        match self.fused_linearize(q, u)? {
+        self.linearize_from(q, u, None)
+    }
+
+    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`] (B, 3 nc + nl): along a
+    /// trajectory that has been rolled out nothing is left to be solved.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn linearize_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
+        match self.fused_linearize(q, u, warm)? {
             Some(linear) => Ok(linear),
-            None => self.linearize_by_copies(q, u),
+            None => self.linearize_by_copies(q, u, warm),
         }
     }
 
     /// [`Quasidynamic::linearize`] of the tensor program: one reverse pass over as many copies of each world as there are
     /// results, which start from the solution and are seeded with the rows of the identity.
-    fn linearize_by_copies(&self, q: &Tensor, u: &Tensor) -> Result<Linearization> {
-        let step = self.step(&q.detach(), &u.detach())?;
+    fn linearize_by_copies(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
+        let step = self.step_from(&q.detach(), &u.detach(), warm)?;
         let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), 3 * self.model().nc());
         let n = nv + n_lambda;
         let copies = |t: &Tensor| {

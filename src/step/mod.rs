@@ -11,12 +11,14 @@ mod joints;
 mod limits;
 mod linearize;
 mod operands;
+mod plain;
 mod quasidynamic;
 mod rigid;
 mod separation;
 
 pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
 pub use linearize::Linearization;
+pub use plain::{Held, Jacobians};
 pub use quasidynamic::{Form, Quasidynamic, Step};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};

@@ -167,6 +167,11 @@ impl Quasidynamic {
         &self.model
     }
 
+    /// What of the problem can be nonzero.
+    pub(super) fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
     /// The parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
@@ -225,10 +230,20 @@ impl Quasidynamic {
     }
 
     /// The step and its Jacobians in the fused form, where there is one.
-    pub(super) fn fused_linearize(&self, q: &Tensor, u: &Tensor) -> Result<Option<Linearization>> {
+    pub(super) fn fused_linearize(
+        &self,
+        q: &Tensor,
+        u: &Tensor,
+        warm: Option<&Tensor>,
+    ) -> Result<Option<Linearization>> {
         let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
         self.check(q, u)?;
-        fused::linearize(plan, q, u, par).map(Some)
+        fused::linearize(plan, [q, u, par], warm).map(Some)
+    }
+
+    /// The fused form's tables and parameters, where there is one.
+    pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
+        self.fused.as_ref().map(|Fused { plan, par }| (&**plan, par))
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {

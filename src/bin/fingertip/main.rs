@@ -8,6 +8,7 @@ mod demo;
 mod export;
 mod inspect;
 mod message;
+mod mpc;
 mod rollout;
 mod scene;
 mod step;
@@ -37,7 +38,7 @@ type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 #[command(
     version,
     max_term_width = 100,
-    after_help = "Exit status: 0, 1 if an audit fails or a rollout has steps that were not solved, 2 for bad input; `step` \
+    after_help = "Exit status: 0, 1 if an audit or an episode fails or a rollout has steps that were not solved, 2 for bad input; `step` \
                   answers bad lines in their places and ends with 0."
 )]
 struct Cli {
@@ -55,6 +56,8 @@ enum Command {
     Export(export::Args),
     Audit(audit::Args),
     Bench(bench::Args),
+    Mpc(Box<mpc::Args>),
+    Tasks(mpc::tasks::Args),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +70,8 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Mpc(args) => mpc::run(&args),
+        Command::Tasks(args) => mpc::tasks::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         // A reader that has seen enough (`| head`) is no error.

@@ -36,7 +36,7 @@ pub use number::Number;
 pub(in crate::math) use register::{Eight, SixteenF32};
 #[cfg(target_arch = "x86_64")]
 pub(in crate::math) use register::{EightF32, Four};
-pub(in crate::math) use single::Single;
+pub(crate) use single::Single;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type Four = array::Array<f64, 4>;

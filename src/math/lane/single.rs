@@ -7,7 +7,7 @@ use super::{Lane, Mask, Number, Real, trigonometry};
 /// One number. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub(in crate::math) struct Single<N, const FMA: bool>(N);
+pub(crate) struct Single<N, const FMA: bool>(N);
 
 super::arithmetic!([N: Number, const FMA: bool], Single<N, FMA>, |x, y| {
     add: Single(x.0 + y.0),

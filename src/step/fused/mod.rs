@@ -4,6 +4,7 @@
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
+mod hold;
 mod jacobian;
 mod memory;
 mod paths;
@@ -26,6 +27,7 @@ use super::quasidynamic::Step;
 use crate::rollout::Rollout;
 use memory::GEOMETRY;
 
+pub(super) use hold::{hold, jacobians};
 pub(super) use plan::{Plan, packed};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
@@ -35,8 +37,8 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
 }
 
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
-pub(super) fn linearize(plan: &Plan, q: &Tensor, u: &Tensor, par: &Tensor) -> Result<Linearization> {
-    let [rows, a, b, c, d] = jacobian::step(plan, q, u, par)?;
+pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<Linearization> {
+    let [rows, a, b, c, d] = jacobian::step(plan, operands, warm)?;
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, 3 * plan.structure.nc());
     Ok(Linearization {
         step: read(plan, &rows)?,

@@ -8,6 +8,7 @@ use crate::contact::pair::PairFunction;
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
 use crate::math::lane::InstructionSet;
 use crate::math::program::Group;
+use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{self, INFO, Structure};
@@ -188,6 +189,17 @@ impl Plan {
     /// Numbers of the gradient of q, u and the parameters.
     pub(super) fn n_gradient(&self) -> usize {
         self.nq + self.nu + self.at.n
+    }
+
+    /// Checks the shape of forces to start from, of so many worlds.
+    pub(super) fn check_warm(&self, warm: Option<&Rows>, worlds: usize) -> Result<()> {
+        let n = self.structure.n_eta();
+        match warm {
+            Some(warm) if warm.width() != n || (warm.rows() != worlds && warm.rows() != 1) => {
+                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({}, {})", warm.rows(), warm.width())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Everything up to the solve, once q, u and the parameters are there.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::math::program::{Group, Program, run_on, run_parts_on};
 use crate::math::rows::{Rows, gradient, storage, worlds};
@@ -81,11 +81,7 @@ impl CustomOp3 for StepOp {
         let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
         let b = worlds("fused step", &[&q, &u, &par])?;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
-        if let Some(warm) = &warm
-            && (warm.width() != plan.structure.n_eta() || (warm.rows() != b && warm.rows() != 1))
-        {
-            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", plan.structure.n_eta(), self.warm);
-        }
+        plan.check_warm(warm.as_ref(), b)?;
         let width = plan.n_row();
         let program =
             |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);

@@ -19,7 +19,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::kinematics::SCREW;
 use crate::math::program::{Group, Program, run_parts_on};
-use crate::math::rows::{Rows, worlds};
+use crate::math::rows::{Held, worlds};
 
 use super::memory::Memory;
 use super::paths::Jacobian;
@@ -37,13 +37,14 @@ const C: usize = 3;
 const D: usize = 4;
 
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row.
-pub(super) fn step(plan: &Plan, q: &Tensor, u: &Tensor, par: &Tensor) -> Result<[Tensor; PARTS]> {
-    let operands =
-        Operands { q: Rows::from_tensor(q)?, u: Rows::from_tensor(u)?, par: Rows::from_tensor(par)?, warm: None };
+pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
+    let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
+    let warm = warm.map(Held::new);
+    let warm = warm.as_ref().map(Held::rows).transpose()?;
+    let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
-    let (nv, nu, n_lambda) = (plan.structure.nv, plan.nu, 3 * plan.structure.nc());
-    let widths = [plan.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu];
-    let mut parts = run_parts_on(plan.set.into(), &Linearize { plan, operands }, b, widths).into_iter().zip(widths);
+    plan.check_warm(operands.warm.as_ref(), b)?;
+    let mut parts = rows(plan, operands, b, true).into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -52,9 +53,16 @@ pub(super) fn step(plan: &Plan, q: &Tensor, u: &Tensor, par: &Tensor) -> Result<
     Ok([next()?, next()?, next()?, next()?, next()?])
 }
 
+/// [`step`] of plain numbers; without `forces` C and D are left out.
+pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool) -> [Vec<f64>; PARTS] {
+    let program = Linearize { plan, operands, forces };
+    run_parts_on(plan.set.into(), &program, worlds, plan.jacobian_widths(forces))
+}
+
 struct Linearize<'a> {
     plan: &'a Plan,
     operands: Operands<'a>,
+    forces: bool,
 }
 
 impl Program for Linearize<'_> {
@@ -63,21 +71,29 @@ impl Program for Linearize<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands } = self;
+        let Self { plan, operands, forces } = self;
         group.run(&Load { plan, operands });
         plan.prepare(group);
-        plan.solve(group, false);
+        plan.solve(group, operands.warm.is_some());
         group.run(&Store(plan));
         plan.factor(group, true);
         group.run(&Touch(plan));
         group.run(&Balance(plan));
         group.run(&Respond(plan));
-        group.run(&StoreForces(plan));
+        if *forces {
+            group.run(&StoreForces(plan));
+        }
         group.run(&StoreStates(plan));
     }
 }
 
 impl Plan {
+    /// Numbers in a world's row of each matrix.
+    fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
+        let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { 3 * self.structure.nc() } else { 0 });
+        [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu]
+    }
+
     #[inline(always)]
     fn with_jacobian<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Jacobian<&'a mut [R]>) {
         let (memory, rest) = self.places.memory(memory);

@@ -1,0 +1,100 @@
+//! Episodes on the own plant.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fingertip::mpc::task::{Episode, Progress};
+use fingertip::mpc::{Answer, Task};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::{FAILED, Outcome};
+use super::plant::Plant;
+use super::results::{Row, errors, goal, report};
+use super::Args;
+
+/// Episodes of a task without a list of goals.
+const EPISODES: usize = 5;
+
+pub fn run(task: &Task, args: &Args) -> Outcome {
+    let n = args.episodes.unwrap_or(task.n_goals().unwrap_or(EPISODES));
+    if n == 0 {
+        return Err("--episodes: expected at least 1, got 0".into());
+    }
+    if !args.json {
+        println!("{}", task.title);
+    }
+    let mut rows = Vec::new();
+    for number in args.first..args.first + n {
+        let row = run_one(task, args, &task.episode(args.seed, number)?)?;
+        if args.json {
+            println!("{}", serde_json::to_string(&row)?);
+        }
+        rows.push(row);
+    }
+    if !args.json {
+        println!("{}", report(&rows));
+    }
+    if let Some(path) = &args.record {
+        eprintln!("recording  {}", path.display());
+    }
+    let all = rows.iter().all(|row| row.success.is_some());
+    Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<Row> {
+    let record = args.record.as_deref().filter(|_| episode.number == args.first);
+    let mut plant = Plant::new(task, args.plant_kappa, &episode.start, record)?;
+    let mut controller = task.controller(episode)?;
+    let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
+    let mut progress = Progress::default();
+    let first = task.errors(&episode.goal, &plant.q)?;
+    let (mut last, mut outcomes) = (first, BTreeMap::new());
+    let (mut iterations, mut seconds, mut worst) = (0, 0.0, 0.0_f64);
+    let bar = ProgressBar::new(task.cap as u64);
+    if let Ok(style) = ProgressStyle::with_template("episode {prefix} {bar:20} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(episode.number.to_string());
+    while !task.is_over(&progress) {
+        let answer = controller.command(&plant.q, limit)?;
+        plant.advance(&answer.u)?;
+        last = task.errors(&episode.goal, &plant.q)?;
+        task.count(&mut progress, &last);
+        *outcomes.entry(answer.outcome.name()).or_insert(0) += 1;
+        iterations += answer.plan.as_ref().map_or(0, |plan| plan.iterations);
+        seconds += answer.seconds;
+        worst = worst.max(answer.seconds);
+        bar.set_message(message(task, &answer, &last));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let (unsolved, steps) = (plant.unsolved, progress.step as f64);
+    plant.finish()?;
+    Ok(Row {
+        episode: episode.number,
+        goal: goal(task.object(), episode),
+        start_errors: errors(&first),
+        errors: errors(&last),
+        success: progress.success,
+        steps: progress.step,
+        iterations: iterations as f64 / steps,
+        ms: 1e3 * seconds / steps,
+        worst_ms: 1e3 * worst,
+        outcomes,
+        unsolved,
+        numbers: [first, last],
+    })
+}
+
+/// Cost, errors and the largest contact force that the plan expects.
+fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) -> String {
+    let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
+        let first = &plan.best.force[..3 * task.simulator().model().nc()];
+        let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
+        (plan.best.cost, first.chunks(3).map(size).fold(0.0, f64::max))
+    });
+    let part = |name: &str, x: Option<f64>, unit: &str, scale: f64| x.map_or(String::new(), |x| format!(", {name} {:.3} {unit}", scale * x));
+    let position = part("off by", errors.position, "mm", 1e3);
+    format!("cost {cost:.4}{position}{}, {force:.2} N", part("turned by", errors.rotation, "rad", 1.0))
+}

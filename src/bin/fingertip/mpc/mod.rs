@@ -1,0 +1,95 @@
+//! `fingertip mpc`: a task, done by model-predictive control.
+
+mod episodes;
+mod plant;
+mod results;
+mod stdio;
+pub mod tasks;
+
+use std::path::PathBuf;
+
+use fingertip::mpc::Task;
+
+use super::Outcome;
+
+/// Does a task by model-predictive control.
+///
+/// The plant is the step itself with harder contacts, or, with --stdio, any robot or simulator: see docs/tasks.md. Every
+/// episode's goal, errors and times are in the table, or with --json in a line each. Exit status 1 if an episode of the own
+/// plant does not succeed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Task file (TOML), or the name of one in assets/tasks.
+    task: PathBuf,
+
+    /// Episodes [default: all of the list of goals, else 5].
+    #[arg(long, value_name = "N")]
+    episodes: Option<usize>,
+
+    /// The first of them.
+    #[arg(long, value_name = "I", default_value_t = 0)]
+    first: usize,
+
+    /// Seed of what is drawn.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    /// In the place of the task's: ilqr, mppi, cem, hybrid.
+    #[arg(long, value_name = "NAME")]
+    method: Option<String>,
+
+    /// Iterations in each control period, in the place of the task's.
+    #[arg(long, value_name = "N")]
+    iterations: Option<usize>,
+
+    /// Control periods of an episode at most, in the place of the task's.
+    #[arg(long, value_name = "N")]
+    cap: Option<usize>,
+
+    /// Time for each command, ms [default: as long as it takes].
+    #[arg(long, value_name = "MS")]
+    deadline: Option<f64>,
+
+    /// κ of the own plant, 1/J.
+    #[arg(long, value_name = "KAPPA", default_value_t = 1e6)]
+    plant_kappa: f64,
+
+    /// Prints a line of JSON for each episode.
+    #[arg(long)]
+    json: bool,
+
+    /// Writes the first episode to this file (MCAP).
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Answers lines of JSON: measured states in, commands out.
+    #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record"])]
+    stdio: bool,
+}
+
+/// Where tasks are looked for by name.
+const FOLDER: &str = "assets/tasks";
+
+pub fn run(args: &Args) -> Outcome {
+    let task = load(args)?;
+    if args.stdio { stdio::run(task, args.seed) } else { episodes::run(&task, args) }
+}
+
+fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
+    let named = PathBuf::from(FOLDER).join(&args.task).with_extension("toml");
+    let is_name = !args.task.exists() && named.exists();
+    let mut task = Task::load(if is_name { &named } else { &args.task })?;
+    if let Some(name) = &args.method {
+        task.settings.method = name.parse().map_err(|error: fingertip::Error| error.within("--method"))?;
+    }
+    task.settings.ilqr.iterations = args.iterations.unwrap_or(task.settings.ilqr.iterations);
+    task.settings.seed = args.seed;
+    task.cap = args.cap.unwrap_or(task.cap);
+    if args.deadline.is_some_and(|ms| !(ms.is_finite() && ms >= 0.0)) {
+        return Err("--deadline: expected a number of milliseconds from 0 up".into());
+    }
+    if !(args.plant_kappa.is_finite() && args.plant_kappa > 0.0) {
+        return Err(format!("--plant-kappa: expected a positive number, got {}", args.plant_kappa).into());
+    }
+    Ok(task)
+}

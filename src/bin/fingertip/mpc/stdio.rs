@@ -1,0 +1,180 @@
+//! Measured states in, commands out: see docs/tasks.md.
+
+use std::io::{self, BufRead, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fingertip::description::unknown;
+use fingertip::mpc::cost::{Goal, Turn};
+use fingertip::mpc::task::{Episode, Progress};
+use fingertip::mpc::{Answer, Controller, Task};
+use fingertip::overrides::{list, number, parse, shown};
+use serde_json::{Map, Value, json};
+
+use super::super::Outcome;
+use super::results::{errors, goal};
+use crate::message;
+
+/// Keys of a line that begins an episode, and of one that asks for a command.
+const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
+const ASK: [&str; 2] = ["q", "deadline_ms"];
+/// Forces that are put out, N.
+const LEAST_FORCE: f64 = 1e-6;
+/// Longest deadline, ms.
+const LONGEST: f64 = 1e9;
+
+struct Session {
+    task: Task,
+    seed: u64,
+    running: Option<(Episode, Controller, Progress)>,
+}
+
+pub fn run(task: Task, seed: u64) -> Outcome {
+    let mut session = Session { task, seed, running: None };
+    let mut output = io::stdout().lock();
+    let mut line = Vec::new();
+    let mut input = io::stdin().lock();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        let answer = session.answer(&line).unwrap_or_else(|message| json!({ "error": message }));
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+        line.clear();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Session {
+    fn answer(&mut self, line: &[u8]) -> Result<Value, String> {
+        let map = match parse(line).map_err(|error| error.to_string())? {
+            Value::Object(map) => map,
+            other => return Err(format!("expected {{\"episode\": 0}} or {{\"q\": […]}}, got {}", shown(&other))),
+        };
+        let begins = ["episode", "seed", "goal"].iter().any(|key| map.contains_key(*key));
+        let known: &[&str] = if begins { &BEGIN } else { &ASK };
+        if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(unknown("key", key, known.iter().copied()));
+        }
+        if begins { self.begin(&map) } else { self.ask(&map) }
+    }
+
+    fn begin(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
+        let whole = |key: &str, default: u64| match map.get(key) {
+            None => Ok(default),
+            Some(value) => value.as_u64().ok_or_else(|| format!("{key}: expected a whole number from 0 up, got {}", shown(value))),
+        };
+        let (episode, seed) = (whole("episode", 0)?, whole("seed", self.seed)?);
+        let episode = usize::try_from(episode).map_err(|error| format!("episode: {error}"))?;
+        let mut episode = self.task.episode(seed, episode).map_err(|error| error.to_string())?;
+        let simulator = self.task.simulator();
+        let model = simulator.model();
+        if let Some(q) = map.get("q") {
+            let q = state(q, model.nq())?;
+            if q.iter().any(|x| !x.is_finite()) {
+                return Err("q: expected finite numbers".to_owned());
+            }
+            episode.start.u = simulator.positions(&q);
+            episode.start.q = q;
+        }
+        if let Some(given) = map.get("goal") {
+            episode.goal = goal_from(given)?;
+        }
+        let controller = self.task.controller(&episode).map_err(|error| message::plain(&error))?;
+        let names = || model.tree.coordinates.iter();
+        let answer = json!({
+            "episode": episode.number,
+            "episodes": self.task.n_goals(),
+            "start": { "q": episode.start.q, "u": episode.start.u },
+            "goal": goal(self.task.object(), &episode),
+            "period": self.task.period(),
+            "cap": self.task.cap,
+            "q_names": names().flat_map(|c| c.q_names()).collect::<Vec<_>>(),
+            "u_names": names().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect::<Vec<_>>(),
+            "title": self.task.title,
+        });
+        self.running = Some((episode, controller, Progress::default()));
+        Ok(answer)
+    }
+
+    fn ask(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
+        let Some((episode, controller, progress)) = &mut self.running else {
+            return Err("expected {\"episode\": 0} first".to_owned());
+        };
+        let task = &self.task;
+        let q = state(map.get("q").ok_or("expected \"q\"")?, task.simulator().model().nq())?;
+        let limit = map.get("deadline_ms").map(|value| {
+            let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
+            if (0.0..=LONGEST).contains(&ms) {
+                return Ok(Duration::from_secs_f64(1e-3 * ms));
+            }
+            Err(format!("deadline_ms: expected a number from 0 to {LONGEST:e}, got {ms}"))
+        });
+        let plain = |error: candle_core::Error| message::plain(&error);
+        let answer = controller.command(&q, limit.transpose()?).map_err(plain)?;
+        let errors_now = task.errors(&episode.goal, &q).map_err(plain)?;
+        task.count(progress, &errors_now);
+        Ok(json!({
+            "u": answer.u,
+            "v": answer.v,
+            "q_predicted": predicted(&answer, q.len()),
+            "forces": forces(task, &answer),
+            "cost": answer.plan.as_ref().map(|plan| plan.best.cost),
+            "status": answer.outcome.name(),
+            "iterations": answer.plan.as_ref().map_or(0, |plan| plan.iterations),
+            "ms": 1e3 * answer.seconds,
+            "errors": errors(&errors_now),
+            "success": progress.success.is_some(),
+            "done": task.is_over(progress),
+            "step": progress.step - 1,
+        }))
+    }
+}
+
+/// Numbers of q; null is one that was not measured.
+fn state(value: &Value, nq: usize) -> Result<Vec<f64>, String> {
+    let items = value.as_array().ok_or_else(|| format!("q: expected a list of {nq} numbers, got {}", shown(value)))?;
+    if items.len() != nq {
+        return Err(format!("q: expected {nq} numbers, got {}", items.len()));
+    }
+    let one = |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };
+    items.iter().map(one).collect()
+}
+
+fn goal_from(value: &Value) -> Result<Goal, String> {
+    let expected = || format!("goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …}}, got {}", shown(value));
+    let map = value.as_object().ok_or_else(expected)?;
+    let known = ["object", "position", "quaternion", "yaw"];
+    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(unknown("key", key, known.into_iter()));
+    }
+    let given = |key: &str| map.get(key).filter(|value| !value.is_null());
+    let numbers = |key: &str| given(key).map(|value| list(key, value).map_err(|error| error.to_string())).transpose();
+    let position = numbers("position")?.map(|p| match p[..] {
+        [x, y] => Ok([x, y, 0.0]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(format!("position: expected 3 numbers, got {}", p.len())),
+    });
+    let quaternion = numbers("quaternion")?.map(|q| {
+        let q: [f64; 4] = q.try_into().map_err(|q: Vec<f64>| format!("quaternion: expected 4 numbers, got {}", q.len()))?;
+        let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length.is_normal() { Ok(Turn::Quaternion(q.map(|x| x / length))) } else { Err("quaternion: expected one other than zero".to_owned()) }
+    });
+    let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
+    let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?) };
+    if goal == Goal::default() { Err(expected()) } else { Ok(goal) }
+}
+
+fn predicted(answer: &Answer, nq: usize) -> Vec<&[f64]> {
+    answer.plan.as_ref().map_or_else(Vec::new, |plan| plan.best.q.chunks(nq).skip(1).collect())
+}
+
+fn forces(task: &Task, answer: &Answer) -> Vec<Value> {
+    let model = task.simulator().model();
+    let Some(plan) = &answer.plan else { return Vec::new() };
+    let felt = plan.best.force.chunks(3).take(model.nc()).enumerate();
+    let felt = felt.filter(|(_, f)| f.iter().map(|x| x * x).sum::<f64>().sqrt() > LEAST_FORCE);
+    felt.map(|(i, force)| {
+        let (a, b) = model.contact_names(i);
+        json!({ "a": a, "b": b, "force": force })
+    })
+    .collect()
+}

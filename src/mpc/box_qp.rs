@@ -1,0 +1,109 @@
+//! min ½ kᵀH k + gᵀk in a box, by projected Newton steps (Bertsekas 1982; as in Tassa, Mansard, Todorov, *Control-limited
+//! differential dynamic programming*, 2014).
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+/// Newton steps at most.
+const STEPS: usize = 30;
+/// Halvings of a step at most.
+const HALVINGS: usize = 12;
+/// Gradient of the free numbers, against the whole, that counts as zero.
+const ZERO: f64 = 1e-10;
+
+/// The minimiser, which of its numbers are free, and the factor of H for those.
+pub(super) struct BoxMinimum {
+    pub(super) x: DVector<f64>,
+    pub(super) free: Vec<usize>,
+    pub(super) factor: Option<Cholesky<f64, Dyn>>,
+}
+
+/// None if H is not positive definite on the free numbers.
+pub(super) fn minimise(
+    h: &DMatrix<f64>,
+    g: &DVector<f64>,
+    range: &[(f64, f64)],
+    start: &DVector<f64>,
+) -> Option<BoxMinimum> {
+    let n = g.len();
+    let value = |x: &DVector<f64>| 0.5 * x.dot(&(h * x)) + g.dot(x);
+    let mut x = DVector::from_fn(n, |i, _| start[i].clamp(range[i].0, range[i].1));
+    let mut at = value(&x);
+    for _ in 0..STEPS {
+        let slope = g + h * &x;
+        let is_held = |i: &usize| (x[*i] <= range[*i].0 && slope[*i] > 0.0) || (x[*i] >= range[*i].1 && slope[*i] < 0.0);
+        let free: Vec<usize> = (0..n).filter(|i| !is_held(i)).collect();
+        if free.is_empty() {
+            return Some(BoxMinimum { x, free, factor: None });
+        }
+        let factor = h.select_rows(&free).select_columns(&free).cholesky()?;
+        let slope_free = slope.select_rows(&free);
+        if slope_free.norm() <= ZERO * (1.0 + g.norm()) {
+            return Some(BoxMinimum { x, free, factor: Some(factor) });
+        }
+        let step = factor.solve(&slope_free);
+        let mut moved = false;
+        let mut share = 1.0;
+        for _ in 0..HALVINGS {
+            let mut next = x.clone();
+            for (k, &i) in free.iter().enumerate() {
+                next[i] = (x[i] - share * step[k]).clamp(range[i].0, range[i].1);
+            }
+            let value = value(&next);
+            if value < at {
+                (x, at, moved) = (next, value, true);
+                break;
+            }
+            share *= 0.5;
+        }
+        if !moved {
+            return Some(BoxMinimum { x, free, factor: Some(factor) });
+        }
+    }
+    let slope = g + h * &x;
+    let free: Vec<usize> = (0..n)
+        .filter(|&i| !((x[i] <= range[i].0 && slope[i] > 0.0) || (x[i] >= range[i].1 && slope[i] < 0.0)))
+        .collect();
+    let factor = if free.is_empty() { None } else { Some(h.select_rows(&free).select_columns(&free).cholesky()?) };
+    Some(BoxMinimum { x, free, factor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against all 3ⁿ choices of what is held where.
+    #[test]
+    fn the_minimiser_is_the_best_of_all_faces() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1_u32 << 31) * 2.0 - 1.0
+        };
+        for _ in 0..50 {
+            let n = 4;
+            let root = DMatrix::from_fn(n, n, |_, _| random());
+            let h = &root * root.transpose() + DMatrix::identity(n, n) * 0.1;
+            let g = DVector::from_fn(n, |_, _| 2.0 * random());
+            let range: Vec<(f64, f64)> = (0..n).map(|_| (-0.5 + 0.4 * random(), 0.5 + 0.4 * random())).collect();
+            let mut best = f64::INFINITY;
+            for face in 0..3_usize.pow(4) {
+                let held: Vec<Option<f64>> = (0..n)
+                    .map(|i| [None, Some(range[i].0), Some(range[i].1)][face / 3_usize.pow(u32::try_from(i).unwrap_or(0)) % 3])
+                    .collect();
+                let free: Vec<usize> = (0..n).filter(|&i| held[i].is_none()).collect();
+                let mut x = DVector::from_fn(n, |i, _| held[i].unwrap_or(0.0));
+                if !free.is_empty() {
+                    let slope = (&g + &h * &x).select_rows(&free);
+                    let Some(factor) = h.select_rows(&free).select_columns(&free).cholesky() else { continue };
+                    let step = factor.solve(&slope);
+                    free.iter().enumerate().for_each(|(k, &i)| x[i] -= step[k]);
+                }
+                if (0..n).all(|i| x[i] >= range[i].0 - 1e-12 && x[i] <= range[i].1 + 1e-12) {
+                    best = best.min(0.5 * x.dot(&(&h * &x)) + g.dot(&x));
+                }
+            }
+            let found = minimise(&h, &g, &range, &DVector::zeros(n)).map(|m| 0.5 * m.x.dot(&(&h * &m.x)) + g.dot(&m.x));
+            assert!(found.is_some_and(|found| (found - best).abs() < 1e-9), "{found:?} {best}");
+        }
+    }
+}

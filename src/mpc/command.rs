@@ -1,0 +1,90 @@
+//! What is decided in each control period: v in a box, from which the command u follows.
+
+use candle_core::{Result, bail};
+
+use super::simulator::{Joint, Simulator};
+
+/// From v to u.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// u = q_a + v, q_a the joints' measured positions: v is how far the springs are drawn.
+    Relative,
+    /// u = u_before + v.
+    Rate,
+    /// u = v + these positions (nu), rad or m.
+    Absolute(Vec<f64>),
+}
+
+/// A law and how large its v may be.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// From v to u.
+    pub law: Law,
+    /// |v_j| is at most this (nu), rad or m.
+    pub bound: Vec<f64>,
+    /// Are u kept within the joints' limits, and K (u − q_a) within their efforts, as far as the bound allows?
+    pub keep_limits: bool,
+}
+
+impl Command {
+    /// A law with one bound for all joints, within limits.
+    ///
+    /// # Errors
+    /// If the bound is not positive and finite, or the law has another number of positions than there are joints.
+    pub fn new(simulator: &Simulator, law: Law, bound: f64) -> Result<Self> {
+        Self::with_bounds(simulator, law, vec![bound; simulator.joints().len()])
+    }
+
+    /// A law with a bound for each joint, within limits.
+    ///
+    /// # Errors
+    /// As [`Command::new`], or if there is not a bound for each joint.
+    pub fn with_bounds(simulator: &Simulator, law: Law, bound: Vec<f64>) -> Result<Self> {
+        let nu = simulator.joints().len();
+        if let Law::Absolute(positions) = &law
+            && positions.len() != nu
+        {
+            bail!("command: expected {nu} positions, got {}", positions.len());
+        }
+        if bound.len() != nu {
+            bail!("command: expected {nu} bounds, got {}", bound.len());
+        }
+        if let Some(bad) = bound.iter().find(|bound| !(bound.is_finite() && **bound > 0.0)) {
+            bail!("command: expected positive bounds, got {bad}");
+        }
+        Ok(Self { law, bound, keep_limits: true })
+    }
+
+    /// What v is added to.
+    pub fn base(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64]) -> f64 {
+        match &self.law {
+            Law::Relative => q[of.q],
+            Law::Rate => u_before[joint],
+            Law::Absolute(positions) => positions[joint],
+        }
+    }
+
+    /// Least and largest v of a joint whose command is v + base.
+    pub fn range(&self, joint: usize, of: &Joint, q: &[f64], base: f64) -> (f64, f64) {
+        let bound = self.bound[joint];
+        let (mut least, mut most) = (-bound, bound);
+        if self.keep_limits {
+            // A joint that is out of its range is drawn back as fast as the bound allows.
+            let within = |x: f64| x.clamp(-bound, bound);
+            (least, most) = (within(of.lower - base), within(of.upper - base));
+            let draw = of.effort / of.stiffness;
+            least = (q[of.q] - draw - base).clamp(least, most);
+            most = (q[of.q] + draw - base).clamp(least, most);
+        }
+        (least, most)
+    }
+
+    /// How u changes with (q_a, u_before); with v it changes one to one.
+    pub(super) fn rates(&self) -> (f64, f64) {
+        match self.law {
+            Law::Relative => (1.0, 0.0),
+            Law::Rate => (0.0, 1.0),
+            Law::Absolute(_) => (0.0, 0.0),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Model-predictive control: at each period the plan of the one before is shifted, improved, and its first command given.
+
+use std::time::{Duration, Instant};
+
+use candle_core::Result;
+
+use super::ilqr::Ilqr;
+use super::outcome::{Clock, Outcome, Plan};
+use super::problem::{Problem, Start};
+use super::sampling::{Deviates, Sampler, Sampling};
+use super::shooting::shoot;
+use super::trust::{Region, Trust};
+
+/// How plans are improved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Differential dynamic programming with the commands in a box: [`Ilqr`].
+    Ilqr,
+    /// Sampling by path integrals.
+    Mppi,
+    /// Sampling by cross-entropy.
+    Cem,
+    /// Single shooting by L-BFGS: [`shoot`].
+    Lbfgs,
+    /// A sequence of quadratic programs: [`Trust`] with [`Region::Box`].
+    Sqp,
+    /// The relaxed contact trust region: [`Trust`] with [`Region::Dual`].
+    Rctr,
+    /// The contact trust region: [`Trust`] with [`Region::Both`].
+    Ctr,
+    /// [`Method::Ilqr`], and where it finds no gradient or makes no way, sampling before it.
+    Hybrid,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Ilqr, Self::Hybrid, Self::Mppi, Self::Cem, Self::Lbfgs, Self::Sqp, Self::Rctr, Self::Ctr];
+
+    /// As task files and the command line spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ilqr => "ilqr",
+            Self::Mppi => "mppi",
+            Self::Cem => "cem",
+            Self::Lbfgs => "lbfgs",
+            Self::Sqp => "sqp",
+            Self::Rctr => "rctr",
+            Self::Ctr => "ctr",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+/// How a controller works.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How plans are improved.
+    pub method: Method,
+    /// When the improvement stops.
+    pub ilqr: Ilqr,
+    /// What sampling tries.
+    pub sampling: Sampling,
+    /// Of what is sampled.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            method: Method::Ilqr,
+            ilqr: Ilqr { iterations: 3, tolerance: 1e-6, ..Ilqr::default() },
+            sampling: Sampling::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// A command, and why.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The command for the coming period (nu), rad or m.
+    pub u: Vec<f64>,
+    /// What was decided (nu).
+    pub v: Vec<f64>,
+    /// How the search ended.
+    pub outcome: Outcome,
+    /// The plan; none where there was no time, or no state, to roll it out.
+    pub plan: Option<Plan>,
+    /// Time that it took, s.
+    pub seconds: f64,
+}
+
+/// A receding horizon over a problem, or over the same problem for rising κ.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    problems: Vec<Problem>,
+    settings: Settings,
+    /// v (T, nu) for the coming periods.
+    plan: Vec<f64>,
+    u_before: Vec<f64>,
+    deviates: Deviates,
+    /// The shortest time in which a plan can be rolled out and linearised.
+    least: Duration,
+}
+
+/// Worlds of a SIMD group.
+const LANES: usize = 8;
+/// Progress of the purpose over a horizon below which the hybrid samples.
+const NO_WAY: f64 = 0.02;
+
+impl Controller {
+    /// A controller that has yet to give its first command. The problems differ in κ only; the last one's plan counts. One
+    /// roll-out is made to learn how long it takes.
+    ///
+    /// # Errors
+    /// If there is no problem, or the start does not fit one.
+    pub fn new(problems: Vec<Problem>, start: &Start, settings: Settings) -> Result<Self> {
+        let Some(problem) = problems.last() else { candle_core::bail!("controller: expected at least one problem") };
+        let plan = vec![0.0; problem.horizon * problem.nu()];
+        let mut least = Duration::MAX;
+        for _ in 0..2 {
+            let begin = Instant::now();
+            let along = problem.roll_given(start, std::slice::from_ref(&plan))?;
+            along.iter().try_for_each(|along| problem.expand(start, along, false).map(|_| ()))?;
+            least = least.min(begin.elapsed());
+        }
+        let deviates = Deviates::new(settings.seed, 0);
+        Ok(Self { plan, u_before: start.u.clone(), deviates, least, settings, problems })
+    }
+
+    /// The problem whose plan counts.
+    pub fn problem(&self) -> &Problem {
+        &self.problems[self.problems.len() - 1]
+    }
+
+    /// The command before (nu).
+    pub fn u_before(&self) -> &[f64] {
+        &self.u_before
+    }
+
+    /// The command for the coming period at the measured state q (nq), within `limit` if one is given.
+    ///
+    /// With numbers that are not finite in q it is the command before; in less time than one roll-out with its linearisation
+    /// takes it is what the plan of the period before says.
+    ///
+    /// # Errors
+    /// If q has not nq numbers.
+    pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
+        let mut clock = Clock::new(limit);
+        let start = Start { q: q.to_vec(), u: self.u_before.clone() };
+        self.problem().check(&start)?;
+        let nu = self.u_before.len();
+        let (plan, v, u) = if q.iter().any(|x| !x.is_finite() || x.abs() > LARGEST) {
+            (Err(Outcome::BadInput), vec![0.0; nu], self.u_before.clone())
+        } else if limit.is_some_and(|limit| limit < self.least) {
+            let (v, u) = self.problem().limited(q, &self.u_before, &self.plan[..nu])?;
+            (Err(Outcome::Deadline), v, u)
+        } else {
+            let plan = self.improve(&start, &mut clock)?;
+            let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
+            self.plan.clone_from(&plan.best.v);
+            (Ok(plan), v, u)
+        };
+        self.plan.drain(..nu);
+        self.plan.extend(std::iter::repeat_n(0.0, nu));
+        self.u_before.clone_from(&u);
+        let outcome = plan.as_ref().map_or_else(|outcome| *outcome, |plan| plan.outcome);
+        Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
+    }
+
+    /// From the softest problem to the hardest; each starts at the best of the shifted plan, doing nothing, and what the
+    /// softer one says.
+    fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
+        let mut from = vec![self.plan.clone(), vec![0.0; self.plan.len()]];
+        let mut last = None;
+        for k in 0..self.problems.len() {
+            // The hardest problem has to have its turn.
+            let is_last = k + 1 == self.problems.len();
+            if !is_last && clock.is_late() {
+                continue;
+            }
+            let plan = self.solve(k, start, &from, clock)?;
+            from.push(plan.best.v.clone());
+            last = Some(plan);
+        }
+        last.ok_or_else(|| candle_core::Error::msg("controller: expected at least one problem"))
+    }
+
+    fn solve(&mut self, k: usize, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
+        let Self { problems, settings: Settings { method, ilqr, sampling, .. }, deviates, .. } = self;
+        let problem = &problems[k];
+        match method {
+            Method::Ilqr => ilqr.solve(problem, start, from, clock),
+            Method::Mppi => sampling.solve(Sampler::Mppi, problem, start, &from[0], deviates, clock),
+            Method::Cem => sampling.solve(Sampler::Cem, problem, start, &from[0], deviates, clock),
+            Method::Lbfgs => shoot(ilqr, problem, start, from, clock),
+            Method::Sqp => trust(Region::Box, *ilqr).solve(problem, start, from, clock),
+            Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
+            Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
+            Method::Hybrid => {
+                // The first roll-out has eight worlds anyway.
+                let more = sampling.around(problem, &from[0], LANES.saturating_sub(from.len()), deviates);
+                let from = [from, &more].concat();
+                let plan = ilqr.solve(problem, start, &from, clock)?;
+                let nq = start.q.len();
+                let at = |q: &[f64]| problem.objective.state(q, true, true);
+                let (now, then) = (at(&start.q)?, at(&plan.best.q[problem.horizon * nq..])?);
+                let makes_way = then < (1.0 - NO_WAY) * now || now <= ilqr.small;
+                if (makes_way && plan.outcome != Outcome::NoGradient) || clock.is_late() {
+                    return Ok(plan);
+                }
+                let sampled = sampling.solve(Sampler::Mppi, problem, start, &plan.best.v, deviates, clock)?;
+                let again = ilqr.solve(problem, start, &[sampled.best.v], clock)?;
+                Ok(if again.best.is_better_than(&plan.best) { again } else { plan })
+            }
+        }
+    }
+}
+
+fn trust(region: Region, until: Ilqr) -> Trust {
+    Trust { region, radius: RADIUS, near: NEAR, until }
+}
+
+/// First radius of trust regions, as a share of the bounds, and slack of contacts that belong to them, m.
+const RADIUS: f64 = 0.5;
+const NEAR: f64 = 0.03;
+
+/// Numbers beyond this are bad input, as in the step.
+const LARGEST: f64 = 1e30;

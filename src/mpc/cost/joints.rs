@@ -1,0 +1,66 @@
+//! Where the commanded joints are.
+
+use candle_core::Result;
+
+use super::{Cost, Expansion};
+use crate::mpc::Simulator;
+
+/// Squared distance of the commanded joints from a posture, rad² or m².
+#[derive(Clone, Debug)]
+pub struct Posture {
+    /// (place in q, degree of freedom, position).
+    joints: Vec<(usize, usize, f64)>,
+}
+
+/// How far commanded joints are beyond their limits, squared, rad² or m².
+#[derive(Clone, Debug)]
+pub struct JointLimits {
+    /// (place in q, degree of freedom, lower, upper).
+    joints: Vec<(usize, usize, f64, f64)>,
+}
+
+impl Posture {
+    /// Against the joints' positions in q (nq numbers).
+    pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
+        Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
+    }
+}
+
+impl JointLimits {
+    /// Of all commanded joints.
+    pub fn new(simulator: &Simulator) -> Self {
+        Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, joint.lower, joint.upper)).collect() }
+    }
+}
+
+fn add(to: &mut Expansion, v: usize, weight: f64, residual: f64) {
+    to.gradient[v] += 2.0 * weight * residual;
+    to.hessian[(v, v)] += 2.0 * weight;
+}
+
+impl Cost for Posture {
+    fn value(&self, q: &[f64]) -> Result<f64> {
+        Ok(self.joints.iter().map(|&(at, _, x)| (q[at] - x).powi(2)).sum())
+    }
+
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
+        self.joints.iter().for_each(|&(at, v, x)| add(to, v, weight, q[at] - x));
+        Ok(())
+    }
+}
+
+impl Cost for JointLimits {
+    fn value(&self, q: &[f64]) -> Result<f64> {
+        Ok(self.joints.iter().map(|&(at, _, lower, upper)| (q[at] - q[at].clamp(lower, upper)).powi(2)).sum())
+    }
+
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
+        for &(at, v, lower, upper) in &self.joints {
+            let beyond = q[at] - q[at].clamp(lower, upper);
+            if beyond != 0.0 {
+                add(to, v, weight, beyond);
+            }
+        }
+        Ok(())
+    }
+}

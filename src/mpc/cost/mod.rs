@@ -1,0 +1,115 @@
+//! What is to be small, as a sum of small pieces: each a function of a state with its tangent gradient and a positive
+//! semidefinite Hessian of Gauss and Newton's kind.
+//!
+//! ```text
+//! J = Σ_k Σ_i w_i c_i(q_k) + Σ_k Σ_j ½ s(v_k)        c = ‖r‖², gradient 2 Jᵀr, Hessian 2 JᵀJ
+//! ```
+
+mod joints;
+mod pose;
+mod reach;
+mod residual;
+
+use std::sync::Arc;
+
+use candle_core::Result;
+use nalgebra::{DMatrix, DVector};
+
+pub use joints::{JointLimits, Posture};
+pub use pose::{Goal, Orientation, Position, Turn};
+pub use reach::Reach;
+pub use residual::Residual;
+
+/// A function of a state: a sum of squares.
+pub trait Cost: std::fmt::Debug + Send + Sync {
+    /// Its value at q (nq numbers).
+    ///
+    /// # Errors
+    /// If q has another length.
+    fn value(&self, q: &[f64]) -> Result<f64>;
+
+    /// Adds `weight` times the gradient (nv) and the Hessian (nv, nv) in tangent coordinates.
+    ///
+    /// # Errors
+    /// As [`Cost::value`].
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()>;
+}
+
+/// A cost to second order in tangent coordinates.
+#[derive(Clone, Debug)]
+pub struct Expansion {
+    /// Gradient (nv).
+    pub gradient: DVector<f64>,
+    /// Hessian (nv, nv).
+    pub hessian: DMatrix<f64>,
+}
+
+impl Expansion {
+    /// Zeros for `n` degrees of freedom.
+    pub fn zeros(n: usize) -> Self {
+        Self { gradient: DVector::zeros(n), hessian: DMatrix::zeros(n, n) }
+    }
+
+    /// Adds weight · ‖r‖² for a residual r (m) with its Jacobian (m, nv).
+    pub fn add_squares(&mut self, weight: f64, residual: &DVector<f64>, jacobian: &DMatrix<f64>) {
+        self.gradient.gemv_tr(2.0 * weight, jacobian, residual, 1.0);
+        self.hessian.gemm_tr(2.0 * weight, jacobian, jacobian, 1.0);
+    }
+}
+
+/// A piece of an objective.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// The function.
+    pub cost: Arc<dyn Cost>,
+    /// Its weight at every state but the last, per square of its residual's unit.
+    pub running: f64,
+    /// Its weight at the last state.
+    pub terminal: f64,
+    /// Is it the task's purpose? Only what is counts where it is asked whether there is a gradient.
+    pub purpose: bool,
+}
+
+/// What is to be small along a trajectory.
+#[derive(Clone, Debug, Default)]
+pub struct Objective {
+    /// Functions of the states after each command.
+    pub terms: Vec<Term>,
+    /// Weight of |v|², 1/rad² or 1/m².
+    pub command: f64,
+    /// Weight of |u − u_before|², 1/rad² or 1/m².
+    pub smoothness: f64,
+    /// Weight of |K (u − q_a)|², 1/(N m)² or 1/N².
+    pub effort: f64,
+}
+
+impl Objective {
+    /// The cost of a state; `last` tells whose weights count, `purpose` leaves out what is not the task's.
+    ///
+    /// # Errors
+    /// If q has another length.
+    pub fn state(&self, q: &[f64], last: bool, purpose: bool) -> Result<f64> {
+        let terms = self.terms.iter().filter(|term| term.purpose || !purpose);
+        terms.map(|term| (term.weight(last), term)).filter(|(weight, _)| *weight > 0.0).try_fold(0.0, |sum, (weight, term)| {
+            Ok(weight.mul_add(term.cost.value(q)?, sum))
+        })
+    }
+
+    /// The same to second order.
+    ///
+    /// # Errors
+    /// As [`Objective::state`].
+    pub fn expand(&self, q: &[f64], last: bool, purpose: bool, to: &mut Expansion) -> Result<()> {
+        let terms = self.terms.iter().filter(|term| term.purpose || !purpose);
+        for (weight, term) in terms.map(|term| (term.weight(last), term)).filter(|(weight, _)| *weight > 0.0) {
+            term.cost.expand(q, weight, to)?;
+        }
+        Ok(())
+    }
+}
+
+impl Term {
+    fn weight(&self, last: bool) -> f64 {
+        if last { self.terminal } else { self.running }
+    }
+}

@@ -1,0 +1,127 @@
+//! Where an object is, and how it is turned, against a goal.
+
+use candle_core::{Result, bail};
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+
+use super::{Cost, Expansion};
+use crate::description::JointKind;
+use crate::model::Model;
+
+/// A goal for an object's pose; what is none is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Goal {
+    /// Position of its frame, m; z does not count for planar objects.
+    pub position: Option<[f64; 3]>,
+    /// Its orientation.
+    pub turn: Option<Turn>,
+}
+
+/// An orientation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Turn {
+    /// A unit quaternion (w, x, y, z), of a free object.
+    Quaternion([f64; 4]),
+    /// A yaw angle, rad, of a planar object.
+    Yaw(f64),
+}
+
+/// Squared distance of an object's frame from a point, m².
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    q: usize,
+    v: usize,
+    n: usize,
+    goal: [f64; 3],
+}
+
+/// Squared angle of the turn from a goal to an object, rad²: ‖Log(R R*ᵀ)‖², at most π².
+#[derive(Clone, Copy, Debug)]
+pub struct Orientation {
+    q: usize,
+    v: usize,
+    goal: Turn,
+}
+
+impl Position {
+    /// Of the object with this name.
+    ///
+    /// # Errors
+    /// If there is no such object.
+    pub fn new(model: &Model, object: &str, goal: [f64; 3]) -> Result<Self> {
+        let c = model.object(object)?;
+        Ok(Self { q: c.q, v: c.v, n: if c.kind == JointKind::Planar { 2 } else { 3 }, goal })
+    }
+
+    /// Object minus goal, m; the third number of a planar object is 0.
+    pub fn error(&self, q: &[f64]) -> [f64; 3] {
+        std::array::from_fn(|k| if k < self.n { q[self.q + k] - self.goal[k] } else { 0.0 })
+    }
+}
+
+impl Cost for Position {
+    fn value(&self, q: &[f64]) -> Result<f64> {
+        Ok(self.error(q).iter().map(|e| e * e).sum())
+    }
+
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
+        let error = self.error(q);
+        for k in 0..self.n {
+            to.gradient[self.v + k] += 2.0 * weight * error[k];
+            to.hessian[(self.v + k, self.v + k)] += 2.0 * weight;
+        }
+        Ok(())
+    }
+}
+
+impl Orientation {
+    /// Of the object with this name.
+    ///
+    /// # Errors
+    /// If there is no such object, or the goal is not of its kind: a quaternion for a free object, a yaw for a planar one.
+    pub fn new(model: &Model, object: &str, goal: Turn) -> Result<Self> {
+        let c = model.object(object)?;
+        match (c.kind, goal) {
+            (JointKind::Floating, Turn::Quaternion(_)) => Ok(Self { q: c.q + 3, v: c.v + 3, goal }),
+            (JointKind::Planar, Turn::Yaw(_)) => Ok(Self { q: c.q + 2, v: c.v + 2, goal }),
+            (JointKind::Floating, _) => bail!("goal of \"{object}\": expected a quaternion, as it is free, got a yaw"),
+            (JointKind::Planar, _) => bail!("goal of \"{object}\": expected a yaw, as it is planar, got a quaternion"),
+            _ => bail!("goal of \"{object}\": it cannot be turned"),
+        }
+    }
+
+    /// Log(R R*ᵀ) in world axes, rad; for a planar object about z, in (−π, π].
+    pub fn error(&self, q: &[f64]) -> [f64; 3] {
+        match self.goal {
+            Turn::Yaw(goal) => [0.0, 0.0, wrapped(q[self.q] - goal)],
+            Turn::Quaternion(goal) => {
+                let unit = |n: &[f64]| UnitQuaternion::from_quaternion(Quaternion::new(n[0], n[1], n[2], n[3]));
+                let turn: Vector3<f64> = (unit(&q[self.q..]) * unit(&goal).inverse()).scaled_axis();
+                turn.into()
+            }
+        }
+    }
+}
+
+/// The angle in (−π, π] that is this one but for whole turns.
+fn wrapped(angle: f64) -> f64 {
+    use std::f64::consts::{PI, TAU};
+    PI - (PI - angle).rem_euclid(TAU)
+}
+
+/// The gradient of ‖e‖² is 2 e exactly: e is along the axis, which the left Jacobian of Log leaves alone. Its true Hessian
+/// is 2 along e and 2 (θ/2) cot(θ/2), less, across; 2 everywhere is above it, and as smooth at θ = π as at 0.
+impl Cost for Orientation {
+    fn value(&self, q: &[f64]) -> Result<f64> {
+        Ok(self.error(q).iter().map(|e| e * e).sum())
+    }
+
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
+        let error = self.error(q);
+        let (first, n) = if matches!(self.goal, Turn::Yaw(_)) { (2, 1) } else { (0, 3) };
+        for k in 0..n {
+            to.gradient[self.v + k] += 2.0 * weight * error[first + k];
+            to.hessian[(self.v + k, self.v + k)] += 2.0 * weight;
+        }
+        Ok(())
+    }
+}

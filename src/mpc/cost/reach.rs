@@ -1,0 +1,68 @@
+//! Points on a robot near an object.
+
+use candle_core::Result;
+use nalgebra::{DMatrix, DVector};
+
+use super::{Cost, Expansion};
+use crate::kinematics::{FrameSpec, Points};
+use crate::model::Model;
+
+/// Σ max(0, |p_i − p_object| − distance)², m², over points p_i on bodies.
+#[derive(Debug)]
+pub struct Reach {
+    points: Points,
+    n: usize,
+    distance: f64,
+    nv: usize,
+}
+
+impl Reach {
+    /// Of points on bodies: (body's name, position in its frame, m); `object` is a body, whose origin counts.
+    ///
+    /// # Errors
+    /// A name that is not a body's.
+    pub fn new(model: &Model, points: &[(&str, [f64; 3])], object: &str, distance: f64) -> Result<Self> {
+        let frame = |(name, xyz): (&str, [f64; 3])| {
+            let body = model.tree.find(name)?;
+            Ok::<_, crate::Error>(FrameSpec { xyz, ..FrameSpec::of_body(body) })
+        };
+        let all = points.iter().copied().chain([(object, [0.0; 3])]);
+        let frames = all.map(frame).collect::<crate::Result<Vec<_>>>()?;
+        Ok(Self { points: Points::new(&model.tree, &frames), n: points.len(), distance, nv: model.nv() })
+    }
+
+    /// How much too far point i is, and the direction to it from the object.
+    fn excess(&self, points: &[[f64; 3]], i: usize) -> (f64, [f64; 3]) {
+        let (p, o) = (points[i], points[self.n]);
+        let d: [f64; 3] = std::array::from_fn(|k| p[k] - o[k]);
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let inverse = if length > 0.0 { 1.0 / length } else { 0.0 };
+        ((length - self.distance).max(0.0), d.map(|x| x * inverse))
+    }
+}
+
+impl Cost for Reach {
+    fn value(&self, q: &[f64]) -> Result<f64> {
+        let points = self.points.positions(q)?;
+        Ok((0..self.n).map(|i| self.excess(&points, i).0.powi(2)).sum())
+    }
+
+    /// For `distance` = 0 the residual is the vector itself, for others its length: then nothing holds a point across.
+    fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
+        let (points, jacobian) = self.points.with_jacobian(q)?;
+        for i in 0..self.n {
+            let (excess, direction) = self.excess(&points, i);
+            if excess == 0.0 {
+                continue;
+            }
+            let change = jacobian.rows(3 * i, 3) - jacobian.rows(3 * self.n, 3);
+            if self.distance == 0.0 {
+                to.add_squares(weight, &DVector::from_fn(3, |k, _| excess * direction[k]), &change);
+            } else {
+                let row = DMatrix::from_fn(1, self.nv, |_, j| (0..3).map(|k| direction[k] * change[(k, j)]).sum());
+                to.add_squares(weight, &DVector::from_element(1, excess), &row);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! Differential dynamic programming of Gauss–Newton kind with the commands in a box.
+//!
+//! Backward, with Q the cost to go from period k in (δx, δv) to second order,
+//!
+//! ```text
+//! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
+//! ```
+//!
+//! forward v + α k + K (x ⊖ x̄) for eight α at once, which are the eight worlds of one SIMD group. Li and Todorov 2004; the box
+//! as in Tassa, Mansard and Todorov 2014.
+
+use std::time::Instant;
+
+use candle_core::Result;
+use nalgebra::{DMatrix, DVector};
+
+use super::box_qp::{BoxMinimum, minimise};
+use super::outcome::{Clock, LogLine, Outcome, Plan};
+use super::problem::{Problem, Quadratic, Start, Trajectory};
+
+/// The step lengths of the line search.
+const SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
+/// Regularisation of Q_vv relative to its largest diagonal entry: the first, the least, the one to start from after a failure,
+/// and that above which the search gives up.
+const REGULARISATION: f64 = 1e-6;
+const LEAST: f64 = 1e-9;
+const RESTART: f64 = 1e-5;
+const MOST: f64 = 1e3;
+/// The purpose's cost of which no less may be within reach, to first order, or there is no gradient.
+const REACH: f64 = 0.01;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct Ilqr {
+    /// Iterations at most.
+    pub iterations: usize,
+    /// Relative decrease below which it has converged.
+    pub tolerance: f64,
+    /// A purpose's cost below which it does not matter that there is no gradient.
+    pub small: f64,
+}
+
+impl Default for Ilqr {
+    fn default() -> Self {
+        Self { iterations: 20, tolerance: 1e-4, small: 0.0 }
+    }
+}
+
+/// What a backward sweep gives.
+struct Sweep {
+    /// For each period.
+    feed: Vec<DVector<f64>>,
+    gain: Vec<DMatrix<f64>>,
+    /// Decrease for the full step.
+    expected: f64,
+}
+
+impl Ilqr {
+    /// Improves the best of some plans v (T, nu); the shares of each iteration's line search run side by side.
+    ///
+    /// # Errors
+    /// If the start or a v has not as many numbers as the problem. Numerical trouble is an [`Outcome`].
+    pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
+        let begin = Instant::now();
+        let mut best = best_of(problem.roll_given(start, from)?)?;
+        let mut log = vec![LogLine { cost: best.cost, expected: f64::NAN, share: 0.0, seconds: clock.seconds() }];
+        // An iteration takes one linearisation more than that.
+        clock.note(begin);
+        let mut outcome = Outcome::IterationLimit;
+        let mut regularisation = REGULARISATION;
+        let mut iterations = 0;
+        while iterations < self.iterations {
+            if clock.is_late() {
+                outcome = Outcome::Deadline;
+                break;
+            }
+            let begin = Instant::now();
+            iterations += 1;
+            let quadratics = problem.expand(start, &best, false)?;
+            let (ended, line) = self.iterate(problem, start, &quadratics, &mut best, &mut regularisation, clock)?;
+            log.push(line);
+            clock.note(begin);
+            if let Some(ended) = ended {
+                outcome = ended;
+                if ended == Outcome::Converged {
+                    outcome = self.judge(problem, &best, &quadratics)?;
+                }
+                break;
+            }
+        }
+        if best.unsolved > 0 {
+            outcome = Outcome::Unsolved;
+        }
+        Ok(Plan { best, outcome, iterations, log })
+    }
+
+    /// Has a search that has nothing to gain converged, or is there no gradient of what matters? The quadratics may be those
+    /// of a plan that is little worse.
+    pub(super) fn judge(&self, problem: &Problem, best: &Trajectory, quadratics: &[Quadratic]) -> Result<Outcome> {
+        let (cost, gain) = problem.purpose(best, quadratics)?;
+        let is_lost = cost > self.small && gain < REACH * cost;
+        Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })
+    }
+
+    /// One linearisation's worth of progress: sweeps with more and more regularisation until a step is better.
+    fn iterate(
+        &self,
+        problem: &Problem,
+        start: &Start,
+        quadratics: &[Quadratic],
+        best: &mut Trajectory,
+        regularisation: &mut f64,
+        clock: &Clock,
+    ) -> Result<(Option<Outcome>, LogLine)> {
+        let mut line = LogLine { cost: best.cost, expected: 0.0, share: 0.0, seconds: clock.seconds() };
+        let ended = loop {
+            if *regularisation > MOST {
+                *regularisation = RESTART;
+                break Some(Outcome::Converged);
+            }
+            let Some(sweep) = backward(quadratics, *regularisation) else {
+                *regularisation = (*regularisation * 10.0).max(RESTART);
+                continue;
+            };
+            line.expected = sweep.expected;
+            if sweep.expected.abs() <= self.tolerance * best.cost {
+                break Some(Outcome::Converged);
+            }
+            let all = forward(problem, start, &sweep, best)?;
+            let improved = all.into_iter().zip(SHARES).reduce(|a, b| if b.0.is_better_than(&a.0) { b } else { a });
+            match improved {
+                Some((next, share)) if next.is_better_than(best) => {
+                    let relative = (best.cost - next.cost) / best.cost;
+                    let had_unsolved = best.unsolved > 0;
+                    let change = if share == 1.0 { 0.3 } else if share > 0.3 { 1.0 } else { 4.0 };
+                    *regularisation = (*regularisation * change).clamp(LEAST, MOST);
+                    *best = next;
+                    (line.cost, line.share) = (best.cost, share);
+                    break (relative < self.tolerance && !had_unsolved).then_some(Outcome::Converged);
+                }
+                _ => *regularisation = (*regularisation * 20.0).max(RESTART),
+            }
+            if clock.is_late() {
+                break Some(Outcome::Deadline);
+            }
+        };
+        line.seconds = clock.seconds();
+        Ok((ended, line))
+    }
+}
+
+/// The best of some trajectories.
+pub(super) fn best_of(all: Vec<Trajectory>) -> Result<Trajectory> {
+    let best = all.into_iter().reduce(|a, b| if b.is_better_than(&a) { b } else { a });
+    best.ok_or_else(|| candle_core::Error::msg("expected at least one plan to start from"))
+}
+
+/// None if Q_vv is not positive definite.
+fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
+    let (nx, nu) = (quadratics.first()?.lx.len(), quadratics.first()?.lv.len());
+    let (mut vx, mut vxx) = (DVector::<f64>::zeros(nx), DMatrix::<f64>::zeros(nx, nx));
+    let mut sweep = Sweep { feed: Vec::new(), gain: Vec::new(), expected: 0.0 };
+    for period in quadratics.iter().rev() {
+        vx += &period.next.gradient;
+        vxx += &period.next.hessian;
+        let (w, wv) = (&vxx * &period.fx, &vxx * &period.fv);
+        let qx = period.fx.tr_mul(&vx) + &period.lx;
+        let qv = period.fv.tr_mul(&vx) + &period.lv;
+        let qxx = period.fx.tr_mul(&w) + &period.lxx;
+        let qvx = period.fv.tr_mul(&w) + period.lxv.transpose();
+        let mut qvv = period.fv.tr_mul(&wv);
+        for j in 0..nu {
+            qvv[(j, j)] += period.lvv[j];
+        }
+        let mut regular = qvv.clone();
+        let scale = qvv.diagonal().max().max(f64::MIN_POSITIVE);
+        for j in 0..nu {
+            regular[(j, j)] += regularisation * scale;
+        }
+        let warm = sweep.feed.last().cloned().unwrap_or_else(|| DVector::zeros(nu));
+        let BoxMinimum { x: feed, free, factor } = minimise(&regular, &qv, &period.range, &warm)?;
+        let mut gain = DMatrix::zeros(nu, nx);
+        if let Some(factor) = factor {
+            let rows = factor.solve(&qvx.select_rows(&free));
+            for (k, &j) in free.iter().enumerate() {
+                gain.set_row(j, &-rows.row(k));
+            }
+        }
+        let pushed = &qvv * &feed;
+        sweep.expected -= qv.dot(&feed) + 0.5 * feed.dot(&pushed);
+        vx = qx + gain.tr_mul(&(pushed + &qv)) + qvx.tr_mul(&feed);
+        let crossed = gain.tr_mul(&qvx);
+        vxx = qxx + gain.tr_mul(&(&qvv * &gain)) + &crossed + crossed.transpose();
+        vxx = (&vxx + vxx.transpose()) * 0.5;
+        sweep.feed.push(feed);
+        sweep.gain.push(gain);
+    }
+    sweep.feed.reverse();
+    sweep.gain.reverse();
+    (sweep.expected.is_finite()).then_some(sweep)
+}
+
+/// All shares of a step, with feedback.
+fn forward(problem: &Problem, start: &Start, sweep: &Sweep, along: &Trajectory) -> Result<Vec<Trajectory>> {
+    let sim = &problem.simulator;
+    let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
+    let mut failure = None;
+    let all = problem.roll(start, SHARES.len(), |world, k, q, before| {
+        let mut dx = DVector::zeros(nx);
+        if k > 0 {
+            match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {
+                Ok(difference) => dx.rows_mut(0, nv).copy_from_slice(&difference),
+                Err(error) => failure = Some(error),
+            }
+            if nx > nv {
+                for j in 0..nu {
+                    dx[nv + j] = before[j] - along.u[(k - 1) * nu + j];
+                }
+            }
+        }
+        let change = &sweep.feed[k] * SHARES[world] + &sweep.gain[k] * dx;
+        (0..nu).map(|j| along.v[k * nu + j] + change[j]).collect()
+    })?;
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(all),
+    }
+}

@@ -1,0 +1,32 @@
+//! Floor 8: manipulation by gradient: planning over a horizon, and model-predictive control.
+//!
+//! ```text
+//! minimise over v_0 … v_{T−1} in a box     Σ_k l(x_k, v_k) + Σ_i w_i c_i(q_{k+1})     x_{k+1} = f(x_k, v_k)
+//! ```
+//!
+//! f is a control period: a command that the model holds over some steps. Geometry is frozen within a step, and the friction
+//! of the convex step opens a gap of μ times the slip in it: several short steps predict better than a long one.
+
+mod box_qp;
+mod command;
+mod controller;
+pub mod cost;
+mod ilqr;
+mod outcome;
+mod problem;
+mod sampling;
+mod shooting;
+mod simulator;
+pub mod task;
+mod trust;
+
+pub use command::{Command, Law};
+pub use controller::{Answer, Controller, Method, Settings};
+pub use ilqr::Ilqr;
+pub use outcome::{Clock, LogLine, Outcome, Plan};
+pub use problem::{Problem, Start, Trajectory};
+pub use sampling::{Deviates, Sampler, Sampling};
+pub use shooting::shoot;
+pub use simulator::{Forces, Joint, Linear, Simulator};
+pub use task::Task;
+pub use trust::{Region, Trust};

@@ -1,0 +1,337 @@
+//! What a method is given: a simulator, an objective, a command, a horizon; and trajectories that are rolled out for it.
+
+use candle_core::{Result, bail};
+use nalgebra::{DMatrix, DVector};
+
+use super::command::Command;
+use super::cost::{Expansion, Objective};
+use super::simulator::{Forces, Linear, Simulator};
+use crate::solve::Status;
+
+/// From a state on, `horizon` commands are sought that make the objective small.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The model.
+    pub simulator: Simulator,
+    /// What is to be small.
+    pub objective: Objective,
+    /// What is decided.
+    pub command: Command,
+    /// Commands ahead, T ≥ 1.
+    pub horizon: usize,
+}
+
+/// Where a problem starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The state (nq).
+    pub q: Vec<f64>,
+    /// The command before (nu).
+    pub u: Vec<f64>,
+}
+
+/// What came of T commands in one world.
+#[derive(Clone, Debug)]
+pub struct Trajectory {
+    /// States (T + 1, nq), the first is the start.
+    pub q: Vec<f64>,
+    /// What was decided (T, nu).
+    pub v: Vec<f64>,
+    /// Commands (T, nu).
+    pub u: Vec<f64>,
+    /// Contact forces on B in world axes at the end of each period (T, nc, 3), N.
+    pub force: Vec<f64>,
+    /// The objective.
+    pub cost: f64,
+    /// Steps that had no solution, where the world stood still.
+    pub unsolved: usize,
+    /// State before each step of the model (T · hold, nq), and the solver's forces in it.
+    pub(super) inner_q: Vec<f64>,
+    pub(super) inner_warm: Vec<f64>,
+}
+
+impl Trajectory {
+    /// A trajectory whose steps all have a solution is better than one with steps that have none, whatever the cost.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        (self.unsolved, self.cost).partial_cmp(&(other.unsolved, other.cost)) == Some(std::cmp::Ordering::Less)
+    }
+}
+
+/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (+ what does not change) times its scale.
+struct Square {
+    weight: f64,
+    residual: f64,
+    /// ∂r/∂(q_a, u_before, v).
+    rates: [f64; 3],
+}
+
+/// The problem along a trajectory to second order in (x, v): x is q in tangent coordinates, and the command before where it
+/// counts.
+#[derive(Clone, Debug)]
+pub(super) struct Quadratic {
+    /// ∂x₊/∂x and ∂x₊/∂v.
+    pub fx: DMatrix<f64>,
+    pub fv: DMatrix<f64>,
+    /// Of the command's cost.
+    pub lx: DVector<f64>,
+    pub lv: DVector<f64>,
+    pub lxx: DMatrix<f64>,
+    pub lxv: DMatrix<f64>,
+    pub lvv: DVector<f64>,
+    /// Of the state's cost after the command.
+    pub next: Expansion,
+    /// Least and largest change of v.
+    pub range: Vec<(f64, f64)>,
+    /// The forces at the end of the period, in (x, v).
+    pub forces: Option<Forces>,
+}
+
+impl Problem {
+    /// Checks what the parts cannot know of each other.
+    ///
+    /// # Errors
+    /// If the horizon is 0 or the start's numbers are not as many as the model's.
+    pub fn check(&self, start: &Start) -> Result<()> {
+        let (nq, nu) = (self.simulator.model().nq(), self.nu());
+        if self.horizon == 0 || start.q.len() != nq || start.u.len() != nu {
+            bail!(
+                "problem: expected a horizon of 1 at least, {nq} numbers in q and {nu} in u, got {}, {} and {}",
+                self.horizon,
+                start.q.len(),
+                start.u.len()
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn nu(&self) -> usize {
+        self.simulator.joints().len()
+    }
+
+    /// Does the command before belong to the state?
+    pub(super) fn remembers(&self) -> bool {
+        self.command.rates().1 != 0.0 || self.objective.smoothness > 0.0
+    }
+
+    /// Numbers in x.
+    pub(super) fn nx(&self) -> usize {
+        self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
+    }
+
+    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` says what v is wanted in period k; it is
+    /// kept within its range.
+    ///
+    /// # Errors
+    /// As [`Problem::check`], or if a v has another length.
+    pub fn roll(
+        &self,
+        start: &Start,
+        worlds: usize,
+        mut decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+    ) -> Result<Vec<Trajectory>> {
+        self.check(start)?;
+        let (sim, nu, n) = (&self.simulator, self.nu(), self.simulator.hold());
+        let (nq, nf, nw) = (sim.model().nq(), 3 * sim.model().nc(), sim.step().n_warm());
+        let empty = Trajectory {
+            q: start.q.clone(),
+            v: Vec::new(),
+            u: Vec::new(),
+            force: Vec::new(),
+            cost: 0.0,
+            unsolved: 0,
+            inner_q: Vec::new(),
+            inner_warm: Vec::new(),
+        };
+        let mut all = vec![empty; worlds];
+        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
+        for k in 0..self.horizon {
+            let mut commands = Vec::with_capacity(worlds * nu);
+            for (world, own) in all.iter_mut().enumerate() {
+                let q = &q[world * nq..(world + 1) * nq];
+                let before = if k == 0 { start.u.clone() } else { own.u[(k - 1) * nu..].to_vec() };
+                let wanted = decide(world, k, q, &before);
+                let (v, u) = self.limited(q, &before, &wanted)?;
+                own.cost += self.squares(q, &before, &v).flatten().map(|s| s.weight * s.residual.powi(2)).sum::<f64>();
+                commands.extend_from_slice(&u);
+                own.v.extend(v);
+                own.u.extend(u);
+            }
+            let held = sim.advance(&q, &commands, &warm)?;
+            warm.clear();
+            for (world, own) in all.iter_mut().enumerate() {
+                let states = &held.q[world * n * nq..(world + 1) * n * nq];
+                let forces = &held.force[world * n * nf..(world + 1) * n * nf];
+                let warms = &held.warm[world * n * nw..(world + 1) * n * nw];
+                let end = &states[(n - 1) * nq..];
+                own.inner_q.extend_from_slice(&q[world * nq..(world + 1) * nq]);
+                own.inner_q.extend_from_slice(&states[..(n - 1) * nq]);
+                own.inner_warm.extend_from_slice(warms);
+                own.q.extend_from_slice(end);
+                own.force.extend_from_slice(&forces[(n - 1) * nf..]);
+                own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
+                let reports = &held.reports[world * n..(world + 1) * n];
+                own.unsolved +=
+                    reports.iter().filter(|r| matches!(r.status, Status::Infeasible | Status::BadInput)).count();
+                q[world * nq..(world + 1) * nq].copy_from_slice(end);
+                warm.extend_from_slice(&warms[(n - 1) * nw..]);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Rolls out given v (T, nu), one for each world.
+    ///
+    /// # Errors
+    /// As [`Problem::roll`].
+    pub fn roll_given(&self, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
+        let n = self.horizon * self.nu();
+        if let Some(bad) = v.iter().find(|v| v.len() != n) {
+            bail!("problem: expected {n} numbers in v, got {}", bad.len());
+        }
+        self.roll(start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
+    }
+
+    /// v within its range, and the command that it means.
+    pub(super) fn limited(&self, q: &[f64], before: &[f64], wanted: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        if wanted.len() != self.nu() {
+            bail!("problem: expected {} numbers in v, got {}", self.nu(), wanted.len());
+        }
+        let joints = self.simulator.joints().iter().enumerate().zip(wanted);
+        let one = |((j, of), &wanted): ((usize, &super::Joint), &f64)| {
+            let base = self.command.base(j, of, q, before);
+            let (least, most) = self.command.range(j, of, q, base);
+            let v = if wanted.is_finite() { wanted.clamp(least, most) } else { 0.0_f64.clamp(least, most) };
+            (v, base + v)
+        };
+        Ok(joints.map(one).unzip())
+    }
+
+    /// The squares that a command costs, joint by joint.
+    fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
+        let Objective { command, smoothness, effort, .. } = self.objective;
+        let (a, b) = self.command.rates();
+        self.simulator.joints().iter().enumerate().map(move |(j, of)| {
+            let u = self.command.base(j, of, q, before) + v[j];
+            let k = of.stiffness;
+            [
+                Square { weight: command, residual: v[j], rates: [0.0, 0.0, 1.0] },
+                Square { weight: smoothness, residual: u - before[j], rates: [a, b - 1.0, 1.0] },
+                Square { weight: effort, residual: k * (u - q[of.q]), rates: [k * (a - 1.0), k * b, k] },
+            ]
+        })
+    }
+
+    /// The problem along a trajectory, with its forces if they are asked for.
+    pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
+        let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
+        linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
+    }
+
+    fn expand_period(&self, start: &Start, along: &Trajectory, k: usize, linear: &Linear) -> Result<Quadratic> {
+        let sim = &self.simulator;
+        let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), self.nu(), self.nx());
+        let q = &along.q[k * nq..(k + 1) * nq];
+        let before = if k == 0 { &start.u } else { &along.u[(k - 1) * nu..k * nu] };
+        let v = &along.v[k * nu..(k + 1) * nu];
+        let (by_q, by_before) = self.command.rates();
+        let Linear { a, b, forces } = linear;
+        let (mut fx, mut fv) = (DMatrix::zeros(nx, nx), DMatrix::zeros(nx, nu));
+        fx.view_mut((0, 0), (nv, nv)).copy_from(a);
+        fv.view_mut((0, 0), (nv, nu)).copy_from(b);
+        let mut out = Quadratic {
+            lx: DVector::zeros(nx),
+            lv: DVector::zeros(nu),
+            lxx: DMatrix::zeros(nx, nx),
+            lxv: DMatrix::zeros(nx, nu),
+            lvv: DVector::zeros(nu),
+            next: Expansion::zeros(nx),
+            range: Vec::with_capacity(nu),
+            fx: DMatrix::zeros(0, 0),
+            fv: DMatrix::zeros(0, 0),
+            forces: forces.as_ref().map(|own| {
+                let Forces { lambda, c, d } = own.clone();
+                Forces { lambda, c: c.resize_horizontally(nx, 0.0), d }
+            }),
+        };
+        for ((j, of), squares) in sim.joints().iter().enumerate().zip(self.squares(q, before, v)) {
+            fx.column_mut(of.v).rows_mut(0, nv).axpy(by_q, &b.column(j), 1.0);
+            // Places in x of what u depends on, and how.
+            let mut places = vec![(of.v, 0)];
+            if let Some(Forces { c, d, .. }) = &mut out.forces {
+                c.column_mut(of.v).axpy(by_q, &d.column(j), 1.0);
+                if self.remembers() {
+                    c.column_mut(nv + j).axpy(by_before, &d.column(j), 1.0);
+                }
+            }
+            if self.remembers() {
+                fx.column_mut(nv + j).rows_mut(0, nv).axpy(by_before, &b.column(j), 1.0);
+                (fx[(nv + j, of.v)], fx[(nv + j, nv + j)], fv[(nv + j, j)]) = (by_q, by_before, 1.0);
+                places.push((nv + j, 1));
+            }
+            for Square { weight, residual, rates } in squares.into_iter().filter(|s| s.weight > 0.0) {
+                let twice = 2.0 * weight;
+                out.lv[j] += twice * residual * rates[2];
+                out.lvv[j] += twice * rates[2] * rates[2];
+                for &(at, which) in &places {
+                    out.lx[at] += twice * residual * rates[which];
+                    out.lxv[(at, j)] += twice * rates[which] * rates[2];
+                    for &(other, of_other) in &places {
+                        out.lxx[(at, other)] += twice * rates[which] * rates[of_other];
+                    }
+                }
+            }
+            let base = self.command.base(j, of, q, before);
+            let (least, most) = self.command.range(j, of, q, base);
+            out.range.push((least - v[j], most - v[j]));
+        }
+        let end = &along.q[(k + 1) * nq..(k + 2) * nq];
+        let mut next = Expansion::zeros(nv);
+        self.objective.expand(end, k + 1 == self.horizon, false, &mut next)?;
+        out.next.gradient.rows_mut(0, nv).copy_from(&next.gradient);
+        out.next.hessian.view_mut((0, 0), (nv, nv)).copy_from(&next.hessian);
+        (out.fx, out.fv) = (fx, fv);
+        Ok(out)
+    }
+
+    /// The gradient of the objective in v (T, nu), by the adjoint of the linearised trajectory.
+    pub(super) fn gradient(quadratics: &[Quadratic]) -> Vec<f64> {
+        let mut pull = DVector::zeros(quadratics.first().map_or(0, |q| q.lx.len()));
+        let mut rows = Vec::with_capacity(quadratics.len());
+        for period in quadratics.iter().rev() {
+            pull += &period.next.gradient;
+            rows.push(period.fv.tr_mul(&pull) + &period.lv);
+            pull = period.fx.tr_mul(&pull) + &period.lx;
+        }
+        rows.iter().rev().flat_map(|row| row.iter().copied()).collect()
+    }
+
+    /// The objective and its gradient in v (T, nu) along given v, exact where no v is at a limit that moves with the state.
+    ///
+    /// # Errors
+    /// As [`Problem::roll`].
+    pub fn value_and_gradient(&self, start: &Start, v: &[f64]) -> Result<(f64, Vec<f64>)> {
+        let mut all = self.roll_given(start, &[v.to_vec()])?;
+        let Some(along) = all.pop() else { bail!("problem: expected a trajectory") };
+        Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
+    }
+
+    /// What the purposes of the objective cost along a trajectory, and how much of that a change of v within its range could
+    /// take away, to first order.
+    pub(super) fn purpose(&self, along: &Trajectory, quadratics: &[Quadratic]) -> Result<(f64, f64)> {
+        let (nq, nv) = (self.simulator.model().nq(), self.simulator.model().nv());
+        let (mut cost, mut gain) = (0.0, 0.0);
+        let mut pull = DVector::<f64>::zeros(self.nx());
+        for (k, period) in quadratics.iter().enumerate().rev() {
+            let (end, last) = (&along.q[(k + 1) * nq..(k + 2) * nq], k + 1 == self.horizon);
+            let mut next = Expansion::zeros(nv);
+            self.objective.expand(end, last, true, &mut next)?;
+            cost += self.objective.state(end, last, true)?;
+            let mut head = pull.rows_mut(0, nv);
+            head += &next.gradient;
+            let by_v = period.fv.tr_mul(&pull);
+            gain += by_v.iter().zip(&period.range).map(|(g, (least, most))| (-g * least).max(-g * most)).sum::<f64>();
+            pull = period.fx.tr_mul(&pull);
+        }
+        Ok((cost, gain))
+    }
+}

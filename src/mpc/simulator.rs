@@ -1,0 +1,213 @@
+//! The step as a controller sees it: one command per period, which the model holds over some steps.
+
+use candle_core::{DType, Device, Result, Tensor};
+use nalgebra::{DMatrix, DVector};
+
+use crate::description::Scene;
+use crate::kinematics::Manifold;
+use crate::model::Model;
+use crate::step::{Held, Quasidynamic};
+
+/// A commanded joint.
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// Its name, `"hand/thumb1"`.
+    pub name: String,
+    /// Its place in q.
+    pub q: usize,
+    /// Its degree of freedom.
+    pub v: usize,
+    /// Least position, rad or m; −∞ without a limit.
+    pub lower: f64,
+    /// Largest position, rad or m.
+    pub upper: f64,
+    /// Stiffness, N m/rad or N/m.
+    pub stiffness: f64,
+    /// Largest torque or force, N m or N; ∞ where the robot's description gives none.
+    pub effort: f64,
+}
+
+/// A scene's step on plain numbers. A control period is `hold` steps of the model, for which a command is held.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    step: Quasidynamic,
+    manifold: Manifold,
+    joints: Vec<Joint>,
+    hold: usize,
+    kappa: f64,
+    /// μ of each contact.
+    friction: Vec<f64>,
+}
+
+/// The derivatives of a control period in tangent coordinates.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    /// ∂q₊/∂q (nv, nv).
+    pub a: DMatrix<f64>,
+    /// ∂q₊/∂u (nv, nu).
+    pub b: DMatrix<f64>,
+    /// The forces at its end, if they were asked for.
+    pub forces: Option<Forces>,
+}
+
+/// The contact forces λ of a period's last step, along each contact's normal and tangents, and their derivatives.
+#[derive(Clone, Debug)]
+pub struct Forces {
+    /// λ (3 nc), N.
+    pub lambda: DVector<f64>,
+    /// ∂λ/∂q (3 nc, nv).
+    pub c: DMatrix<f64>,
+    /// ∂λ/∂u (3 nc, nu).
+    pub d: DMatrix<f64>,
+}
+
+impl Simulator {
+    /// The step of a scene, in `f64` on the CPU.
+    ///
+    /// # Errors
+    /// If the scene is not valid, or `hold` is 0.
+    pub fn new(scene: &Scene, hold: usize) -> Result<Self> {
+        let model = Model::new(scene, DType::F64, &Device::Cpu)?;
+        Self::of_step(Quasidynamic::new(&model, &model.parameters)?, hold)
+    }
+
+    /// A step with parameters of its own.
+    ///
+    /// # Errors
+    /// If the step's numbers are not `f64`, its parameters are not the same for all worlds, or `hold` is 0.
+    pub fn of_step(step: Quasidynamic, hold: usize) -> Result<Self> {
+        let model = step.model();
+        if hold == 0 || model.dtype != DType::F64 {
+            candle_core::bail!("simulator: expected a step of F64 and hold ≥ 1, got {:?} and {hold}", model.dtype);
+        }
+        let stiffness = step.parameters().stiffness.flatten_all()?.to_vec1::<f64>()?;
+        if stiffness.len() != model.nu() {
+            candle_core::bail!("simulator: expected parameters with one row for all worlds");
+        }
+        if stiffness.is_empty() {
+            candle_core::bail!("simulator: expected a scene with commanded joints, got none");
+        }
+        let commanded = model.tree.coordinates.iter().filter_map(|c| c.u.map(|u| (u, c)));
+        let joint = |(u, c): (usize, &crate::kinematics::Coordinate)| Joint {
+            name: c.name.clone(),
+            q: c.q,
+            v: c.v,
+            lower: c.limits.map_or(f64::NEG_INFINITY, |limits| limits.lower),
+            upper: c.limits.map_or(f64::INFINITY, |limits| limits.upper),
+            stiffness: stiffness[u],
+            effort: if c.effort > 0.0 { c.effort } else { f64::INFINITY },
+        };
+        let joints = commanded.map(joint).collect();
+        let kappa = step.parameters().kappa.flatten_all()?.to_vec1::<f64>()?[0];
+        let mu = step.parameters().mu.narrow(0, 0, 1)?.flatten_all()?.to_vec1::<f64>()?;
+        let friction = model.pairs.pair_of_contact.iter().map(|&pair| mu[pair]).collect();
+        Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, kappa, friction, step })
+    }
+
+    /// The same with another barrier parameter, 1/J.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn with_kappa(&self, kappa: f64) -> Result<Self> {
+        let mut parameters = self.step.parameters().clone();
+        parameters.kappa = Tensor::from_slice(&[kappa], (1, 1), &Device::Cpu)?;
+        Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
+    }
+
+    /// The step.
+    pub fn step(&self) -> &Quasidynamic {
+        &self.step
+    }
+
+    /// The compiled scene.
+    pub fn model(&self) -> &Model {
+        self.step.model()
+    }
+
+    /// The commanded joints, in the order of u.
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
+    }
+
+    /// The barrier parameter κ, 1/J.
+    pub fn kappa(&self) -> f64 {
+        self.kappa
+    }
+
+    /// The friction coefficient of each contact (nc).
+    pub fn friction(&self) -> &[f64] {
+        &self.friction
+    }
+
+    /// Steps in a control period.
+    pub fn hold(&self) -> usize {
+        self.hold
+    }
+
+    /// The commanded joints' positions in q.
+    pub fn positions(&self, q: &[f64]) -> Vec<f64> {
+        self.joints.iter().map(|joint| q[joint.q]).collect()
+    }
+
+    /// One control period of each world: [`Quasidynamic::hold`] over it.
+    ///
+    /// # Errors
+    /// If a length is not as said.
+    pub fn advance(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<Held> {
+        self.step.hold(q, u, warm, self.hold)
+    }
+
+    /// q ⊕ δ.
+    ///
+    /// # Errors
+    /// If a length does not fit.
+    pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
+        self.manifold.plus(q, delta)
+    }
+
+    /// The δ with `from` ⊕ δ = `to`.
+    ///
+    /// # Errors
+    /// If a length does not fit.
+    pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
+        self.manifold.minus(to, from)
+    }
+
+    /// The derivatives of control periods, given the state at the start of each of their steps (T · hold, nq), the periods'
+    /// commands (T, nu) and the steps' own forces (T · hold, 3 nc + nl), where the solves start. All steps are linearised
+    /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces` also those of the last step's.
+    ///
+    /// # Errors
+    /// If a length is not as said.
+    pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
+        let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), 3 * self.model().nc(), self.hold);
+        let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
+        let all = self.step.jacobians(q, &held, warm, forces)?;
+        let chain = |period: usize| {
+            let a = |k: usize| DMatrix::from_row_slice(nv, nv, &all.a[(period * n + k) * nv * nv..][..nv * nv]);
+            let b = |k: usize| DMatrix::from_row_slice(nv, nu, &all.b[(period * n + k) * nv * nu..][..nv * nu]);
+            let mut sum = Linear { a: a(0), b: b(0), forces: None };
+            let last = period * n + n - 1;
+            let own = forces.then(|| Forces {
+                lambda: DVector::from_row_slice(&all.lambda[last * nf..][..nf]),
+                c: DMatrix::from_row_slice(nf, nv, &all.c[last * nf * nv..][..nf * nv]),
+                d: DMatrix::from_row_slice(nf, nu, &all.d[last * nf * nu..][..nf * nu]),
+            });
+            for k in 1..n {
+                if k + 1 == n {
+                    sum.forces = own.as_ref().map(|own| Forces {
+                        lambda: own.lambda.clone(),
+                        d: &own.c * &sum.b + &own.d,
+                        c: &own.c * &sum.a,
+                    });
+                }
+                let next = a(k);
+                sum.b = &next * sum.b + b(k);
+                sum.a = next * sum.a;
+            }
+            sum.forces = sum.forces.or(own);
+            sum
+        };
+        Ok((0..u.len() / nu).map(chain).collect())
+    }
+}

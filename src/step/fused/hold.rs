@@ -1,0 +1,120 @@
+//! Steps and Jacobians of plain numbers: a command that is held over some steps, and the derivatives of each.
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::lanes;
+use crate::math::lane::{Lane, Real, Single, copy};
+use crate::math::program::{Group, Program, Stage, run_parts_on};
+use crate::math::rows::{Held, Output, Rows, worlds};
+use crate::solve::INFO;
+
+use super::jacobian;
+use super::memory::{GEOMETRY, Memory};
+use super::plan::Plan;
+use super::stages::{Load, Operands};
+
+/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces and reports after each
+/// step, a row for each world.
+pub(in super::super) fn hold(
+    plan: &Plan,
+    [q, u, warm]: [&[f64]; 3],
+    par: &Tensor,
+    b: usize,
+    n_steps: usize,
+) -> Result<[Vec<f64>; 4]> {
+    let par = Held::new(par);
+    let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
+    let s = &plan.structure;
+    let widths = [plan.nq, s.n_eta(), 3 * s.nc(), INFO].map(|width| n_steps * width);
+    Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps }, b, widths))
+}
+
+/// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
+pub(in super::super) fn jacobians(
+    plan: &Plan,
+    [q, u, warm]: [&[f64]; 3],
+    par: &Tensor,
+    b: usize,
+    forces: bool,
+) -> Result<[Vec<f64>; 5]> {
+    let par = Held::new(par);
+    let [rows, a, b_u, c, d] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces);
+    let lambda = if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
+    Ok([lambda, a, b_u, c, d])
+}
+
+impl Plan {
+    /// The forces of a step's row, each along its contact's normal and tangents.
+    fn lambda(&self, row: &[f64]) -> Vec<f64> {
+        let s = &self.structure;
+        let forces = self.nq + s.nv;
+        let geometry = forces + s.n_eta();
+        let turned = |i: usize| {
+            let n: [f64; 3] = std::array::from_fn(|k| row[geometry + GEOMETRY * i + k]);
+            let force: [f64; 3] = std::array::from_fn(|k| row[forces + 3 * i + k]);
+            let axes = lanes::frame(n.map(Single::<f64, false>::splat));
+            axes.map(|axis| axis.iter().zip(force).map(|(a, f)| a.get(0) * f).sum())
+        };
+        (0..s.nc()).flat_map(turned).collect()
+    }
+}
+
+fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usize) -> Result<Operands<'a>> {
+    let warm = (!warm.is_empty()).then(|| Rows::from_slice(warm, b, plan.structure.n_eta()));
+    let operands = Operands { q: Rows::from_slice(q, b, plan.nq), u: Rows::from_slice(u, b, plan.nu), par, warm };
+    worlds("step", &[&operands.q, &operands.u, &operands.par])?;
+    Ok(operands)
+}
+
+struct Hold<'a> {
+    plan: &'a Plan,
+    operands: Operands<'a>,
+    n_steps: usize,
+}
+
+impl Program for Hold<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.places.solve.work.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands, n_steps } = self;
+        group.run(&Load { plan, operands });
+        for t in 0..*n_steps {
+            if t > 0 {
+                group.run(&GoOn(plan));
+            }
+            plan.prepare(group);
+            plan.solve(group, t > 0 || operands.warm.is_some());
+            group.run(&Keep { plan, t });
+        }
+    }
+}
+
+/// The next step begins where this one has ended.
+struct GoOn<'a>(&'a Plan);
+
+impl Stage for GoOn<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let m = self.0.places.memory(memory).0.numbers;
+        copy(m.q, m.q_next);
+    }
+}
+
+/// Writes what step t has given.
+struct Keep<'a> {
+    plan: &'a Plan,
+    t: usize,
+}
+
+impl Stage for Keep<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let t = self.t;
+        let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
+        for (part, block) in [&*m.q_next, work.eta, m.force, work.info].into_iter().enumerate() {
+            out.store_in(part, first, t * block.len(), block);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Steps and their Jacobians on plain numbers, without tensors: for controllers, which ask for a few worlds at a time.
+
+use candle_core::{DType, Result, Tensor, bail};
+
+use super::fused;
+use super::quasidynamic::Quasidynamic;
+use crate::solve::Report;
+
+/// What [`Quasidynamic::hold`] gives, for each world one step after the other, world by world.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// q after each step (B, n, nq).
+    pub q: Vec<f64>,
+    /// The solver's forces of each step (B, n, 3 nc + nl): where a solve nearby starts.
+    pub warm: Vec<f64>,
+    /// Contact force on B in world axes of each step (B, n, nc, 3), N.
+    pub force: Vec<f64>,
+    /// How each solve went (B, n).
+    pub reports: Vec<Report>,
+}
+
+/// First derivatives of steps in tangent coordinates, matrices row by row, world by world; see
+/// [`Linearization`](super::Linearization).
+#[derive(Clone, Debug)]
+pub struct Jacobians {
+    /// A = ∂q₊/∂q (B, nv, nv).
+    pub a: Vec<f64>,
+    /// B = ∂q₊/∂u (B, nv, nu).
+    pub b: Vec<f64>,
+    /// λ (B, nc, 3), N, along each contact's normal and tangents; empty unless it was asked for.
+    pub lambda: Vec<f64>,
+    /// C = ∂λ/∂q (B, 3 nc, nv); empty unless it was asked for.
+    pub c: Vec<f64>,
+    /// D = ∂λ/∂u (B, 3 nc, nu); empty unless it was asked for.
+    pub d: Vec<f64>,
+}
+
+impl Quasidynamic {
+    /// `n` steps from q (B, nq) under u (B, nu), which is held. The first solve starts at `warm` (B, 3 nc + nl), cold if it is
+    /// empty; each later one at the forces of the step before.
+    ///
+    /// # Errors
+    /// If the model's numbers are not `f64`, or a length is not as said. Numerical trouble is no error: see
+    /// [`Held::reports`].
+    pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
+        let b = self.worlds(q, u, warm)?;
+        if n == 0 {
+            bail!("hold: expected at least 1 step, got 0");
+        }
+        if let Some((plan, par)) = self.fused_parts() {
+            let [q, warm, force, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
+            return Ok(Held { q, warm, force, reports: Report::of(&info).collect() });
+        }
+        let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
+        let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
+        warms.extend(warm);
+        for _ in 0..n {
+            let step = self.step_from(&q, &u, warms.last())?;
+            q = step.q_next.detach();
+            states.push(q.clone());
+            forces.push(step.force.detach().flatten_from(1)?);
+            warms.push(step.warm);
+            reports.push(step.reports);
+        }
+        let side_by_side = |rows: &[Tensor]| Tensor::cat(rows, 1)?.flatten_all()?.to_vec1::<f64>();
+        Ok(Held {
+            q: side_by_side(&states)?,
+            warm: side_by_side(&warms[warms.len() - n..])?,
+            force: side_by_side(&forces)?,
+            reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
+        })
+    }
+
+    /// The derivatives of one step at q (B, nq), u (B, nu), the solve started at `warm` as in [`Quasidynamic::hold`]; those of
+    /// the forces only if `forces`. As [`Quasidynamic::linearize`].
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::hold`].
+    pub fn jacobians(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Jacobians> {
+        let b = self.worlds(q, u, warm)?;
+        if let Some((plan, par)) = self.fused_parts() {
+            let [lambda, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, forces)?;
+            return Ok(Jacobians { a, b, lambda, c, d });
+        }
+        let (q, u, warm) = self.tensors(q, u, warm, b)?;
+        let all = self.linearize_from(&q, &u, warm.as_ref())?;
+        let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
+        let [lambda, c, d] = if forces {
+            [numbers(&all.step.lambda()?)?, numbers(&all.c)?, numbers(&all.d)?]
+        } else {
+            [const { Vec::new() }; 3]
+        };
+        Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
+    }
+
+    /// Numbers in a row of `warm`: 3 nc + nl.
+    pub fn n_warm(&self) -> usize {
+        self.structure().n_eta()
+    }
+
+    /// The number of worlds of operands whose lengths fit.
+    fn worlds(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<usize> {
+        let (nq, nu, n_warm) = (self.model().nq(), self.model().nu(), self.n_warm());
+        if self.model().dtype != DType::F64 {
+            bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
+        }
+        let b = q.len() / nq.max(1);
+        if b == 0 || q.len() != b * nq || u.len() != b * nu || !(warm.is_empty() || warm.len() == b * n_warm) {
+            bail!(
+                "step: expected q (B, {nq}), u (B, {nu}) and forces (B, {n_warm}) or none with the same B ≥ 1, got {}, {} and {} \
+                 numbers",
+                q.len(),
+                u.len(),
+                warm.len()
+            );
+        }
+        Ok(b)
+    }
+
+    fn tensors(&self, q: &[f64], u: &[f64], warm: &[f64], b: usize) -> Result<(Tensor, Tensor, Option<Tensor>)> {
+        let of = |numbers: &[f64]| Tensor::from_slice(numbers, (b, numbers.len() / b), &self.model().device);
+        Ok((of(q)?, of(u)?, if warm.is_empty() { None } else { Some(of(warm)?) }))
+    }
+}

@@ -1,0 +1,73 @@
+//! Control: derivatives against differences, plans against their bounds, controllers against a harder plant, and against
+//! everything that can go wrong.
+
+#[path = "mpc/costs.rs"]
+mod costs;
+#[path = "mpc/floor.rs"]
+mod floor;
+#[path = "mpc/methods.rs"]
+mod methods;
+#[path = "mpc/robust.rs"]
+mod robust;
+#[path = "mpc/tasks.rs"]
+mod tasks;
+
+use std::path::Path;
+
+use fingertip::mpc::Task;
+
+/// Two planar fingers that carry a disc.
+const DISC: &str = r#"
+scene = "two_fingers.toml"
+h = 0.02
+hold = 5
+horizon = 6
+kappa = 1e4
+cap = 60
+[command]
+type = "relative"
+bound = 0.1
+[goal]
+object = "disc"
+position = [0.145, 0.01]
+yaw = 0.2
+[weights]
+position = 100.0
+rotation = 1.0
+posture = 0.001
+command = 0.1
+[weights.terminal]
+position = 1000.0
+rotation = 10.0
+[success]
+position = 0.003
+rotation = 0.03
+held = 3
+"#;
+
+fn disc() -> Task {
+    task(DISC)
+}
+
+/// A task with its scene in the folder of scenes.
+fn task(text: &str) -> Task {
+    Task::from_toml(text, Path::new("assets/scenes")).unwrap()
+}
+
+/// Numbers in [−1, 1), the same at every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as f64 / f64::from(1_u32 << 30) - 1.0
+    }
+
+    fn vec(&mut self, n: usize, size: f64) -> Vec<f64> {
+        (0..n).map(|_| size * self.next()).collect()
+    }
+}
+
+fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    numbers.into_iter().map(f64::abs).fold(0.0, f64::max)
+}

@@ -1,0 +1,89 @@
+//! Every piece of an objective: its gradient against differences, its Hessian against the residual's.
+
+use std::sync::Arc;
+
+use fingertip::description::Scene;
+use fingertip::mpc::cost::{Cost, Expansion, JointLimits, Orientation, Position, Posture, Reach, Residual, Turn};
+use fingertip::mpc::{Simulator, cost};
+
+use super::Random;
+
+/// Central differences of a smooth function of size 1 with steps of 1e-5: truncation 1e-10, rounding 1e-11.
+const GRADIENT: f64 = 1e-8;
+
+fn check(name: &str, simulator: &Simulator, cost: &dyn Cost, size: f64) {
+    let mut random = Random(7);
+    let nv = simulator.model().nv();
+    for _ in 0..5 {
+        let q = simulator.plus(&simulator.model().tree.home(), &random.vec(nv, size)).unwrap();
+        let mut expansion = Expansion::zeros(nv);
+        cost.expand(&q, 0.7, &mut expansion).unwrap();
+        let at = |k: usize, h: f64| {
+            let delta: Vec<f64> = (0..nv).map(|j| if j == k { h } else { 0.0 }).collect();
+            0.7 * cost.value(&simulator.plus(&q, &delta).unwrap()).unwrap()
+        };
+        for k in 0..nv {
+            let expected = (at(k, 1e-5) - at(k, -1e-5)) / 2e-5;
+            let error = (expansion.gradient[k] - expected).abs();
+            assert!(error < GRADIENT * (1.0 + expected.abs()), "{name}: entry {k}: {} {expected}", expansion.gradient[k]);
+        }
+        let symmetric = (&expansion.hessian - expansion.hessian.transpose()).amax();
+        let least = expansion.hessian.clone().symmetric_eigenvalues().min();
+        assert!(symmetric == 0.0 || symmetric < 1e-12 * expansion.hessian.amax(), "{name}: {symmetric:e}");
+        assert!(least > -1e-12 * (1.0 + expansion.hessian.amax()), "{name}: {least:e}");
+    }
+}
+
+#[test]
+fn gradients_agree_with_differences() {
+    let free = Simulator::new(&Scene::load("assets/scenes/cube_fingertips.toml").unwrap(), 1).unwrap();
+    let planar = Simulator::new(&Scene::load("assets/scenes/two_fingers.toml").unwrap(), 1).unwrap();
+    let model = free.model();
+    let turn = Turn::Quaternion([0.6, 0.0, 0.8, 0.0]);
+    let tips = [("hand/index_tip", [0.01, 0.0, 0.02]), ("hand/thumb_tip", [0.0; 3])];
+    let mut far = model.tree.home();
+    free.joints().iter().for_each(|joint| far[joint.q] = joint.upper + 0.02);
+    check("position", &free, &Position::new(model, "cube", [0.1, -0.2, 0.3]).unwrap(), 0.3);
+    check("orientation", &free, &Orientation::new(model, "cube", turn).unwrap(), 0.3);
+    check("posture", &free, &Posture::new(&free, &far), 0.3);
+    check("limits", &free, &JointLimits::new(&free), 3.0);
+    check("reach", &free, &Reach::new(model, &tips, "cube", 0.0).unwrap(), 0.3);
+    check("reach outside", &free, &Reach::new(model, &tips, "cube", 0.02).unwrap(), 0.3);
+    let residual = |q: &candle_core::Tensor| q.narrow(1, 3, 4)?.sin()? * 2.0;
+    check("residual", &free, &Residual::new(model, residual).unwrap(), 0.3);
+    let model = planar.model();
+    check("planar position", &planar, &Position::new(model, "disc", [0.1, -0.2, 9.0]).unwrap(), 0.3);
+    check("yaw", &planar, &Orientation::new(model, "disc", Turn::Yaw(3.0)).unwrap(), 0.05);
+}
+
+/// A point on a link that has been turned with everything above it: against rotation matrices by hand.
+#[test]
+fn angles_are_those_of_rotations() {
+    let free = Simulator::new(&Scene::load("assets/scenes/cube_fingertips.toml").unwrap(), 1).unwrap();
+    let home = free.model().tree.home();
+    let mut delta = vec![0.0; free.model().nv()];
+    delta[3..6].copy_from_slice(&[0.3, -1.2, 0.8]);
+    let angle = (0.3_f64 * 0.3 + 1.2 * 1.2 + 0.8 * 0.8).sqrt();
+    let turned = free.plus(&home, &delta).unwrap();
+    let at_home = Turn::Quaternion([home[3], home[4], home[5], home[6]]);
+    let orientation = Orientation::new(free.model(), "cube", at_home).unwrap();
+    assert!((orientation.value(&turned).unwrap() - angle * angle).abs() < 1e-12);
+    let error = orientation.error(&turned);
+    assert!((0..3).all(|k| (error[k] - delta[3 + k]).abs() < 1e-12), "{error:?}");
+    let yaw = |goal: f64| {
+        let planar = Simulator::new(&Scene::load("assets/scenes/two_fingers.toml").unwrap(), 1).unwrap();
+        Orientation::new(planar.model(), "disc", Turn::Yaw(goal)).unwrap().error(&planar.model().tree.home())[2]
+    };
+    assert!((yaw(0.5) + 0.5).abs() < 1e-12 && (yaw(6.0) - (std::f64::consts::TAU - 6.0)).abs() < 1e-12);
+}
+
+#[test]
+fn an_objective_sums_its_terms_by_their_weights() {
+    let planar = Simulator::new(&Scene::load("assets/scenes/two_fingers.toml").unwrap(), 1).unwrap();
+    let home = planar.model().tree.home();
+    let position = Position::new(planar.model(), "disc", [home[0] - 0.3, home[1], 0.0]).unwrap();
+    let terms = vec![cost::Term { cost: Arc::new(position), running: 2.0, terminal: 5.0, purpose: true }];
+    let objective = cost::Objective { terms, ..cost::Objective::default() };
+    assert!((objective.state(&home, false, false).unwrap() - 2.0 * 0.09).abs() < 1e-12);
+    assert!((objective.state(&home, true, false).unwrap() - 5.0 * 0.09).abs() < 1e-12);
+}

@@ -1,0 +1,103 @@
+//! Everything that can go wrong: a clear status, and a command that can be given.
+
+use std::time::Duration;
+
+use fingertip::mpc::{Method, Outcome, Task};
+
+use super::{DISC, disc, task};
+
+fn usable(task: &Task, u: &[f64]) -> bool {
+    u.len() == task.simulator().joints().len() && u.iter().all(|u| u.is_finite())
+}
+
+#[test]
+fn states_that_are_not_numbers() {
+    let task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let first = controller.command(&episode.start.q, None).unwrap();
+    for bad in [f64::NAN, f64::INFINITY, 1e40] {
+        let mut q = episode.start.q.clone();
+        q[1] = bad;
+        let answer = controller.command(&q, None).unwrap();
+        assert_eq!((answer.outcome, answer.u.clone()), (Outcome::BadInput, first.u.clone()));
+    }
+    // And it goes on.
+    let answer = controller.command(&episode.start.q, None).unwrap();
+    assert!(answer.plan.is_some() && usable(&task, &answer.u));
+    assert!(controller.command(&[0.0], None).is_err());
+}
+
+#[test]
+fn no_time() {
+    let mut task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    for method in Method::ALL {
+        task.settings.method = method;
+        let mut controller = task.controller(&episode).unwrap();
+        controller.command(&episode.start.q, None).unwrap();
+        let before = controller.clone().command(&episode.start.q, None).unwrap();
+        for limit in [Duration::ZERO, Duration::from_micros(100)] {
+            let answer = controller.command(&episode.start.q, Some(limit)).unwrap();
+            assert_eq!(answer.outcome, Outcome::Deadline, "{}", method.name());
+            assert!(usable(&task, &answer.u) && answer.seconds < 0.02, "{} s", answer.seconds);
+        }
+        assert!(usable(&task, &before.u));
+    }
+}
+
+#[test]
+fn no_iterations() {
+    let mut task = disc();
+    task.settings.ilqr.iterations = 0;
+    let episode = task.episode(0, 0).unwrap();
+    for method in Method::ALL {
+        task.settings.method = method;
+        let answer = task.controller(&episode).unwrap().command(&episode.start.q, None).unwrap();
+        assert!(usable(&task, &answer.u), "{}", method.name());
+        assert!(answer.plan.is_some(), "{}", method.name());
+    }
+}
+
+#[test]
+fn a_goal_out_of_reach() {
+    let task = task(&DISC.replace("position = [0.145, 0.01]", "position = [100.0, 50.0]"));
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut q = episode.start.q.clone();
+    for _ in 0..10 {
+        let answer = controller.command(&q, None).unwrap();
+        assert!(usable(&task, &answer.u));
+        let held = task.simulator().advance(&q, &answer.u, &[]).unwrap();
+        q = held.q[held.q.len() - q.len()..].to_vec();
+    }
+    assert!(q.iter().all(|x| x.is_finite()));
+}
+
+/// The disc starts 2 cm inside a finger.
+#[test]
+fn a_start_deep_inside() {
+    let task = disc();
+    let mut episode = task.episode(0, 0).unwrap();
+    episode.start.q[0] -= 0.03;
+    let answer = task.controller(&episode).unwrap().command(&episode.start.q, None).unwrap();
+    assert!(usable(&task, &answer.u));
+    assert!(answer.plan.unwrap().best.q.iter().all(|x| x.is_finite()));
+}
+
+/// A plant that answers with the same state for ever, or with one that has nothing to do with the command.
+#[test]
+fn a_plant_that_lies() {
+    let task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let mut q = episode.start.q.clone();
+    for k in 0..12 {
+        q[0] += if k % 3 == 0 { 0.3 } else { -0.1 };
+        let answer = controller.command(&q, None).unwrap();
+        assert!(usable(&task, &answer.u));
+        for ((joint, u), bound) in task.simulator().joints().iter().zip(&answer.u).zip([0.1; 4]) {
+            assert!((u - q[joint.q]).abs() <= bound + 1e-12);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Task files: what they mean, and what is wrong with them.
+
+use std::path::Path;
+
+use fingertip::mpc::Task;
+use fingertip::mpc::cost::Turn;
+
+use super::{DISC, disc, task};
+
+#[test]
+fn episodes_are_drawn_by_seed_and_number() {
+    let text = DISC.replace("position = [0.145, 0.01]\n", "position = { low = [0.1, -0.01], high = [0.2, 0.01] }\n");
+    let task = task(&text);
+    let (a, b) = (task.episode(3, 1).unwrap(), task.episode(3, 1).unwrap());
+    assert_eq!(a, b);
+    assert_ne!(a.goal, task.episode(3, 2).unwrap().goal);
+    assert_ne!(a.goal, task.episode(4, 1).unwrap().goal);
+    for number in 0..50 {
+        let [x, y, _] = task.episode(0, number).unwrap().goal.position.unwrap();
+        assert!((0.1..0.2).contains(&x) && (-0.01..0.01).contains(&y));
+    }
+}
+
+#[test]
+fn starts_and_relative_goals() {
+    let text = DISC.replace("yaw = 0.2", "yaw = 0.2\nfrom = \"start\"")
+        + "[start]\njoints = { \"fingers/left_1\" = { at = \"disc.x\", plus = 0.5 } }\n[start.objects.disc]\nposition = [0.2, 0.1]\nyaw = 1.0\n";
+    let episode = task(&text).episode(0, 0).unwrap();
+    assert_eq!(episode.start.q[..4], [0.2, 0.1, 1.0, 0.7]);
+    assert_eq!(episode.start.u[0], 0.7);
+    let [x, y, _] = episode.goal.position.unwrap();
+    assert!((x - 0.345).abs() < 1e-12 && (y - 0.11).abs() < 1e-12);
+    assert_eq!(episode.goal.turn, Some(Turn::Yaw(1.2)));
+}
+
+#[test]
+fn goals_from_a_list() {
+    let folder = std::env::temp_dir().join(format!("fingertip-goals-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("goals.csv"), "id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n").unwrap();
+    let scene = std::fs::canonicalize("assets/scenes/two_fingers.toml").unwrap();
+    let text = DISC
+        .replace("two_fingers.toml", scene.to_str().unwrap())
+        .replace("position = [0.145, 0.01]\nyaw = 0.2", "file = \"goals.csv\"\nstart = true");
+    let task = Task::from_toml(&text, &folder).unwrap();
+    assert_eq!(task.n_goals(), Some(2));
+    let episode = task.episode(0, 3).unwrap();
+    assert_eq!((episode.goal.position, episode.goal.turn), (Some([7.0, 8.0, 0.0]), Some(Turn::Yaw(9.0))));
+    assert_eq!(episode.start.q[..3], [0.0, 1.0, 2.0]);
+    std::fs::write(folder.join("goals.csv"), "id,goal_x,goal_y\na,1,2\n").unwrap();
+    let message = Task::from_toml(&text, &folder).unwrap_err().to_string();
+    assert!(message.contains("goals.csv: line 1: expected a column \"goal_theta\""), "{message}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn errors_are_measured() {
+    let task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    let mut q = episode.start.q.clone();
+    (q[0], q[1], q[2]) = (0.145 + 0.003, 0.01 + 0.004, 0.2 - 0.1);
+    let errors = task.errors(&episode.goal, &q).unwrap();
+    assert!((errors.position.unwrap() - 0.005).abs() < 1e-12 && (errors.rotation.unwrap() - 0.1).abs() < 1e-12);
+    assert!((errors.quaternion.unwrap() - 0.05_f64.sin().powi(2)).abs() < 1e-12);
+    assert!(!task.is_small(&errors));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let cases = [
+        ("hold = 5", "hould = 5", "hould"),
+        ("hold = 5", "hold = 0", "hold: expected at least 1, got 0"),
+        ("kappa = 1e4", "kappa = -1", "kappa: expected a positive number"),
+        ("kappa = 1e4", "kappa = 1e4\nschedule = [1e3]", "schedule: expected kappa or schedule, got both"),
+        ("kappa = 1e4", "method = \"ilqrr\"", "there is no method \"ilqrr\"; did you mean \"ilqr\""),
+        ("\"relative\"", "\"relativ\"", "there is no type \"relativ\"; did you mean \"relative\""),
+        ("bound = 0.1", "bound = \"big\"", "expected a number, or numbers by joint"),
+        ("bound = 0.1", "bound = { \"fingers/left_1\" = 0.1 }", "expected one for \"fingers/left_2\""),
+        ("bound = 0.1", "bound = { default = 0.1, \"fingers/left_9\" = 0.1 }", "there is no joint \"fingers/left_9\""),
+        ("bound = 0.1", "bound = -0.1", "expected positive bounds"),
+        ("object = \"disc\"", "object = \"disk\"", "there is no movable object \"disk\"; did you mean \"disc\""),
+        ("position = [0.145, 0.01]", "position = [0.145]", "goal: position: expected 2 numbers, got 1"),
+        ("position = [0.145, 0.01]", "position = { low = [1, 1], high = [0, 0] }", "low ≤ high"),
+        ("yaw = 0.2", "rpy = [0, 0, 0.2]", "expected yaw, as the object is planar"),
+        ("yaw = 0.2", "from = \"here\"", "there is no frame \"here\""),
+        ("posture = 0.001", "posture = -1.0", "weights.posture: expected a number from 0 up"),
+        ("held = 3", "held = 0", "success.held: expected at least 1"),
+        ("two_fingers.toml", "no.toml", "no.toml"),
+        ("[weights]", "[weight]", "weight"),
+    ];
+    for (good, bad, expected) in cases {
+        assert!(DISC.contains(good), "{good}");
+        let message = Task::from_toml(&DISC.replacen(good, bad, 1), Path::new("assets/scenes")).unwrap_err().to_string();
+        assert!(message.contains(expected), "{bad}: {message}");
+    }
+}
