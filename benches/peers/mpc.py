@@ -22,7 +22,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from plant import TIME_STEP, Plant
+from plant import HARD, SOFT, Plant
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target" / "release" / "fingertip"
@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
     parser.add_argument("--table", type=float, help="dry friction under objects in the plane, in the place of the film")
-    parser.add_argument("--time-step", type=float, default=TIME_STEP)
+    parser.add_argument("--soft", action="store_true", help="contacts as soft as MuJoCo's default, see plant.py")
     parser.add_argument("--json", type=Path, help="every episode, for programs")
     parser.add_argument("--record", type=Path, help="every control period: q, u, the next q and the predicted one, as JSON lines")
     if "--" in sys.argv:
@@ -248,7 +248,7 @@ def main() -> None:
         scene = arguments.scene or path.parent / task["scene"]
         planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
         first = planner.ask({"episode": arguments.first, "seed": arguments.seed})
-        plant = Plant(scene, arguments.binary, first["period"], arguments.table, arguments.time_step)
+        plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=SOFT if arguments.soft else HARD)
         count = arguments.episodes or (first["episodes"] or 20) - arguments.first
         episodes = []
         for number_of in range(arguments.first, arguments.first + count):
