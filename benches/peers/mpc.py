@@ -112,6 +112,12 @@ class Episode:
     deepest: float = 0.0
     disagreement: float = 0.0
 
+    def told(self) -> str:
+        """A line about it."""
+        verdict = ("success" if self.success else "no success") + (", dropped" if self.dropped else "")
+        final = ", ".join(f"{key} {value:.4f} (best {self.best[key]:.4f})" for key, value in self.final.items())
+        return f"{verdict} after {self.steps} steps; {final}; {statistics.median(self.ms or [0.0]):.2f} ms"
+
 
 def run(planner: Planner, plant: Plant, task: dict, number: int, seed: int, record: list | None) -> Episode:
     """One episode from its start until the planner says that it is done."""
@@ -187,7 +193,8 @@ def number(value: float | None, scale: float, digits: int) -> str:
 def table(rows: list[dict]) -> str:
     """Markdown."""
     lines = [
-        "| task | episodes | successes | drops | position, mean / median, mm | rotation, mean / median, rad | steps | ms, median / worst | Hz |",
+        "| task | episodes | successes | drops | position, mm, mean / median | rotation, rad, mean / median | steps "
+        "| ms, median / worst | Hz |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
@@ -203,7 +210,8 @@ def table(rows: list[dict]) -> str:
 def processor() -> str:
     """Its name, where the system tells."""
     path = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in path.read_text().splitlines() if line.startswith("model name")] if path.exists() else []
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
 
 
@@ -254,9 +262,7 @@ def main() -> None:
         for number_of in range(arguments.first, arguments.first + count):
             episode = run(planner, plant, task, number_of, arguments.seed, record)
             episodes.append(episode)
-            final = ", ".join(f"{key} {value:.4f}" for key, value in episode.final.items())
-            verdict = ("success" if episode.success else "no success") + (", dropped" if episode.dropped else "")
-            print(f"{path.stem} {number_of}: {verdict} after {episode.steps} steps; {final}; {number(statistics.median(episode.ms or [0.0]), 1, 2)} ms", file=sys.stderr, flush=True)
+            print(f"{path.stem} {number_of}: {episode.told()}", file=sys.stderr, flush=True)
         planner.close()
         row = summary(path.stem, plant, episodes)
         rows.append(row)

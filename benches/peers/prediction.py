@@ -2,8 +2,8 @@
 
     python3 benches/peers/prediction.py SCENE RECORD.jsonl PERIOD [--binary PATH] [--kappa …] [--hold …] [--epsilon …]
 
-RECORD has a control period per line, q, u and the next q, as `mpc.py --record` writes it, or `--explore N` in its place: N
-periods of fingertips that press and drag at random. Every period is predicted from its own measured state.
+RECORD has a control period per line, q, u and the next q, as `mpc.py --record` writes it. Every period is predicted from
+its own measured state, whatever the planner's model was.
 Prints, per κ, ε and hold (h is the period over it), the sum of all errors over the sum of all motions, over those
 periods in which the object moves by more than 0.3 mm or 5 mrad: 0 is exact, 1 as good as saying that nothing moves.
 """
@@ -13,10 +13,7 @@ import json
 import subprocess
 from pathlib import Path
 
-import mujoco
 import numpy as np
-
-from plant import Plant
 
 ROOT = Path(__file__).resolve().parents[2]
 MOVED = (3e-4, 5e-3)  # m, rad
@@ -27,7 +24,7 @@ def predict(arguments: argparse.Namespace, q: np.ndarray, u: np.ndarray, params:
     command = [arguments.binary, "step", str(arguments.scene), "--output", "q_next", "--with", json.dumps({"params": params})]
     for _ in range(hold):
         lines = "\n".join(json.dumps({"q": a.tolist(), "u": b.tolist()}) for a, b in zip(q, u))
-        said = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout
+        said = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
         q = np.array([json.loads(line)["q_next"] for line in said.splitlines()])
     return q
 
@@ -46,71 +43,37 @@ def parts(contents: dict, a: np.ndarray, b: np.ndarray) -> tuple[float, float, f
     return float(np.linalg.norm(a[:2] - b[:2])), abs(a[2] - b[2]), joints
 
 
-def explore(plant: Plant, count: int, bound: float) -> list[dict]:
-    """Commands that pull every joint towards or away from where the object is felt, at random, each held for some periods."""
-    random = np.random.default_rng(0)
-    contents, rows = plant.contents, []
-    home = np.concatenate([entry["home"] for entry in contents["coordinates"]])
-    joints = [entry["q"] for entry in contents["coordinates"] if entry["u"] is not None]
-    n = contents["coordinates"][0]["nq"]
-    while len(rows) < count:
-        start = home.copy()
-        plant.reset(start, start[joints])
-        if contents["coordinates"][0]["name"] == "cube" and len(joints) == 9:
-            # Three tips on a ring around the cube, two centimetres from its sides.
-            origin = np.array([[0.2, 0, 0.03], [0, 0.2, 0.03], [-0.2, 0, 0.03]])
-            angle = random.uniform(0, 2 * np.pi)
-            ring = np.array([[0.06 * np.cos(angle + k), 0.06 * np.sin(angle + k), 0.03] for k in (0, 2.1, 4.2)])
-            start[joints] = (ring - origin).ravel()
-            plant.reset(start, start[joints])
-        drift = random.uniform(-bound, bound, len(joints))
-        for step in range(20):
-            q = plant.q()
-            if step % 4 == 0:
-                drift = random.uniform(-bound, bound, len(joints))
-            push = drift
-            if len(joints) == 9:
-                tips = (q[n:].reshape(3, 3) + np.array([[0.2, 0, 0.03], [0, 0.2, 0.03], [-0.2, 0, 0.03]]))
-                towards = q[:3] - tips
-                push = drift + 0.7 * bound * (towards / np.linalg.norm(towards, axis=1, keepdims=True)).ravel()
-            u = q[joints] + push
-            plant.hold(u)
-            rows.append({"q": q.tolist(), "u": u.tolist(), "next": plant.q().tolist()})
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scene", type=Path)
-    parser.add_argument("record", help="file, or explore:N")
+    parser.add_argument("record", type=Path)
     parser.add_argument("period", type=float, help="of the record, s")
     parser.add_argument("--binary", default=str(ROOT / "target" / "release" / "fingertip"))
     parser.add_argument("--kappa", type=float, nargs="+", default=[1e3, 1e4, 1e5, 1e6, 1e7])
     parser.add_argument("--hold", type=int, nargs="+", default=[1, 2, 5, 10, 20])
     parser.add_argument("--epsilon", type=float, nargs="+", default=[0.1])
-    parser.add_argument("--bound", type=float, default=0.01, help="of explored commands, m or rad")
     arguments = parser.parse_args()
-    plant = Plant(arguments.scene, arguments.binary, arguments.period)
-    if arguments.record.startswith("explore:"):
-        rows = explore(plant, int(arguments.record.split(":")[1]), arguments.bound)
-    else:
-        rows = [json.loads(line) for line in Path(arguments.record).read_text().splitlines()]
+    said = subprocess.run([arguments.binary, "inspect", str(arguments.scene), "--json"], stdout=subprocess.PIPE, check=True)
+    contents = json.loads(said.stdout)
+    rows = [json.loads(line) for line in arguments.record.read_text().splitlines()]
     q, u, following = (np.array([row[key] for row in rows]) for key in ("q", "u", "next"))
-    moves = np.array([parts(plant.contents, a, b) for a, b in zip(q, following)])
+    moves = np.array([parts(contents, a, b) for a, b in zip(q, following)])
     moving = (moves[:, 0] > MOVED[0]) | (moves[:, 1] > MOVED[1])
     if not moving.any():
         raise SystemExit("nothing moves in this record")
     q, u, following, moves = q[moving], u[moving], following[moving], moves[moving]
-    print(f"{len(moves)} of {len(rows)} periods of {arguments.period} s move: mean {1e3 * moves[:, 0].mean():.2f} mm, {1e3 * moves[:, 1].mean():.1f} mrad")
+    distance, angle, _ = 1e3 * moves.mean(axis=0)
+    print(f"{len(moves)} of {len(rows)} periods of {arguments.period} s move: mean {distance:.2f} mm, {angle:.1f} mrad")
     print("| κ, 1/J | ε | hold | h, ms | position | rotation | joints |\n|--:|--:|--:|--:|--:|--:|--:|")
     for epsilon in arguments.epsilon:
         for kappa in arguments.kappa:
             for hold in arguments.hold:
                 h = arguments.period / hold
                 guess = predict(arguments, q, u, {"h": h, "kappa": kappa, "epsilon": epsilon}, hold)
-                errors = np.array([parts(plant.contents, a, b) for a, b in zip(guess, following)])
+                errors = np.array([parts(contents, a, b) for a, b in zip(guess, following)])
                 shares = errors.sum(axis=0) / moves.sum(axis=0)
-                print(f"| {kappa:.0e} | {epsilon:g} | {hold} | {1e3 * h:g} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+                cells = [f"{kappa:.0e}", f"{epsilon:g}", str(hold), f"{1e3 * h:g}", *(f"{share:.2f}" for share in shares)]
+                print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,9 @@ PERIOD = 0.05  # s, between rows
 TRUE_MASS, TRUE_FRICTION, TRUE_STIFFNESS = 0.2, 0.4, 220.0  # kg, of block and ground, N/m
 # Time, commanded x and depth of the fingertip from where it stands at the start, s, m.
 # Slow, 2 cm/s, so that the servos' damping weighs little.
-KEYFRAMES = [(0, 0, 0), (1, 0, -0.012), (4, 0.06, -0.012), (5, 0.06, -0.02), (8, 0, -0.02), (9, 0, -0.035), (12, 0.06, -0.035), (13, 0.05, 0)]
+KEYFRAMES = [
+    (0, 0, 0), (1, 0, -0.012), (4, 0.06, -0.012), (5, 0.06, -0.02), (8, 0, -0.02), (9, 0, -0.035), (12, 0.06, -0.035), (13, 0.05, 0)
+]
 
 
 def main() -> None:
