@@ -66,22 +66,25 @@ class Measure:
         self.held = self.limits.get("held", 1)
         self.goal, self.run, self.success = goal, 0, False
         object_name = goal["object"]
-        self.places = [i for i, name in enumerate(names) if name.split(".")[0] == object_name]
+        own = {name.rpartition(".")[2]: i for i, name in enumerate(names) if name.rpartition(".")[0] == object_name}
+        self.position = [own[axis] for axis in "xyz" if axis in own]
+        self.quaternion = [own[part] for part in ("qw", "qx", "qy", "qz") if part in own]
+        self.yaw = own.get("yaw")
 
     def errors(self, q: np.ndarray) -> dict[str, float]:
         """Distance, angle and 1 − ⟨q, q*⟩² to the goal, as far as it has them."""
-        pose, errors = q[self.places], {}
+        errors = {}
         if self.goal.get("position") is not None:
-            count = len(self.goal["position"])
-            errors["position"] = float(np.linalg.norm(pose[:count] - self.goal["position"]))
-        if self.goal.get("quaternion") is not None and len(pose) == 7:
-            cosine = abs(pose[3:] @ self.goal["quaternion"]) / np.linalg.norm(pose[3:])
-            errors["quaternion"] = float(1.0 - cosine**2)
-            turned, other = np.zeros(4), np.array(self.goal["quaternion"], float)
-            mujoco.mju_mulQuat(turned, pose[3:] / np.linalg.norm(pose[3:]), other * [1, -1, -1, -1])
-            errors["rotation"] = float(2.0 * np.arctan2(np.linalg.norm(turned[1:]), abs(turned[0])))
+            wanted = self.goal["position"][: len(self.position)]
+            errors["position"] = float(np.linalg.norm(q[self.position] - wanted))
+        if self.goal.get("quaternion") is not None:
+            turn, wanted = q[self.quaternion] / np.linalg.norm(q[self.quaternion]), np.array(self.goal["quaternion"], float)
+            errors["quaternion"] = float(1.0 - (turn @ wanted) ** 2)
+            between = np.zeros(4)
+            mujoco.mju_mulQuat(between, turn, wanted * [1, -1, -1, -1])
+            errors["rotation"] = float(2.0 * np.arctan2(np.linalg.norm(between[1:]), abs(between[0])))
         elif self.goal.get("yaw") is not None:
-            turned = pose[2] - self.goal["yaw"]
+            turned = q[self.yaw] - self.goal["yaw"]
             errors["rotation"] = float(abs(np.arctan2(np.sin(turned), np.cos(turned))))
         return errors
 

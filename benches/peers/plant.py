@@ -8,7 +8,7 @@ here, by rules that need no figure of a task but its control period:
   (MuJoCo's `dampratio`), so that they neither overshoot nor creep. After a step of the command 2 % are left at
   t = 5.8 √(I/kp): `settling` gives it, and a scene should have stiffness enough for it to be within a control period.
 - Robots carry themselves (`gravcomp`), as in our step; joint limits act, joint friction and the URDF's damping do not.
-- Objects in the plane lie on nothing. Either a film, the default, lets them come to rest with a time constant of a fifth of a
+- Objects in the plane lie on nothing. Either a film, the default, lets them come to rest with a time constant of a
   control period, or, by `table`, dry friction μ m g holds them, along x, y and about z at two thirds of their radius.
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
@@ -29,7 +29,7 @@ import numpy as np
 TIME_STEP = 0.001
 IMPEDANCE_RATIO = 10
 HARD, SOFT = 0.004, 0.02  # time constants of contacts, s
-FILM = 0.2  # time constant of planar objects, in control periods
+FILM = 1.0  # time constant of planar objects, in control periods
 GRAVITY = 9.81  # m/s², for dry friction in scenes without gravity
 SETTLED = 5.8  # a critically damped spring is within 2 % after 5.8/ω
 GEOMS = mujoco.mjtGeom
