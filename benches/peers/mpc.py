@@ -1,0 +1,282 @@
+"""Our tasks with MuJoCo as the plant: `fingertip mpc TASK --stdio` plans, MuJoCo moves.
+
+    python3 benches/peers/mpc.py assets/tasks/tips_ground.toml … [--episodes N] [--binary PATH] [--json FILE] [-- PLANNER OPTIONS]
+
+Prints a line per episode and a table with a row per task; see plant.py for how a scene becomes MuJoCo's. Every success and
+error that the planner tells is recomputed here from the measured state, and has to agree.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tomllib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from plant import HARD, SOFT, Plant
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = ROOT / "target" / "release" / "fingertip"
+# Errors of the planner and ours are the same formulas on the same numbers.
+AGREEMENT = 1e-9
+# An object is dropped when it comes to be so much farther from its goal than it was at the start, m.
+DROPPED = 0.05
+# Seconds that the plant gets to come to rest at the start, before anything counts.
+REST = 0.5
+
+
+class Planner:
+    """The process on the other side of the pipe."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, question: dict) -> dict:
+        """One line there, one line back."""
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the planner ended with status {self.process.wait()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"the planner says: {answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        """No more lines."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Measure:
+    """Errors and success as the task defines them, computed here."""
+
+    def __init__(self, task: dict, names: list[str], goal: dict) -> None:
+        self.limits = task.get("success", {})
+        self.held = self.limits.get("held", 1)
+        self.goal, self.run, self.success = goal, 0, False
+        object_name = goal["object"]
+        own = {name.rpartition(".")[2]: i for i, name in enumerate(names) if name.rpartition(".")[0] == object_name}
+        self.position = [own[axis] for axis in "xyz" if axis in own]
+        self.quaternion = [own[part] for part in ("qw", "qx", "qy", "qz") if part in own]
+        self.yaw = own.get("yaw")
+
+    def errors(self, q: np.ndarray) -> dict[str, float]:
+        """Distance, angle and 1 − ⟨q, q*⟩² to the goal, as far as it has them."""
+        errors = {}
+        if self.goal.get("position") is not None:
+            wanted = self.goal["position"][: len(self.position)]
+            errors["position"] = float(np.linalg.norm(q[self.position] - wanted))
+        if self.goal.get("quaternion") is not None:
+            turn, wanted = q[self.quaternion] / np.linalg.norm(q[self.quaternion]), np.array(self.goal["quaternion"], float)
+            errors["quaternion"] = float(1.0 - (turn @ wanted) ** 2)
+            between = np.zeros(4)
+            mujoco.mju_mulQuat(between, turn, wanted * [1, -1, -1, -1])
+            errors["rotation"] = float(2.0 * np.arctan2(np.linalg.norm(between[1:]), abs(between[0])))
+        elif self.goal.get("yaw") is not None:
+            turned = q[self.yaw] - self.goal["yaw"]
+            errors["rotation"] = float(abs(np.arctan2(np.sin(turned), np.cos(turned))))
+        return errors
+
+    def take(self, q: np.ndarray) -> dict[str, float]:
+        """Errors of a measured state; success is counted along."""
+        errors = self.errors(q)
+        wanted = [key for key in ("position", "rotation", "quaternion") if key in self.limits]
+        near = bool(wanted) and all(errors[key] < self.limits[key] for key in wanted if key in errors)
+        self.run = self.run + 1 if near else 0
+        self.success |= near and self.run >= self.held
+        return errors
+
+
+@dataclass
+class Episode:
+    """What became of one."""
+
+    episode: int
+    start: dict
+    final: dict = field(default_factory=dict)
+    best: dict = field(default_factory=dict)
+    success: bool = False
+    dropped: bool = False
+    steps: int = 0
+    ms: list[float] = field(default_factory=list)
+    iterations: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    deepest: float = 0.0
+    disagreement: float = 0.0
+
+    def told(self) -> str:
+        """A line about it."""
+        verdict = ("success" if self.success else "no success") + (", dropped" if self.dropped else "")
+        final = ", ".join(f"{key} {value:.4f} (best {self.best[key]:.4f})" for key, value in self.final.items())
+        return f"{verdict} after {self.steps} steps; {final}; {statistics.median(self.ms or [0.0]):.2f} ms"
+
+
+def run(planner: Planner, plant: Plant, task: dict, number: int, seed: int, record: list | None) -> Episode:
+    """One episode from its start until the planner says that it is done."""
+    begin = planner.ask({"episode": number, "seed": seed})
+    q, u = np.array(begin["start"]["q"]), np.array(begin["start"]["u"])
+    plant.reset(q, u)
+    for _ in range(round(REST / plant.period)):
+        plant.hold(u)
+    measure = Measure(task, begin["q_names"], begin["goal"])
+    result = Episode(number, measure.errors(plant.q()))
+    while True:
+        q = plant.q()
+        answer = planner.ask({"q": q.tolist()})
+        errors = measure.take(q)
+        result.final = errors
+        result.best = {key: min(value, result.best.get(key, value)) for key, value in errors.items()}
+        told = [answer["errors"].get(key) for key in errors]
+        result.disagreement = max([result.disagreement, *(abs(a - b) for a, b in zip(told, errors.values()) if a is not None)])
+        result.dropped |= errors.get("position", 0.0) > result.start.get("position", 0.0) + DROPPED
+        result.success = answer["success"]
+        if answer["success"] != measure.success:
+            raise RuntimeError(f"episode {number}: the planner's success is {answer['success']}, computed here {measure.success}")
+        if answer.get("done"):
+            break
+        result.steps += 1
+        result.ms.append(answer["ms"])
+        result.iterations += answer["iterations"]
+        result.statuses[answer["status"]] = result.statuses.get(answer["status"], 0) + 1
+        plant.hold(np.array(answer["u"]))
+        result.deepest = min(result.deepest, float(min(plant.data.contact.dist, default=0.0)))
+        if record is not None:
+            record.append({"q": q.tolist(), "u": answer["u"], "next": plant.q().tolist(), "predicted": answer["q_predicted"][0]})
+    if result.disagreement > AGREEMENT:
+        print(f"episode {number}: errors differ from the planner's by {result.disagreement:.1e}", file=sys.stderr)
+    return result
+
+
+def summary(name: str, plant: Plant, episodes: list[Episode]) -> dict:
+    """A row of the table."""
+    times = [ms for episode in episodes for ms in episode.ms]
+    final = lambda key: [episode.final[key] for episode in episodes if key in episode.final]
+    mean = lambda values: statistics.mean(values) if values else None
+    median = lambda values: statistics.median(values) if values else None
+    statuses: dict[str, int] = {}
+    for episode in episodes:
+        for key, count in episode.statuses.items():
+            statuses[key] = statuses.get(key, 0) + count
+    return {
+        "task": name,
+        "episodes": len(episodes),
+        "successes": sum(episode.success for episode in episodes),
+        "drops": sum(episode.dropped for episode in episodes),
+        "position_mean": mean(final("position")),
+        "position_median": median(final("position")),
+        "rotation_mean": mean(final("rotation")),
+        "rotation_median": median(final("rotation")),
+        "steps_mean": mean([episode.steps for episode in episodes]),
+        "ms_median": median(times),
+        "ms_worst": max(times, default=None),
+        "hz": 1e3 / median(times) if times else None,
+        "iterations": mean([episode.iterations / max(1, episode.steps) for episode in episodes]),
+        "statuses": statuses,
+        "deepest_mm": 1e3 * min((episode.deepest for episode in episodes), default=0.0),
+        "settling_s": plant.settling(),
+    }
+
+
+def number(value: float | None, scale: float, digits: int) -> str:
+    """A figure, or a dash."""
+    return "–" if value is None else f"{scale * value:.{digits}f}"
+
+
+def table(rows: list[dict]) -> str:
+    """Markdown."""
+    lines = [
+        "| task | episodes | successes | drops | position, mm, mean / median | rotation, rad, mean / median | steps "
+        "| ms, median / worst | Hz |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        position = f"{number(row['position_mean'], 1e3, 1)} / {number(row['position_median'], 1e3, 1)}"
+        rotation = f"{number(row['rotation_mean'], 1, 4)} / {number(row['rotation_median'], 1, 4)}"
+        times = f"{number(row['ms_median'], 1, 2)} / {number(row['ms_worst'], 1, 1)}"
+        cells = [row["task"], row["episodes"], row["successes"], row["drops"], position, rotation]
+        cells += [number(row["steps_mean"], 1, 0), times, number(row["hz"], 1, 0)]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def processor() -> str:
+    """Its name, where the system tells."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def machine(arguments: argparse.Namespace) -> dict:
+    """Where and with what."""
+    said = subprocess.run([arguments.binary, "--version"], stdout=subprocess.PIPE, text=True)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "mujoco": mujoco.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "fingertip": said.stdout.strip(),
+        "threads": os.environ.get("RAYON_NUM_THREADS", "all"),
+        "command": shlex.join(["python3", *(part.replace(f"{ROOT}{os.sep}", "") for part in sys.argv)]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tasks", nargs="+", type=Path)
+    parser.add_argument("--binary", default=str(BINARY))
+    parser.add_argument("--episodes", type=int, help="how many; else all goals of the task's file, or 20")
+    parser.add_argument("--first", type=int, default=0, help="number of the first episode")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
+    parser.add_argument("--table", type=float, help="dry friction under objects in the plane, in the place of the film")
+    parser.add_argument("--soft", action="store_true", help="contacts as soft as MuJoCo's default, see plant.py")
+    parser.add_argument("--json", type=Path, help="every episode, for programs")
+    parser.add_argument("--record", type=Path, help="every control period: q, u, the next q and the predicted one, as JSON lines")
+    if "--" in sys.argv:
+        at = sys.argv.index("--")
+        arguments, options = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
+    else:
+        arguments, options = parser.parse_args(), []
+    rows, everything = [], {"machine": machine(arguments), "tasks": []}
+    record = [] if arguments.record else None
+    for path in arguments.tasks:
+        task = tomllib.loads(path.read_text())
+        scene = arguments.scene or path.parent / task["scene"]
+        planner = Planner([arguments.binary, "mpc", str(path), "--stdio", *options])
+        first = planner.ask({"episode": arguments.first, "seed": arguments.seed})
+        plant = Plant(scene, arguments.binary, first["period"], table=arguments.table, contact=SOFT if arguments.soft else HARD)
+        count = arguments.episodes or (first["episodes"] or 20) - arguments.first
+        episodes = []
+        for number_of in range(arguments.first, arguments.first + count):
+            episode = run(planner, plant, task, number_of, arguments.seed, record)
+            episodes.append(episode)
+            print(f"{path.stem} {number_of}: {episode.told()}", file=sys.stderr, flush=True)
+        planner.close()
+        row = summary(path.stem, plant, episodes)
+        rows.append(row)
+        everything["tasks"].append({"summary": row, "episodes": [asdict(episode) for episode in episodes]})
+        print(f"{path.stem}: statuses {row['statuses']}, deepest overlap {row['deepest_mm']:.2f} mm", file=sys.stderr)
+    print(table(rows))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(everything, indent=1) + "\n")
+    if arguments.record:
+        arguments.record.write_text("".join(json.dumps(line) + "\n" for line in record))
+
+
+if __name__ == "__main__":
+    main()

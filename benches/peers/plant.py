@@ -1,0 +1,252 @@
+"""A scene of ours as a MuJoCo model: what a plan is tried on.
+
+Shapes, masses, joints and poses are read from the scene's own files; names, order, stiffness, friction and the pairs
+that may touch from `fingertip inspect --json`, so that both sides have the same. What our step does not have is chosen
+here, by rules that need no figure of a task but its control period:
+
+- Joints are position servos, kp the scene's stiffness, damped critically: kv = 2 √(kp I), I the joint's inertia at home
+  (MuJoCo's `dampratio`), so that they neither overshoot nor creep. After a step of the command 2 % are left at
+  t = 5.8 √(I/kp): `settling` gives it, and a scene should have stiffness enough for it to be within a control period.
+- Robots carry themselves (`gravcomp`), as in our step; joint limits act, joint friction and the URDF's damping do not.
+- Objects in the plane lie on nothing. Either a film, the default, lets them come to rest with a time constant of a
+  control period, or, by `table`, dry friction μ m g holds them, along x, y and about z at two thirds of their radius.
+- Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
+  as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
+  impratio 10 keep grips from creeping. No friction resists spinning or rolling: ours has none.
+"""
+
+import json
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import mujoco
+import numpy as np
+
+# MuJoCo's default of 2 ms is half of it: light fingertips on stiff springs strike the object less hard in smaller steps.
+TIME_STEP = 0.001
+IMPEDANCE_RATIO = 10
+HARD, SOFT = 0.004, 0.02  # time constants of contacts, s
+FILM = 1.0  # time constant of planar objects, in control periods
+GRAVITY = 9.81  # m/s², for dry friction in scenes without gravity
+SETTLED = 5.8  # a critically damped spring is within 2 % after 5.8/ω
+GEOMS = mujoco.mjtGeom
+HALF_SPACE_SIZE = [2.0, 2.0, 0.1]  # of a plane that is infinite in contact, for pictures
+
+
+@dataclass
+class Shape:
+    """A collision shape in its body's frame: our name of its kind, our sizes, and where it is."""
+
+    kind: str
+    sizes: list[float]
+    position: list[float]
+    quaternion: list[float]
+
+    def add_to(self, body: mujoco.MjsBody, name: str) -> None:
+        """A geom without mass that touches only what a pair names."""
+        kinds = {
+            "sphere": GEOMS.mjGEOM_SPHERE,
+            "box": GEOMS.mjGEOM_BOX,
+            "capsule": GEOMS.mjGEOM_CAPSULE,
+            "cylinder": GEOMS.mjGEOM_CYLINDER,
+            "ellipsoid": GEOMS.mjGEOM_ELLIPSOID,
+            "halfspace": GEOMS.mjGEOM_PLANE,
+        }
+        if self.kind not in kinds:
+            raise ValueError(f"{name}: expected one of {', '.join(kinds)}, got {self.kind}")
+        position, quaternion, size = self.position, self.quaternion, self.sizes
+        if self.kind == "halfspace":
+            *normal, offset = self.sizes
+            position, quaternion, size = list(offset * np.array(normal)), upwards_to(normal), HALF_SPACE_SIZE
+        size = [*size, 0.0, 0.0][:3]
+        body.add_geom(
+            name=name, type=kinds[self.kind], size=size, pos=position, quat=quaternion, mass=0, contype=0, conaffinity=0
+        )
+
+
+def upwards_to(normal: list[float]) -> list[float]:
+    """A turn that takes z to a unit normal."""
+    x, y, z = normal
+    turn = np.array([1.0 + z, -y, x, 0.0]) if z > -1.0 else np.array([0.0, 1.0, 0.0, 0.0])
+    return list(turn / np.linalg.norm(turn))
+
+
+def quaternion_of(entry: dict) -> list[float]:
+    """The rotation of a TOML or URDF pose: quaternion or roll, pitch, yaw about fixed axes."""
+    if "quaternion" in entry:
+        return entry["quaternion"]
+    turn = np.zeros(4)
+    mujoco.mju_euler2Quat(turn, np.array(entry.get("rpy", [0.0, 0.0, 0.0]), float), "XYZ")
+    return list(turn)
+
+
+def shape_of(entry: dict) -> Shape:
+    """A shape of a scene file: `sphere = 0.04`, `box = […]`, … with `at` and `rpy`."""
+    for kind in ("sphere", "box", "capsule", "cylinder", "ellipsoid", "halfspace"):
+        if kind in entry:
+            sizes = entry[kind] if isinstance(entry[kind], list) else [entry[kind]]
+            return Shape(kind, sizes, entry.get("at", [0.0, 0.0, 0.0]), quaternion_of(entry))
+    raise ValueError(f"expected a shape that MuJoCo has too, got {entry}")
+
+
+def urdf_shapes(file: Path) -> list[tuple[str, Shape]]:
+    """Link and shape of each `<collision>`; URDF cylinders and boxes have whole lengths."""
+    shapes = []
+    for link in ElementTree.parse(file).getroot().iter("link"):
+        for collision in link.iter("collision"):
+            origin = collision.find("origin")
+            numbers = lambda key: [float(x) for x in origin.get(key, "0 0 0").split()] if origin is not None else [0.0] * 3
+            (form,) = collision.find("geometry")
+            if form.tag == "sphere":
+                sizes = [float(form.get("radius"))]
+            elif form.tag == "box":
+                sizes = [0.5 * float(x) for x in form.get("size").split()]
+            elif form.tag == "cylinder":
+                sizes = [float(form.get("radius")), 0.5 * float(form.get("length"))]
+            else:
+                raise ValueError(f"{file}: expected sphere, box or cylinder, got {form.tag}")
+            shapes.append((link.get("name"), Shape(form.tag, sizes, numbers("xyz"), quaternion_of({"rpy": numbers("rpy")}))))
+    return shapes
+
+
+class Plant:
+    """A scene in MuJoCo, in our order of q and u."""
+
+    def __init__(self, scene: Path, binary: str, period: float, *, table: float | None = None, contact: float = HARD) -> None:
+        said = subprocess.run([binary, "inspect", str(scene), "--json"], stdout=subprocess.PIPE, check=True)
+        self.contents = json.loads(said.stdout)
+        self.scene = tomllib.loads(scene.read_text())
+        self.folder, self.period, self.table, self.contact = scene.parent, period, table, contact
+        self.model = self._compile()
+        self.data = mujoco.MjData(self.model)
+        self.steps = round(period / TIME_STEP)
+        if abs(self.steps * TIME_STEP - period) > 1e-9:
+            raise ValueError(f"expected a control period of whole steps of {TIME_STEP} s, got {period}")
+        names = [name for entry in self.contents["coordinates"] for name in self._joints(entry)]
+        joints = [self.model.joint(name) for name in names]
+        self.places = np.concatenate([np.arange(len(joint.qpos0)) + joint.qposadr[0] for joint in joints])
+        commanded = [entry["name"] for entry in self.contents["coordinates"] if entry["u"] is not None]
+        self.actuators = [self.model.actuator(name).id for name in commanded]
+
+    def q(self) -> np.ndarray:
+        """The measured state."""
+        return self.data.qpos[self.places].copy()
+
+    def reset(self, q: np.ndarray, u: np.ndarray) -> None:
+        """At rest at q under the command u."""
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[self.places] = q
+        self.data.ctrl[self.actuators] = u
+        mujoco.mj_forward(self.model, self.data)
+
+    def hold(self, u: np.ndarray) -> None:
+        """One control period."""
+        self.data.ctrl[self.actuators] = u
+        mujoco.mj_step(self.model, self.data, nstep=self.steps)
+
+    def settling(self) -> float:
+        """How long the slowest joint takes, s: see above."""
+        ids = self.actuators
+        stiffness = self.model.actuator_gainprm[ids, 0]
+        damping = -self.model.actuator_biasprm[ids, 2]
+        # Critical: kv = 2 √(kp I), so that √(I/kp) = kv/(2 kp).
+        return float(np.max(SETTLED * damping / (2 * stiffness)))
+
+    def _joints(self, entry: dict) -> list[str]:
+        """MuJoCo's joints for a coordinate of ours."""
+        parts = {"planar: x y yaw": ["x", "y", "yaw"], "translation: x y z": ["x", "y", "z"]}.get(entry["motion"])
+        return [f"{entry['name']}.{part}" for part in parts] if parts else [entry["name"]]
+
+    def _compile(self) -> mujoco.MjModel:
+        (robot,) = self.scene["robot"]
+        spec = self._robot(robot)
+        spec.option.timestep = TIME_STEP
+        spec.option.gravity = self.contents["params"]["gravity"]
+        spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+        spec.option.impratio = IMPEDANCE_RATIO
+        spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        # Our slides may have links without mass between them; the published inertias of one hand are no body's.
+        spec.compiler.boundmass, spec.compiler.boundinertia, spec.compiler.balanceinertia = 1e-6, 1e-9, True
+        for entry in self.scene["object"]:
+            self._object(spec, entry)
+        self._pairs(spec)
+        return spec.compile()
+
+    def _robot(self, robot: dict) -> mujoco.MjSpec:
+        name, urdf = robot["name"], (self.folder / robot["urdf"]).resolve()
+        spec = mujoco.MjSpec.from_file(str(urdf))
+        spec.compiler.fusestatic = False
+        for geom in list(spec.geoms):
+            spec.delete(geom)
+        root = ElementTree.parse(urdf).getroot()
+        children = {joint.find("child").get("link") for joint in root.iter("joint")}
+        (base,) = [link.get("name") for link in root.iter("link") if link.get("name") not in children]
+        bodies = {body.name: body for body in spec.bodies}
+        # MuJoCo takes a root link without mass for its world.
+        place = {"position": robot.get("position", [0.0] * 3), "quaternion": quaternion_of(robot)}
+        moved = [bodies[base]] if base in bodies else list(spec.worldbody.bodies)
+        for body in moved:
+            if base in bodies:
+                body.pos, body.quat = place["position"], place["quaternion"]
+            elif any(place["position"]) or place["quaternion"] != [1.0, 0.0, 0.0, 0.0]:
+                body.pos = np.array(body.pos) + place["position"]
+                assert place["quaternion"][0] == 1.0, "a root link without mass may not be turned"
+        for link, body in bodies.items():
+            if body != spec.worldbody:
+                body.gravcomp, body.name = 1, f"{name}/{link}"
+        own = [(entry["link"], shape_of(entry)) for entry in robot["collision"]] if "collision" in robot else urdf_shapes(urdf)
+        for count, (link, shape) in enumerate(own):
+            shape.add_to(bodies[link], f"{name}/{link}#{count}")
+        stiffness = {entry["name"]: entry["stiffness"] for entry in self.contents["coordinates"]}
+        for joint in spec.joints:
+            joint.frictionloss, joint.armature, joint.actfrclimited = 0, 0, mujoco.mjtLimited.mjLIMITED_FALSE
+            joint.damping = np.zeros_like(joint.damping)
+            joint.name = f"{name}/{joint.name}"
+            servo = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+            servo.set_to_position(kp=stiffness[joint.name], dampratio=1.0)
+        return spec
+
+    def _object(self, spec: mujoco.MjSpec, entry: dict) -> None:
+        name, shape, freedom = entry["name"], shape_of(entry), entry.get("freedom", "fixed")
+        body = spec.worldbody.add_body(name=name, pos=entry.get("position", [0.0] * 3), quat=quaternion_of(entry))
+        shape.add_to(body, f"{name}#0")
+        if freedom == "fixed":
+            return
+        (mass,) = [mass for mass in self.contents["masses"] if mass["body"] == name]
+        xx, yy, zz, xy, xz, yz = mass["inertia"]
+        body.mass, body.ipos, body.fullinertia, body.explicitinertial = mass["mass"], [0.0] * 3, [xx, yy, zz, xy, xz, yz], True
+        if freedom == "free":
+            body.add_freejoint(name=name)
+            return
+        slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
+        x, y, z = np.eye(3)
+        kinds = [("x", slide, x), ("y", slide, y), ("yaw", hinge, z) if freedom == "planar" else ("z", slide, z)]
+        radius = shape.sizes[0]
+        for part, kind, axis in kinds:
+            joint = body.add_joint(name=f"{name}.{part}", type=kind, axis=axis)
+            joint.ref = 0.0
+            if freedom == "planar":
+                inertia, arm = (zz, 2 / 3 * radius) if kind == hinge else (mass["mass"], 1.0)
+                if self.table is None:
+                    joint.damping = [inertia / (FILM * self.period), 0, 0]
+                else:
+                    joint.frictionloss = self.table * mass["mass"] * GRAVITY * arm
+        # Slides count from the body's own place, our q from the world's origin.
+        body.pos = [0.0, 0.0, body.pos[2] if freedom == "planar" else 0.0]
+        assert freedom != "planar" or body.quat[0] == 1.0, "a planar object's own turn is its q"
+
+    def _pairs(self, spec: mujoco.MjSpec) -> None:
+        """The pairs of our scene, each of a body's shapes with each of the other's."""
+        geoms: dict[str, list[str]] = {}
+        for geom in spec.geoms:
+            geoms.setdefault(geom.name.split("#")[0], []).append(geom.name)
+        found = {(pair["a"]["body"], pair["b"]["body"]): pair["mu"] for pair in self.contents["pairs"]}
+        for (a, b), mu in found.items():
+            for one in geoms[a]:
+                for other in geoms[b]:
+                    friction = [mu, mu, 0.0, 0.0, 0.0]
+                    softness = [self.contact, 1.0]
+                    spec.add_pair(geomname1=one, geomname2=other, condim=3, friction=friction, solref=softness)
