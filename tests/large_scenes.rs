@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use candle_core::{DType, Device};
 use fingertip::Model;
-use fingertip::math::largest::largest;
 use fingertip::description::{Hull, ObjectBody, Scene, Shape};
+use fingertip::math::largest::largest;
 use fingertip::step::Quasidynamic;
 use nalgebra::Vector3;
 

@@ -132,7 +132,13 @@ impl Ilqr {
                 Some((next, share)) if next.is_better_than(best) => {
                     let relative = (best.cost - next.cost) / best.cost;
                     let had_unsolved = best.unsolved > 0;
-                    let change = if share == 1.0 { 0.3 } else if share > 0.3 { 1.0 } else { 4.0 };
+                    let change = if share == 1.0 {
+                        0.3
+                    } else if share > 0.3 {
+                        1.0
+                    } else {
+                        4.0
+                    };
                     *regularisation = (*regularisation * change).clamp(LEAST, MOST);
                     *best = next;
                     (line.cost, line.share) = (best.cost, share);

@@ -116,7 +116,12 @@ fn gradients_of_manifolds() {
                         let mut vector = || random.vector(1.0);
                         let (point_a, point_b, normal) = (vector(), vector(), vector());
                         let mut number = || random.within(-1.0, 1.0);
-                        let contact = DistanceGradient { phi: number() * (point.weight / LIGHT).min(1.0), point_a, point_b, normal };
+                        let contact = DistanceGradient {
+                            phi: number() * (point.weight / LIGHT).min(1.0),
+                            point_a,
+                            point_b,
+                            normal,
+                        };
                         ManifoldGradient { contact, weight: number() }
                     })
                     .collect();

@@ -114,8 +114,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     for (w, problem) in problems.iter().enumerate() {
         let report = step.reports[w];
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
-        let weight: Vec<f64> =
-            phi[w].iter().enumerate().map(|(i, &phi)| part(i) * weight(&batch.model, phi)).collect();
+        let weight: Vec<f64> = phi[w].iter().enumerate().map(|(i, &phi)| part(i) * weight(&batch.model, phi)).collect();
         let answer = Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report };
         tally.worlds += 1;
         let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);
