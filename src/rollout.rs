@@ -8,7 +8,7 @@
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
 
-use crate::math::tensor::part;
+use crate::math::tensor::{finite_or_zero, part};
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::Quasidynamic;
@@ -146,8 +146,9 @@ impl Sweep {
             let value = if n_forces > 0 { (value + (force * grad_force)?.sum_all()?)? } else { value };
             let grads = value.backward()?;
             let of = |var: &Var| grads.get(var).map_or_else(|| var.zeros_like(), |grad| Ok(grad.clone()));
-            pull = (of(&q)? + grad.narrow(1, t * nq, nq)?)?;
-            grads_u.push(of(&u)?);
+            // A world whose gradient overflows must not spoil the shared parameters' through the steps before.
+            pull = finite_or_zero(&(of(&q)? + grad.narrow(1, t * nq, nq)?)?)?;
+            grads_u.push(finite_or_zero(&of(&u)?)?);
             grad_parameters = (grad_parameters + of(&parameters)?)?;
         }
         grads_u.reverse();

@@ -37,6 +37,12 @@ pub const fn no_length(dtype: DType) -> f64 {
     }
 }
 
+/// The numbers, or 0 for those that are infinite or NaN.
+pub(crate) fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
+    let zero = x.zeros_like()?;
+    (x * 0.0)?.eq(&zero)?.where_cond(x, &zero)
+}
+
 /// a · b (.., 1).
 pub fn dot(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.broadcast_mul(b)?.sum_keepdim(D::Minus1)

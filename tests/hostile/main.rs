@@ -6,6 +6,7 @@ mod support;
 
 mod adversary;
 mod gradients;
+mod motion;
 mod reproductions;
 mod scenes;
 mod verdict;
@@ -203,6 +204,25 @@ fn adversarial_numbers_stay_in_their_world() {
     let mut tally = adversary::Tally::default();
     for_each_batch(300, n_states(480), |number, batch, random| {
         adversary::attack(&format!("scene {number}"), &batch, random, &mut tally, &mut wrong);
+    });
+    println!("{tally:?}");
+    report(&wrong);
+}
+
+#[test]
+fn rollouts_are_their_steps() {
+    let mut wrong = Vec::new();
+    for_each_batch(400, n_states(320), |number, batch, _| {
+        motion::rollouts(&format!("scene {number}"), &batch, &mut wrong);
+    });
+    report(&wrong);
+}
+
+#[test]
+fn second_order_steps_keep_their_laws() {
+    let (mut wrong, mut tally) = (Vec::new(), motion::Tally::default());
+    for_each_batch(500, n_states(320), |number, batch, random| {
+        motion::second_order(&format!("scene {number}"), &batch, random, &mut tally, &mut wrong);
     });
     println!("{tally:?}");
     report(&wrong);
