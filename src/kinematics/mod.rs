@@ -41,8 +41,8 @@ use crate::math::tensor::{constant, cross, index, position, rotate};
 pub(crate) use charts::{Charts, Difference, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
-pub use points::Points;
 pub(crate) use manifold_op::Map as ManifoldMap;
+pub use points::Points;
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
 pub use tree::{Body, Coordinate, Owner, Tree};
 

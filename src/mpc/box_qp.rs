@@ -30,7 +30,8 @@ pub(super) fn minimise(
     let mut at = value(&x);
     for _ in 0..STEPS {
         let slope = g + h * &x;
-        let is_held = |i: &usize| (x[*i] <= range[*i].0 && slope[*i] > 0.0) || (x[*i] >= range[*i].1 && slope[*i] < 0.0);
+        let is_held =
+            |i: &usize| (x[*i] <= range[*i].0 && slope[*i] > 0.0) || (x[*i] >= range[*i].1 && slope[*i] < 0.0);
         let free: Vec<usize> = (0..n).filter(|i| !is_held(i)).collect();
         if free.is_empty() {
             return Some(BoxMinimum { x, free, factor: None });
@@ -88,7 +89,10 @@ mod tests {
             let mut best = f64::INFINITY;
             for face in 0..3_usize.pow(4) {
                 let held: Vec<Option<f64>> = (0..n)
-                    .map(|i| [None, Some(range[i].0), Some(range[i].1)][face / 3_usize.pow(u32::try_from(i).unwrap_or(0)) % 3])
+                    .map(|i| {
+                        [None, Some(range[i].0), Some(range[i].1)]
+                            [face / 3_usize.pow(u32::try_from(i).unwrap_or(0)) % 3]
+                    })
                     .collect();
                 let free: Vec<usize> = (0..n).filter(|&i| held[i].is_none()).collect();
                 let mut x = DVector::from_fn(n, |i, _| held[i].unwrap_or(0.0));

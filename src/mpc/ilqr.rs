@@ -132,7 +132,13 @@ impl Ilqr {
                 Some((next, share)) if next.is_better_than(best) => {
                     let relative = (best.cost - next.cost) / best.cost;
                     let had_unsolved = best.unsolved > 0;
-                    let change = if share == 1.0 { 0.3 } else if share > 0.3 { 1.0 } else { 4.0 };
+                    let change = if share == 1.0 {
+                        0.3
+                    } else if share > 0.3 {
+                        1.0
+                    } else {
+                        4.0
+                    };
                     *regularisation = (*regularisation * change).clamp(LEAST, MOST);
                     *best = next;
                     (line.cost, line.share) = (best.cost, share);
@@ -163,12 +169,14 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
     for period in quadratics.iter().rev() {
         vx += &period.next.gradient;
         vxx += &period.next.hessian;
+        // The product of matrices is blocked, that with a transposed one is not.
+        let (by_x, by_v) = (period.fx.transpose(), period.fv.transpose());
         let (w, wv) = (&vxx * &period.fx, &vxx * &period.fv);
-        let qx = period.fx.tr_mul(&vx) + &period.lx;
-        let qv = period.fv.tr_mul(&vx) + &period.lv;
-        let qxx = period.fx.tr_mul(&w) + &period.lxx;
-        let qvx = period.fv.tr_mul(&w) + period.lxv.transpose();
-        let mut qvv = period.fv.tr_mul(&wv);
+        let qx = &by_x * &vx + &period.lx;
+        let qv = &by_v * &vx + &period.lv;
+        let qxx = &by_x * &w + &period.lxx;
+        let qvx = &by_v * &w + period.lxv.transpose();
+        let mut qvv = &by_v * &wv;
         for j in 0..nu {
             qvv[(j, j)] += period.lvv[j];
         }
@@ -188,9 +196,10 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
         }
         let pushed = &qvv * &feed;
         sweep.expected -= qv.dot(&feed) + 0.5 * feed.dot(&pushed);
-        vx = qx + gain.tr_mul(&(pushed + &qv)) + qvx.tr_mul(&feed);
-        let crossed = gain.tr_mul(&qvx);
-        vxx = qxx + gain.tr_mul(&(&qvv * &gain)) + &crossed + crossed.transpose();
+        let by_gain = gain.transpose();
+        vx = qx + &by_gain * (pushed + &qv) + qvx.tr_mul(&feed);
+        let crossed = &by_gain * &qvx;
+        vxx = qxx + &by_gain * (&qvv * &gain) + &crossed + crossed.transpose();
         vxx = (&vxx + vxx.transpose()) * 0.5;
         sweep.feed.push(feed);
         sweep.gain.push(gain);
@@ -205,7 +214,8 @@ fn forward(problem: &Problem, start: &Start, sweep: &Sweep, along: &Trajectory) 
     let sim = &problem.simulator;
     let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
     let mut failure = None;
-    let all = problem.roll(start, SHARES.len(), |world, k, q, before| {
+    let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()).to_vec(), ..start.clone() };
+    let all = problem.roll(&nearby, SHARES.len(), |world, k, q, before| {
         let mut dx = DVector::zeros(nx);
         if k > 0 {
             match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {

@@ -22,12 +22,21 @@ pub struct Problem {
 }
 
 /// Where a problem starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
     /// The state (nq).
     pub q: Vec<f64>,
     /// The command before (nu).
     pub u: Vec<f64>,
+    /// The solver's forces in a step nearby (3 nc + nl), where the first solve starts; cold if there are none.
+    pub warm: Vec<f64>,
+}
+
+impl Start {
+    /// A state and the command before, nothing known of the forces.
+    pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
+        Self { q, u, warm: Vec::new() }
+    }
 }
 
 /// What came of T commands in one world.
@@ -51,6 +60,11 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// The solver's forces in the first step of period `k`, (3 nc + nl) of them.
+    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> &[f64] {
+        self.inner_warm.get(k * hold * n..(k * hold + 1) * n).unwrap_or_default()
+    }
+
     /// A trajectory whose steps all have a solution is better than one with steps that have none, whatever the cost.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.unsolved, self.cost).partial_cmp(&(other.unsolved, other.cost)) == Some(std::cmp::Ordering::Less)
@@ -143,7 +157,7 @@ impl Problem {
             inner_warm: Vec::new(),
         };
         let mut all = vec![empty; worlds];
-        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
+        let (mut q, mut warm) = (start.q.repeat(worlds), start.warm.repeat(worlds));
         for k in 0..self.horizon {
             let mut commands = Vec::with_capacity(worlds * nu);
             for (world, own) in all.iter_mut().enumerate() {

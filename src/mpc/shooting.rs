@@ -88,9 +88,8 @@ pub fn shoot(until: &Ilqr, problem: &Problem, start: &Start, from: &[Vec<f64>], 
     let search = MoreThuenteLineSearch::new().with_c(DECREASE, CURVATURE).map_err(broken)?;
     let tolerance = (until.tolerance * cost * scale).max(f64::MIN_POSITIVE);
     let method = LBFGS::new(search, MEMORY).with_tolerance_cost(tolerance).map_err(broken)?;
-    let run = Executor::new(shot(scale), method).configure(|state| {
-        state.param(w.clone()).max_iters(until.iterations as u64)
-    });
+    let run =
+        Executor::new(shot(scale), method).configure(|state| state.param(w.clone()).max_iters(until.iterations as u64));
     let run = match clock.left() {
         Some(left) => run.timeout(left.max(Duration::from_nanos(1))),
         None => run,

@@ -25,7 +25,11 @@ fn check(name: &str, simulator: &Simulator, cost: &dyn Cost, size: f64) {
         for k in 0..nv {
             let expected = (at(k, 1e-5) - at(k, -1e-5)) / 2e-5;
             let error = (expansion.gradient[k] - expected).abs();
-            assert!(error < GRADIENT * (1.0 + expected.abs()), "{name}: entry {k}: {} {expected}", expansion.gradient[k]);
+            assert!(
+                error < GRADIENT * (1.0 + expected.abs()),
+                "{name}: entry {k}: {} {expected}",
+                expansion.gradient[k]
+            );
         }
         let symmetric = (&expansion.hessian - expansion.hessian.transpose()).amax();
         let least = expansion.hessian.clone().symmetric_eigenvalues().min();

@@ -45,7 +45,13 @@ fn every_method_makes_the_cost_small() {
     for method in Method::ALL {
         task.settings.method = method;
         let plan = task.controller(&episode).unwrap().command(&episode.start.q, None).unwrap().plan.unwrap();
-        println!("{:7} {nothing:.4} → {:.4}, {}, {} iterations", method.name(), plan.best.cost, plan.outcome.name(), plan.iterations);
+        println!(
+            "{:7} {nothing:.4} → {:.4}, {}, {} iterations",
+            method.name(),
+            plan.best.cost,
+            plan.outcome.name(),
+            plan.iterations
+        );
         assert!(plan.best.cost < 0.7 * nothing, "{}: {} of {nothing}", method.name(), plan.best.cost);
         assert!(plan.best.v.iter().all(|v| v.abs() <= 0.1));
         assert!(!plan.log.is_empty());
@@ -77,7 +83,8 @@ fn a_converged_plan_has_no_slope() {
 /// Commands keep within the joints' limits and efforts.
 #[test]
 fn limits_are_kept() {
-    let task = task(&DISC.replace("bound = 0.1", "bound = 3.0").replace("position = [0.145, 0.01]", "position = [0.5, 0.3]"));
+    let task =
+        task(&DISC.replace("bound = 0.1", "bound = 3.0").replace("position = [0.145, 0.01]", "position = [0.5, 0.3]"));
     let episode = task.episode(0, 0).unwrap();
     let mut controller = task.controller(&episode).unwrap();
     let plan = controller.command(&episode.start.q, None).unwrap().plan.unwrap();

@@ -37,7 +37,11 @@ fn starts_and_relative_goals() {
 fn goals_from_a_list() {
     let folder = std::env::temp_dir().join(format!("fingertip-goals-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("goals.csv"), "id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n").unwrap();
+    std::fs::write(
+        folder.join("goals.csv"),
+        "id,goal_x,goal_y,goal_theta,init_x,init_y,init_theta\na,1,2,3,4,5,6\nb,7,8,9,0,1,2\n",
+    )
+    .unwrap();
     let scene = std::fs::canonicalize("assets/scenes/two_fingers.toml").unwrap();
     let text = DISC
         .replace("two_fingers.toml", scene.to_str().unwrap())
@@ -90,7 +94,8 @@ fn mistakes_are_named() {
     ];
     for (good, bad, expected) in cases {
         assert!(DISC.contains(good), "{good}");
-        let message = Task::from_toml(&DISC.replacen(good, bad, 1), Path::new("assets/scenes")).unwrap_err().to_string();
+        let message =
+            Task::from_toml(&DISC.replacen(good, bad, 1), Path::new("assets/scenes")).unwrap_err().to_string();
         assert!(message.contains(expected), "{bad}: {message}");
     }
 }

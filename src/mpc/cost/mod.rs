@@ -90,9 +90,10 @@ impl Objective {
     /// If q has another length.
     pub fn state(&self, q: &[f64], last: bool, purpose: bool) -> Result<f64> {
         let terms = self.terms.iter().filter(|term| term.purpose || !purpose);
-        terms.map(|term| (term.weight(last), term)).filter(|(weight, _)| *weight > 0.0).try_fold(0.0, |sum, (weight, term)| {
-            Ok(weight.mul_add(term.cost.value(q)?, sum))
-        })
+        terms
+            .map(|term| (term.weight(last), term))
+            .filter(|(weight, _)| *weight > 0.0)
+            .try_fold(0.0, |sum, (weight, term)| Ok(weight.mul_add(term.cost.value(q)?, sum)))
     }
 
     /// The same to second order.

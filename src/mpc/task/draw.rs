@@ -66,7 +66,9 @@ impl PoseFile {
             }
         }
         match &self.rotation {
-            Some(About { most, spread, .. }) if !(most.is_finite() && *most >= 0.0 && spread.is_finite() && *spread >= 0.0) => {
+            Some(About { most, spread, .. })
+                if !(most.is_finite() && *most >= 0.0 && spread.is_finite() && *spread >= 0.0) =>
+            {
                 Err(Error::invalid("rotation", "expected most and spread from 0 up"))
             }
             _ => Ok(()),
@@ -103,7 +105,8 @@ impl About {
             axis += Vector3::from_fn(|_, _| self.spread * deviates.normal());
         }
         let angle = self.most * (2.0 * deviates.even() - 1.0);
-        Unit::try_new(axis, f64::MIN_POSITIVE).map_or_else(UnitQuaternion::identity, |axis| UnitQuaternion::from_axis_angle(&axis, angle))
+        Unit::try_new(axis, f64::MIN_POSITIVE)
+            .map_or_else(UnitQuaternion::identity, |axis| UnitQuaternion::from_axis_angle(&axis, angle))
     }
 }
 

@@ -84,7 +84,7 @@ impl Task {
             }
         };
         let u = simulator.positions(&q);
-        Ok(Episode { number, start: Start { q, u }, goal })
+        Ok(Episode { number, start: Start::new(q, u), goal })
     }
 
     /// How far the object is from a goal at q (nq).
@@ -94,8 +94,10 @@ impl Task {
     pub fn errors(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
         let model = self.simulator().model();
         let length = |e: [f64; 3]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let position = goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, self.object(), p)?.error(q)));
-        let rotation = goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, self.object(), turn)?.error(q)));
+        let position =
+            goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, self.object(), p)?.error(q)));
+        let rotation =
+            goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, self.object(), turn)?.error(q)));
         let position = position.transpose()?.map(length);
         let rotation = rotation.transpose()?.map(length);
         Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)) })

@@ -39,6 +39,7 @@ pub(super) struct CommandFile {
     #[serde(rename = "type")]
     pub law: String,
     pub bound: Bound,
+    pub limits: Option<bool>,
 }
 
 /// One number, or a number for each joint.
@@ -240,7 +241,11 @@ fn keys<'a>(value: &'a toml::Value, known: &[&str]) -> Option<&'a toml::Table> {
 impl TryFrom<toml::Value> for Bound {
     type Error = String;
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
-        let expected = || format!("expected a number, or numbers by joint as in {{ default = 0.05, \"hand/thumb\" = 0.1 }}, got {value}");
+        let expected = || {
+            format!(
+                "expected a number, or numbers by joint as in {{ default = 0.05, \"hand/thumb\" = 0.1 }}, got {value}"
+            )
+        };
         if let Some(bound) = number(&value) {
             return Ok(Self { default: Some(bound), joints: BTreeMap::new() });
         }
@@ -308,7 +313,8 @@ impl TryFrom<toml::Value> for PointFile {
             let at = numbers(table.get("at")?)?.try_into().ok()?;
             Some(Self { link: table.get("link")?.as_str()?.to_owned(), at })
         };
-        read().ok_or_else(|| format!("expected a body's name or {{ link = \"hand/tip\", at = [x, y, z] }}, got {value}"))
+        read()
+            .ok_or_else(|| format!("expected a body's name or {{ link = \"hand/tip\", at = [x, y, z] }}, got {value}"))
     }
 }
 

@@ -37,7 +37,8 @@ pub(super) fn read(path: &Path, kind: JointKind, start: bool) -> Result<Vec<Row>
             let pose = |columns: &[usize]| -> Result<Goal> {
                 let numbers = columns.iter().map(|&column| {
                     let cell = cells.get(column).copied().unwrap_or_default();
-                    let expected = || bad(number, format!("{}: expected a finite number, got \"{cell}\"", names[column]));
+                    let expected =
+                        || bad(number, format!("{}: expected a finite number, got \"{cell}\"", names[column]));
                     cell.parse::<f64>().ok().filter(|x| x.is_finite()).ok_or_else(expected)
                 });
                 goal_of(kind, &numbers.collect::<Result<Vec<_>>>()?)

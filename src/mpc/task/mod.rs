@@ -164,7 +164,9 @@ impl Task {
                 Err(Error::invalid("goal", "expected a file or a pose, got both"))
             }
             Some(file) => goals::read(&folder.join(file), kind, goal.start).map(Some),
-            None if goal.start => Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start")),
+            None if goal.start => {
+                Err(Error::invalid("goal: start", "expected a file, whose columns init_… are the start"))
+            }
             None if pose.position.is_none() && !pose.has_turn() => {
                 Err(Error::invalid("goal", "expected a position, a rotation or a file"))
             }
@@ -186,14 +188,18 @@ impl Task {
             let place = format!("start.objects.{name}");
             pose.check(self.coordinate(name, &place)?.kind).map_err(|error| error.within(place))?;
         }
-        let numbers = [("position", success.position), ("rotation", success.rotation), ("quaternion", success.quaternion)];
+        let numbers =
+            [("position", success.position), ("rotation", success.rotation), ("quaternion", success.quaternion)];
         numbers.iter().try_for_each(|(name, x)| positive(&format!("success.{name}"), *x))?;
         if success.held == Some(0) {
             return Err(Error::invalid("success.held", "expected at least 1, got 0"));
         }
         for (name, weight) in weights.all() {
             if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::invalid(format!("weights.{name}"), format!("expected a number from 0 up, got {weight}")));
+                return Err(Error::invalid(
+                    format!("weights.{name}"),
+                    format!("expected a number from 0 up, got {weight}"),
+                ));
             }
         }
         // What needs the names of joints and bodies is checked by making it once.
@@ -244,14 +250,20 @@ impl Task {
         };
         let joints = simulator.joints();
         if let Some(name) = file.bound.joints.keys().find(|name| !joints.iter().any(|joint| joint.name == **name)) {
-            return Err(Error::invalid("command: bound", unknown("joint", name, joints.iter().map(|j| j.name.as_str()))));
+            return Err(Error::invalid(
+                "command: bound",
+                unknown("joint", name, joints.iter().map(|j| j.name.as_str())),
+            ));
         }
         let bound = joints.iter().map(|joint| {
             let own = file.bound.joints.get(&joint.name).copied().or(file.bound.default);
-            own.ok_or_else(|| Error::invalid("command: bound", format!("expected one for \"{}\", or a default", joint.name)))
+            own.ok_or_else(|| {
+                Error::invalid("command: bound", format!("expected one for \"{}\", or a default", joint.name))
+            })
         });
-        Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
-            .map_err(|error| Error::invalid("command", error.to_string()))
+        let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
+            .map_err(|error| Error::invalid("command", error.to_string()))?;
+        Ok(Command { keep_limits: file.limits.unwrap_or(true), ..command })
     }
 
     fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {

@@ -9,9 +9,9 @@ use fingertip::mpc::{Answer, Task};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::super::{FAILED, Outcome};
+use super::Args;
 use super::plant::Plant;
 use super::results::{Row, errors, goal, report};
-use super::Args;
 
 /// Episodes of a task without a list of goals.
 const EPISODES: usize = 5;
@@ -94,7 +94,9 @@ fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) 
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
         (plan.best.cost, first.chunks(3).map(size).fold(0.0, f64::max))
     });
-    let part = |name: &str, x: Option<f64>, unit: &str, scale: f64| x.map_or(String::new(), |x| format!(", {name} {:.3} {unit}", scale * x));
+    let part = |name: &str, x: Option<f64>, unit: &str, scale: f64| {
+        x.map_or(String::new(), |x| format!(", {name} {:.3} {unit}", scale * x))
+    };
     let position = part("off by", errors.position, "mm", 1e3);
     format!("cost {cost:.4}{position}{}, {force:.2} N", part("turned by", errors.rotation, "rad", 1.0))
 }

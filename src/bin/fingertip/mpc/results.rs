@@ -47,9 +47,22 @@ pub fn errors(of: &Errors) -> Value {
 
 /// A table of all episodes with a summary below.
 pub fn report(rows: &[Row]) -> String {
-    let header = ["episode", "start mm", "start rad", "mm", "rad", "success at", "steps", "ms", "worst ms", "iterations", "ended"];
+    let header = [
+        "episode",
+        "start mm",
+        "start rad",
+        "mm",
+        "rad",
+        "success at",
+        "steps",
+        "ms",
+        "worst ms",
+        "iterations",
+        "ended",
+    ];
     let mut table = table(&header, 0);
-    let number = |x: Option<f64>, scale: f64, digits: usize| x.map_or("–".to_owned(), |x| format!("{:.digits$}", scale * x));
+    let number =
+        |x: Option<f64>, scale: f64, digits: usize| x.map_or("–".to_owned(), |x| format!("{:.digits$}", scale * x));
     for row in rows {
         let [start, end] = row.numbers;
         let often = row.outcomes.iter().max_by_key(|(_, n)| **n).map_or("", |(name, _)| name);

@@ -60,7 +60,9 @@ impl Session {
     fn begin(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
         let whole = |key: &str, default: u64| match map.get(key) {
             None => Ok(default),
-            Some(value) => value.as_u64().ok_or_else(|| format!("{key}: expected a whole number from 0 up, got {}", shown(value))),
+            Some(value) => {
+                value.as_u64().ok_or_else(|| format!("{key}: expected a whole number from 0 up, got {}", shown(value)))
+            }
         };
         let (episode, seed) = (whole("episode", 0)?, whole("seed", self.seed)?);
         let episode = usize::try_from(episode).map_err(|error| format!("episode: {error}"))?;
@@ -135,12 +137,14 @@ fn state(value: &Value, nq: usize) -> Result<Vec<f64>, String> {
     if items.len() != nq {
         return Err(format!("q: expected {nq} numbers, got {}", items.len()));
     }
-    let one = |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };
+    let one =
+        |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };
     items.iter().map(one).collect()
 }
 
 fn goal_from(value: &Value) -> Result<Goal, String> {
-    let expected = || format!("goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …}}, got {}", shown(value));
+    let expected =
+        || format!("goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …}}, got {}", shown(value));
     let map = value.as_object().ok_or_else(expected)?;
     let known = ["object", "position", "quaternion", "yaw"];
     if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
@@ -154,9 +158,14 @@ fn goal_from(value: &Value) -> Result<Goal, String> {
         _ => Err(format!("position: expected 3 numbers, got {}", p.len())),
     });
     let quaternion = numbers("quaternion")?.map(|q| {
-        let q: [f64; 4] = q.try_into().map_err(|q: Vec<f64>| format!("quaternion: expected 4 numbers, got {}", q.len()))?;
+        let q: [f64; 4] =
+            q.try_into().map_err(|q: Vec<f64>| format!("quaternion: expected 4 numbers, got {}", q.len()))?;
         let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
-        if length.is_normal() { Ok(Turn::Quaternion(q.map(|x| x / length))) } else { Err("quaternion: expected one other than zero".to_owned()) }
+        if length.is_normal() {
+            Ok(Turn::Quaternion(q.map(|x| x / length)))
+        } else {
+            Err("quaternion: expected one other than zero".to_owned())
+        }
     });
     let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
     let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?) };
