@@ -16,7 +16,8 @@ use nalgebra::{DMatrix, DVector};
 
 use super::box_qp::{BoxMinimum, minimise};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Quadratic, Start, Trajectory};
+use super::problem::{Problem, Start, Trajectory};
+use super::quadratic::Quadratic;
 
 /// The step lengths of the line search.
 const SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];

@@ -17,7 +17,8 @@ use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Quadratic, Start};
+use super::problem::{Problem, Start};
+use super::quadratic::Quadratic;
 use crate::solve::program::{Accuracy, CONE, Program};
 
 /// Which cones bound the region.
