@@ -108,8 +108,6 @@ pub struct Controller {
 
 /// Shares of the shifted plan that are tried first.
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
-/// Worlds of a SIMD group.
-const LANES: usize = 8;
 /// Progress of the purpose over a horizon below which the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
@@ -209,10 +207,7 @@ impl Controller {
             Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
             Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
             Method::Hybrid => {
-                // The first roll-out has eight worlds anyway.
-                let more = sampling.around(problem, &from[0], LANES.saturating_sub(from.len()), deviates);
-                let from = [from, &more].concat();
-                let plan = ilqr.solve(problem, start, &from, clock)?;
+                let plan = ilqr.solve(problem, start, from, clock)?;
                 let nq = start.q.len();
                 let at = |q: &[f64]| problem.objective.state(q, true, true);
                 let (now, then) = (at(&start.q)?, at(&plan.best.q[problem.horizon * nq..])?);
