@@ -187,7 +187,8 @@ impl Trust {
         for (i, &mu) in mu.iter().enumerate() {
             let force = Vector3::new(lambda[3 * i], lambda[3 * i + 1], lambda[3 * i + 2]);
             // A slack of that size has a force of 2/(κ ν): what is less is farther.
-            if !(force.x > 2.0 / (kappa * self.near)) || mu <= 0.0 {
+            let is_near = force.x > 2.0 / (kappa * self.near);
+            if !is_near || mu <= 0.0 {
                 continue;
             }
             let rows = changes.rows(3 * i, 3);
