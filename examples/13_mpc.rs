@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     let simulator = Simulator::new(&scene, 5)?;
     let model = simulator.model().clone();
     let q = model.tree.home();
-    let start = Start { u: simulator.positions(&q), q };
+    let start = Start::new(q.clone(), simulator.positions(&q));
 
     // What is to be small; the last state of the horizon counts ten times.
     let position = Position::new(&model, "disc", GOAL)?;

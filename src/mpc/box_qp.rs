@@ -3,6 +3,8 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
+use super::command::within;
+
 /// Newton steps at most.
 const STEPS: usize = 30;
 /// Halvings of a step at most.
@@ -26,7 +28,7 @@ pub(super) fn minimise(
 ) -> Option<BoxMinimum> {
     let n = g.len();
     let value = |x: &DVector<f64>| 0.5 * x.dot(&(h * x)) + g.dot(x);
-    let mut x = DVector::from_fn(n, |i, _| start[i].clamp(range[i].0, range[i].1));
+    let mut x = DVector::from_fn(n, |i, _| within(start[i], range[i]));
     let mut at = value(&x);
     for _ in 0..STEPS {
         let slope = g + h * &x;
@@ -47,7 +49,7 @@ pub(super) fn minimise(
         for _ in 0..HALVINGS {
             let mut next = x.clone();
             for (k, &i) in free.iter().enumerate() {
-                next[i] = (x[i] - share * step[k]).clamp(range[i].0, range[i].1);
+                next[i] = within(x[i] - share * step[k], range[i]);
             }
             let value = value(&next);
             if value < at {

@@ -70,11 +70,10 @@ impl Command {
         let (mut least, mut most) = (-bound, bound);
         if self.keep_limits {
             // A joint that is out of its range is drawn back as fast as the bound allows.
-            let within = |x: f64| x.clamp(-bound, bound);
-            (least, most) = (within(of.lower - base), within(of.upper - base));
+            (least, most) = (within(of.lower - base, (-bound, bound)), within(of.upper - base, (-bound, bound)));
             let draw = of.effort / of.stiffness;
-            least = (q[of.q] - draw - base).clamp(least, most);
-            most = (q[of.q] + draw - base).clamp(least, most);
+            least = within(q[of.q] - draw - base, (least, most));
+            most = within(q[of.q] + draw - base, (least, most));
         }
         (least, most)
     }
@@ -87,4 +86,9 @@ impl Command {
             Law::Absolute(_) => (0.0, 0.0),
         }
     }
+}
+
+/// The number in a range that is nearest to x; an end of it if x is not a number.
+pub(super) fn within(x: f64, (least, most): (f64, f64)) -> f64 {
+    x.max(least).min(most)
 }

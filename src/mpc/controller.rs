@@ -99,13 +99,15 @@ pub struct Controller {
     /// v (T, nu) for the coming periods.
     plan: Vec<f64>,
     u_before: Vec<f64>,
+    /// Forces that the plan expects in the coming period.
+    warm: Vec<f64>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
     least: Duration,
 }
 
-/// Worlds of a SIMD group.
-const LANES: usize = 8;
+/// Shares of the shifted plan that are tried first.
+const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
 /// Progress of the purpose over a horizon below which the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
@@ -126,7 +128,7 @@ impl Controller {
             least = least.min(begin.elapsed());
         }
         let deviates = Deviates::new(settings.seed, 0);
-        Ok(Self { plan, u_before: start.u.clone(), deviates, least, settings, problems })
+        Ok(Self { plan, u_before: start.u.clone(), warm: Vec::new(), deviates, least, settings, problems })
     }
 
     /// The problem whose plan counts.
@@ -148,7 +150,7 @@ impl Controller {
     /// If q has not nq numbers.
     pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
-        let start = Start { q: q.to_vec(), u: self.u_before.clone() };
+        let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
         self.problem().check(&start)?;
         let nu = self.u_before.len();
         let (plan, v, u) = if q.iter().any(|x| !x.is_finite() || x.abs() > LARGEST) {
@@ -160,6 +162,8 @@ impl Controller {
             let plan = self.improve(&start, &mut clock)?;
             let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
             self.plan.clone_from(&plan.best.v);
+            let simulator = &self.problem().simulator;
+            self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm()).to_vec();
             (Ok(plan), v, u)
         };
         self.plan.drain(..nu);
@@ -169,10 +173,14 @@ impl Controller {
         Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
     }
 
-    /// From the softest problem to the hardest; each starts at the best of the shifted plan, doing nothing, and what the
-    /// softer one says.
+    /// The shifted plan, parts of it, and nothing: side by side in one SIMD group.
+    fn guesses(&self) -> Vec<Vec<f64>> {
+        GUESSES.iter().map(|share| self.plan.iter().map(|v| share * v).collect()).collect()
+    }
+
+    /// From the softest problem to the hardest; each starts at the best of some guesses and what the softer one says.
     fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
-        let mut from = vec![self.plan.clone(), vec![0.0; self.plan.len()]];
+        let mut from = self.guesses();
         let mut last = None;
         for k in 0..self.problems.len() {
             // The hardest problem has to have its turn.
@@ -199,10 +207,7 @@ impl Controller {
             Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
             Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
             Method::Hybrid => {
-                // The first roll-out has eight worlds anyway.
-                let more = sampling.around(problem, &from[0], LANES.saturating_sub(from.len()), deviates);
-                let from = [from, &more].concat();
-                let plan = ilqr.solve(problem, start, &from, clock)?;
+                let plan = ilqr.solve(problem, start, from, clock)?;
                 let nq = start.q.len();
                 let at = |q: &[f64]| problem.objective.state(q, true, true);
                 let (now, then) = (at(&start.q)?, at(&plan.best.q[problem.horizon * nq..])?);

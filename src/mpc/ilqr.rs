@@ -16,7 +16,8 @@ use nalgebra::{DMatrix, DVector};
 
 use super::box_qp::{BoxMinimum, minimise};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Quadratic, Start, Trajectory};
+use super::problem::{Problem, Start, Trajectory};
+use super::quadratic::Quadratic;
 
 /// The step lengths of the line search.
 const SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
@@ -169,12 +170,14 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
     for period in quadratics.iter().rev() {
         vx += &period.next.gradient;
         vxx += &period.next.hessian;
+        // The product of matrices is blocked, that with a transposed one is not.
+        let (by_x, by_v) = (period.fx.transpose(), period.fv.transpose());
         let (w, wv) = (&vxx * &period.fx, &vxx * &period.fv);
-        let qx = period.fx.tr_mul(&vx) + &period.lx;
-        let qv = period.fv.tr_mul(&vx) + &period.lv;
-        let qxx = period.fx.tr_mul(&w) + &period.lxx;
-        let qvx = period.fv.tr_mul(&w) + period.lxv.transpose();
-        let mut qvv = period.fv.tr_mul(&wv);
+        let qx = &by_x * &vx + &period.lx;
+        let qv = &by_v * &vx + &period.lv;
+        let qxx = &by_x * &w + &period.lxx;
+        let qvx = &by_v * &w + period.lxv.transpose();
+        let mut qvv = &by_v * &wv;
         for j in 0..nu {
             qvv[(j, j)] += period.lvv[j];
         }
@@ -194,9 +197,10 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
         }
         let pushed = &qvv * &feed;
         sweep.expected -= qv.dot(&feed) + 0.5 * feed.dot(&pushed);
-        vx = qx + gain.tr_mul(&(pushed + &qv)) + qvx.tr_mul(&feed);
-        let crossed = gain.tr_mul(&qvx);
-        vxx = qxx + gain.tr_mul(&(&qvv * &gain)) + &crossed + crossed.transpose();
+        let by_gain = gain.transpose();
+        vx = qx + &by_gain * (pushed + &qv) + qvx.tr_mul(&feed);
+        let crossed = &by_gain * &qvx;
+        vxx = qxx + &by_gain * (&qvv * &gain) + &crossed + crossed.transpose();
         vxx = (&vxx + vxx.transpose()) * 0.5;
         sweep.feed.push(feed);
         sweep.gain.push(gain);
@@ -211,7 +215,8 @@ fn forward(problem: &Problem, start: &Start, sweep: &Sweep, along: &Trajectory) 
     let sim = &problem.simulator;
     let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
     let mut failure = None;
-    let all = problem.roll(start, SHARES.len(), |world, k, q, before| {
+    let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()).to_vec(), ..start.clone() };
+    let all = problem.roll(&nearby, SHARES.len(), |world, k, q, before| {
         let mut dx = DVector::zeros(nx);
         if k > 0 {
             match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {

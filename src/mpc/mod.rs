@@ -14,6 +14,7 @@ pub mod cost;
 mod ilqr;
 mod outcome;
 mod problem;
+mod quadratic;
 mod sampling;
 mod shooting;
 mod simulator;

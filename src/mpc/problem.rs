@@ -1,11 +1,10 @@
 //! What a method is given: a simulator, an objective, a command, a horizon; and trajectories that are rolled out for it.
 
 use candle_core::{Result, bail};
-use nalgebra::{DMatrix, DVector};
 
-use super::command::Command;
-use super::cost::{Expansion, Objective};
-use super::simulator::{Forces, Linear, Simulator};
+use super::command::{Command, within};
+use super::cost::Objective;
+use super::simulator::Simulator;
 use crate::solve::Status;
 
 /// From a state on, `horizon` commands are sought that make the objective small.
@@ -22,12 +21,21 @@ pub struct Problem {
 }
 
 /// Where a problem starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
     /// The state (nq).
     pub q: Vec<f64>,
     /// The command before (nu).
     pub u: Vec<f64>,
+    /// The solver's forces in a step nearby (3 nc + nl), where the first solve starts; cold if there are none.
+    pub warm: Vec<f64>,
+}
+
+impl Start {
+    /// A state and the command before, nothing known of the forces.
+    pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
+        Self { q, u, warm: Vec::new() }
+    }
 }
 
 /// What came of T commands in one world.
@@ -51,6 +59,11 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
+    /// The solver's forces in the first step of period `k`, (3 nc + nl) of them.
+    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> &[f64] {
+        self.inner_warm.get(k * hold * n..(k * hold + 1) * n).unwrap_or_default()
+    }
+
     /// A trajectory whose steps all have a solution is better than one with steps that have none, whatever the cost.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.unsolved, self.cost).partial_cmp(&(other.unsolved, other.cost)) == Some(std::cmp::Ordering::Less)
@@ -58,32 +71,11 @@ impl Trajectory {
 }
 
 /// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (+ what does not change) times its scale.
-struct Square {
-    weight: f64,
-    residual: f64,
+pub(super) struct Square {
+    pub(super) weight: f64,
+    pub(super) residual: f64,
     /// ∂r/∂(q_a, u_before, v).
-    rates: [f64; 3],
-}
-
-/// The problem along a trajectory to second order in (x, v): x is q in tangent coordinates, and the command before where it
-/// counts.
-#[derive(Clone, Debug)]
-pub(super) struct Quadratic {
-    /// ∂x₊/∂x and ∂x₊/∂v.
-    pub fx: DMatrix<f64>,
-    pub fv: DMatrix<f64>,
-    /// Of the command's cost.
-    pub lx: DVector<f64>,
-    pub lv: DVector<f64>,
-    pub lxx: DMatrix<f64>,
-    pub lxv: DMatrix<f64>,
-    pub lvv: DVector<f64>,
-    /// Of the state's cost after the command.
-    pub next: Expansion,
-    /// Least and largest change of v.
-    pub range: Vec<(f64, f64)>,
-    /// The forces at the end of the period, in (x, v).
-    pub forces: Option<Forces>,
+    pub(super) rates: [f64; 3],
 }
 
 impl Problem {
@@ -143,7 +135,7 @@ impl Problem {
             inner_warm: Vec::new(),
         };
         let mut all = vec![empty; worlds];
-        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
+        let (mut q, mut warm) = (start.q.repeat(worlds), start.warm.repeat(worlds));
         for k in 0..self.horizon {
             let mut commands = Vec::with_capacity(worlds * nu);
             for (world, own) in all.iter_mut().enumerate() {
@@ -199,15 +191,14 @@ impl Problem {
         let joints = self.simulator.joints().iter().enumerate().zip(wanted);
         let one = |((j, of), &wanted): ((usize, &super::Joint), &f64)| {
             let base = self.command.base(j, of, q, before);
-            let (least, most) = self.command.range(j, of, q, base);
-            let v = if wanted.is_finite() { wanted.clamp(least, most) } else { 0.0_f64.clamp(least, most) };
+            let v = within(if wanted.is_finite() { wanted } else { 0.0 }, self.command.range(j, of, q, base));
             (v, base + v)
         };
         Ok(joints.map(one).unzip())
     }
 
     /// The squares that a command costs, joint by joint.
-    fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
+    pub(super) fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
         let Objective { command, smoothness, effort, .. } = self.objective;
         let (a, b) = self.command.rates();
         self.simulator.joints().iter().enumerate().map(move |(j, of)| {
@@ -219,119 +210,5 @@ impl Problem {
                 Square { weight: effort, residual: k * (u - q[of.q]), rates: [k * (a - 1.0), k * b, k] },
             ]
         })
-    }
-
-    /// The problem along a trajectory, with its forces if they are asked for.
-    pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
-        let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
-        linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
-    }
-
-    fn expand_period(&self, start: &Start, along: &Trajectory, k: usize, linear: &Linear) -> Result<Quadratic> {
-        let sim = &self.simulator;
-        let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), self.nu(), self.nx());
-        let q = &along.q[k * nq..(k + 1) * nq];
-        let before = if k == 0 { &start.u } else { &along.u[(k - 1) * nu..k * nu] };
-        let v = &along.v[k * nu..(k + 1) * nu];
-        let (by_q, by_before) = self.command.rates();
-        let Linear { a, b, forces } = linear;
-        let (mut fx, mut fv) = (DMatrix::zeros(nx, nx), DMatrix::zeros(nx, nu));
-        fx.view_mut((0, 0), (nv, nv)).copy_from(a);
-        fv.view_mut((0, 0), (nv, nu)).copy_from(b);
-        let mut out = Quadratic {
-            lx: DVector::zeros(nx),
-            lv: DVector::zeros(nu),
-            lxx: DMatrix::zeros(nx, nx),
-            lxv: DMatrix::zeros(nx, nu),
-            lvv: DVector::zeros(nu),
-            next: Expansion::zeros(nx),
-            range: Vec::with_capacity(nu),
-            fx: DMatrix::zeros(0, 0),
-            fv: DMatrix::zeros(0, 0),
-            forces: forces.as_ref().map(|own| {
-                let Forces { lambda, c, d } = own.clone();
-                Forces { lambda, c: c.resize_horizontally(nx, 0.0), d }
-            }),
-        };
-        for ((j, of), squares) in sim.joints().iter().enumerate().zip(self.squares(q, before, v)) {
-            fx.column_mut(of.v).rows_mut(0, nv).axpy(by_q, &b.column(j), 1.0);
-            // Places in x of what u depends on, and how.
-            let mut places = vec![(of.v, 0)];
-            if let Some(Forces { c, d, .. }) = &mut out.forces {
-                c.column_mut(of.v).axpy(by_q, &d.column(j), 1.0);
-                if self.remembers() {
-                    c.column_mut(nv + j).axpy(by_before, &d.column(j), 1.0);
-                }
-            }
-            if self.remembers() {
-                fx.column_mut(nv + j).rows_mut(0, nv).axpy(by_before, &b.column(j), 1.0);
-                (fx[(nv + j, of.v)], fx[(nv + j, nv + j)], fv[(nv + j, j)]) = (by_q, by_before, 1.0);
-                places.push((nv + j, 1));
-            }
-            for Square { weight, residual, rates } in squares.into_iter().filter(|s| s.weight > 0.0) {
-                let twice = 2.0 * weight;
-                out.lv[j] += twice * residual * rates[2];
-                out.lvv[j] += twice * rates[2] * rates[2];
-                for &(at, which) in &places {
-                    out.lx[at] += twice * residual * rates[which];
-                    out.lxv[(at, j)] += twice * rates[which] * rates[2];
-                    for &(other, of_other) in &places {
-                        out.lxx[(at, other)] += twice * rates[which] * rates[of_other];
-                    }
-                }
-            }
-            let base = self.command.base(j, of, q, before);
-            let (least, most) = self.command.range(j, of, q, base);
-            out.range.push((least - v[j], most - v[j]));
-        }
-        let end = &along.q[(k + 1) * nq..(k + 2) * nq];
-        let mut next = Expansion::zeros(nv);
-        self.objective.expand(end, k + 1 == self.horizon, false, &mut next)?;
-        out.next.gradient.rows_mut(0, nv).copy_from(&next.gradient);
-        out.next.hessian.view_mut((0, 0), (nv, nv)).copy_from(&next.hessian);
-        (out.fx, out.fv) = (fx, fv);
-        Ok(out)
-    }
-
-    /// The gradient of the objective in v (T, nu), by the adjoint of the linearised trajectory.
-    pub(super) fn gradient(quadratics: &[Quadratic]) -> Vec<f64> {
-        let mut pull = DVector::zeros(quadratics.first().map_or(0, |q| q.lx.len()));
-        let mut rows = Vec::with_capacity(quadratics.len());
-        for period in quadratics.iter().rev() {
-            pull += &period.next.gradient;
-            rows.push(period.fv.tr_mul(&pull) + &period.lv);
-            pull = period.fx.tr_mul(&pull) + &period.lx;
-        }
-        rows.iter().rev().flat_map(|row| row.iter().copied()).collect()
-    }
-
-    /// The objective and its gradient in v (T, nu) along given v, exact where no v is at a limit that moves with the state.
-    ///
-    /// # Errors
-    /// As [`Problem::roll`].
-    pub fn value_and_gradient(&self, start: &Start, v: &[f64]) -> Result<(f64, Vec<f64>)> {
-        let mut all = self.roll_given(start, &[v.to_vec()])?;
-        let Some(along) = all.pop() else { bail!("problem: expected a trajectory") };
-        Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
-    }
-
-    /// What the purposes of the objective cost along a trajectory, and how much of that a change of v within its range could
-    /// take away, to first order.
-    pub(super) fn purpose(&self, along: &Trajectory, quadratics: &[Quadratic]) -> Result<(f64, f64)> {
-        let (nq, nv) = (self.simulator.model().nq(), self.simulator.model().nv());
-        let (mut cost, mut gain) = (0.0, 0.0);
-        let mut pull = DVector::<f64>::zeros(self.nx());
-        for (k, period) in quadratics.iter().enumerate().rev() {
-            let (end, last) = (&along.q[(k + 1) * nq..(k + 2) * nq], k + 1 == self.horizon);
-            let mut next = Expansion::zeros(nv);
-            self.objective.expand(end, last, true, &mut next)?;
-            cost += self.objective.state(end, last, true)?;
-            let mut head = pull.rows_mut(0, nv);
-            head += &next.gradient;
-            let by_v = period.fv.tr_mul(&pull);
-            gain += by_v.iter().zip(&period.range).map(|(g, (least, most))| (-g * least).max(-g * most)).sum::<f64>();
-            pull = period.fx.tr_mul(&pull);
-        }
-        Ok((cost, gain))
     }
 }

@@ -145,15 +145,6 @@ impl Sampling {
     }
 }
 
-impl Sampling {
-    /// Some plans around one, at different distances.
-    pub(super) fn around(&self, problem: &Problem, plan: &[f64], n: usize, deviates: &mut Deviates) -> Vec<Vec<f64>> {
-        let nu = problem.nu();
-        let spread: Vec<f64> = (0..plan.len()).map(|i| self.spread * problem.command.bound[i % nu]).collect();
-        (0..n).map(|k| perturbed(plan, &spread, SCALES[k % SCALES.len()], nu, deviates)).collect()
-    }
-}
-
 fn perturbed(mean: &[f64], spread: &[f64], scale: f64, nu: usize, deviates: &mut Deviates) -> Vec<f64> {
     let mut held = vec![0.0; nu];
     let mut plan = mean.to_vec();

@@ -29,9 +29,15 @@ struct Shot<'a> {
     problem: &'a Problem,
     start: &'a Start,
     scale: f64,
-    /// The last w with its value and gradient.
-    last: RefCell<Option<(Vec<f64>, f64, Vec<f64>)>>,
+    last: RefCell<Option<Last>>,
     log: RefCell<Vec<f64>>,
+}
+
+/// Where the function was asked for last, and what it was.
+struct Last {
+    w: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
 }
 
 impl Shot<'_> {
@@ -41,8 +47,8 @@ impl Shot<'_> {
     }
 
     fn at(&self, w: &[f64]) -> Result<(f64, Vec<f64>)> {
-        if let Some((_, value, gradient)) = self.last.borrow().as_ref().filter(|last| last.0 == w) {
-            return Ok((*value, gradient.clone()));
+        if let Some(last) = self.last.borrow().as_ref().filter(|last| last.w == w) {
+            return Ok((last.value, last.gradient.clone()));
         }
         let (value, mut gradient) = self.problem.value_and_gradient(self.start, &self.v(w))?;
         let bound = &self.problem.command.bound;
@@ -50,7 +56,8 @@ impl Shot<'_> {
             *slope *= self.scale * bound[i % bound.len()] * (1.0 - w.tanh().powi(2));
         }
         self.log.borrow_mut().push(value);
-        *self.last.borrow_mut() = Some((w.to_vec(), self.scale * value, gradient.clone()));
+        let last = Last { w: w.to_vec(), value: self.scale * value, gradient: gradient.clone() };
+        *self.last.borrow_mut() = Some(last);
         Ok((self.scale * value, gradient))
     }
 }

@@ -17,7 +17,8 @@ use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
-use super::problem::{Problem, Quadratic, Start};
+use super::problem::{Problem, Start};
+use super::quadratic::Quadratic;
 use crate::solve::program::{Accuracy, CONE, Program};
 
 /// Which cones bound the region.
@@ -186,7 +187,8 @@ impl Trust {
         for (i, &mu) in mu.iter().enumerate() {
             let force = Vector3::new(lambda[3 * i], lambda[3 * i + 1], lambda[3 * i + 2]);
             // A slack of that size has a force of 2/(κ ν): what is less is farther.
-            if !(force.x > 2.0 / (kappa * self.near)) || mu <= 0.0 {
+            let is_near = force.x > 2.0 / (kappa * self.near);
+            if !is_near || mu <= 0.0 {
                 continue;
             }
             let rows = changes.rows(3 * i, 3);

@@ -150,7 +150,7 @@ fn gradients_of_closed_loops_agree_with_differences() {
 fn wrong_lengths_are_errors() {
     let task = disc();
     let problem = task.problems(&task.episode(0, 0).unwrap()).unwrap().remove(0);
-    let start = Start { q: vec![0.0; 3], u: vec![0.0; 4] };
+    let start = Start::new(vec![0.0; 3], vec![0.0; 4]);
     let message = problem.roll_given(&start, &[vec![0.0; 24]]).unwrap_err().to_string();
     assert!(message.contains("expected a horizon of 1 at least, 7 numbers in q and 4 in u"), "{message}");
     let step = problem.simulator.step();

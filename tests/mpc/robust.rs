@@ -101,3 +101,17 @@ fn a_plant_that_lies() {
         }
     }
 }
+
+/// Plans of numbers that are not: the trajectories are finite all the same.
+#[test]
+fn plans_that_are_not_numbers() {
+    let task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    let problem = task.problems(&episode).unwrap().remove(0);
+    let along = &problem.roll_given(&episode.start, &[vec![f64::NAN; 24], vec![f64::INFINITY; 24]]).unwrap()[0];
+    assert!(along.q.iter().chain(&along.u).all(|x| x.is_finite()) && along.cost.is_finite());
+    let mut start = episode.start.clone();
+    start.q.fill(f64::NAN);
+    let along = &problem.roll_given(&start, &[vec![0.0; 24]]).unwrap()[0];
+    assert!(along.unsolved > 0);
+}

@@ -4,6 +4,7 @@ use candle_core::Result;
 
 use super::{Cost, Expansion};
 use crate::mpc::Simulator;
+use crate::mpc::command::within;
 
 /// Squared distance of the commanded joints from a posture, rad² or m².
 #[derive(Clone, Debug)]
@@ -51,12 +52,12 @@ impl Cost for Posture {
 
 impl Cost for JointLimits {
     fn value(&self, q: &[f64]) -> Result<f64> {
-        Ok(self.joints.iter().map(|&(at, _, lower, upper)| (q[at] - q[at].clamp(lower, upper)).powi(2)).sum())
+        Ok(self.joints.iter().map(|&(at, _, lower, upper)| (q[at] - within(q[at], (lower, upper))).powi(2)).sum())
     }
 
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
         for &(at, v, lower, upper) in &self.joints {
-            let beyond = q[at] - q[at].clamp(lower, upper);
+            let beyond = q[at] - within(q[at], (lower, upper));
             if beyond != 0.0 {
                 add(to, v, weight, beyond);
             }

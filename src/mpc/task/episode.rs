@@ -84,7 +84,7 @@ impl Task {
             }
         };
         let u = simulator.positions(&q);
-        Ok(Episode { number, start: Start { q, u }, goal })
+        Ok(Episode { number, start: Start::new(q, u), goal })
     }
 
     /// How far the object is from a goal at q (nq).

@@ -39,6 +39,7 @@ pub(super) struct CommandFile {
     #[serde(rename = "type")]
     pub law: String,
     pub bound: Bound,
+    pub limits: Option<bool>,
 }
 
 /// One number, or a number for each joint.

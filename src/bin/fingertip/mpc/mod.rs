@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
-    /// In the place of the task's: ilqr, mppi, cem, hybrid.
+    /// In the place of the task's: ilqr, hybrid, mppi, cem, lbfgs, sqp, rctr, ctr.
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
 

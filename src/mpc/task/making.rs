@@ -1,0 +1,126 @@
+//! From a task's file to the problems and the controller of an episode.
+
+use std::sync::Arc;
+
+use super::file::WeightsFile;
+use super::{Episode, HORIZON, Task};
+use crate::description::unknown;
+use crate::error::{Error, Result};
+use crate::mpc::command::{Command, Law};
+use crate::mpc::controller::Controller;
+use crate::mpc::cost::{Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term};
+use crate::mpc::problem::{Problem, Start};
+use crate::mpc::simulator::Simulator;
+
+impl Task {
+    /// A controller for an episode.
+    ///
+    /// # Errors
+    /// Of the first roll-out.
+    pub fn controller(&self, episode: &Episode) -> candle_core::Result<Controller> {
+        let mut settings = self.settings;
+        let measure = &self.file.success;
+        let WeightsFile { position, rotation, .. } = self.file.weights;
+        // Within what counts as success nothing has to be sampled.
+        settings.ilqr.small = position * measure.position.map_or(0.0, |x| x * x)
+            + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x);
+        Controller::new(self.problems(episode)?, &episode.start, settings)
+    }
+
+    /// The problem of an episode for each κ.
+    ///
+    /// # Errors
+    /// A name that is not a joint's or a body's.
+    pub fn problems(&self, episode: &Episode) -> Result<Vec<Problem>> {
+        let problem = |simulator: &Simulator| {
+            Ok(Problem {
+                command: self.command(simulator, &episode.start)?,
+                objective: self.objective(simulator, episode)?,
+                simulator: simulator.clone(),
+                horizon: self.file.horizon.unwrap_or(HORIZON),
+            })
+        };
+        self.simulators.iter().map(problem).collect()
+    }
+
+    fn command(&self, simulator: &Simulator, start: &Start) -> Result<Command> {
+        let file = &self.file.command;
+        let law = match file.law.as_str() {
+            "relative" => Law::Relative,
+            "rate" => Law::Rate,
+            "absolute" => Law::Absolute(start.u.clone()),
+            other => {
+                let known = ["relative", "rate", "absolute"].into_iter();
+                return Err(Error::invalid("command: type", unknown("type", other, known)));
+            }
+        };
+        let joints = simulator.joints();
+        if let Some(name) = file.bound.joints.keys().find(|name| !joints.iter().any(|joint| joint.name == **name)) {
+            return Err(Error::invalid(
+                "command: bound",
+                unknown("joint", name, joints.iter().map(|j| j.name.as_str())),
+            ));
+        }
+        let bound = joints.iter().map(|joint| {
+            let own = file.bound.joints.get(&joint.name).copied().or(file.bound.default);
+            own.ok_or_else(|| {
+                Error::invalid("command: bound", format!("expected one for \"{}\", or a default", joint.name))
+            })
+        });
+        let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
+            .map_err(|error| Error::invalid("command", error.to_string()))?;
+        Ok(Command { keep_limits: file.limits.unwrap_or(true), ..command })
+    }
+
+    fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {
+        let weights = &self.file.weights;
+        let (model, object, goal) = (simulator.model(), self.object(), &episode.goal);
+        let bad = |error: candle_core::Error| Error::invalid("goal", error.to_string());
+        let mut terms = Vec::new();
+        let mut add = |cost: Arc<dyn Cost>, running: f64, terminal: Option<f64>, purpose: bool| {
+            let terminal = terminal.unwrap_or(running);
+            if running > 0.0 || terminal > 0.0 {
+                terms.push(Term { cost, running, terminal, purpose });
+            }
+        };
+        if let Some(position) = goal.position {
+            let cost = Position::new(model, object, position).map_err(bad)?;
+            add(Arc::new(cost), weights.position, weights.terminal.position, true);
+        }
+        if let Some(turn) = goal.turn {
+            let cost = Orientation::new(model, object, turn).map_err(bad)?;
+            add(Arc::new(cost), weights.rotation, weights.terminal.rotation, true);
+        }
+        add(Arc::new(Posture::new(simulator, &episode.start.q)), weights.posture, weights.terminal.posture, false);
+        add(Arc::new(JointLimits::new(simulator)), weights.limits, weights.terminal.limits, false);
+        if weights.reach > 0.0 || weights.terminal.reach.is_some_and(|weight| weight > 0.0) {
+            add(Arc::new(self.reach(simulator)?), weights.reach, weights.terminal.reach, false);
+        }
+        let WeightsFile { command, smoothness, effort, .. } = *weights;
+        Ok(Objective { terms, command, smoothness, effort })
+    }
+
+    fn reach(&self, simulator: &Simulator) -> Result<Reach> {
+        let model = simulator.model();
+        let file = self.file.reach.as_ref();
+        let object = file.and_then(|file| file.object.as_deref()).unwrap_or(self.object());
+        // A rigid object's body has its name, that of an articulated one the name of its first link.
+        let points: Vec<(&str, [f64; 3])> = match file {
+            Some(file) => file.points.iter().map(|point| (point.link.as_str(), point.at)).collect(),
+            None => last_links(simulator).into_iter().map(|name| (name, [0.0; 3])).collect(),
+        };
+        let distance = file.map_or(0.0, |file| file.distance);
+        if !(distance.is_finite() && distance >= 0.0) {
+            return Err(Error::invalid("reach: distance", format!("expected a number from 0 up, got {distance}")));
+        }
+        Reach::new(model, &points, object, distance).map_err(|error| Error::invalid("reach", error.to_string()))
+    }
+}
+
+/// Bodies of robots that carry no other body.
+fn last_links(simulator: &Simulator) -> Vec<&str> {
+    let tree = &simulator.model().tree;
+    let is_last = |body: &usize| !tree.bodies.iter().skip(1).any(|other| other.parent == *body);
+    let robots = tree.owners.iter().filter(|owner| owner.robot).flat_map(|owner| owner.bodies.clone());
+    robots.filter(is_last).map(|body| tree.bodies[body].name.as_str()).collect()
+}
