@@ -22,7 +22,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from plant import HARD, SOFT, Plant
+from plant import HARD, SOFT, TABLE, Plant
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target" / "release" / "fingertip"
@@ -243,7 +243,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first episode")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scene", type=Path, help="the plant's scene, where it is not the planner's")
-    parser.add_argument("--table", type=float, help="dry friction under objects in the plane, in the place of the film")
+    parser.add_argument("--table", type=float, default=TABLE, help="friction coefficient under objects in the plane")
     parser.add_argument("--soft", action="store_true", help="contacts as soft as MuJoCo's default, see plant.py")
     parser.add_argument("--json", type=Path, help="every episode, for programs")
     parser.add_argument("--record", type=Path, help="every control period: q, u, the next q and the predicted one, as JSON lines")

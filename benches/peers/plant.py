@@ -8,8 +8,8 @@ here, by rules that need no figure of a task but its control period:
   (MuJoCo's `dampratio`), so that they neither overshoot nor creep. After a step of the command 2 % are left at
   t = 5.8 √(I/kp): `settling` gives it, and a scene should have stiffness enough for it to be within a control period.
 - Robots carry themselves (`gravcomp`), as in our step; joint limits act, joint friction and the URDF's damping do not.
-- Objects in the plane lie on nothing. Either a film, the default, lets them come to rest with a time constant of a
-  control period, or, by `table`, dry friction μ m g holds them, along x, y and about z at two thirds of their radius.
+- Objects in the plane lie on a table that our scenes do not have: dry friction of 0.3 m g along x and y, and about z at two
+  thirds of their radius. Our step holds them by ε M/h² alone, so that this is friction that the planner does not know.
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
   impratio 10 keep grips from creeping. No friction resists spinning or rolling: ours has none.
@@ -29,8 +29,8 @@ import numpy as np
 TIME_STEP = 0.001
 IMPEDANCE_RATIO = 10
 HARD, SOFT = 0.004, 0.02  # time constants of contacts, s
-FILM = 1.0  # time constant of planar objects, in control periods
-GRAVITY = 9.81  # m/s², for dry friction in scenes without gravity
+TABLE = 0.3  # friction coefficient under objects in the plane
+GRAVITY = 9.81  # m/s², what presses them on it in scenes without gravity
 SETTLED = 5.8  # a critically damped spring is within 2 % after 5.8/ω
 GEOMS = mujoco.mjtGeom
 HALF_SPACE_SIZE = [2.0, 2.0, 0.1]  # of a plane that is infinite in contact, for pictures
@@ -115,7 +115,7 @@ def urdf_shapes(file: Path) -> list[tuple[str, Shape]]:
 class Plant:
     """A scene in MuJoCo, in our order of q and u."""
 
-    def __init__(self, scene: Path, binary: str, period: float, *, table: float | None = None, contact: float = HARD) -> None:
+    def __init__(self, scene: Path, binary: str, period: float, *, table: float = TABLE, contact: float = HARD) -> None:
         said = subprocess.run([binary, "inspect", str(scene), "--json"], stdout=subprocess.PIPE, check=True)
         self.contents = json.loads(said.stdout)
         self.scene = tomllib.loads(scene.read_text())
@@ -224,16 +224,11 @@ class Plant:
         slide, hinge = mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_HINGE
         x, y, z = np.eye(3)
         kinds = [("x", slide, x), ("y", slide, y), ("yaw", hinge, z) if freedom == "planar" else ("z", slide, z)]
-        radius = shape.sizes[0]
         for part, kind, axis in kinds:
             joint = body.add_joint(name=f"{name}.{part}", type=kind, axis=axis)
             joint.ref = 0.0
             if freedom == "planar":
-                inertia, arm = (zz, 2 / 3 * radius) if kind == hinge else (mass["mass"], 1.0)
-                if self.table is None:
-                    joint.damping = [inertia / (FILM * self.period), 0, 0]
-                else:
-                    joint.frictionloss = self.table * mass["mass"] * GRAVITY * arm
+                joint.frictionloss = self.table * mass["mass"] * GRAVITY * (2 / 3 * shape.sizes[0] if kind == hinge else 1.0)
         # Slides count from the body's own place, our q from the world's origin.
         body.pos = [0.0, 0.0, body.pos[2] if freedom == "planar" else 0.0]
         assert freedom != "planar" or body.quat[0] == 1.0, "a planar object's own turn is its q"
