@@ -4,6 +4,7 @@
 mod browser;
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::LazyLock;
 
 use browser::Browser;
@@ -208,7 +209,7 @@ fn every_shape_is_drawn() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// The README's picture, where it is asked for.
+/// The README's pictures, where they are asked for.
 #[test]
 fn screenshot() {
     let Some(folder) = browser::album() else { return };
@@ -221,4 +222,18 @@ fn screenshot() {
          fingertip.view.soft = true; fingertip.level = 0",
     );
     browser.photograph(&folder, "replay.png");
+
+    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpc.mcap");
+    let mpc = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(["mpc", "assets/tasks/allegro_cube.toml", "--episodes", "1", "--record"])
+        .arg(&run)
+        .status();
+    assert!(mpc.unwrap().success());
+    open(&browser, "mpc", &Recording::read(&run).unwrap());
+    browser.run(
+        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);
+         fingertip.camera.zoom(0.78); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.view.soft = true; fingertip.level = 0",
+    );
+    browser.photograph(&folder, "mpc.png");
 }
