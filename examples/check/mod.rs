@@ -16,7 +16,7 @@ pub fn above(what: &str, value: f64, bound: f64) -> Result<()> {
 /// A number that should be near another one, at most this share of it away.
 pub fn near(what: &str, value: f64, expected: f64, share: f64) -> Result<()> {
     let is_near = (value - expected).abs() <= share * expected.abs();
-    claim(is_near, format!("{what}: {value:.6} (should be within {share:.0e} of {expected:.6})"))
+    claim(is_near, format!("{what}: {value:.6} (should be within {share:e} of {expected:.6})"))
 }
 
 /// Something that should be so.

@@ -43,6 +43,18 @@ pub struct Tally {
     pub bad: usize,
 }
 
+impl Tally {
+    pub fn add(&mut self, status: Status) {
+        self.worlds += 1;
+        match status {
+            Status::Solved => self.solved += 1,
+            Status::IterationLimit => self.limit += 1,
+            Status::Infeasible => self.infeasible += 1,
+            Status::BadInput => self.bad += 1,
+        }
+    }
+}
+
 fn parameters(model: &Model, values: &[Vec<Vec<f64>>], track: bool) -> (Parameters, Vec<Var>) {
     let mut vars = Vec::new();
     let mut p = 0;
@@ -108,15 +120,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
         let (own, _) = parameters(model, &values, false);
         let spoiled = form(Quasidynamic::new(model, &own).unwrap());
         let step = spoiled.step(&tensor(model, &q), &tensor(model, &u)).unwrap();
-        for w in 0..n {
-            tally.worlds += 1;
-            match step.reports[w].status {
-                Status::Solved => tally.solved += 1,
-                Status::IterationLimit => tally.limit += 1,
-                Status::Infeasible => tally.infeasible += 1,
-                Status::BadInput => tally.bad += 1,
-            }
-        }
+        step.reports.iter().for_each(|report| tally.add(report.status));
         if !is_finite(&step) {
             for w in 0..n {
                 let of = |t: &Tensor| rows(t)[w].iter().any(|x| !x.is_finite());

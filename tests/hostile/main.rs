@@ -220,7 +220,7 @@ fn rollouts_are_their_steps() {
 
 #[test]
 fn second_order_steps_keep_their_laws() {
-    let (mut wrong, mut tally) = (Vec::new(), motion::Tally::default());
+    let (mut wrong, mut tally) = (Vec::new(), adversary::Tally::default());
     for_each_batch(500, n_states(320), |number, batch, random| {
         motion::second_order(&format!("scene {number}"), &batch, random, &mut tally, &mut wrong);
     });

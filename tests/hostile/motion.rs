@@ -6,6 +6,7 @@ use fingertip::rollout::rollout;
 use fingertip::solve::{Frictionless, Method, Status};
 use fingertip::step::{Contact, Dynamic, DynamicParams, Form, Quasidynamic};
 
+use crate::adversary::Tally;
 use crate::stepper;
 use crate::support::states::{Batch, Random, tensor};
 use crate::support::{largest, numbers, rows, sets};
@@ -82,15 +83,6 @@ fn bits(t: &Tensor) -> Vec<u64> {
     numbers(t).iter().map(|x| x.to_bits()).collect()
 }
 
-#[derive(Default, Debug)]
-pub struct Tally {
-    pub worlds: usize,
-    pub solved: usize,
-    pub limit: usize,
-    pub infeasible: usize,
-    pub bad: usize,
-}
-
 /// The second-order step by every method: finite whatever comes in; what is solved keeps the laws of rigid contact.
 pub fn second_order(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally, wrong: &mut Vec<String>) {
     let model = &batch.model;
@@ -115,15 +107,7 @@ pub fn second_order(place: &str, batch: &Batch, random: &mut Random, tally: &mut
         if parts.into_iter().any(|t| numbers(t).iter().any(|x| !x.is_finite())) {
             wrong.push(format!("{place}, {contact:?}: not finite"));
         }
-        for report in &step.reports {
-            tally.worlds += 1;
-            match report.status {
-                Status::Solved => tally.solved += 1,
-                Status::IterationLimit => tally.limit += 1,
-                Status::Infeasible => tally.infeasible += 1,
-                Status::BadInput => tally.bad += 1,
-            }
-        }
+        step.reports.iter().for_each(|report| tally.add(report.status));
         let Contact::Rigid(method) = contact else { continue };
         for (w, world) in dynamic.rigid_contact(&batch.q, &v, &tau).unwrap().into_iter().enumerate() {
             if let Some(why) = world.and_then(|world| violated(&world.problem, method)) {
