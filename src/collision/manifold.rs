@@ -4,11 +4,13 @@
 //! the plane across n, where their outlines overlap: each corner of the overlap is a contact point, with the gap along n
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part does not depend on the order of the bodies.
+//! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part
+//! does not depend on the order of the bodies.
 //!
 //! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
 //! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
-//! where a line lies on an edge: the other's face leans from it sideways.
+//! where a line lies on an edge: the other's face leans from it sideways. They stand back like others as their weight
+//! vanishes, by what a tilt makes of the part that the polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -86,7 +88,8 @@ impl Posed<'_> {
             weight,
         });
         let Distance { phi, point_a, point_b, .. } = distance;
-        let closest = closest.map(|weight| ContactPoint { phi, point_a, point_b, weight });
+        let closest =
+            closest.map(|Closest { weight, back }| ContactPoint { phi: phi + back, point_a, point_b, weight });
         Some(Manifold { distance, points: closest.into_iter().chain(corners).collect() })
     }
 }
@@ -109,14 +112,23 @@ pub(super) struct Spot<S> {
 /// The contact points other than the closest ones, and the weight of those, if they are one.
 pub(super) struct Spread<S> {
     pub(super) corners: Vec<Spot<S>>,
-    pub(super) closest: Option<S>,
+    pub(super) closest: Option<Closest<S>>,
+}
+
+/// The closest points as one of several.
+pub(super) struct Closest<S> {
+    pub(super) weight: S,
+    /// How far they stand back, m.
+    pub(super) back: S,
 }
 
 impl<S: Number> Spread<S> {
     /// Of bodies with a distance whose normal and φ are given as numbers.
     pub(super) fn new(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Self {
-        Self::of_patches(a, b, n, phi, distance)
-            .unwrap_or_else(|| Self { corners: Vec::new(), closest: Some(S::constant(1.0)) })
+        Self::of_patches(a, b, n, phi, distance).unwrap_or_else(|| Self {
+            corners: Vec::new(),
+            closest: Some(Closest { weight: S::constant(1.0), back: S::constant(0.0) }),
+        })
     }
 
     fn of_patches(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Option<Self> {
@@ -161,15 +173,27 @@ impl<S: Number> Spread<S> {
                 share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
             }
         }
+        let none = S::constant(0.0);
         let mut rest = one - share;
         for spot in &mut all {
             let weight = spot.weight * share;
             let is_none = weight.value() < NONE;
-            rest += if is_none { weight } else { S::constant(0.0) };
-            spot.weight = if is_none { S::constant(0.0) } else { weight };
+            rest += if is_none { weight } else { none };
+            spot.weight = if is_none { none } else { weight };
+        }
+        if rest.value() < NONE
+            && let Some(heaviest) = all.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
+        {
+            heaviest.weight += std::mem::replace(&mut rest, none);
         }
         stand_back(&mut all, &corners, phi);
-        Some(Self { corners: all, closest: Some(rest) })
+        let back = if rest.value() > 0.0 && rest.value() < LIGHT {
+            let lacks = S::constant(LIGHT) - rest;
+            spread(&corners).sqrt() * S::constant(MISSED * tilt) * lacks * lacks / (rest * S::constant(LIGHT))
+        } else {
+            none
+        };
+        Some(Self { corners: all, closest: Some(Closest { weight: rest, back }) })
     }
 }
 

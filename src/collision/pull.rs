@@ -74,8 +74,9 @@ impl Manifold {
             common += Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         }
         let closest = closest.zip(gradients.first());
-        if let Some((share, gradient)) = &closest {
-            add(share, gradient.weight);
+        if let Some((closest, gradient)) = &closest {
+            add(&closest.weight, gradient.weight);
+            add(&closest.back, gradient.contact.phi);
         }
         let on_b = Vector6::from_column_slice(&by[..6]);
         let [force, moment] = [0, 3].map(|k| (common.fixed_rows::<3>(k) - on_b.fixed_rows::<3>(k)).into_owned());
