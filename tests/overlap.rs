@@ -19,9 +19,11 @@ const WORLDS: usize = 1500;
 /// Steps after which all bodies are apart. A step moves by gaps that are linear in it, and large turns leave something to the
 /// next; seven steps are the most seen, of ellipsoids that roll out of a half-space.
 const STEPS: usize = 12;
-/// Of this part of the worlds the first step may deepen the overlap, where it turns a body by a large angle: seen of 21
-/// in 1,500, where a hull's other corners come down onto a plane.
-const DEEPER: f64 = 0.02;
+/// Of this part of the worlds the first step may deepen the overlap, where it turns a body by a large angle: seen of 2
+/// in 500, where flat sides meet.
+const DEEPER: f64 = 0.01;
+/// The same of hulls in a half-space, whose other corners come down onto it: seen of 21 in 1,500.
+const DEEPER_HULLS: f64 = 0.02;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
@@ -206,7 +208,8 @@ fn every_pair_parts() -> Result<()> {
             let deeper = (0..n).filter(|&w| all[1][w] <= all[0][w]).count();
             let left = all[all.len() - 1].iter().filter(|phi| **phi < 0.0).count();
             println!("{name}: {deeper} of {n} deeper after a step, {left} not apart after {}", all.len() - 1);
-            assert!(deeper as f64 <= DEEPER * n as f64, "{name}: {deeper} of {n} are deeper after a step");
+            let share = if kinds == ["hull", "half-space"] { DEEPER_HULLS } else { DEEPER };
+            assert!(deeper as f64 <= share * n as f64, "{name}: {deeper} of {n} are deeper after a step");
             assert_eq!(left, 0, "{name}: not apart after {STEPS} steps");
         }
     }

@@ -11,7 +11,8 @@ use crate::math::tensor::part;
 pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.
     pub point_a: Tensor,
-    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`.
+    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, but for the points of a
+    /// [manifold](crate::collision::Manifold) with little weight, which stand back by more.
     pub point_b: Tensor,
     /// Unit normal from A to B (B, nc, 3).
     pub normal: Tensor,

@@ -7,6 +7,7 @@ mod controls;
 mod demo;
 mod export;
 mod inspect;
+mod lines;
 mod message;
 mod mpc;
 mod rollout;

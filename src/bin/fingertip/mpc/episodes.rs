@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use fingertip::math::largest::largest;
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Answer, Task};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -92,7 +93,7 @@ fn message(task: &Task, answer: &Answer, errors: &fingertip::mpc::task::Errors) 
     let (cost, force) = answer.plan.as_ref().map_or((f64::NAN, 0.0), |plan| {
         let first = &plan.best.force[..3 * task.simulator().model().nc()];
         let size = |f: &[f64]| f.iter().map(|x| x * x).sum::<f64>().sqrt();
-        (plan.best.cost, first.chunks(3).map(size).fold(0.0, f64::max))
+        (plan.best.cost, largest(first.chunks(3).map(size)))
     });
     let part = |name: &str, x: Option<f64>, unit: &str, scale: f64| {
         x.map_or(String::new(), |x| format!(", {name} {:.3} {unit}", scale * x))

@@ -69,6 +69,8 @@ pub struct Args {
 
 /// Where tasks are looked for by name.
 const FOLDER: &str = "assets/tasks";
+/// Longest deadline, ms.
+const LONGEST: f64 = 1e9;
 
 pub fn run(args: &Args) -> Outcome {
     let task = load(args)?;
@@ -85,8 +87,11 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     task.settings.ilqr.iterations = args.iterations.unwrap_or(task.settings.ilqr.iterations);
     task.settings.seed = args.seed;
     task.cap = args.cap.unwrap_or(task.cap);
-    if args.deadline.is_some_and(|ms| !(ms.is_finite() && ms >= 0.0)) {
-        return Err("--deadline: expected a number of milliseconds from 0 up".into());
+    if task.cap == 0 {
+        return Err("--cap: expected at least 1, got 0".into());
+    }
+    if let Some(ms) = args.deadline.filter(|ms| !(0.0..=LONGEST).contains(ms)) {
+        return Err(format!("--deadline: expected milliseconds from 0 to {LONGEST:e}, got {ms}").into());
     }
     if !(args.plant_kappa.is_finite() && args.plant_kappa > 0.0) {
         return Err(format!("--plant-kappa: expected a positive number, got {}", args.plant_kappa).into());

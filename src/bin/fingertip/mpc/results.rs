@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fingertip::math::largest::largest;
 use fingertip::mpc::task::{Episode, Errors};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -92,6 +93,6 @@ pub fn report(rows: &[Row]) -> String {
         number(mean(|errors| errors.position), 1e3, 2),
         number(mean(|errors| errors.rotation), 1.0, 4),
         rows.iter().map(|row| row.ms).sum::<f64>() / n,
-        rows.iter().map(|row| row.worst_ms).fold(0.0, f64::max),
+        largest(rows.iter().map(|row| row.worst_ms)),
     )
 }

@@ -1,6 +1,6 @@
 //! Measured states in, commands out: see docs/tasks.md.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,16 +12,15 @@ use fingertip::overrides::{list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
 use super::super::Outcome;
+use super::LONGEST;
 use super::results::{errors, goal};
-use crate::message;
+use crate::{lines, message};
 
 /// Keys of a line that begins an episode, and of one that asks for a command.
 const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
 const ASK: [&str; 2] = ["q", "deadline_ms"];
 /// Forces that are put out, N.
 const LEAST_FORCE: f64 = 1e-6;
-/// Longest deadline, ms.
-const LONGEST: f64 = 1e9;
 
 struct Session {
     task: Task,
@@ -32,13 +31,11 @@ struct Session {
 pub fn run(task: Task, seed: u64) -> Outcome {
     let mut session = Session { task, seed, running: None };
     let mut output = io::stdout().lock();
-    let mut line = Vec::new();
-    let mut input = io::stdin().lock();
-    while input.read_until(b'\n', &mut line)? > 0 {
-        let answer = session.answer(&line).unwrap_or_else(|message| json!({ "error": message }));
+    let mut input = lines::input();
+    while let Some(line) = lines::next(&mut input)? {
+        let answer = line.and_then(|line| session.answer(&line)).unwrap_or_else(|message| json!({ "error": message }));
         writeln!(output, "{answer}")?;
         output.flush()?;
-        line.clear();
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ mod line;
 mod models;
 mod output;
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::process::ExitCode;
 
 use rayon::prelude::*;
@@ -14,11 +14,10 @@ use self::models::Models;
 use self::output::Outputs;
 use super::Outcome;
 use super::scene::SceneArgs;
+use crate::lines;
 
 /// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
 const BLOCK: usize = 256;
-/// Bytes that are read at once, and bytes of a line, at most.
-const BUFFER: usize = 1 << 20;
 
 /// One step for each line of stdin, the result on the same line of stdout.
 ///
@@ -51,7 +50,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let (source, step) = args.scene.load()?;
     let models = Models::new(source.scene, args.scene.overrides()?, step);
-    let mut input = BufReader::with_capacity(BUFFER, io::stdin());
+    let mut input = lines::input();
     let mut output = io::stdout().lock();
     let (mut n_lines, mut n_bad) = (0_usize, 0_usize);
     loop {
@@ -83,27 +82,10 @@ pub fn run(args: &Args) -> Outcome {
 
 /// The next line, and those after it that are there already.
 fn block(input: &mut BufReader<impl Read>) -> io::Result<Vec<Result<Vec<u8>, String>>> {
-    let mut lines = Vec::new();
-    while lines.is_empty() || (lines.len() < BLOCK && input.buffer().contains(&b'\n')) {
-        let mut line = Vec::new();
-        if input.take(BUFFER as u64).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let is_whole = line.ends_with(b"\n") || line.len() < BUFFER;
-        lines.push(if is_whole { Ok(line) } else { skip(input)? });
+    let mut block = Vec::new();
+    while block.is_empty() || (block.len() < BLOCK && input.buffer().contains(&b'\n')) {
+        let Some(line) = lines::next(input)? else { break };
+        block.push(line);
     }
-    Ok(lines)
-}
-
-/// Reads on to the end of a line that is too long.
-fn skip(input: &mut BufReader<impl Read>) -> io::Result<Result<Vec<u8>, String>> {
-    loop {
-        let buffer = input.fill_buf()?;
-        let end = buffer.iter().position(|&byte| byte == b'\n');
-        let (n, is_last) = (end.map_or(buffer.len(), |at| at + 1), end.is_some() || buffer.is_empty());
-        input.consume(n);
-        if is_last {
-            return Ok(Err(format!("expected a line of at most {} MiB", BUFFER >> 20)));
-        }
-    }
+    Ok(block)
 }
