@@ -22,7 +22,7 @@ const STEPS: usize = 12;
 /// Of this part of the worlds the first step may deepen the overlap, where it turns a body by a large angle: seen of 2
 /// in 500, where flat sides meet.
 const DEEPER: f64 = 0.01;
-/// The same of hulls in a half-space, whose other corners come down onto it: seen of 21 in 1,500.
+/// The same of hulls in a half-space, whose other corners come down onto it: seen of 20 in 1,500.
 const DEEPER_HULLS: f64 = 0.02;
 
 #[derive(Clone, Copy, PartialEq)]
