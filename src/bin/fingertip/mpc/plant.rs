@@ -4,7 +4,7 @@ use std::path::Path;
 
 use candle_core::Result;
 use fingertip::mpc::{Simulator, Start, Task};
-use fingertip::show::{Recorder, RecordingWriter, Source};
+use fingertip::show::{Recorder, Recording, RecordingWriter, Source};
 
 /// A world that is commanded.
 pub struct Plant {
@@ -39,6 +39,7 @@ impl Plant {
                 let record = recorder.step(self.simulator.step(), u.to_vec())?;
                 self.unsolved += usize::from(record.status != fingertip::solve::Status::Solved.name());
                 writer.step(&record)?;
+                recorder.recording.steps.push(record);
             }
             self.q = recorder.q().flatten_all()?.to_vec1()?;
             return Ok(());
@@ -51,8 +52,10 @@ impl Plant {
         Ok(())
     }
 
-    /// Ends the recording.
-    pub fn finish(self) -> Result<()> {
-        self.recorder.map_or(Ok(()), |(_, writer)| Ok(writer.finish()?))
+    /// Ends the recording, if there is one.
+    pub fn finish(self) -> Result<Option<Recording>> {
+        let Some((recorder, writer)) = self.recorder else { return Ok(None) };
+        writer.finish()?;
+        Ok(Some(recorder.recording))
     }
 }
