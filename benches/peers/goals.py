@@ -5,8 +5,10 @@ Starts and goals are drawn as `examples/mpc/fingertips/cube/params.py` of asu-ir
 these are the very trials. Needs NumPy alone.
 
     python3 benches/peers/goals.py
+    python3 benches/peers/goals.py --folder out --first 1000 --trials 40     # others of the kind, in out/tips_*.csv
 """
 
+import argparse
 import csv
 from pathlib import Path
 
@@ -49,11 +51,16 @@ def trial(kind: str, seed: int) -> np.ndarray:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    arguments = parser.parse_args()
     for kind in ("ground", "air", "flip"):
-        with (FOLDER / f"tips_{kind}.csv").open("w", newline="") as file:
+        with (arguments.folder / f"tips_{kind}.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["id", *COLUMNS])
-            for seed in range(TRIALS):
+            for seed in range(arguments.first, arguments.first + arguments.trials):
                 writer.writerow([f"seed_{100 + seed}", *(f"{value + 0.0:.9g}" for value in trial(kind, seed))])
 
 
