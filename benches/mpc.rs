@@ -44,7 +44,7 @@ fn bench(c: &mut Criterion) {
         let mut group = c.benchmark_group(name);
         group.sample_size(20);
         let solve = |iterations| {
-            let method = Ilqr { iterations, tolerance: 0.0, small: 0.0 };
+            let method = Ilqr { iterations, tolerance: 1e-6, small: 0.0 };
             method.solve(&problem, &start, std::slice::from_ref(&v), &mut Clock::new(None)).expect("shapes fit")
         };
         group.bench_function("no_iteration", |bencher| bencher.iter(|| solve(0)));
