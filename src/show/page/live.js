@@ -1,6 +1,7 @@
 // The simulator behind a live page: frames come, commands go.
 
 import { digits } from "fingertip/names";
+import { Task } from "fingertip/task";
 import { add, dot, scale, sub, turn } from "fingertip/vec";
 
 /** The page tries again after this, ms. */
@@ -13,6 +14,7 @@ export class Live {
     this.fresh = false;
     this.held = null;
     this.controls = new Map();
+    this.task = header.live.task ? new Task(page, this, document.getElementById("task")) : null;
     this.panel();
     this.connect();
   }
@@ -51,9 +53,10 @@ export class Live {
   }
 
   /** The state that all pages share: paused, parameters, commands. */
-  hear({ paused, values, error }) {
+  hear({ paused, values, task, driven, error }) {
     if (error) this.say(error);
     if (paused !== undefined) this.paused = paused;
+    if (task) this.task?.hear(task, driven);
     for (const [name, value] of Object.entries(values ?? {})) {
       const control = this.controls.get(name);
       if (control && document.activeElement !== control.input) control.show(value);
@@ -84,8 +87,20 @@ export class Live {
       box.append(...list.map((control) => this.slider(control)));
       this.element.append(heading, box);
     };
+    /** Are links of robots dragged by their joints? A controller has them for itself. */
+    this.byJoints = !this.task;
+    if (this.header.live.limbs.some(Boolean)) this.element.append(this.choice());
     group("Parameters", controls.filter((c) => !c.joint), "");
     group("Joint commands", shorter(controls.filter((c) => c.joint)), "joints");
+  }
+
+  choice() {
+    const label = document.createElement("label");
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: this.byJoints });
+    box.addEventListener("change", () => (this.byJoints = box.checked));
+    label.title = "Inverse kinematics; otherwise a spring pulls at them";
+    label.append(box, "drag robots by their joints");
+    return label;
   }
 
   /** A slider; those of positive numbers over decades go by the logarithm. */
@@ -116,7 +131,9 @@ export class Live {
   /** Takes hold of a body that moves. */
   grab(hit, camera) {
     if (!hit || !this.header.live.movable[hit.part.body]) return false;
-    this.held = { body: hit.part.body, from: hit.point, to: hit.point, normal: camera.axes().back, local: null };
+    this.page.selected = hit.part.body;
+    const joints = this.byJoints && this.header.live.limbs[hit.part.body];
+    this.held = { joints, body: hit.part.body, from: hit.point, to: hit.point, normal: camera.axes().back, local: null };
     this.held.local = this.toBody(hit.point);
     this.page.player.playing = true;
     this.push();
@@ -144,8 +161,8 @@ export class Live {
   }
 
   push() {
-    const { body, local, to } = this.held;
-    this.send({ pull: { body, at: local, to } });
+    const { body, local, to, joints } = this.held;
+    this.send({ pull: { body, at: local, to, joints } });
   }
 
   release() {

@@ -10,7 +10,7 @@ import { Picker } from "fingertip/picker";
 import { Player } from "fingertip/player";
 import { Plot } from "fingertip/plot";
 import { listen } from "fingertip/pointer";
-import { allSeries, firstPlots } from "fingertip/series";
+import { allSeries, firstPlots, nearest } from "fingertip/series";
 import { buildStage, placed, surround } from "fingertip/stage";
 import { Theme } from "fingertip/theme";
 import { Track, decode } from "fingertip/track";
@@ -35,15 +35,18 @@ class Page {
     this.camera = new Camera(ball);
     this.view = new View($("drawing"), header, this.track, this.stage, ball);
     this.unit = this.view.marks.scale;
-    this.show = { looks: true, collisions: true, contacts: false, distances: false, forces: true, cones: false, trails: true, grid: true };
+    // Where nobody acts, what counts is how near things are to each other.
+    const robots = header.scene.bodies.some(({ role }) => role === "robot");
+    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true };
     this.selected = 0;
     this.follow = false;
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
-    this.plots = firstPlots(this.series, this.track, Boolean(header.live)).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
+    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
     for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
     this.live = header.live ? new Live(this, header, $("live")) : null;
+    document.querySelector('[data-show="distances"]').checked = this.show.distances;
     this.label();
     this.wire();
     if (this.live && innerWidth > 1000) this.options();
@@ -81,6 +84,8 @@ class Page {
       options: () => this.options(),
       theme: () => this.theme.toggle(),
       reset: () => this.live?.send({ reset: true }),
+      episode: () => this.live?.task?.next("episode"),
+      goal: () => this.live?.task?.next("goal"),
       help: () => $("keys").showModal(),
     };
     listenKeys({ ...act, ...Object.fromEntries(Object.entries(act).map(([k, f]) => [k, (x) => (f(x), this.refresh())])) });
@@ -223,11 +228,20 @@ class Page {
     this.carried = { body: this.selected, p };
   }
 
+  /** A plot of distances follows the selection; on a live page it waits for the first of them. */
+  choose() {
+    const plot = this.plots.find((plot) => plot.nearest);
+    if (!plot || (plot.of === this.selected && plot.series.length)) return;
+    plot.of = this.selected;
+    plot.set(nearest(this.series, this.player.frame, this.selected));
+  }
+
   draw() {
     const { frame } = this.player;
     if (!this.follow) this.carried = null;
     this.view.resize(this.camera);
     this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring() });
+    this.choose();
     if (!$("plots").hidden) for (const plot of this.plots) plot.draw(this.player, this.theme.colours);
     this.inspector.show(this.selected, frame);
     const last = this.player.last();

@@ -1,5 +1,7 @@
 // Triangles of every shape: { positions, normals, indices }.
 
+import { add, cross, dot, sub, unit } from "fingertip/vec";
+
 const ROUND = 48;
 /** Edges of boxes and cylinders are drawn with a bevel of this part of their smallest half extent: they catch the light. */
 const BEVEL = 0.035;
@@ -132,6 +134,32 @@ function hull(vertices, faces) {
   return { positions, normals, indices };
 }
 
+/** Faces that meet at less than this angle look like one smooth surface: its cosine. */
+const CREASE = Math.cos((35 * Math.PI) / 180);
+
+/** A mesh, smooth but for its edges. */
+function smooth(vertices, faces) {
+  const normal = faces.map(([i, j, k]) => {
+    const [a, b, c] = [vertices[i], vertices[j], vertices[k]];
+    return cross(sub(b, a), sub(c, a));
+  });
+  const around = vertices.map(() => []);
+  faces.forEach((face, f) => face.forEach((i) => around[i].push(f)));
+  const [positions, normals, indices] = [[], [], []];
+  faces.forEach((face, f) => {
+    const own = unit(normal[f]);
+    for (const i of face) {
+      const like = around[i].filter((g) => dot(unit(normal[g]), own) > CREASE);
+      // The longer a normal, the larger its triangle.
+      const sum = like.reduce((sum, g) => add(sum, normal[g]), [0, 0, 0]);
+      indices.push(positions.length / 3);
+      positions.push(...vertices[i]);
+      normals.push(...(like.length ? unit(sum) : own));
+    }
+  });
+  return { positions, normals, indices };
+}
+
 /** The mesh of a shape record; none for a half-space, which is drawn as a grid. */
 export function meshOf({ kind, sizes, vertices, faces }) {
   switch (kind) {
@@ -147,6 +175,8 @@ export function meshOf({ kind, sizes, vertices, faces }) {
       return ellipsoid(sizes.slice(0, 3));
     case "hull":
       return hull(vertices, faces);
+    case "mesh":
+      return smooth(vertices, faces);
     default:
       return null;
   }

@@ -21,8 +21,8 @@ const short = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
 
 export class Plot {
   /** `seek(frame)` is called when somebody points into the chart. */
-  constructor(parent, { title, series }, track, seek) {
-    Object.assign(this, { title, series, track });
+  constructor(parent, { title, series, nearest = false }, track, seek) {
+    Object.assign(this, { title, series, track, nearest });
     this.element = document.createElement("section");
     this.element.className = "plot";
     this.element.innerHTML = `<header><h2></h2><ul></ul><button class="add" title="Add or remove lines">+</button></header><canvas></canvas>`;
@@ -124,6 +124,11 @@ export class Plot {
     g.textAlign = "center";
     g.textBaseline = "bottom";
     for (const t of ticks(from, to, w / 90)) g.fillText(`${short(t)} s`, Math.min(x(t), w - 16), h - 1);
+    // The first point of a window is a little before it.
+    g.save();
+    g.beginPath();
+    g.rect(LEFT, 0, w, h);
+    g.clip();
     g.lineWidth = 1.6;
     g.lineJoin = "round";
     lines.forEach((points, i) => {
@@ -132,6 +137,7 @@ export class Plot {
       points.forEach(([t, v], k) => (k ? g.lineTo(x(t), y(v)) : g.moveTo(x(t), y(v))));
       g.stroke();
     });
+    g.restore();
     this.drawCursor(g, x, y, h, player, colours, style.getPropertyValue("--ink"));
   }
 

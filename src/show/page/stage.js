@@ -14,7 +14,8 @@ function reach({ kind, sizes, vertices }) {
     case "box":
       return Math.hypot(sizes[0], sizes[1], sizes[2]);
     case "hull":
-      return Math.max(...vertices.map(norm));
+    case "mesh":
+      return vertices.reduce((most, vertex) => Math.max(most, norm(vertex)), 0);
     default:
       return Math.max(...sizes);
   }

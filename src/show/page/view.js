@@ -1,6 +1,7 @@
 // Draws a frame of the track: background, grids, bodies, marks, trails.
 
 import { buffers, drawsInSoftware, program, segments, shadowMap } from "fingertip/gl";
+import { Ghosts } from "fingertip/ghosts";
 import { Marks } from "fingertip/marks";
 import * as shaders from "fingertip/shaders";
 import { placed } from "fingertip/stage";
@@ -12,6 +13,8 @@ const SQUARE = { positions: [-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0], normals: A
 /** Steps of a trail that are drawn, at most. */
 const TRAIL = 400;
 const UNTURNED = [1, 0, 0, 0];
+/** Size of a ghost, of a body's. */
+const SHRUNK = 0.99;
 
 export class View {
   constructor(canvas, header, track, stage, ball) {
@@ -28,8 +31,7 @@ export class View {
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
     this.setLevel(0);
     this.trailed = header.scene.objects.map((object) => object.body);
-    /** Bodies drawn once more, faintly, somewhere else: [{ body, p, q }]. */
-    this.ghosts = header.ghosts ?? [];
+    this.ghosts = new Ghosts(header, track, ball.radius);
     gl.enable(gl.DEPTH_TEST);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -72,7 +74,9 @@ export class View {
     gl.depthMask(false);
     if (state.show.grid) this.drawGrids(state);
     if (state.show.trails) this.drawTrails(state);
-    if (state.show.distances && this.track.length) this.drawOver(this.marks.distances(state.frame), PAINT.normal);
+    if (state.show.plan) for (const way of this.ghosts.ways(state.frame)) this.ribbon(way.ends, [...PAINT.plan, 0.9], way.width);
+    if (state.show.distances) this.drawOver(this.marks.distances(state.frame), PAINT.normal);
+    if (state.show.patches) this.drawPatches(state.frame);
     if (state.pull) this.drawOver([...state.pull.from, 1, ...state.pull.to, 1], PAINT.pull);
     this.drawFaint(state, things);
     gl.depthMask(true);
@@ -192,6 +196,14 @@ export class View {
     this.gl.enable(this.gl.DEPTH_TEST);
   }
 
+  /** The outlines of contact patches, with a frame in the middle of each: the normal and two tangents. */
+  drawPatches(frame) {
+    const { edges, normals, tangents } = this.marks.patches(frame);
+    this.drawOver(edges, PAINT.cone);
+    this.drawOver(tangents, PAINT.tangent);
+    this.drawOver(normals, PAINT.normal);
+  }
+
   ribbon(ends, colour, width) {
     this.use("ribbon", { colour, width: width * this.dense, viewport: [this.canvas.width, this.canvas.height] });
     this.lines.draw(ends);
@@ -206,13 +218,15 @@ export class View {
       set({ model: matrix, colour: [...part.colour, 0.3], glow });
       part.buffers.draw();
     }
-    for (const { body, p, q } of this.ghosts) {
-      for (const part of this.stage.parts.filter((part) => part.body === body)) {
-        set({ model: times(pose(p, q), part.local), colour: [...PAINT.ghost, 0.25], glow: 0 });
+    // A little smaller: where a body is, its ghost is hidden in it.
+    set({ glow: 0, stretch: [SHRUNK, SHRUNK, SHRUNK] });
+    for (const { body, p, q, colour } of state.show.plan ? this.ghosts.at(state.frame) : []) {
+      for (const part of this.stage.parts.filter((part) => part.body === body && part.look === "solid")) {
+        set({ model: times(pose(p, q), part.local), colour });
         part.buffers.draw();
       }
     }
-    set({ glow: 0 });
+    set({ stretch: [1, 1, 1] });
     gl.disable(gl.DEPTH_TEST);
     for (const { mesh, matrix, stretch, colour } of things.filter((thing) => thing.see === 0)) {
       set({ model: matrix, stretch, colour });
