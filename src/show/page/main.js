@@ -1,6 +1,7 @@
 // The page: reads what it carries, and joins drawing, player, plots and, on a live page, the simulator.
 
 import { Camera } from "fingertip/camera";
+import { drawsInSoftware } from "fingertip/gl";
 import { Inspector } from "fingertip/inspector";
 import { listenKeys } from "fingertip/keys";
 import { Live } from "fingertip/live";
@@ -31,8 +32,9 @@ class Page {
     this.names = shortNames(header.scene);
     this.theme = new Theme();
     const ball = surround(header.scene, this.track);
-    this.stage = buildStage(header.scene);
-    this.camera = new Camera(ball);
+    this.stage = buildStage(header.scene, drawsInSoftware());
+    const { clientWidth, clientHeight } = $("drawing");
+    this.camera = new Camera(ball, [Math.max(1, clientWidth), Math.max(1, clientHeight)]);
     this.view = new View($("drawing"), header, this.track, this.stage, ball);
     this.unit = this.view.marks.scale;
     // Where nobody acts, what counts is how near things are to each other.
@@ -52,6 +54,7 @@ class Page {
     if (this.live && innerWidth > 1000) this.options();
     if (innerWidth < 720) this.charts();
     this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.dirty = true;
     this.last = this.drawn = performance.now();
     /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
     this.interval = 16;

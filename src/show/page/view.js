@@ -3,7 +3,7 @@
 import { buffers, drawsInSoftware, program, segments, shadowMap } from "fingertip/gl";
 import { Ghosts } from "fingertip/ghosts";
 import { Marks } from "fingertip/marks";
-import * as shaders from "fingertip/shaders";
+import { shaders } from "fingertip/shaders";
 import { placed } from "fingertip/stage";
 import { PAINT } from "fingertip/theme";
 import { lookAt, add, orthographic, pose, scale, times, unit } from "fingertip/vec";
@@ -12,6 +12,8 @@ const SUN = unit([0.45, -0.5, 0.95]);
 const SQUARE = { positions: [-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0], normals: Array(12).fill(0), indices: [0, 1, 2, 0, 2, 3] };
 /** Steps of a trail that are drawn, at most. */
 const TRAIL = 400;
+/** In wider windows the panel takes its part of the width for itself. */
+const WIDE = 1000;
 const UNTURNED = [1, 0, 0, 0];
 /** Size of a ghost, of a body's. */
 const SHRUNK = 0.99;
@@ -23,7 +25,8 @@ export class View {
     const gl = canvas.getContext("webgl2", { antialias: !this.soft, preserveDrawingBuffer: true });
     if (!gl) throw new Error("this browser has no WebGL 2");
     Object.assign(this, { canvas, gl, header, track, stage, ball });
-    this.programs = Object.fromEntries(Object.entries(shaders).map(([name, text]) => [name, program(gl, text)]));
+    /** Programs by how many samples they take of the shadows' edges. */
+    this.variants = new Map();
     for (const part of stage.parts) part.buffers = buffers(gl, part.mesh);
     this.square = buffers(gl, SQUARE);
     this.lines = segments(gl);
@@ -39,7 +42,13 @@ export class View {
   /** How much is left out: samples of the shadows' edges, then pixels. */
   setLevel(level) {
     this.level = level;
-    [this.taps, this.coarse] = [[16, this.soft ? 2 : 1], [8, 1], [4, 0.75], [3, 0.5]][level];
+    const [taps, coarse] = [[16, this.soft ? 2 : 1], [8, 1], [4, 0.75], [1, 0.5]][level];
+    this.coarse = coarse;
+    if (!this.variants.has(taps)) {
+      const compiled = Object.entries(shaders(taps)).map(([name, text]) => [name, program(this.gl, text)]);
+      this.variants.set(taps, Object.fromEntries(compiled));
+    }
+    this.programs = this.variants.get(taps);
   }
 
   /** Fits the drawing to the window. */
@@ -52,8 +61,10 @@ export class View {
       this.canvas.height = height;
     }
     camera.size = [Math.max(1, w), Math.max(1, h)];
-    const foot = document.querySelector("footer").getBoundingClientRect();
+    const [foot, panel] = ["footer", "#panel"].map((name) => document.querySelector(name).getBoundingClientRect());
     camera.lift = Math.min(0.5, Math.max(0, h - foot.top) / Math.max(1, h));
+    camera.side = panel.width > 0 && w > WIDE ? (w - panel.left) / w : 0;
+    document.documentElement.style.setProperty("--foot", `${Math.round(h - foot.top)}px`);
     this.dense = dense;
   }
 
@@ -96,7 +107,7 @@ export class View {
     return {
       camera: camera.matrix(), eye: camera.eye(), sun: SUN, sky: colours.sky, ground: colours.ground, fog: colours.low,
       exposure: colours.exposure, shadowMatrix: this.shadowMatrix, shadowTexel: (2 * this.shadowHalf) / this.shadow.size,
-      shadowTaps: this.taps, flat_: 0, glow: 0, gloss: 0.5,
+      flat_: 0, glow: 0, gloss: 0.5,
     };
   }
 
