@@ -214,21 +214,23 @@ fn every_shape_is_drawn() {
 fn screenshot() {
     let Some(folder) = browser::album() else { return };
     let Some(browser) = Browser::start(1040, 680) else { return };
-    open(&browser, "screenshot", &HAND);
+    let folder_of_runs = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let record = |arguments: &[&str], to: &Path| {
+        let status = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(arguments).arg(to).status();
+        assert!(status.unwrap().success());
+    };
+    record(&["demo", "--out"], folder_of_runs);
+    open(&browser, "screenshot", &Recording::read(folder_of_runs.join("hand_turn.mcap")).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
-         fingertip.camera.zoom(0.6); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
          fingertip.view.soft = true; fingertip.level = 0",
     );
     browser.photograph(&folder, "replay.png");
 
-    let run = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpc.mcap");
-    let mpc = Command::new(env!("CARGO_BIN_EXE_fingertip"))
-        .args(["mpc", "assets/tasks/allegro_cube.toml", "--episodes", "1", "--record"])
-        .arg(&run)
-        .status();
-    assert!(mpc.unwrap().success());
+    let run = folder_of_runs.join("mpc.mcap");
+    record(&["mpc", "assets/tasks/allegro_cube.toml", "--episodes", "1", "--record"], &run);
     open(&browser, "mpc", &Recording::read(&run).unwrap());
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);

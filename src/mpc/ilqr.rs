@@ -178,9 +178,7 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
         let qxx = &by_x * &w + &period.lxx;
         let qvx = &by_v * &w + period.lxv.transpose();
         let mut qvv = &by_v * &wv;
-        for j in 0..nu {
-            qvv[(j, j)] += period.lvv[j];
-        }
+        qvv += &period.lvv;
         let mut regular = qvv.clone();
         let scale = qvv.diagonal().max().max(f64::MIN_POSITIVE);
         for j in 0..nu {

@@ -140,10 +140,10 @@ impl Problem {
             let mut commands = Vec::with_capacity(worlds * nu);
             for (world, own) in all.iter_mut().enumerate() {
                 let q = &q[world * nq..(world + 1) * nq];
-                let before = if k == 0 { start.u.clone() } else { own.u[(k - 1) * nu..].to_vec() };
-                let wanted = decide(world, k, q, &before);
-                let (v, u) = self.limited(q, &before, &wanted)?;
-                own.cost += self.squares(q, &before, &v).flatten().map(|s| s.weight * s.residual.powi(2)).sum::<f64>();
+                let before = if k == 0 { start.u.as_slice() } else { &own.u[(k - 1) * nu..] };
+                let wanted = decide(world, k, q, before);
+                let (v, u) = self.limited(q, before, &wanted)?;
+                own.cost += self.squares(q, before, &v).flatten().map(|s| s.weight * s.residual.powi(2)).sum::<f64>();
                 commands.extend_from_slice(&u);
                 own.v.extend(v);
                 own.u.extend(u);
@@ -159,7 +159,9 @@ impl Problem {
                 own.inner_q.extend_from_slice(&states[..(n - 1) * nq]);
                 own.inner_warm.extend_from_slice(warms);
                 own.q.extend_from_slice(end);
-                own.force.extend_from_slice(&forces[(n - 1) * nf..]);
+                let end_force = &forces[(n - 1) * nf..];
+                own.force.extend_from_slice(end_force);
+                own.cost += self.objective.forces.iter().map(|term| term.value(end_force)).sum::<f64>();
                 own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
                 let reports = &held.reports[world * n..(world + 1) * n];
                 own.unsolved +=

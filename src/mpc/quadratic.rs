@@ -3,7 +3,7 @@
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
 
-use super::cost::Expansion;
+use super::cost::{ContactForce, Expansion, ForceRates};
 use super::problem::{Problem, Square, Start, Trajectory};
 use super::simulator::{Forces, Linear};
 
@@ -19,7 +19,7 @@ pub(super) struct Quadratic {
     pub lv: DVector<f64>,
     pub lxx: DMatrix<f64>,
     pub lxv: DMatrix<f64>,
-    pub lvv: DVector<f64>,
+    pub lvv: DMatrix<f64>,
     /// Of the state's cost after the command.
     pub next: Expansion,
     /// Least and largest change of v.
@@ -28,9 +28,22 @@ pub(super) struct Quadratic {
     pub forces: Option<Forces>,
 }
 
+impl Quadratic {
+    fn add_force(&mut self, term: &ContactForce, forces: &Forces) {
+        let ForceRates { residual, by_x, by_v } = term.rates(forces);
+        let twice = 2.0 * term.weight;
+        self.lx.axpy(twice * residual, &by_x, 1.0);
+        self.lv.axpy(twice * residual, &by_v, 1.0);
+        self.lxx.ger(twice, &by_x, &by_x, 1.0);
+        self.lxv.ger(twice, &by_x, &by_v, 1.0);
+        self.lvv.ger(twice, &by_v, &by_v, 1.0);
+    }
+}
+
 impl Problem {
     /// The problem along a trajectory, with its forces if they are asked for.
     pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
+        let forces = forces || !self.objective.forces.is_empty();
         let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
         linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
     }
@@ -51,7 +64,7 @@ impl Problem {
             lv: DVector::zeros(nu),
             lxx: DMatrix::zeros(nx, nx),
             lxv: DMatrix::zeros(nx, nu),
-            lvv: DVector::zeros(nu),
+            lvv: DMatrix::zeros(nu, nu),
             next: Expansion::zeros(nx),
             range: Vec::with_capacity(nu),
             fx: DMatrix::zeros(0, 0),
@@ -79,7 +92,7 @@ impl Problem {
             for Square { weight, residual, rates } in squares.into_iter().filter(|s| s.weight > 0.0) {
                 let twice = 2.0 * weight;
                 out.lv[j] += twice * residual * rates[2];
-                out.lvv[j] += twice * rates[2] * rates[2];
+                out.lvv[(j, j)] += twice * rates[2] * rates[2];
                 for &(at, which) in &places {
                     out.lx[at] += twice * residual * rates[which];
                     out.lxv[(at, j)] += twice * rates[which] * rates[2];
@@ -91,6 +104,10 @@ impl Problem {
             let base = self.command.base(j, of, q, before);
             let (least, most) = self.command.range(j, of, q, base);
             out.range.push((least - v[j], most - v[j]));
+        }
+        if let Some(forces) = out.forces.take() {
+            self.objective.forces.iter().for_each(|term| out.add_force(term, &forces));
+            out.forces = Some(forces);
         }
         let end = &along.q[(k + 1) * nq..(k + 2) * nq];
         let mut next = Expansion::zeros(nv);

@@ -135,13 +135,15 @@ impl Trust {
             p += by.tr_mul(&(&period.lxx * &by));
             for j in 0..nu {
                 g[own + j] += scale[j] * period.lv[j];
-                p[(own + j, own + j)] += scale[j] * scale[j] * period.lvv[j];
+                for i in 0..nu {
+                    p[(own + i, own + j)] += scale[i] * scale[j] * period.lvv[(i, j)];
+                }
                 for i in 0..n {
                     p[(i, own + j)] += cross[(i, j)];
                     p[(own + j, i)] += cross[(i, j)];
                 }
             }
-            if let Some(forces) = &period.forces {
+            if let Some(forces) = period.forces.as_ref().filter(|_| self.region != Region::Box) {
                 let mut changes = &forces.c * &by;
                 for j in 0..nu {
                     changes.column_mut(own + j).axpy(scale[j], &forces.d.column(j), 1.0);

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use fingertip::description::Scene;
-use fingertip::mpc::cost::{Cost, Expansion, JointLimits, Orientation, Position, Posture, Reach, Residual, Turn};
+use fingertip::mpc::cost::{
+    Closure, Cost, Expansion, JointLimits, Orientation, Position, Posture, Reach, Residual, Turn,
+};
 use fingertip::mpc::{Simulator, cost};
 
 use super::Random;
@@ -53,11 +55,46 @@ fn gradients_agree_with_differences() {
     check("limits", &free, &JointLimits::new(&free), 3.0);
     check("reach", &free, &Reach::new(model, &tips, "cube", 0.0).unwrap(), 0.3);
     check("reach outside", &free, &Reach::new(model, &tips, "cube", 0.02).unwrap(), 0.3);
+    let weights = [1.0, 2.0];
+    let closure = Closure::new(model, &tips, &weights, "cube").unwrap();
+    check("closure", &free, &closure, 0.3);
+    assert!(Closure::new(model, &tips, &weights[..1], "cube").is_err());
     let residual = |q: &candle_core::Tensor| q.narrow(1, 3, 4)?.sin()? * 2.0;
     check("residual", &free, &Residual::new(model, residual).unwrap(), 0.3);
     let model = planar.model();
     check("planar position", &planar, &Position::new(model, "disc", [0.1, -0.2, 9.0]).unwrap(), 0.3);
     check("yaw", &planar, &Orientation::new(model, "disc", Turn::Yaw(3.0)).unwrap(), 0.05);
+}
+
+/// Against the sum of unit vectors by hand, from where the robot's points are.
+#[test]
+fn points_on_all_sides_are_closed() {
+    let free = Simulator::new(&Scene::load("assets/scenes/cube_fingertips.toml").unwrap(), 1).unwrap();
+    let (model, mut q) = (free.model(), free.model().tree.home());
+    let tips = [("hand/index_tip", [0.01, 0.0, 0.02]), ("hand/thumb_tip", [0.0; 3])];
+    let frames = tips.map(|(name, xyz)| fingertip::kinematics::FrameSpec {
+        xyz,
+        ..fingertip::kinematics::FrameSpec::of_body(model.tree.find(name).unwrap())
+    });
+    let [a, b]: [[f64; 3]; 2] =
+        fingertip::kinematics::Points::new(&model.tree, &frames).positions(&q).unwrap().try_into().unwrap();
+    let cube = model.object("cube").unwrap().q;
+    let closure = |q: &[f64]| Closure::new(model, &tips, &[1.0, 1.0], "cube").unwrap().value(q).unwrap();
+    // Half way between two points their directions cancel, within the millimetre in which a direction fades.
+    (0..3).for_each(|k| q[cube + k] = 0.5 * (a[k] + b[k]));
+    assert!(closure(&q) < 1e-15, "{}", closure(&q));
+    // Far off they are one direction.
+    q[cube] += 1e3;
+    assert!((closure(&q) - 4.0).abs() < 1e-6, "{}", closure(&q));
+    q[cube] -= 1e3 - 0.03;
+    let unit = |p: [f64; 3]| {
+        let d: [f64; 3] = std::array::from_fn(|k| p[k] - q[cube + k]);
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        d.map(|x| x / length)
+    };
+    let (one, two) = (unit(a), unit(b));
+    let expected: f64 = (0..3).map(|k| (one[k] + two[k]).powi(2)).sum();
+    assert!((closure(&q) - expected).abs() < 1e-2 * expected, "{} {expected}", closure(&q));
 }
 
 /// A point on a link that has been turned with everything above it: against rotation matrices by hand.

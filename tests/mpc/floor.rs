@@ -3,7 +3,8 @@
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::Scene;
-use fingertip::mpc::{Command, Law, Problem, Simulator, Start, cost::Objective};
+use fingertip::mpc::cost::{ContactForce, Objective};
+use fingertip::mpc::{Command, Law, Problem, Simulator, Start};
 use fingertip::step::Quasidynamic;
 
 use super::{Random, disc, largest};
@@ -123,7 +124,17 @@ fn gradients_of_closed_loops_agree_with_differences() {
     for law in [Law::Relative, Law::Rate, Law::Absolute(episode.start.u.clone())] {
         let problem = Problem {
             command: Command { keep_limits: false, ..Command::new(simulator, law.clone(), 1.0).unwrap() },
-            objective: Objective { command: 0.3, smoothness: 0.2, effort: 0.1, ..base.objective.clone() },
+            objective: Objective {
+                command: 0.3,
+                smoothness: 0.2,
+                effort: 0.1,
+                forces: vec![ContactForce {
+                    contacts: simulator.model().contacts_between("fingers", "disc"),
+                    size: 1.0,
+                    weight: 0.5,
+                }],
+                ..base.objective.clone()
+            },
             horizon: 10,
             ..base.clone()
         };

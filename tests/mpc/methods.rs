@@ -137,3 +137,21 @@ position = 0.01
     let answer = task.controller(&episode).unwrap().command(&episode.start.q, None).unwrap();
     assert_eq!(answer.outcome, Outcome::NoGradient);
 }
+
+/// The tip stands where the box is to go: it has to go around first. Differential dynamic programming says that nothing near
+/// does it, and does nothing; the hybrid samples, and brings the box home.
+#[test]
+fn the_hybrid_goes_around_where_no_gradient_leads() {
+    let mut task = Task::load("assets/tasks/planar_push_back.toml").unwrap();
+    let (_, _, success) = run(&task, 1e6);
+    assert!(success.is_some());
+    task.settings.method = Method::Ilqr;
+    task.settings.ilqr.iterations = 60;
+    let episode = task.episode(0, 0).unwrap();
+    let answer = task.controller(&episode).unwrap().command(&episode.start.q, None).unwrap();
+    assert_eq!(answer.outcome, Outcome::NoGradient);
+    task.cap = 30;
+    let (position, _, success) = run(&task, 1e6);
+    let at_start = task.errors(&episode.goal, &episode.start.q).unwrap().position.unwrap();
+    assert!(success.is_none() && position > 0.99 * at_start, "{position} m of {at_start} m");
+}

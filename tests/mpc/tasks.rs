@@ -88,6 +88,22 @@ fn mistakes_are_named() {
         ("yaw = 0.2", "rpy = [0, 0, 0.2]", "expected yaw, as the object is planar"),
         ("yaw = 0.2", "from = \"here\"", "there is no frame \"here\""),
         ("posture = 0.001", "posture = -1.0", "weights.posture: expected a number from 0 up"),
+        (
+            "held = 3",
+            "held = 3\n[[force]]\na = \"fingers\"\nb = \"disk\"\nweight = 1.0",
+            "nothing of \"fingers\" can touch anything of \"disk\"",
+        ),
+        (
+            "held = 3",
+            "held = 3\n[[force]]\na = \"fingers\"\nb = \"disc\"\nweight = -1.0",
+            "force: expected numbers from 0 up",
+        ),
+        (
+            "held = 3",
+            "held = 3\n[reach]\npoints = [{ link = \"fingers/left_2\", weigth = 1.0 }]",
+            "expected a body's name or",
+        ),
+        ("posture = 0.001", "closure = -1.0", "weights.closure: expected a number from 0 up"),
         ("held = 3", "held = 0", "success.held: expected at least 1"),
         ("two_fingers.toml", "no.toml", "no.toml"),
         ("[weights]", "[weight]", "weight"),

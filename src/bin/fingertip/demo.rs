@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use fingertip::Overrides;
+use super::{Outcome, mpc};
 
-use super::{Outcome, rollout, scene};
+const TASK: &str = "assets/tasks/hand_turn.toml";
+/// Of the task's episodes that with the largest turn, 90°.
+const EPISODE: usize = 9;
+/// Control periods of 0.1 s.
+const PERIODS: usize = 80;
 
-const SCENE: &str = "assets/scenes/hand_ball.toml";
-const N_STEPS: usize = 300;
-
-/// A 21-joint hand closes on a ball, lifts it and holds it; 300 steps of 10 ms.
+/// A 21-joint hand takes a ball off a table and turns it in its fingers, by model-predictive control.
 ///
-/// Prints what touches what with which force, and whether the ball is held. Writes `hand_ball.mcap` (the recording) and
-/// `hand_ball.svg` (forces and motion).
+/// Prints how near the ball comes to its goal, what touches what with which force, and whether the ball is held. Writes
+/// `hand_turn.mcap` (the recording) and `hand_turn.svg` (forces and motion).
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder for the recording and the plot.
@@ -27,19 +28,14 @@ impl Default for Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let source = scene::read(&find()?)?;
-    let step = scene::compile(&source.scene, &Overrides::default())?;
-    println!("A hand with {} joints closes on a ball, lifts it and holds it.\n", step.model().nu());
-    let [record, plot] = ["mcap", "svg"].map(|ending| args.out.join("hand_ball").with_extension(ending));
-    let control = |_, time| source.scene.control(time);
-    let recording = rollout::roll_out(&source, &step, N_STEPS, control, Some(&record))?;
-    rollout::report(&source.scene, &step, &recording, Some(&record), Some(&plot))
+    let [record, plot] = ["mcap", "svg"].map(|ending| args.out.join("hand_turn").with_extension(ending));
+    mpc::run(&mpc::Args::job(find()?, EPISODE, PERIODS, record, plot))
 }
 
-/// The scene: below the current folder, or where this program was built.
+/// The task: below the current folder, or where this program was built.
 fn find() -> Result<PathBuf, String> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR"));
-    [Path::new(""), built].into_iter().map(|folder| folder.join(SCENE)).find(|path| path.exists()).ok_or_else(|| {
-        format!("{SCENE} is neither here nor where this program was built; run the demo in the project's folder")
+    [Path::new(""), built].into_iter().map(|folder| folder.join(TASK)).find(|path| path.exists()).ok_or_else(|| {
+        format!("{TASK} is neither here nor where this program was built; run the demo in the project's folder")
     })
 }

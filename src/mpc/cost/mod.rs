@@ -5,6 +5,8 @@
 //! J = Σ_k Σ_i w_i c_i(q_k) + Σ_k Σ_j ½ s(v_k)        c = ‖r‖², gradient 2 Jᵀr, Hessian 2 JᵀJ
 //! ```
 
+mod closure;
+mod force;
 mod joints;
 mod pose;
 mod reach;
@@ -15,6 +17,9 @@ use std::sync::Arc;
 use candle_core::Result;
 use nalgebra::{DMatrix, DVector};
 
+pub use closure::Closure;
+pub use force::ContactForce;
+pub(super) use force::ForceRates;
 pub use joints::{JointLimits, Posture};
 pub use pose::{Goal, Orientation, Position, Turn};
 pub use reach::Reach;
@@ -81,6 +86,8 @@ pub struct Objective {
     pub smoothness: f64,
     /// Weight of |K (u − q_a)|², 1/(N m)² or 1/N².
     pub effort: f64,
+    /// Of the contact forces at the end of each period.
+    pub forces: Vec<ContactForce>,
 }
 
 impl Objective {

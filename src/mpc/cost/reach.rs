@@ -22,13 +22,7 @@ impl Reach {
     /// # Errors
     /// A name that is not a body's.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], object: &str, distance: f64) -> Result<Self> {
-        let frame = |(name, xyz): (&str, [f64; 3])| {
-            let body = model.tree.find(name)?;
-            Ok::<_, crate::Error>(FrameSpec { xyz, ..FrameSpec::of_body(body) })
-        };
-        let all = points.iter().copied().chain([(object, [0.0; 3])]);
-        let frames = all.map(frame).collect::<crate::Result<Vec<_>>>()?;
-        Ok(Self { points: Points::new(&model.tree, &frames), n: points.len(), distance, nv: model.nv() })
+        Ok(Self { points: self::points(model, points, object)?, n: points.len(), distance, nv: model.nv() })
     }
 
     /// How much too far point i is, and the direction to it from the object.
@@ -39,6 +33,17 @@ impl Reach {
         let inverse = if length > 0.0 { 1.0 / length } else { 0.0 };
         ((length - self.distance).max(0.0), d.map(|x| x * inverse))
     }
+}
+
+/// Points on bodies, and behind them an object's origin.
+pub(super) fn points(model: &Model, points: &[(&str, [f64; 3])], object: &str) -> Result<Points> {
+    let frame = |(name, xyz): (&str, [f64; 3])| {
+        let body = model.tree.find(name)?;
+        Ok::<_, crate::Error>(FrameSpec { xyz, ..FrameSpec::of_body(body) })
+    };
+    let all = points.iter().copied().chain([(object, [0.0; 3])]);
+    let frames = all.map(frame).collect::<crate::Result<Vec<_>>>()?;
+    Ok(Points::new(&model.tree, &frames))
 }
 
 impl Cost for Reach {

@@ -28,6 +28,8 @@ pub(super) struct TaskFile {
     pub goal: GoalFile,
     pub weights: WeightsFile,
     pub reach: Option<ReachFile>,
+    #[serde(default)]
+    pub force: Vec<ForceFile>,
     pub sampling: Option<SamplingFile>,
     #[serde(default)]
     pub success: SuccessFile,
@@ -142,6 +144,8 @@ pub(super) struct WeightsFile {
     #[serde(default)]
     pub reach: f64,
     #[serde(default)]
+    pub closure: f64,
+    #[serde(default)]
     pub limits: f64,
     #[serde(default)]
     pub command: f64,
@@ -160,22 +164,30 @@ pub(super) struct TerminalFile {
     pub rotation: Option<f64>,
     pub posture: Option<f64>,
     pub reach: Option<f64>,
+    pub closure: Option<f64>,
     pub limits: Option<f64>,
 }
 
 impl WeightsFile {
     /// Every number with its name.
     pub fn all(&self) -> Vec<(&'static str, f64)> {
-        let Self { position, rotation, posture, reach, limits, command, smoothness, effort, terminal } = self;
+        let Self { position, rotation, posture, reach, closure, limits, command, smoothness, effort, terminal } = self;
         let last = [
             ("terminal.position", terminal.position),
             ("terminal.rotation", terminal.rotation),
             ("terminal.posture", terminal.posture),
             ("terminal.reach", terminal.reach),
+            ("terminal.closure", terminal.closure),
             ("terminal.limits", terminal.limits),
         ];
         let mut all = vec![("position", *position), ("rotation", *rotation), ("posture", *posture), ("reach", *reach)];
-        all.extend([("limits", *limits), ("command", *command), ("smoothness", *smoothness), ("effort", *effort)]);
+        all.extend([
+            ("closure", *closure),
+            ("limits", *limits),
+            ("command", *command),
+            ("smoothness", *smoothness),
+            ("effort", *effort),
+        ]);
         all.extend(last.into_iter().filter_map(|(name, weight)| weight.map(|weight| (name, weight))));
         all
     }
@@ -190,12 +202,24 @@ pub(super) struct ReachFile {
     pub object: Option<String>,
 }
 
-/// A body's name, or with a place on it.
+/// A body's name, or with a place on it and how much it counts in a grasp.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(super) struct PointFile {
     pub link: String,
     pub at: [f64; 3],
+    pub weight: f64,
+}
+
+/// Forces between two things, for each pair of their bodies.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ForceFile {
+    pub a: String,
+    pub b: String,
+    #[serde(default)]
+    pub size: f64,
+    pub weight: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -307,14 +331,15 @@ impl TryFrom<toml::Value> for PointFile {
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
         let read = || -> Option<Self> {
             if let Some(link) = value.as_str() {
-                return Some(Self { link: link.to_owned(), at: [0.0; 3] });
+                return Some(Self { link: link.to_owned(), at: [0.0; 3], weight: 1.0 });
             }
-            let table = keys(&value, &["link", "at"])?;
-            let at = numbers(table.get("at")?)?.try_into().ok()?;
-            Some(Self { link: table.get("link")?.as_str()?.to_owned(), at })
+            let table = keys(&value, &["link", "at", "weight"])?;
+            let at = table.get("at").map_or(Some([0.0; 3]), |at| numbers(at)?.try_into().ok())?;
+            let weight = table.get("weight").map_or(Some(1.0), number).filter(|weight| weight.is_finite())?;
+            Some(Self { link: table.get("link")?.as_str()?.to_owned(), at, weight })
         };
-        read()
-            .ok_or_else(|| format!("expected a body's name or {{ link = \"hand/tip\", at = [x, y, z] }}, got {value}"))
+        let form = "{ link = \"hand/tip\", at = [x, y, z], weight = 1.0 }";
+        read().ok_or_else(|| format!("expected a body's name or {form}, got {value}"))
     }
 }
 

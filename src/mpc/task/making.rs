@@ -1,14 +1,17 @@
 //! From a task's file to the problems and the controller of an episode.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::file::WeightsFile;
+use super::file::{ForceFile, WeightsFile};
 use super::{Episode, HORIZON, Task};
 use crate::description::unknown;
 use crate::error::{Error, Result};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
-use crate::mpc::cost::{Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term};
+use crate::mpc::cost::{
+    Closure, ContactForce, Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
+};
 use crate::mpc::problem::{Problem, Start};
 use crate::mpc::simulator::Simulator;
 
@@ -93,14 +96,39 @@ impl Task {
         }
         add(Arc::new(Posture::new(simulator, &episode.start.q)), weights.posture, weights.terminal.posture, false);
         add(Arc::new(JointLimits::new(simulator)), weights.limits, weights.terminal.limits, false);
-        if weights.reach > 0.0 || weights.terminal.reach.is_some_and(|weight| weight > 0.0) {
-            add(Arc::new(self.reach(simulator)?), weights.reach, weights.terminal.reach, false);
+        let counts = |running: f64, terminal: Option<f64>| running > 0.0 || terminal.is_some_and(|weight| weight > 0.0);
+        if counts(weights.reach, weights.terminal.reach) || counts(weights.closure, weights.terminal.closure) {
+            let (reach, closure) = self.reach(simulator)?;
+            add(Arc::new(reach), weights.reach, weights.terminal.reach, false);
+            add(Arc::new(closure), weights.closure, weights.terminal.closure, false);
         }
         let WeightsFile { command, smoothness, effort, .. } = *weights;
-        Ok(Objective { terms, command, smoothness, effort })
+        Ok(Objective { terms, command, smoothness, effort, forces: self.forces(simulator)? })
     }
 
-    fn reach(&self, simulator: &Simulator) -> Result<Reach> {
+    /// A term for each pair of bodies.
+    fn forces(&self, simulator: &Simulator) -> Result<Vec<ContactForce>> {
+        let model = simulator.model();
+        let mut all = Vec::new();
+        for ForceFile { a, b, size, weight } in &self.file.force {
+            let bad = |what: String| Err(Error::invalid("force", what));
+            if let Some(x) = [size, weight].into_iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+                return bad(format!("expected numbers from 0 up, got {x}"));
+            }
+            let mut by_pair: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+            for contact in model.contacts_between(a, b) {
+                by_pair.entry(model.contact_names(contact)).or_default().push(contact);
+            }
+            if by_pair.is_empty() {
+                return bad(format!("nothing of \"{a}\" can touch anything of \"{b}\""));
+            }
+            all.extend(by_pair.into_values().map(|contacts| ContactForce { contacts, size: *size, weight: *weight }));
+        }
+        Ok(all)
+    }
+
+    /// The points that are to be near the object, and on all sides of it.
+    fn reach(&self, simulator: &Simulator) -> Result<(Reach, Closure)> {
         let model = simulator.model();
         let file = self.file.reach.as_ref();
         let object = file.and_then(|file| file.object.as_deref()).unwrap_or(self.object());
@@ -113,7 +141,11 @@ impl Task {
         if !(distance.is_finite() && distance >= 0.0) {
             return Err(Error::invalid("reach: distance", format!("expected a number from 0 up, got {distance}")));
         }
-        Reach::new(model, &points, object, distance).map_err(|error| Error::invalid("reach", error.to_string()))
+        let weights =
+            file.map_or(vec![1.0; points.len()], |file| file.points.iter().map(|point| point.weight).collect());
+        let made = Reach::new(model, &points, object, distance)
+            .and_then(|reach| Ok((reach, Closure::new(model, &points, &weights, object)?)));
+        made.map_err(|error| Error::invalid("reach", error.to_string()))
     }
 }
 

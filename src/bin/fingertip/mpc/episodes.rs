@@ -7,9 +7,10 @@ use std::time::Duration;
 use fingertip::math::largest::largest;
 use fingertip::mpc::task::{Episode, Progress};
 use fingertip::mpc::{Answer, Task};
+use fingertip::show::Recording;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::super::{FAILED, Outcome};
+use super::super::{FAILED, Outcome, rollout};
 use super::Args;
 use super::plant::Plant;
 use super::results::{Row, errors, goal, report};
@@ -25,9 +26,10 @@ pub fn run(task: &Task, args: &Args) -> Outcome {
     if !args.json {
         println!("{}", task.title);
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut recording) = (Vec::new(), None);
     for number in args.first..args.first + n {
-        let row = run_one(task, args, &task.episode(args.seed, number)?)?;
+        let (row, recorded) = run_one(task, args, &task.episode(args.seed, number)?)?;
+        recording = recording.or(recorded);
         if args.json {
             println!("{}", serde_json::to_string(&row)?);
         }
@@ -36,14 +38,20 @@ pub fn run(task: &Task, args: &Args) -> Outcome {
     if !args.json {
         println!("{}", report(&rows));
     }
-    if let Some(path) = &args.record {
-        eprintln!("recording  {}", path.display());
+    if let Some(recording) = &recording {
+        let (record, plot) = (args.record.as_deref(), args.plot.as_deref());
+        if args.json {
+            plot.map_or(Ok(()), |path| fingertip::show::plot(recording, path))?;
+        } else {
+            println!();
+            rollout::report(&task.scene, task.simulator().step(), recording, record, plot)?;
+        }
     }
     let all = rows.iter().all(|row| row.success.is_some());
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<Row> {
+fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
     let mut plant = Plant::new(task, args.plant_kappa, episode, record)?;
     let mut controller = task.controller(episode)?;
@@ -71,8 +79,8 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<R
     }
     bar.finish_and_clear();
     let (unsolved, steps) = (plant.unsolved, progress.step as f64);
-    plant.finish()?;
-    Ok(Row {
+    let recording = plant.finish()?;
+    let row = Row {
         episode: episode.number,
         goal: goal(task.object(), episode),
         start_errors: errors(&first),
@@ -85,7 +93,8 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<R
         outcomes,
         unsolved,
         numbers: [first, last],
-    })
+    };
+    Ok((row, recording))
 }
 
 /// Cost, errors and the largest contact force that the plan expects.

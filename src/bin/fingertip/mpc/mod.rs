@@ -58,17 +58,43 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Writes the first episode to this file (MCAP).
+    /// Writes the first episode to this file (MCAP), and says what touches what at its end.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
+    /// Plots its forces and motion to this file (SVG).
+    #[arg(long, value_name = "FILE", requires = "record")]
+    plot: Option<PathBuf>,
+
     /// Answers lines of JSON: measured states in, commands out.
-    #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record"])]
+    #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot"])]
     stdio: bool,
 }
 
 /// κ of the own plant unless it is given, 1/J.
 pub const PLANT_KAPPA: f64 = 1e6;
+
+impl Args {
+    /// An episode that is recorded and plotted, of so many control periods at most.
+    pub fn job(task: PathBuf, first: usize, cap: usize, record: PathBuf, plot: PathBuf) -> Self {
+        Self {
+            task,
+            episodes: Some(1),
+            first,
+            seed: 0,
+            method: None,
+            iterations: None,
+            cap: Some(cap),
+            deadline: None,
+            plant_kappa: PLANT_KAPPA,
+            json: false,
+            record: Some(record),
+            plot: Some(plot),
+            stdio: false,
+        }
+    }
+}
+
 /// Where tasks are looked for by name.
 const FOLDER: &str = "assets/tasks";
 /// Longest deadline, ms.

@@ -5,7 +5,7 @@ use std::path::Path;
 use candle_core::Result;
 use fingertip::mpc::task::{Episode, Errors};
 use fingertip::mpc::{Answer, Simulator, Task};
-use fingertip::show::{GoalRecord, Recorder, RecordingWriter, Source};
+use fingertip::show::{GoalRecord, Recorder, Recording, RecordingWriter, Source};
 
 /// A world that is commanded.
 pub struct Plant {
@@ -44,6 +44,7 @@ impl Plant {
                 let record = recorder.step(self.simulator.step(), u.clone())?;
                 self.unsolved += usize::from(record.status != fingertip::solve::Status::Solved.name());
                 writer.step(&record)?;
+                recorder.recording.steps.push(record);
             }
             self.q = recorder.q().flatten_all()?.to_vec1()?;
             return Ok(());
@@ -56,8 +57,10 @@ impl Plant {
         Ok(())
     }
 
-    /// Ends the recording.
-    pub fn finish(self) -> Result<()> {
-        self.recorder.map_or(Ok(()), |(_, writer)| Ok(writer.finish()?))
+    /// Ends the recording, if there is one.
+    pub fn finish(self) -> Result<Option<Recording>> {
+        let Some((recorder, writer)) = self.recorder else { return Ok(None) };
+        writer.finish()?;
+        Ok(Some(recorder.recording))
     }
 }

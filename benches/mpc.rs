@@ -1,0 +1,59 @@
+//! Planning: one iteration of differential dynamic programming, and a control period, in the middle of an episode.
+//!
+//! `cargo bench --bench mpc`; `BENCHMARKS.md` has figures.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Start, Task};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Control periods before the one that is timed, on the task's own model as the plant: the fingers have arrived.
+const PERIODS: usize = 12;
+/// The iteration starts at the plan before, but for this share: else there is nothing left to do.
+const SHARE: f64 = 0.9;
+
+struct Middle {
+    controller: Controller,
+    problem: Problem,
+    start: Start,
+    v: Vec<f64>,
+}
+
+fn middle(name: &str) -> candle_core::Result<Middle> {
+    let task = Task::load(format!("assets/tasks/{name}.toml"))?;
+    let episode = task.episode(0, 0)?;
+    let mut controller = task.controller(&episode)?;
+    let (mut q, mut warm) = (episode.start.q.clone(), Vec::new());
+    let (mut v, mut u) = (Vec::new(), episode.start.u.clone());
+    for _ in 0..PERIODS {
+        let answer = controller.command(&q, None)?;
+        let held = task.simulator().advance(&q, &answer.u, &warm)?;
+        q = held.q[held.q.len() - q.len()..].to_vec();
+        warm = held.warm[held.warm.len() - task.simulator().step().n_warm()..].to_vec();
+        v = answer.plan.map(|plan| plan.best.v.iter().map(|v| SHARE * v).collect()).unwrap_or(v);
+        u = answer.u;
+    }
+    let problem = controller.problem().clone();
+    Ok(Middle { controller, problem, start: Start { q, u, warm }, v })
+}
+
+fn bench(c: &mut Criterion) {
+    for name in ["tips_ground", "tips_air", "allegro_cube", "allegro_capsules", "hand_turn", "two_arms"] {
+        let Middle { controller, problem, start, v } = middle(name).expect("the task is in assets");
+        let mut group = c.benchmark_group(name);
+        group.sample_size(20);
+        let solve = |iterations| {
+            let method = Ilqr { iterations, tolerance: 0.0, small: 0.0 };
+            method.solve(&problem, &start, std::slice::from_ref(&v), &mut Clock::new(None)).expect("shapes fit")
+        };
+        group.bench_function("no_iteration", |bencher| bencher.iter(|| solve(0)));
+        group.bench_function("one_iteration", |bencher| bencher.iter(|| solve(1)));
+        group.bench_function("control_period", |bencher| {
+            bencher.iter(|| controller.clone().command(&start.q, None).expect("shapes fit"));
+        });
+    }
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);
