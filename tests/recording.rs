@@ -228,7 +228,7 @@ fn others_read_it() {
     let expected = [
         ("mcap", "/contact_markers 10, /contacts 30, /forces 30, /q 31, /scalars 30, /scene 1".to_owned()),
         ("protobuf", format!("{frames} frames, arrows True, shapes True")),
-        ("rerun", "Transform3D".to_owned()),
+        ("rerun", format!("{frames} transforms")),
     ];
     for ((reader, expected), line) in expected.into_iter().zip(said.lines()) {
         let (name, found) = line.split_once(": ").unwrap();

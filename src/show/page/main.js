@@ -32,7 +32,9 @@ class Page {
     this.names = shortNames(header.scene);
     this.theme = new Theme();
     const ball = surround(header.scene, this.track);
-    this.stage = buildStage(header.scene, drawsInSoftware());
+    const soft = drawsInSoftware();
+    document.documentElement.classList.toggle("soft", soft);
+    this.stage = buildStage(header.scene, soft);
     const { clientWidth, clientHeight } = $("drawing");
     this.camera = new Camera(ball, [Math.max(1, clientWidth), Math.max(1, clientHeight)]);
     this.view = new View($("drawing"), header, this.track, this.stage, ball);
@@ -45,7 +47,7 @@ class Page {
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
-    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
+    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f), soft));
     for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
     this.live = header.live ? new Live(this, header, $("live")) : null;
     document.querySelector('[data-show="distances"]').checked = this.show.distances;
@@ -251,7 +253,8 @@ class Page {
     $("scrub").max = last;
     $("scrub").value = frame;
     $("play").classList.toggle("on", this.live ? !this.live.paused : this.player.playing);
-    $("clock").innerHTML = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
+    const clock = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
+    if (clock !== this.clock) $("clock").innerHTML = this.clock = clock;
   }
 }
 

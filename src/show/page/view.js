@@ -22,7 +22,7 @@ export class View {
   constructor(canvas, header, track, stage, ball) {
     /** Without a graphics card edges are smoothed only where nothing moves, by more pixels. */
     this.soft = drawsInSoftware();
-    const gl = canvas.getContext("webgl2", { antialias: !this.soft, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: !this.soft });
     if (!gl) throw new Error("this browser has no WebGL 2");
     Object.assign(this, { canvas, gl, header, track, stage, ball });
     /** Programs by how many samples they take of the shadows' edges. */
@@ -32,7 +32,7 @@ export class View {
     this.lines = segments(gl);
     this.shadow = shadowMap(gl, this.soft ? 1024 : 2048);
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
-    this.setLevel(0);
+    this.setLevel(this.soft ? 2 : 0);
     this.trailed = header.scene.objects.map((object) => object.body);
     this.ghosts = new Ghosts(header, track, ball.radius);
     gl.enable(gl.DEPTH_TEST);
@@ -42,7 +42,9 @@ export class View {
   /** How much is left out: samples of the shadows' edges, then pixels. */
   setLevel(level) {
     this.level = level;
-    const [taps, coarse] = [[16, this.soft ? 2 : 1], [8, 1], [4, 0.75], [1, 0.5]][level];
+    // A processor takes long to compile: it has two variants.
+    const levels = this.soft ? [[16, 2], [1, 1], [1, 0.75], [1, 0.5]] : [[16, 1], [8, 1], [4, 0.75], [1, 0.5]];
+    const [taps, coarse] = levels[level];
     this.coarse = coarse;
     if (!this.variants.has(taps)) {
       const compiled = Object.entries(shaders(taps)).map(([name, text]) => [name, program(this.gl, text)]);
