@@ -193,6 +193,12 @@ impl<S: Number> Spread<S> {
         } else {
             none
         };
+        if dot2(&slope, &slope).value() < PARALLEL * PARALLEL {
+            let share = S::constant(1.0 / corners.len() as f64);
+            let middle = corners.iter().fold(Vector2::repeat(none), |sum, corner| sum + corner.at * share);
+            all.insert(0, Spot { phi: phi + back, ..spot((&Corner { at: middle, edge: middle }, rest)) });
+            return Some(Self { corners: all, closest: None });
+        }
         Some(Self { corners: all, closest: Some(Closest { weight: rest, back }) })
     }
 }
@@ -219,6 +225,9 @@ fn stand_back<S: Number>(spots: &mut [Spot<S>], corners: &[Corner<S>], closest: 
         }
     }
 }
+
+/// Where slopes are less than this all points of the overlap are the closest ones: the middle of its corners stands for them.
+const PARALLEL: f64 = 1e-9;
 
 /// The weight below which a point of a [`Collider::manifold`] stands back.
 pub const LIGHT: f64 = 0.02;

@@ -28,13 +28,17 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     let most = inner.len() + polygon.len();
     let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
     kept.extend_from_slice(inner);
+    let tolerance = SAME * largest(inner.iter().map(|corner| corner.edge.map(S::value).norm()));
     for side in polygon {
         let depth = |corner: &Corner<S>| cross2(&side.edge, &(corner.at - side.at));
+        // A vertex nearest to an edge is on it, but for rounding, which must not decide the corners' order.
+        let least = -tolerance * side.edge.map(S::value).norm();
+        let is_in = |depth: S| depth.value() >= least;
         next.clear();
         let pairs = if is_line { kept.len().saturating_sub(1) } else { kept.len() };
         for (i, p) in kept.iter().enumerate() {
             let here = depth(p);
-            if here.value() >= 0.0 {
+            if is_in(here) {
                 next.push(*p);
             }
             if i >= pairs {
@@ -42,15 +46,14 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
             }
             let q = &kept[(i + 1) % kept.len()];
             let there = depth(q);
-            if (here.value() < 0.0) != (there.value() < 0.0) {
+            if is_in(here) != is_in(there) {
                 let at = p.at + (q.at - p.at) * (here / (here - there));
-                next.push(Corner { at, edge: if here.value() < 0.0 { p.edge } else { side.edge } });
+                next.push(Corner { at, edge: if is_in(here) { side.edge } else { p.edge } });
             }
         }
         std::mem::swap(&mut kept, &mut next);
     }
-    let size = largest(inner.iter().map(|corner| corner.edge.map(S::value).norm()));
-    joined(kept, SAME * size)
+    joined(kept, tolerance)
 }
 
 /// Corners that coincide as one, with the edge that leaves them.

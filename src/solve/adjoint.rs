@@ -1,7 +1,7 @@
 //! The solve's adjoint by the implicit function theorem, in lanes.
 //!
 //! With f = M η(ζ) the force on B as a function of δ and the operands θ, optimality is P δ + g = Σ Jᵀ f. For gradients
-//! δ̄ and f̄, solve H y = δ̄ − Σ Jᵀ M W M f̄ with the factor of H and set e = J y + f̄ for each contact. Then
+//! δ̄ and f̄, solve H y = δ̄ − Σ Jᵀ M W M f̄, see [`super::linear`], and set e = J y + f̄ for each contact. Then
 //!
 //! ```text
 //! ḡ = −y      P̄ = −y δᵀ (symmetric part)      J̄ = f yᵀ + d̄ δᵀ
@@ -14,8 +14,9 @@ use crate::math::lane::{Lockstep, Mask, Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
 use super::cone::{CONTACT, Cone};
+use super::linear;
 use super::memory::{Gradients, Problem, Work};
-use super::problem::{add_force, at3, put3};
+use super::problem::{at3, put3};
 use super::structure::Structure;
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
@@ -23,24 +24,13 @@ use super::structure::Structure;
 pub(crate) fn pull<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    work: &Work<&mut [R]>,
+    work: &mut Work<&mut [R]>,
     keep: R::Mask,
     to: &mut Gradients<&mut [R]>,
 ) {
-    let (grad_force, grad_limit, y) = (&*to.force, &*to.limit, &mut *to.y);
+    linear::solve(s, problem, work, to);
+    let (grad_force, y) = (&*to.force, &mut *to.y);
     let kappa = problem.kappa;
-    let columns = work.columns.as_chunks().0;
-    for (i, contact) in s.contacts.iter().enumerate() {
-        let cone = Cone::read(problem.contacts, i);
-        let eta = at3(work.eta, i);
-        let weighed = cone.weigh(cone.kappa(kappa), eta, cone.rho(eta), cone.scaled(at3(grad_force, i)));
-        add_force(contact, columns, scale(-R::one(), weighed), y);
-    }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let eta = work.eta[3 * s.nc() + l];
-        y[dof] -= (kappa * eta * eta * grad_limit[l]).scale(0.5 * sign);
-    }
-    s.factor_h.solve(work.h, y);
     for value in y.iter_mut() {
         *value = R::select(keep.and(value.is_finite()), *value, R::zero());
     }
@@ -59,7 +49,7 @@ pub(crate) fn pull<R: Real>(
             d = axpy(work.delta[dof], velocity, d);
             e = axpy(y[dof], velocity, e);
         }
-        let pull = cone.pull(own, eta, d, e);
+        let pull = cone.pull(own, eta, d, e, at3(work.touches, i));
         let force = cone.scaled(eta);
         let mut points = [zero(); 2];
         for &(screw, slot, b) in &contact.columns {
@@ -91,8 +81,8 @@ pub(crate) fn pull<R: Real>(
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let eta = work.eta[3 * s.nc() + l];
-        let e = y[dof].scale(sign) + grad_limit[l];
-        to.gaps[l] = -(kappa * eta * eta * e).scale(0.5);
+        let e = y[dof].scale(sign) + to.limit[l];
+        to.gaps[l] = -work.limit_force[l];
         grad_kappa -= e * eta / kappa;
     }
     to.kappa[0] = grad_kappa;

@@ -106,9 +106,10 @@ impl<R: Real> Cone<R> {
         scale(kappa, axpy(-rho.scale(0.5), self.reflected(x), along))
     }
 
-    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ.
+    /// Gradients of f = M η(ζ), ζ = M d + φ n, given f̄ = e: for d, and for n, φ, μ and this contact's κ. W M e comes along, as
+    /// W may be so large that little is left of it by a product.
     #[inline(always)]
-    pub(crate) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>) -> Pull<R> {
+    pub(crate) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;
         let keep = R::one() - self.mu;
         let rho = self.rho(eta);
@@ -130,7 +131,7 @@ impl<R: Real> Cone<R> {
         grad_n = axpy(-(half * kappa * pulled * zeta_n).scale(2.0), zeta, grad_n);
         let grad_kappa = -(pulled * inverse);
         // ζ = μ d + (1 − μ) n (n · d) + φ n
-        let grad_zeta = scale(-R::one(), self.weigh(kappa, eta, rho, grad_eta));
+        let grad_zeta = scale(-R::one(), weighed);
         let grad_phi = dot(n, grad_zeta);
         grad_mu += dot(grad_zeta, d_t);
         grad_n = add(grad_n, scale(self.phi + keep * d_n, grad_zeta));

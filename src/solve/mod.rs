@@ -13,6 +13,7 @@ mod frictionless;
 mod judge;
 pub mod lcp;
 mod line_search;
+mod linear;
 mod memory;
 mod newton;
 mod op;

@@ -95,10 +95,10 @@ impl Stage for Pull<'_> {
                 &of.kappa,
             ],
         );
-        let (problem, work) = self.at.of(memory);
+        let (problem, mut work) = self.at.of(memory);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
-        adjoint::pull(self.structure, &problem, &work, keep, &mut gradients);
+        adjoint::pull(self.structure, &problem, &mut work, keep, &mut gradients);
     }
 }
 

@@ -6,6 +6,7 @@ mod support;
 
 mod adversary;
 mod gradients;
+mod jacobians;
 mod motion;
 mod reproductions;
 mod scenes;
@@ -195,6 +196,18 @@ fn gradients_of_random_scenes_are_their_differences() {
         }
     });
     println!("{} compared, {} unsure, worst {:.1e}", tally.compared, tally.unsure, tally.worst);
+    report(&tally.wrong);
+}
+
+#[test]
+fn jacobians_are_gradients() {
+    let mut tally = jacobians::Tally::default();
+    for_each_batch(250, n_states(640), |number, batch, random| {
+        if stepper(&batch).form() == Form::Fused {
+            jacobians::check(&format!("scene {number}"), &batch, random, &mut tally);
+        }
+    });
+    println!("{} worlds, worst {:.1e}", tally.worlds, tally.worst);
     report(&tally.wrong);
 }
 

@@ -1,0 +1,159 @@
+//! The adjoint's linear system, solved to its own rounding.
+//!
+//! H y = δ̄ − Σ J̃ᵀ W M f̄ alone is not enough where contacts are stiff: W = F² may be 10¹⁸ times P, what rounding leaves of
+//! P in H is little, and so is what it leaves of J̃ y in the forces W (J̃ y + M f̄). With the forces F w as unknowns of their own,
+//!
+//! ```text
+//! P y + Σ J̃ᵀF w = δ̄        F (J̃ y + M f̄) − w = 0
+//! ```
+//!
+//! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H (iterative
+//! refinement), until nothing is. A limit is a contact of one dimension.
+
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::vector::{Vec3, add, scale, sub};
+
+use super::cone::Cone;
+use super::memory::{Gradients, Problem, Work};
+use super::problem::{add_force, along, at3, put3, times_p};
+use super::structure::Structure;
+use super::symmetric::Symmetric;
+
+/// An imbalance of this part of its largest term is solved for again.
+const BALANCED: f64 = 1e-12;
+/// How often at most.
+const REFINEMENTS: usize = 5;
+
+/// The contacts and limits at a solution.
+struct System<'a, R> {
+    s: &'a Structure,
+    problem: &'a Problem<'a, R>,
+    eta: &'a [R],
+    columns: &'a [Vec3<R>],
+}
+
+/// Numbers of the contacts, three each, and of the limits.
+struct Parts<'a, R> {
+    contacts: &'a mut [R],
+    limits: &'a mut [R],
+}
+
+impl<R: Real> System<'_, R> {
+    /// A contact's cone and F.
+    #[inline(always)]
+    fn scaling(&self, i: usize) -> (Cone<R>, Symmetric<R>) {
+        let (cone, eta) = (Cone::read(self.problem.contacts, i), at3(self.eta, i));
+        let h = cone.kappa(self.problem.kappa).scale(0.5).sqrt();
+        let rho = cone.rho(eta);
+        (cone, cone.scaling(h, eta, rho))
+    }
+
+    #[inline(always)]
+    fn limit_scaling(&self, l: usize) -> R {
+        self.problem.kappa.scale(0.5).sqrt() * self.eta[3 * self.s.nc() + l]
+    }
+
+    /// x −= J̃ᵀF w.
+    #[inline(always)]
+    fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
+        for (i, contact) in self.s.contacts.iter().enumerate() {
+            let (_, f) = self.scaling(i);
+            add_force(contact, self.columns, scale(-R::one(), f.times(at3(w.contacts, i))), x);
+        }
+        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
+            x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
+        }
+    }
+
+    /// w += F J̃ y.
+    #[inline(always)]
+    fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
+        for (i, contact) in self.s.contacts.iter().enumerate() {
+            let (_, f) = self.scaling(i);
+            put3(w.contacts, i, add(at3(w.contacts, i), f.times(along(contact, self.columns, y))));
+        }
+        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
+            w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
+        }
+    }
+
+    /// What is left of the second equation.
+    #[inline(always)]
+    fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
+        for (i, contact) in self.s.contacts.iter().enumerate() {
+            let (cone, f) = self.scaling(i);
+            let moved = add(along(contact, self.columns, y), cone.scaled(at3(grad_force, i)));
+            put3(to.contacts, i, sub(f.times(moved), at3(w.contacts, i)));
+        }
+        for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
+            to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
+        }
+    }
+}
+
+/// x += change in worlds of the mask.
+#[inline(always)]
+fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
+    for (x, &change) in x.iter_mut().lockstep(change) {
+        *x = R::select(mask, *x + change, *x);
+    }
+}
+
+/// Solves for y, in the place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.touches`,
+/// those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`, `work.limit_step`.
+#[inline(always)]
+pub(super) fn solve<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    work: &mut Work<&mut [R]>,
+    to: &mut Gradients<&mut [R]>,
+) {
+    let system = System { s, problem, eta: work.eta, columns: work.columns.as_chunks().0 };
+    let (forces, rest) = work.touches.split_at_mut(3 * s.nc());
+    let mut w = Parts { contacts: forces, limits: work.limit_force };
+    let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
+    let (target, free) = (&mut *work.step, &mut *work.free);
+    copy(target, to.y);
+    clear(w.contacts);
+    clear(w.limits);
+    clear(free);
+    system.left(free, to.force, to.limit, &w, &mut left);
+    copy(w.contacts, left.contacts);
+    copy(w.limits, left.limits);
+    system.subtract(&w, to.y);
+    s.factor_h.solve(work.h, to.y);
+    system.add_moved(to.y, &mut w);
+
+    for _ in 0..REFINEMENTS {
+        clear(free);
+        times_p(s, problem.p, to.y, free);
+        let mut largest = R::tiny();
+        for (free, &target) in free.iter_mut().lockstep(target.iter()) {
+            largest = largest.max(target.abs()).max(free.abs());
+            *free = target - *free;
+        }
+        system.subtract(&w, free);
+        let mut worst = R::zero();
+        for free in free.iter() {
+            worst = worst.max(free.abs());
+        }
+        let again = worst.gt(largest.scale(BALANCED));
+        if !again.any() {
+            break;
+        }
+        system.left(to.y, to.force, to.limit, &w, &mut left);
+        system.subtract(&left, free);
+        s.factor_h.solve(work.h, free);
+        system.add_moved(free, &mut left);
+        add_where(again, left.contacts, w.contacts);
+        add_where(again, left.limits, w.limits);
+        add_where(again, free, to.y);
+    }
+    for i in 0..s.nc() {
+        let (_, f) = system.scaling(i);
+        put3(w.contacts, i, f.times(at3(w.contacts, i)));
+    }
+    for (l, force) in w.limits.iter_mut().enumerate() {
+        *force = *force * system.limit_scaling(l);
+    }
+}
