@@ -308,13 +308,14 @@ fn the_command_line_records_exports_and_shows() {
         let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(args).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
-    let [run_file, csv, npz, page] =
-        ["c.mcap", "c.csv", "c.npz", "c.html"].map(|name| scratch(name).display().to_string());
+    let [run_file, csv, npz, page, made_file] =
+        ["c.mcap", "c.csv", "c.npz", "c.html", "made.mcap"].map(|name| scratch(name).display().to_string());
     let scene = "assets/scenes/push.toml";
     for args in [
         &["rollout", scene, "-n", "20", "--record", &run_file][..],
         &["export", &run_file, "--csv", &csv, "--npz", &npz],
         &["view", &run_file, "--html", &page],
+        &["rollout", "cubes:2", "-n", "3", "--record", &made_file],
     ] {
         let (code, text) = run(args);
         assert_eq!(code, Some(0), "{args:?}: {text}");
@@ -327,6 +328,8 @@ fn the_command_line_records_exports_and_shows() {
     assert!(code == Some(0) && text.contains("cut off") && text.contains("20 steps"), "{text}");
     for (args, hint) in [
         (&["view", "Cargo.lock"][..], "MCAP"),
+        (&["view", "pills:many"], "from 1 to 200"),
+        (&["rollout", "cubes:0"], "from 1 to 200"),
         (&["view", scene, "--html", &page], "--html"),
         (&["view", &run_file, "--listen", "127.0.0.1:0"], "--listen"),
         (&["view", "nowhere.mcap"], "nowhere.mcap"),

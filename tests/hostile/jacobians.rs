@@ -39,12 +39,22 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
             continue;
         }
         tally.worlds += 1;
-        let seed = Tensor::from_slice(&weights[w], (1, model.nv()), &Device::Cpu).unwrap().to_dtype(DType::F64).unwrap();
+        let seed =
+            Tensor::from_slice(&weights[w], (1, model.nv()), &Device::Cpu).unwrap().to_dtype(DType::F64).unwrap();
         let times = |matrix: &Tensor| rows(&seed.matmul(&matrix.get(w).unwrap()).unwrap())[0].clone();
-        let pairs = [("A", times(&linear.a), to_tangent(model, &start[w], &by_q[w])), ("B", times(&linear.b), by_u[w].clone())];
+        let pairs =
+            [("A", times(&linear.a), to_tangent(model, &start[w], &by_q[w])), ("B", times(&linear.b), by_u[w].clone())];
         for (name, pushed, pulled) in pairs {
             let size = pulled.iter().chain(&pushed).fold(1e-9_f64, |m, x| m.max(x.abs()));
-            let error = pushed.iter().zip(&pulled).map(|(a, b)| (a - b).abs()).fold(0.0, |m: f64, x| if x > m { x } else if x.is_nan() { f64::NAN } else { m });
+            let error = pushed.iter().zip(&pulled).map(|(a, b)| (a - b).abs()).fold(0.0, |m: f64, x| {
+                if x > m {
+                    x
+                } else if x.is_nan() {
+                    f64::NAN
+                } else {
+                    m
+                }
+            });
             let error = error / size;
             tally.worst = tally.worst.max(error);
             if error.is_nan() || error > TOLERANCE {

@@ -16,7 +16,7 @@ use super::{Outcome, export, mpc, scene};
 /// machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene file (TOML).
+    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`, `pills:60` so many.
     #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
     what: Option<PathBuf>,
 
@@ -51,11 +51,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let Some(what) = &args.what else { return task(args) };
-    if what.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
-        live(args, what)
-    } else {
-        replay(args, what)
-    }
+    if scene::is_scene(what) { live(args, what) } else { replay(args, what) }
 }
 
 fn replay(args: &Args, what: &Path) -> Outcome {
