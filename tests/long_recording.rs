@@ -58,6 +58,6 @@ fn ten_thousand_frames() {
     let drawn = browser.run("return [window.drawn, fingertip.player.frame, fingertip.view.soft, fingertip.view.level]");
     let (rate, frame) = (drawn[0].as_f64().unwrap() / begin.elapsed().as_secs_f64(), drawn[1].as_u64().unwrap());
     println!("{rate:.0} frames/s drawn, by the processor: {}, level {}", drawn[2], drawn[3]);
-    assert!(rate > 3.0 && frame > first + 100, "{rate} frames/s, frames {first} to {frame}");
+    assert!(rate > 1.0 && frame > first + 100, "{rate} frames/s, frames {first} to {frame}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -1,7 +1,7 @@
 //! The thread that plans, while the world goes on.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 
 use candle_core::Result;
@@ -48,18 +48,19 @@ impl Planner {
 
     /// Asks. The question waits until those before it are answered.
     pub fn ask(&self, ask: Ask) -> Result<()> {
-        let gone = || candle_core::Error::msg("the planner has stopped unexpectedly");
         self.asks.as_ref().ok_or_else(gone)?.send(ask).map_err(|_| gone())
     }
 
     /// The answer to a round's question, if it is there; what was asked before is forgotten.
     pub fn answer(&self, round: u64) -> Result<Option<Answer>> {
-        for (of, answer) in self.answers.try_iter() {
-            if of == round {
-                return answer.map(Some);
+        loop {
+            match self.answers.try_recv() {
+                Ok((of, answer)) if of == round => return answer.map(Some),
+                Ok(_) => {}
+                Err(TryRecvError::Empty) => return Ok(None),
+                Err(TryRecvError::Disconnected) => return Err(gone()),
             }
         }
-        Ok(None)
     }
 }
 
@@ -68,6 +69,10 @@ impl Drop for Planner {
         self.asks = None;
         let _ = self.thread.take().map(JoinHandle::join);
     }
+}
+
+fn gone() -> candle_core::Error {
+    candle_core::Error::msg("the planner has stopped unexpectedly")
 }
 
 /// The command for where the model will be at the end of the period that begins now, or for where it is.

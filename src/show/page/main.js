@@ -20,6 +20,8 @@ import { norm, sub } from "fingertip/vec";
 
 /** Frames farther apart than this are slow, ms; and after this nothing moves any more. */
 const [SLOW, REST] = [30, 350];
+/** A page that was away goes on from where it was: no more time than this goes by between two frames, s. */
+const LONGEST = 0.5;
 
 const $ = (id) => document.getElementById(id);
 
@@ -187,7 +189,7 @@ class Page {
 
   tick(now) {
     requestAnimationFrame((next) => this.tick(next));
-    const seconds = Math.min(0.1, (now - this.last) / 1000);
+    const seconds = Math.min(LONGEST, (now - this.last) / 1000);
     this.last = now;
     const stepped = this.player.advance(seconds);
     const came = this.live?.arrived();
