@@ -234,7 +234,7 @@ fn screenshot() {
     browser.run(&format!(
         "const live = fingertip.live; const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
          live.grab({{ part: {{ body: {ball} }}, point: p }}, fingertip.camera);
-         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push()"
+         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push(); fingertip.selected = 0"
     ));
     std::thread::sleep(Duration::from_millis(700));
     browser.run("fingertip.live.send({ pause: true })");

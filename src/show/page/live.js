@@ -4,6 +4,8 @@ import { digits } from "fingertip/names";
 import { Task } from "fingertip/task";
 import { add, dot, scale, sub, turn } from "fingertip/vec";
 
+/** A page's first frame may be so old when the second comes, s. */
+const LATE = 0.2;
 /** The page tries again after this, ms. */
 const AGAIN = 1000;
 
@@ -43,7 +45,9 @@ export class Live {
     if (typeof data === "string") return this.hear(JSON.parse(data));
     const row = new Float32Array(data);
     const time = row[this.header.layout.time];
-    if (track.length && time < track.time(track.length - 1)) track.clear();
+    const last = track.time(track.length - 1);
+    // Anew; or the page was long in coming, and its first frame is an old one.
+    if (track.length && (time < last || (track.length === 1 && time > last + LATE))) track.clear();
     if (track.length && time === track.time(track.length - 1)) return;
     const behind = track.dropped;
     track.append(row);
