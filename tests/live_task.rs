@@ -100,16 +100,22 @@ fn the_page_shows_ghosts_and_the_cost() {
     let Some(browser) = Browser::start(1280, 720) else { return };
     let server = serve("allegro_cube");
     browser.open(&server.url());
-    browser.run("fingertip.live.send({ reset: true })");
-    browser.wait("fingertip.track.length > 3 && fingertip.track.plan(fingertip.track.length - 1).length === 5");
-    // At the start of an episode the goal and the plan are away from the cube.
-    let ghosts = browser.run("return fingertip.view.ghosts.at(1).length").as_u64().unwrap();
+    // One step: at the start of an episode the goal and the plan are away from the cube.
+    browser.run("fingertip.live.send({ pause: true }); fingertip.live.send({ reset: true, step: true })");
+    let last = "fingertip.track.length - 1";
+    browser.wait(&format!(
+        "Math.abs(fingertip.track.time({last}) - 0.02) < 1e-6 && fingertip.track.plan({last}).length === 5"
+    ));
+    let ghosts = browser.run(&format!("return fingertip.view.ghosts.at({last}).length")).as_u64().unwrap();
     assert!((2..=4).contains(&ghosts), "the goal and states of the plan: {ghosts}");
     let titles = browser.run("return fingertip.plots.map((plot) => plot.title)");
     assert_eq!(titles, json!(["Cost of the plan", "To the goal", "Contact force"]));
-    let falls = "const s = fingertip.plots[0].series[0]; return s.at(1) > 2 * s.at(fingertip.track.length - 1)";
+    browser.run(&format!(
+        "window.first = fingertip.plots[0].series[0].at({last}); fingertip.live.send({{ pause: false }})"
+    ));
+    let falls = format!("return first > 2 * fingertip.plots[0].series[0].at({last})");
     browser.wait("document.getElementById('task').classList.contains('there')");
-    assert_eq!(browser.run(falls), true, "the cost falls");
+    assert_eq!(browser.run(&falls), true, "the cost falls");
     let panel = browser.run("return document.getElementById('task').innerText");
     assert!(panel.as_str().unwrap().contains("goal 1 of 40"), "{panel}");
     browser.run("[...document.querySelectorAll('#task button')].find((b) => b.textContent === 'Next goal').click()");

@@ -111,6 +111,23 @@ impl Pattern {
         }
     }
 
+    /// The largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so many times as
+    /// much as in M counts rounding in the factor. `sums` has a number for each row.
+    #[inline(always)]
+    pub fn growth<R: Real>(&self, factor: &[R], sums: &mut [R]) -> R {
+        clear(sums);
+        let mut growth = R::one();
+        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
+            let inverse = factor[first + depth];
+            let pivot = R::one() / inverse;
+            growth = growth.max(sums[i].mul_add(inverse, R::one()));
+            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+                sums[j] = (l * l).mul_add(pivot, sums[j]);
+            }
+        }
+        growth
+    }
+
     /// x ← M⁻¹ x, given the factor.
     #[inline(always)]
     pub fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {

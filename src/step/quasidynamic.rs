@@ -229,13 +229,13 @@ impl Quasidynamic {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
-    /// The step and its Jacobians in the fused form, where there is one.
+    /// The step and its Jacobians in the fused form, where there is one, and the worlds whose contacts are too stiff for them.
     pub(super) fn fused_linearize(
         &self,
         q: &Tensor,
         u: &Tensor,
         warm: Option<&Tensor>,
-    ) -> Result<Option<Linearization>> {
+    ) -> Result<Option<(Linearization, Vec<u32>)>> {
         let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
         self.check(q, u)?;
         fused::linearize(plan, [q, u, par], warm).map(Some)

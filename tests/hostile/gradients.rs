@@ -15,7 +15,7 @@ use crate::support::states::{Batch, Random, tensor};
 use crate::support::{largest, numbers, rows};
 
 /// Largest error relative to the sum of the absolute values of the derivative's parts: the promise.
-const TOLERANCE: f64 = 1e-6;
+pub const TOLERANCE: f64 = 1e-6;
 /// Differences that claim less error than this, on the same scale, count.
 const SURE: f64 = 1e-7;
 
@@ -110,7 +110,7 @@ const LEAST_STEPS: usize = 4;
 /// A step turns bodies by less than this, rad.
 const MOST_TURN: f64 = 1.0;
 /// An error of the solution counts this much more in a derivative: gaps are down to 1e-5 of the lengths that move.
-const PER_RESIDUAL: f64 = 1e5;
+pub const PER_RESIDUAL: f64 = 1e5;
 /// Where the derivative is asked for again, to see a kink.
 const ASIDE: [f64; 3] = [1e-6, 4e-6, 1.6e-5];
 

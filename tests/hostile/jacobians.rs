@@ -4,12 +4,10 @@ use candle_core::{DType, Device, Tensor, Var};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
+use crate::gradients::{PER_RESIDUAL, TOLERANCE};
 use crate::support::oracle::{from_tangent, to_tangent};
-use crate::support::rows;
 use crate::support::states::{Batch, Random, tensor};
-
-/// Largest difference relative to the largest entry of the world's row: of the gradients against differences.
-const TOLERANCE: f64 = 1e-6;
+use crate::support::{largest, rows};
 
 #[derive(Default, Debug)]
 pub struct Tally {
@@ -18,7 +16,7 @@ pub struct Tally {
     pub wrong: Vec<String>,
 }
 
-/// A and B times random weights of q₊, C and D times random weights of λ, each relative to the size of what it weighs.
+/// Random weights of q₊ times A and B are the gradient by q and u, relative to its largest entry.
 pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally) {
     let model = &batch.model;
     let step = Quasidynamic::new(model, &batch.parameters).unwrap();
@@ -45,19 +43,11 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
         let pairs =
             [("A", times(&linear.a), to_tangent(model, &start[w], &by_q[w])), ("B", times(&linear.b), by_u[w].clone())];
         for (name, pushed, pulled) in pairs {
-            let size = pulled.iter().chain(&pushed).fold(1e-9_f64, |m, x| m.max(x.abs()));
-            let error = pushed.iter().zip(&pulled).map(|(a, b)| (a - b).abs()).fold(0.0, |m: f64, x| {
-                if x > m {
-                    x
-                } else if x.is_nan() {
-                    f64::NAN
-                } else {
-                    m
-                }
-            });
-            let error = error / size;
+            let size = largest(pulled.iter().chain(&pushed).map(|x| x.abs())).max(1e-9);
+            let error = largest(pushed.iter().zip(&pulled).map(|(a, b)| (a - b).abs())) / size;
             tally.worst = tally.worst.max(error);
-            if error.is_nan() || error > TOLERANCE {
+            let tolerance = TOLERANCE.max(PER_RESIDUAL * base.reports[w].residual);
+            if error.is_nan() || error > tolerance {
                 tally.wrong.push(format!("{place}, world {w}: {name} {error:e} of {size:e}; {:?}", base.reports[w]));
             }
         }

@@ -16,7 +16,7 @@ mod step_op;
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
 use crate::math::tensor::part;
@@ -36,17 +36,29 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
     read(plan, &q.apply_op3(u, par, op)?)
 }
 
-/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
-pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<Linearization> {
-    let [rows, a, b, c, d] = jacobian::step(plan, operands, warm)?;
+/// Rounding of H that counts this many times in its factor leaves too little of the Jacobians: contacts are that much stiffer
+/// than what they move.
+const TOO_STIFF: f64 = 1e8;
+
+/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients. Also the worlds
+/// whose contacts are too stiff for Jacobians of this form.
+pub(super) fn linearize(
+    plan: &Plan,
+    operands: [&Tensor; 3],
+    warm: Option<&Tensor>,
+) -> Result<(Linearization, Vec<u32>)> {
+    let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
+    let growth = growth.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+    let stiff = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, 3 * plan.structure.nc());
-    Ok(Linearization {
+    let linear = Linearization {
         step: read(plan, &rows)?,
         a: a.reshape((worlds, nv, nv))?,
         b: b.reshape((worlds, nv, nu))?,
         c: c.reshape((worlds, n_lambda, nv))?,
         d: d.reshape((worlds, n_lambda, nu))?,
-    })
+    };
+    Ok((linear, stiff))
 }
 
 /// A step from its rows.

@@ -29,14 +29,16 @@ use balance::Balance;
 use respond::{Respond, StoreForces, StoreStates};
 use touch::Touch;
 
-/// The matrices that the program writes: the step's rows, A, B, C, D.
-const PARTS: usize = 5;
+/// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
+const PARTS: usize = 6;
 const A: usize = 1;
 const B: usize = 2;
 const C: usize = 3;
 const D: usize = 4;
+const GROWTH: usize = 5;
 
-/// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row.
+/// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
+/// how many times as much as in H rounding counts in its factor.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
     let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
     let warm = warm.map(Held::new);
@@ -50,7 +52,7 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
         None => candle_core::bail!("linearize: expected {PARTS} matrices"),
     };
-    Ok([next()?, next()?, next()?, next()?, next()?])
+    Ok([next()?, next()?, next()?, next()?, next()?, next()?])
 }
 
 /// [`step`] of plain numbers; without `forces` C and D are left out.
@@ -91,7 +93,7 @@ impl Plan {
     /// Numbers in a world's row of each matrix.
     fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
         let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { 3 * self.structure.nc() } else { 0 });
-        [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu]
+        [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
     }
 
     #[inline(always)]

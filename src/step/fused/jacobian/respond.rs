@@ -11,7 +11,7 @@ use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
 use super::super::stages::at3;
-use super::{A, B, C, D};
+use super::{A, B, C, D, GROWTH};
 
 /// Zeros for what is not finite.
 #[inline(always)]
@@ -34,15 +34,16 @@ fn clean<R: Real>(numbers: &mut [R]) {
     }
 }
 
-/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution.
+/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes the growth of H's factor.
 pub(super) struct Respond<'a>(pub(super) &'a Plan);
 
 impl Stage for Respond<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
         let s = &*plan.structure;
         let (Memory { work, .. }, to) = plan.with_jacobian(memory);
+        out.store_in(GROWTH, first, 0, &[s.factor_h.growth(work.h, work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
         for (b, reach) in plan.paths.reach.iter().enumerate() {
