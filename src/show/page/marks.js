@@ -6,6 +6,8 @@ import { PAINT } from "fingertip/theme";
 
 /** Contacts closer than this part of the scene have a point, whether they carry force or not. */
 const NEAR = 0.02;
+/** Distances that are drawn, at most: more hide what they are of. */
+const MOST_DISTANCES = 24;
 
 export class Marks {
   /** `upload` takes a mesh to the card. */
@@ -65,13 +67,14 @@ export class Marks {
     return things;
   }
 
-  /** Segments from the witness point on A to that on B, eight numbers each. */
-  distances(frame) {
+  /** The shortest distances, of a body if one is selected: segments from the witness point on A to that on B, eight numbers each. */
+  distances(frame, body) {
     if (!this.track.length) return [];
-    return this.contacts.flatMap((_, i) => {
-      const { phi, normal, point } = this.track.contact(frame, i);
-      return Number.isFinite(phi) ? [...add(point, scale(normal, -phi)), 1, ...point, 1] : [];
-    });
+    const of = ({ a, b }) => !(body > 0) || a === body || b === body;
+    const near = this.contacts.flatMap((pair, i) => (of(pair) ? [this.track.contact(frame, i)] : []));
+    near.sort((a, b) => a.phi - b.phi);
+    const shown = near.filter(({ phi }) => Number.isFinite(phi)).slice(0, MOST_DISTANCES);
+    return shown.flatMap(({ phi, normal, point }) => [...add(point, scale(normal, -phi)), 1, ...point, 1]);
   }
 
   /** Segments of contact patches: the outlines of pairs that touch in several points, and frames where pairs touch. */

@@ -88,7 +88,7 @@ export class View {
     if (state.show.grid) this.drawGrids(state);
     if (state.show.trails) this.drawTrails(state);
     if (state.show.plan) for (const way of this.ghosts.ways(state.frame)) this.ribbon(way.ends, [...PAINT.plan, 0.9], way.width);
-    if (state.show.distances) this.drawOver(this.marks.distances(state.frame), PAINT.normal);
+    if (state.show.distances) this.drawOver(this.marks.distances(state.frame, state.selected), PAINT.normal);
     if (state.show.patches) this.drawPatches(state.frame);
     if (state.pull) this.drawOver([...state.pull.from, 1, ...state.pull.to, 1], PAINT.pull);
     this.drawFaint(state, things);
