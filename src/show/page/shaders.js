@@ -136,7 +136,7 @@ void main() {
   vec3 c = mix(base, line, grid_);
   c = display(c * (0.62 * mix(ground, sky, 0.75) + 1.05 * facing * lit));
   float far = length(place - centre) / reach;
-  float alpha = opacity * (1.0 - smoothstep(0.35, 1.0, far)) * (gl_FrontFacing ? 1.0 : 0.35);
+  float alpha = opacity * (1.0 - smoothstep(0.35, 1.0, far)) * (gl_FrontFacing ? 1.0 : 0.08);
   pixel = vec4(c * alpha, alpha);
 }`,
 });
