@@ -112,24 +112,20 @@ impl<R: Real> Cone<R> {
     pub(crate) fn pull(&self, kappa: R, eta: Vec3<R>, d: Vec3<R>, e: Vec3<R>, weighed: Vec3<R>) -> Pull<R> {
         let n = self.n;
         let keep = R::one() - self.mu;
-        let rho = self.rho(eta);
         let (d_n, d_t) = self.split(d);
         let (eta_n, eta_t) = self.split(eta);
         // f = μ η + (1 − μ) n (n · η)
         let mut grad_mu = dot(e, eta_t);
         let mut grad_n = add(scale(keep * eta_n, e), scale(keep * dot(n, e), eta));
-        // η = 2 R ζ / (κ ρ(ζ)); at the solution ζ = 2 R η / (κ ρ(η)), and 2/(κ ρ(ζ)) = κ ρ(η)/2.
+        // η = 2 R ζ / (κ ρ(ζ)); ζ = 2 R η / (κ ρ(η)) has more digits than M d + φ n.
         let grad_eta = self.scaled(e);
         let pulled = dot(grad_eta, eta);
-        let half = kappa * rho.scale(0.5);
-        let there = kappa.gt(R::zero());
-        let inverse = R::select(there, R::one() / R::select(there, kappa, R::one()), R::zero());
-        let zeta = add(self.scaled(d), scale(self.phi, n));
-        let zeta_n = dot(n, zeta);
-        let across = add(scale(zeta_n, grad_eta), scale(dot(n, grad_eta), zeta));
-        grad_n = add(grad_n, scale(half.scale(2.0), across));
-        grad_n = axpy(-(half * kappa * pulled * zeta_n).scale(2.0), zeta, grad_n);
-        let grad_kappa = -(pulled * inverse);
+        let inverse_rho = inverse(self.rho(eta));
+        let reflected = self.reflected(eta);
+        let across = add(scale(eta_n, grad_eta), scale(dot(n, grad_eta), reflected));
+        grad_n = add(grad_n, scale(R::splat(2.0), across));
+        grad_n = axpy(-(pulled * eta_n * inverse_rho).scale(4.0), reflected, grad_n);
+        let grad_kappa = -(pulled * inverse(kappa));
         // ζ = μ d + (1 − μ) n (n · d) + φ n
         let grad_zeta = scale(-R::one(), weighed);
         let grad_phi = dot(n, grad_zeta);
@@ -157,14 +153,16 @@ impl<R: Real> Cone<R> {
         let square = mu * mu;
         let by_d = matrix(-(half * square), [(scale(half * (R::one() + square), n), n), (pulled, force)]);
 
-        let zeta = add(self.scaled(d), scale(self.phi, n));
-        let (slope, zeta_n) = (half.scale(2.0), dot(n, zeta));
+        let eta_n = dot(n, eta);
+        let inverse_rho = inverse(rho);
+        // c ζ.
+        let reflected = scale(R::splat(2.0), self.reflected(eta));
         let by_phi = [dot(by_zeta[0], n), dot(by_zeta[1], n), dot(by_zeta[2], n)];
         let direct = matrix(
-            (slope * zeta_n).mul_add(mu, keep * dot(n, eta)),
+            eta_n * (R::splat(2.0) * mu + keep),
             [
-                (n, axpy(slope * zeta_n * keep, n, axpy(slope, zeta, scale(keep, eta)))),
-                (scale(slope * zeta_n, pulled), zeta),
+                (n, axpy((eta_n * keep).scale(2.0), n, axpy(keep, eta, reflected))),
+                (scale(-(eta_n * inverse_rho).scale(2.0), force), reflected),
             ],
         );
         let through = keep.mul_add(dot(n, d), self.phi);
@@ -174,6 +172,13 @@ impl<R: Real> Cone<R> {
         }
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
+}
+
+/// 1/x; 0 of what is not positive: of a contact of no weight.
+#[inline(always)]
+fn inverse<R: Real>(x: R) -> R {
+    let there = x.gt(R::zero());
+    R::select(there, R::one() / R::select(there, x, R::one()), R::zero())
 }
 
 /// s 1 + Σ a bᵀ.
