@@ -2,10 +2,12 @@
 //! while they press and lift it.
 //!
 //! ```text
-//! cargo run --release --example 04_ik_grasp
+//! cargo run --release --example 04_ik_grasp [-- --record out/ik_grasp.mcap]
 //! ```
 
 mod check;
+#[path = "check/film.rs"]
+mod film;
 
 use candle_core::{DType, Device, Result};
 use fingertip::Model;
@@ -15,6 +17,7 @@ use fingertip::math::largest::largest;
 use fingertip::step::Quasidynamic;
 
 use check::{above, below, near};
+use film::Film;
 
 /// The ball's centre and radius, and the radius of the fingertip spheres, as in the scene; m.
 const BALL: [f64; 3] = [0.1, 0.0, -0.16];
@@ -70,14 +73,18 @@ fn main() -> Result<()> {
     let mut result = step.step(&q, &model.tensor(&[&touching.q[first..]])?)?;
     let gaps = result.contacts.phi.squeeze(0)?.to_vec1::<f64>()?;
     below("largest gap at the start, m", largest(gaps), 1e-6)?;
+    let mut film = Film::new("ik_grasp", &scene, &model)?;
+    film.put(&q)?;
     for k in 1..=200 {
         let (press, lift) = ((k as f64 / 50.0).min(1.0), ((k as f64 - 50.0) / 50.0).clamp(0.0, 1.0));
         let mut u: Vec<f64> =
             touching.q[first..].iter().zip(&pressing.q[first..]).map(|(a, b)| a + press * (b - a)).collect();
         u[0] += lift * LIFT;
         result = step.step(&q, &model.tensor(&[&u])?)?;
+        film.follow(&result, u)?;
         q = result.q_next.clone();
     }
+    film.finish()?;
 
     let mut carried = 0.0;
     for (i, force) in result.force.squeeze(0)?.to_vec2::<f64>()?.into_iter().enumerate() {

@@ -2,10 +2,12 @@
 //! wrong knowledge shows as well.
 //!
 //! ```text
-//! cargo run --release --example 07_control
+//! cargo run --release --example 07_control [-- --record out/control.mcap]
 //! ```
 
 mod check;
+#[path = "check/film.rs"]
+mod film;
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
@@ -15,6 +17,7 @@ use fingertip::step::control::{Gains, Reference, decoupled};
 use fingertip::step::{Dynamic, DynamicParams};
 
 use check::{above, holds};
+use film::Film;
 
 /// Time step and time simulated, s.
 const H: f64 = 1e-3;
@@ -71,11 +74,16 @@ fn main() -> Result<()> {
     let mut errors = Panel::new("rms error of all joints (rad)", 300.0).logarithmic();
     let times = (0..(TIME / H) as usize).map(|k| k as f64 * H);
     let mut worst = Vec::new();
+    let mut film = Film::new("control", &scene, &model)?;
+    film.put(&reference(0.0)?.q)?;
     for (name, law) in &laws {
         let Reference { mut q, mut v, .. } = reference(0.0)?;
         let (mut angle, mut error) = (Vec::new(), Vec::new());
         for t in times.clone() {
             let next = step.step(&q, &v, &law(t, &q, &v)?)?;
+            if *name == "computed torque" {
+                film.follow(&next, numbers(&reference(t + H)?.q)?)?;
+            }
             (q, v) = (next.q_next, next.v_next);
             let off = (&q - reference(t + H)?.q)?.sqr()?.mean_all()?.to_scalar::<f64>()?;
             error.push((t + H, off.sqrt()));
@@ -87,6 +95,7 @@ fn main() -> Result<()> {
         worst.push(rms);
         (angles, errors) = (angles.line(*name, angle), errors.line(*name, error));
     }
+    film.finish()?;
     let wanted = times.clone().map(|t| Ok((t, numbers(&reference(t)?.q)?[joint]))).collect::<Result<Vec<_>>>()?;
     holds("each piece of knowledge helps", worst[..4].windows(2).all(|pair| pair[1] < pair[0]))?;
     above("a wrong mass matrix costs a factor", worst[4] / worst[3], 10.0)?;

@@ -2,10 +2,12 @@
 //! in impulses (the dual one): the same motion.
 //!
 //! ```text
-//! cargo run --release --example 08_cubes
+//! cargo run --release --example 08_cubes [-- --record out/cubes.mcap]
 //! ```
 
 mod check;
+#[path = "check/film.rs"]
+mod film;
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
@@ -16,6 +18,7 @@ use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
 
 use check::below;
+use film::Film;
 
 /// Time step and time simulated, s.
 const H: f64 = 5e-3;
@@ -28,6 +31,7 @@ fn main() -> Result<()> {
     let mut scene = cubes.scene();
     scene.params.h = H;
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    let mut film = Film::new("cubes", &scene, &model)?;
     let mut heights = Vec::new();
     let mut energies = Panel::new("energy (J)", 220.0);
     for (name, method) in [("primal", Method::PrimalQp), ("dual", Method::DualQp)] {
@@ -45,6 +49,9 @@ fn main() -> Result<()> {
             (0..cubes.count).for_each(|cube| height[cube].push((time, places[7 * cube + 2])));
             energy.push((time, step.dynamics().energy(&q, &v)?.sum_all()?.to_scalar::<f64>()?));
             let next = step.step(&q, &v, &tau)?;
+            if name == "primal" {
+                film.follow(&next, Vec::new())?;
+            }
             residual = larger(residual, next.reports[0].residual);
             unsolved += usize::from(next.reports[0].status != Status::Solved);
             deepest = numbers(&next.contacts.phi)?.iter().fold(deepest, |most, &phi| larger(most, -phi));
@@ -59,6 +66,7 @@ fn main() -> Result<()> {
         energies = energies.line(name, energy);
         heights.push(height);
     }
+    film.finish()?;
     let early = (0..cubes.count).flat_map(|cube| heights[0][cube].iter().zip(&heights[1][cube]));
     let early = early.filter(|(primal, _)| primal.0 <= COMPARED).map(|(primal, dual)| primal.1 - dual.1);
     below(&format!("heights by primal and dual differ in the first {COMPARED} s by, m"), largest(early), 1e-9)?;

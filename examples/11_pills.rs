@@ -2,10 +2,12 @@
 //! Gauss–Seidel. None gets out, and energy only falls.
 //!
 //! ```text
-//! cargo run --release --example 11_pills
+//! cargo run --release --example 11_pills [-- --record out/pills.mcap]
 //! ```
 
 mod check;
+#[path = "check/film.rs"]
+mod film;
 
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
@@ -16,6 +18,7 @@ use fingertip::solve::Method;
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
 
 use check::below;
+use film::Film;
 
 /// Time step and time simulated, s.
 const H: f64 = 5e-3;
@@ -34,6 +37,8 @@ fn main() -> Result<()> {
         DynamicParams { contact: Contact::Rigid(SOLVER), bound: Bound::Gap { beta: 0.1 }, ..DynamicParams::default() };
     let step = Dynamic::new(&model, &model.parameters, params)?;
     let mut q = Separation::new(&model, SOLVER)?.separate(&model.home(1)?, 1e-9, 100)?.q;
+    let mut film = Film::new("pills", &scene, &model)?;
+    film.put(&q)?;
     let mut v = model.tensor(&[&vec![0.0; model.nv()]])?;
     let tau = v.clone();
     let mut energies: Vec<(f64, f64)> = Vec::new();
@@ -42,12 +47,14 @@ fn main() -> Result<()> {
         let time = k as f64 * H;
         energies.push((time, step.dynamics().energy(&q, &v)?.sum_all()?.to_scalar()?));
         let next = step.step(&q, &v, &tau)?;
+        film.follow(&next, Vec::new())?;
         let deepest = numbers(&next.contacts.phi)?.iter().fold(0.0, |most, &phi| larger(most, -phi));
         depths.push((time, 1e3 * deepest));
         (q, v) = (next.q_next, next.v_next);
         let places = numbers(&q)?;
         farthest = larger(farthest, largest(places.chunks(7).flat_map(|pill| &pill[..3])));
     }
+    film.finish()?;
     let (first, last) = (energies[0].1, energies.last().map_or(0.0, |e| e.1));
     let gained = energies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, larger);
     below("farthest from the middle, m", farthest, pills.room / 2.0)?;

@@ -232,8 +232,8 @@ fn what_is_left_out_is_noted() {
     let expected = [
         "<gazebo>: 2 left out",
         "<transmission>: 1 left out",
-        "visual meshes: 1 left out",
         "link \"a\": collision mesh a.stl left out: a URDF's text alone has no files beside it",
+        "visual meshes: 1 left out: a URDF's text alone has no files beside it",
     ];
     assert_eq!(robot.notes, expected);
 }

@@ -2,8 +2,9 @@
 #![cfg(feature = "cli")]
 
 mod browser;
+mod live_client;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,8 @@ use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::show::{LiveServer, Source};
 use fingertip::step::Quasidynamic;
-use serde_json::{Value, json};
-use tungstenite::stream::MaybeTlsStream;
-use tungstenite::{Message, WebSocket};
+use live_client::{Client, body, distance, get, header, host, place, pose};
+use serde_json::json;
 
 fn serve() -> LiveServer {
     let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
@@ -23,78 +23,6 @@ fn serve() -> LiveServer {
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let source = Source { name: "hand_ball".into(), text: String::new(), scene };
     LiveServer::start(source, step, "127.0.0.1:0").unwrap()
-}
-
-fn host(server: &LiveServer) -> String {
-    server.url().trim_start_matches("http://").trim_end_matches('/').to_owned()
-}
-
-/// A client without a page.
-struct Client {
-    socket: WebSocket<MaybeTlsStream<TcpStream>>,
-    state: Value,
-}
-
-impl Client {
-    fn connect(server: &LiveServer) -> Self {
-        let (socket, _) = tungstenite::connect(format!("ws://{}/live", host(server))).unwrap();
-        Self { socket, state: Value::Null }
-    }
-
-    fn send(&mut self, command: &Value) {
-        self.socket.send(Message::text(command.to_string())).unwrap();
-    }
-
-    /// The next frame.
-    fn frame(&mut self) -> Vec<f32> {
-        loop {
-            match self.socket.read().unwrap() {
-                Message::Binary(bytes) => {
-                    return bytes.as_chunks().0.iter().map(|&number| f32::from_le_bytes(number)).collect();
-                }
-                Message::Text(text) => self.state = serde_json::from_str(&text).unwrap(),
-                _ => {}
-            }
-        }
-    }
-
-    /// Reads until something is true, within seconds.
-    fn until(&mut self, what: &str, is: impl Fn(&[f32], &Value) -> bool) -> Vec<f32> {
-        let begin = Instant::now();
-        loop {
-            let frame = self.frame();
-            if is(&frame, &self.state) {
-                return frame;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(15), "waited until {what}; state {}", self.state);
-        }
-    }
-}
-
-fn get(server: &LiveServer, head: &str) -> String {
-    let mut stream = TcpStream::connect(host(server)).unwrap();
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    answer
-}
-
-/// The header that the page carries.
-fn header(server: &LiveServer) -> Value {
-    let page = get(server, &format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", host(server)));
-    let text = page.split("id=\"header\">").nth(1).unwrap().split("</script>").next().unwrap();
-    serde_json::from_str(text).unwrap()
-}
-
-/// Place of a number in a frame.
-fn place(header: &Value, list: &str, name: &str) -> usize {
-    let names = header["scene"][format!("{list}_names")].as_array().unwrap();
-    let at = names.iter().position(|n| n == name).unwrap();
-    at + usize::try_from(header["layout"][list].as_u64().unwrap()).unwrap()
-}
-
-fn body(header: &Value, name: &str) -> usize {
-    header["scene"]["bodies"].as_array().unwrap().iter().position(|body| body["name"] == name).unwrap()
 }
 
 #[test]
@@ -121,18 +49,6 @@ fn pause_step_reset_and_sliders() {
     client.until_state("it stays in its range", |state| state["values"]["mu"] == 1.5);
 }
 
-impl Client {
-    fn until_state(&mut self, what: &str, is: impl Fn(&Value) -> bool) {
-        let begin = Instant::now();
-        while !is(&self.state) {
-            if let Message::Text(text) = self.socket.read().unwrap() {
-                self.state = serde_json::from_str(&text).unwrap();
-            }
-            assert!(begin.elapsed() < Duration::from_secs(15), "waited until {what}; state {}", self.state);
-        }
-    }
-}
-
 #[test]
 fn a_spring_pulls_the_ball_and_lets_go() {
     let server = serve();
@@ -151,6 +67,33 @@ fn a_spring_pulls_the_ball_and_lets_go() {
     // A client that goes lets go.
     drop(client);
     other.until("the ball is down", |frame, _| frame[z] < -0.15);
+}
+
+/// A fingertip goes where it is dragged, by its finger's joints and no others, and stays there when it is let go.
+#[test]
+fn a_fingertip_is_dragged_by_its_joints() {
+    let server = serve();
+    let header = header(&server);
+    let mut client = Client::connect(&server);
+    let tip = body(&header, "hand/finger_r_link_2_index4");
+    let at = pose(&header, tip);
+    client.send(&json!({ "reset": true, "set": { "u:hand/slider_z": 0.15 } }));
+    let slider = place(&header, "q", "hand/slider_z");
+    let before = client.until("the hand is up", |frame, _| frame[slider] > 0.149);
+    let start: [f64; 3] = std::array::from_fn(|k| f64::from(before[at + k]));
+    let to = [start[0], start[1] - 0.004, start[2] + 0.015];
+    let pull = json!({ "body": tip, "at": [0, 0, 0], "to": to, "joints": true });
+    client.send(&json!({ "pull": pull }));
+    client.until("it is there", |frame, _| distance(frame, at, to) < 1e-3);
+    client.send(&json!({ "pull": null }));
+    let time = client.frame()[0];
+    let after = client.until("a while has gone by", |frame, _| frame[0] > time + 0.5);
+    assert!(distance(&after, at, to) < 2e-3, "{}", distance(&after, at, to));
+    let names = header["scene"]["u_names"].as_array().unwrap();
+    for name in names.iter().map(|name| name.as_str().unwrap()) {
+        let moved = (after[place(&header, "u", name)] - before[place(&header, "u", name)]).abs();
+        assert!(name.contains("index") || moved < 1e-6, "{name} by {moved}");
+    }
 }
 
 #[test]
@@ -291,7 +234,7 @@ fn screenshot() {
     browser.run(&format!(
         "const live = fingertip.live; const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
          live.grab({{ part: {{ body: {ball} }}, point: p }}, fingertip.camera);
-         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push()"
+         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push(); fingertip.selected = 0"
     ));
     std::thread::sleep(Duration::from_millis(700));
     browser.run("fingertip.live.send({ pause: true })");

@@ -3,6 +3,7 @@
     python3 tests/readers.py run.mcap
 """
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -49,9 +50,15 @@ def rerun(path):
     with tempfile.TemporaryDirectory() as folder:
         converted = f"{folder}/run.rrd"
         subprocess.run([program, "mcap", "convert", path, "-o", converted], check=True, capture_output=True)
-        said = subprocess.run([program, "rrd", "stats", converted], check=True, capture_output=True, text=True).stdout
-    lines = [line.strip() for line in said.splitlines() if line.strip().startswith("Transform3D:")]
-    print("rerun:", ", ".join(sorted(lines)))
+        said = subprocess.run([program, "rrd", "print", "-vvv", converted], check=True, capture_output=True, text=True).stdout
+    frames, column = set(), None
+    for line in said.splitlines():
+        cells = [cell.strip() for cell in line.split("┆")]
+        if "Transform3D:child_frame" in cells:
+            column = cells.index("Transform3D:child_frame")
+        elif column is not None and len(cells) > column and re.fullmatch(r"\[[^\[\]]+\]", cells[column]):
+            frames.add(cells[column][1:-1])
+    print(f"rerun: {len(frames)} transforms: {', '.join(sorted(frames))}")
 
 
 for reader in [mcap, protobuf, rerun]:

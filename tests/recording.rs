@@ -169,10 +169,14 @@ fn the_crate_mcap_reads_it() {
     let bytes = std::fs::read(&path).unwrap();
     let summary = mcap::Summary::read(&bytes).unwrap().expect("a summary");
     let statistics = summary.stats.as_ref().unwrap();
-    assert_eq!((statistics.channel_count, statistics.schema_count), (11, 9));
+    assert_eq!((statistics.channel_count, statistics.schema_count), (12, 10));
     assert!(statistics.chunk_count > 1 && statistics.message_end_time == 1_200_000_000);
-    let counts: BTreeMap<&str, u64> =
-        summary.channels.values().map(|c| (c.topic.as_str(), statistics.channel_message_counts[&c.id])).collect();
+    let counts: BTreeMap<&str, u64> = summary
+        .channels
+        .values()
+        .filter_map(|c| Some((c.topic.as_str(), *statistics.channel_message_counts.get(&c.id)?)))
+        .collect();
+    assert!(!counts.contains_key("/plan"));
     assert_eq!((counts["/q"], counts["/status"], counts["/scene"], counts["/tf"]), (121, 120, 1, 121));
     assert_eq!(summary.chunk_indexes.len() as u32, statistics.chunk_count);
     let indexed = summary.chunk_indexes.iter().flat_map(|chunk| summary.read_message_indexes(&bytes, chunk).unwrap());
@@ -224,7 +228,7 @@ fn others_read_it() {
     let expected = [
         ("mcap", "/contact_markers 10, /contacts 30, /forces 30, /q 31, /scalars 30, /scene 1".to_owned()),
         ("protobuf", format!("{frames} frames, arrows True, shapes True")),
-        ("rerun", "Transform3D".to_owned()),
+        ("rerun", format!("{frames} transforms")),
     ];
     for ((reader, expected), line) in expected.into_iter().zip(said.lines()) {
         let (name, found) = line.split_once(": ").unwrap();
@@ -232,6 +236,45 @@ fn others_read_it() {
         assert!(found.contains(&expected) || found.contains("skipped"), "{line}, expected {expected}");
     }
     assert_eq!(said.lines().count(), 3);
+}
+
+/// What a controller planned comes back with the goal, and its page shows it.
+#[test]
+fn plans_come_back() {
+    let path = scratch("plans.mcap");
+    let output = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(["mpc", "planar_push", "--episodes", "1", "--cap", "6", "--record"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(output.status.code() != Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let back = Recording::read(&path).unwrap();
+    let task = fingertip::mpc::Task::load("assets/tasks/planar_push.toml").unwrap();
+    let hold = task.simulator().hold();
+    let object = back.objects.iter().find(|object| object.name == task.object()).unwrap();
+    assert_eq!(back.goals.iter().map(|goal| goal.body).collect::<Vec<_>>(), [object.body]);
+    let goal = task.episode(0, 0).unwrap().goal;
+    assert_eq!(back.goals[0].position, goal.position);
+    assert_eq!(back.steps.len(), 6 * hold);
+    for (i, step) in back.steps.iter().enumerate() {
+        assert_eq!(step.plan.is_some(), i % hold == 0, "step {i}");
+        let start = if i == 0 { &back.start } else { &back.steps[i - 1].end };
+        let Some(plan) = &step.plan else { continue };
+        assert!((step.scalars["cost"], step.scalars["planning time"]) == (plan.cost, plan.seconds));
+        assert_eq!((plan.poses.len(), plan.poses[0].len()), (plan.q.len(), plan.bodies.len()));
+        // The plan begins where the world is, and its poses are those of its configurations.
+        assert_eq!(plan.q[0], start.q);
+        let shown = plan.bodies.iter().position(|&body| body == object.body).unwrap();
+        let x = back.q_names.iter().position(|name| *name == format!("{}.x", object.name)).unwrap();
+        assert!(plan.q.iter().zip(&plan.poses).all(|(q, poses)| (q[x] - poses[shown][0]).abs() < 1e-6));
+        assert!(worst(plan.poses[0][shown], start.poses[object.body]) < 1e-6);
+    }
+    // The first error is that of the start, before anything has moved.
+    let first = task.errors(&goal, &back.start.q).unwrap();
+    assert_eq!(back.steps[0].scalars["position error"], first.position.unwrap());
+    let page = back.html();
+    let n_poses = back.steps[0].plan.as_ref().unwrap().q.len();
+    assert!(page.contains(&format!("\"n_poses\":{n_poses}")) && page.contains("\"goals\":[{"));
 }
 
 #[test]
@@ -265,13 +308,14 @@ fn the_command_line_records_exports_and_shows() {
         let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(args).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
     };
-    let [run_file, csv, npz, page] =
-        ["c.mcap", "c.csv", "c.npz", "c.html"].map(|name| scratch(name).display().to_string());
+    let [run_file, csv, npz, page, made_file] =
+        ["c.mcap", "c.csv", "c.npz", "c.html", "made.mcap"].map(|name| scratch(name).display().to_string());
     let scene = "assets/scenes/push.toml";
     for args in [
         &["rollout", scene, "-n", "20", "--record", &run_file][..],
         &["export", &run_file, "--csv", &csv, "--npz", &npz],
         &["view", &run_file, "--html", &page],
+        &["rollout", "cubes:2", "-n", "3", "--record", &made_file],
     ] {
         let (code, text) = run(args);
         assert_eq!(code, Some(0), "{args:?}: {text}");
@@ -284,6 +328,8 @@ fn the_command_line_records_exports_and_shows() {
     assert!(code == Some(0) && text.contains("cut off") && text.contains("20 steps"), "{text}");
     for (args, hint) in [
         (&["view", "Cargo.lock"][..], "MCAP"),
+        (&["view", "pills:many"], "from 1 to 200"),
+        (&["rollout", "cubes:0"], "from 1 to 200"),
         (&["view", scene, "--html", &page], "--html"),
         (&["view", &run_file, "--listen", "127.0.0.1:0"], "--listen"),
         (&["view", "nowhere.mcap"], "nowhere.mcap"),

@@ -2,7 +2,7 @@
 
 use nalgebra::{Isometry3, Vector3};
 
-use super::{Collision, Inertia, Shape};
+use super::{Collision, Inertia, MeshFile, Shape};
 
 /// Links joined to a tree by joints, as a URDF describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +49,21 @@ pub struct Link {
 /// What a link looks like, in the link's frame. It takes no part in the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// The shape.
-    pub shape: Shape,
-    /// The shape's frame in the link's frame.
+    /// What is seen.
+    pub look: Look,
+    /// Its frame in the link's frame.
     pub pose: Isometry3<f64>,
     /// Red, green, blue and opacity from 0 to 1, if the file says.
     pub rgba: Option<[f64; 4]>,
+}
+
+/// A shape, or a mesh as it is in its file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Look {
+    /// A shape.
+    Shape(Shape),
+    /// A mesh, which is read when it is needed.
+    Mesh(MeshFile),
 }
 
 /// How a joint's child moves against its parent.

@@ -34,6 +34,19 @@ struct Instances<'a> {
 /// What is no XML, positions that are no numbers, transformations with other numbers than they have, and those that are
 /// not supported: skew and lookat.
 pub(super) fn points(text: &str) -> Result<Vec<Point3<f64>>> {
+    shown(text, |_, positions| Ok(positions))
+}
+
+/// The corners of all triangles that the scene shows, three for each; polygons are taken apart as fans.
+///
+/// # Errors
+/// As [`points`], and triangles of vertices that are not there.
+pub(super) fn corners(text: &str) -> Result<Vec<Point3<f64>>> {
+    shown(text, triangles)
+}
+
+/// What `of` makes of each geometry and its positions, where the scene puts it.
+fn shown(text: &str, of: impl Fn(Node, Vec<Point3<f64>>) -> Result<Vec<Point3<f64>>>) -> Result<Vec<Point3<f64>>> {
     xml::check_depth(text)?;
     let document = Document::parse(text).map_err(|error| Error::invalid("XML", error.to_string()))?;
     let used = document.descendants().find(|node| node.has_tag_name_of("instance_visual_scene")).and_then(target);
@@ -49,7 +62,8 @@ pub(super) fn points(text: &str) -> Result<Vec<Point3<f64>>> {
     let mut points = Vec::new();
     for geometry in document.descendants().filter(|node| node.has_tag_name_of("geometry")) {
         let id = geometry.attribute("id").unwrap_or_default();
-        let own = positions(geometry).map_err(|error| error.within(format!("geometry \"{id}\"")))?;
+        let own = positions(geometry).and_then(|positions| of(geometry, positions));
+        let own = own.map_err(|error| error.within(format!("geometry \"{id}\"")))?;
         let places = if instances.transforms.is_empty() {
             &[Matrix4::identity()][..]
         } else {
@@ -91,6 +105,45 @@ fn positions(geometry: Node) -> Result<Vec<Point3<f64>>> {
     let numbers = numbers.get(offset..).unwrap_or_default();
     let point = |p: &[f64]| p.first_chunk().map(|&xyz: &[f64; 3]| Point3::from(xyz));
     Ok(numbers.chunks(stride).filter_map(point).collect())
+}
+
+/// A geometry's triangles, three corners each.
+fn triangles(geometry: Node, positions: Vec<Point3<f64>>) -> Result<Vec<Point3<f64>>> {
+    let mut corners = Vec::new();
+    let is_list = |node: &Node| ["triangles", "polylist"].contains(&node.tag_name().name());
+    for list in geometry.descendants().filter(is_list) {
+        let name = list.tag_name().name();
+        let whole = |child: &str| -> Result<Vec<usize>> {
+            let text = list.children().find(|node| node.has_tag_name_of(child)).and_then(|node| node.text());
+            let number = |word: &str| {
+                word.parse().map_err(|_| Error::invalid(name, format!("expected whole numbers, got \"{word}\"")))
+            };
+            text.unwrap_or_default().split_whitespace().map(number).collect()
+        };
+        let offset = |node: Node| node.attribute("offset").and_then(|offset| offset.parse::<usize>().ok()).unwrap_or(0);
+        let inputs = || list.children().filter(|node| node.has_tag_name_of("input"));
+        let stride = inputs().map(offset).max().map_or(1, |most| most.saturating_add(1));
+        let vertex = inputs().find(|node| node.attribute("semantic") == Some("VERTEX")).map_or(0, offset);
+        let places = whole("p")?;
+        let places: Vec<usize> = places.chunks_exact(stride).map(|input| input[vertex]).collect();
+        let counts = if name == "triangles" { vec![3; places.len() / 3] } else { whole("vcount")? };
+        let mut rest = places.as_slice();
+        for count in counts {
+            let Some((polygon, others)) = rest.split_at_checked(count) else {
+                return Err(Error::invalid(name, format!("expected {count} more vertices, got {}", rest.len())));
+            };
+            rest = others;
+            for side in polygon.windows(2).skip(1) {
+                for place in [polygon[0], side[0], side[1]] {
+                    let corner = positions.get(place);
+                    corners.push(*corner.ok_or_else(|| {
+                        Error::invalid(name, format!("expected vertices below {}, got {place}", positions.len()))
+                    })?);
+                }
+            }
+        }
+    }
+    Ok(corners)
 }
 
 /// Names of elements, whatever the file's namespace.

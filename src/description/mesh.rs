@@ -1,11 +1,103 @@
-//! Mesh files (STL, OBJ, COLLADA), of which the convex hull is taken.
+//! Mesh files (STL, OBJ, COLLADA): of those that collide the convex hull is taken, of those that are looked at the triangles.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
 use super::{Shape, check, collada, file, stl};
 use crate::error::{Error, Result};
+
+/// More triangles are not looked at.
+const MOST_TRIANGLES: usize = 200_000;
+
+/// A mesh file that a description names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeshFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Along x, y and z; a negative number mirrors.
+    pub scale: [f64; 3],
+}
+
+/// A mesh.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Triangles {
+    /// Corners, each once, m.
+    pub vertices: Vec<[f64; 3]>,
+    /// Three places in `vertices` for each triangle.
+    pub faces: Vec<[usize; 3]>,
+}
+
+impl MeshFile {
+    pub(super) fn validate(&self) -> Result<()> {
+        self.scale.iter().try_for_each(|&factor| {
+            check::finite("scale", factor)?;
+            check::at_most("scale", factor, check::LONGEST, "in size")
+        })
+    }
+
+    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's are where its scene puts them, its unit and up
+    /// axis are not applied.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is none of STL, OBJ and COLLADA or
+    /// a damaged one; the place is the file.
+    pub fn read(&self) -> Result<Triangles> {
+        let place = |error: Error| error.within(self.path.display());
+        let corners = corners(&self.path).map_err(place)?;
+        if corners.len() / 3 > MOST_TRIANGLES {
+            let message = format!("expected at most {MOST_TRIANGLES} triangles, got {}", corners.len() / 3);
+            return Err(place(Error::invalid("mesh", message)));
+        }
+        let mut mesh = Triangles::default();
+        let mut places = HashMap::new();
+        let mut at = |corner: &Point3<f64>| {
+            let vertex: [f64; 3] = std::array::from_fn(|k| corner[k] * self.scale[k]);
+            if vertex.iter().any(|x| !x.is_finite()) {
+                return Err(place(Error::invalid("mesh", "expected finite numbers")));
+            }
+            Ok(*places.entry(vertex.map(f64::to_bits)).or_insert_with(|| {
+                mesh.vertices.push(vertex);
+                mesh.vertices.len() - 1
+            }))
+        };
+        let mut faces = Vec::with_capacity(corners.len() / 3);
+        for [a, b, c] in corners.as_chunks::<3>().0 {
+            let face = [at(a)?, at(b)?, at(c)?];
+            // A mirrored triangle looks the other way.
+            let mirrored = self.scale.iter().product::<f64>() < 0.0;
+            faces.push(if mirrored { [face[0], face[2], face[1]] } else { face });
+        }
+        mesh.faces = faces;
+        Ok(mesh)
+    }
+}
+
+/// The corners of all triangles in a file, three for each.
+fn corners(path: &Path) -> Result<Vec<Point3<f64>>> {
+    let bytes = file::bytes(path, file::LARGEST_MESH)?;
+    match kind(path)? {
+        Kind::Stl => stl::corners(&bytes),
+        Kind::Obj => obj_corners(path, &bytes),
+        Kind::Collada => collada::corners(collada_text(&bytes)?),
+    }
+}
+
+/// What a file's name says that it is.
+#[derive(Clone, Copy)]
+enum Kind {
+    Stl,
+    Obj,
+    Collada,
+}
+
+fn kind(path: &Path) -> Result<Kind> {
+    let is = |name: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
+    let kinds = [("stl", Kind::Stl), ("obj", Kind::Obj), ("dae", Kind::Collada)];
+    let found = kinds.into_iter().find(|(name, _)| is(name)).map(|(_, kind)| kind);
+    found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
+}
 
 /// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
 /// file's geometries are where its scene puts them; its unit and up axis are not applied.
@@ -23,37 +115,53 @@ pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
         }
     }
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
-    let is = |name: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name));
-    let points = if is("dae") {
-        collada_points(&bytes)
-    } else if is("stl") {
-        stl::points(&bytes)
-    } else if is("obj") {
-        obj_points(path, &bytes)
-    } else {
-        Err(Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
-    };
+    let points = kind(path).and_then(|kind| match kind {
+        Kind::Stl => stl::corners(&bytes),
+        Kind::Obj => obj_points(path, &bytes),
+        Kind::Collada => collada_text(&bytes).and_then(collada::points),
+    });
     drop(bytes);
-    let points = points.map_err(place)?;
-    let points: Vec<[f64; 3]> = points.into_iter().map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
+    // A file has a vertex again for each triangle that it is in.
+    let mut seen = HashSet::new();
+    let points =
+        points.map_err(place)?.into_iter().filter(|point| seen.insert(point.coords.data.0[0].map(f64::to_bits)));
+    let points: Vec<[f64; 3]> = points.map(|point| std::array::from_fn(|k| point[k] * scale[k])).collect();
     Shape::hull(&points).map_err(place)
 }
 
-fn collada_points(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+fn collada_text(bytes: &[u8]) -> Result<&str> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| Error::invalid("mesh", format!("expected UTF-8: {error}")))?;
-    collada::points(text.trim_start_matches('\u{feff}'))
+    Ok(text.trim_start_matches('\u{feff}'))
 }
 
-/// The vertices of an OBJ file's faces. Material files that it names are not read.
+/// The vertices of an OBJ file's faces.
 fn obj_points(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+    let meshes = obj_meshes(path, bytes)?;
+    Ok(meshes.iter().flat_map(|mesh| &mesh.vertices).map(|vertex| Point3::from(vertex.map(f64::from))).collect())
+}
+
+/// The corners of an OBJ file's triangles.
+fn obj_corners(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+    let mut corners = Vec::new();
+    for mesh in obj_meshes(path, bytes)? {
+        for &place in mesh.faces.iter().flatten() {
+            let vertex = mesh.vertices.get(place as usize);
+            let vertex = vertex.ok_or_else(|| Error::invalid("OBJ", format!("there is no vertex {place}")))?;
+            corners.push(Point3::from(vertex.map(f64::from)));
+        }
+    }
+    Ok(corners)
+}
+
+/// The meshes of an OBJ file. Material files that it names are not read.
+fn obj_meshes(path: &Path, bytes: &[u8]) -> Result<Vec<mesh_loader::Mesh>> {
     let no_materials = |_: &Path| -> std::io::Result<Vec<u8>> { Err(std::io::ErrorKind::Unsupported.into()) };
     let scene = mesh_loader::obj::from_slice(bytes, Some(path), no_materials).map_err(|error| {
         let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         Error::invalid("OBJ", message)
     })?;
-    let vertices = scene.meshes.iter().flat_map(|mesh| &mesh.vertices);
-    Ok(vertices.map(|vertex| Point3::from(vertex.map(f64::from))).collect())
+    Ok(scene.meshes)
 }
 
 /// Where the files are that a URDF names.

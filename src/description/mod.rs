@@ -22,10 +22,11 @@ mod urdf;
 mod validate;
 mod xml;
 
-pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Mimic, Visual};
+pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
 pub use check::unknown;
 pub use hull::{Hull, HullFace};
 pub use inertia::Inertia;
+pub use mesh::{MeshFile, Triangles};
 pub use rest::Rest;
 pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
 pub use script::Keyframe;

@@ -1,6 +1,4 @@
-//! The vertices of an STL file, binary or text.
-
-use std::collections::HashSet;
+//! The triangles of an STL file, binary or text.
 
 use nalgebra::Point3;
 
@@ -11,11 +9,11 @@ const HEADER: usize = 84;
 const TRIANGLE: usize = 50;
 const NORMAL: usize = 12;
 
-/// All vertices, each once.
+/// The corners of all triangles, three for each.
 ///
 /// # Errors
 /// A binary file whose length is not that of the triangles that its header counts, or a text that is no STL.
-pub(super) fn points(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
+pub(super) fn corners(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     let counted = bytes.get(HEADER - 4..HEADER).and_then(|count| count.try_into().ok()).map(u32::from_le_bytes);
     let fits = counted.is_some_and(|n| {
         // Some files end with a line break.
@@ -37,14 +35,12 @@ pub(super) fn points(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
         }
         None => return Err(invalid(format!("expected a header of {HEADER} bytes, got {} bytes", bytes.len()))),
     }
-    let mut vertices = Vertices::default();
-    for triangle in triangles() {
-        for vertex in triangle[NORMAL..].as_chunks::<NORMAL>().0 {
-            let number = |k: usize| f32::from_le_bytes([vertex[k], vertex[k + 1], vertex[k + 2], vertex[k + 3]]);
-            vertices.add([number(0), number(4), number(8)]);
-        }
-    }
-    Ok(vertices.points)
+    let corners = triangles().iter().flat_map(|triangle| triangle[NORMAL..].as_chunks::<NORMAL>().0);
+    let corner = |corner: &[u8; NORMAL]| {
+        let number = |k: usize| f32::from_le_bytes([corner[k], corner[k + 1], corner[k + 2], corner[k + 3]]);
+        Point3::from([number(0), number(4), number(8)].map(f64::from))
+    };
+    Ok(corners.map(corner).collect())
 }
 
 /// `solid name`, then `facet normal … outer loop vertex x y z …`, then `endsolid`.
@@ -52,7 +48,7 @@ fn text(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| invalid(format!("expected text or a binary STL: {error}")))?;
     let mut words = text.split_ascii_whitespace();
-    let mut vertices = Vertices::default();
+    let mut corners = Vec::new();
     let (mut in_triangle, mut ended) = (0, false);
     while let Some(word) = words.next() {
         match word {
@@ -61,7 +57,7 @@ fn text(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
                     let word = words.next().unwrap_or("the end of the file");
                     word.parse::<f32>().map_err(|_| invalid(format!("vertex: expected three numbers, got {word}")))
                 };
-                vertices.add([number()?, number()?, number()?]);
+                corners.push(Point3::from([number()?, number()?, number()?].map(f64::from)));
                 in_triangle += 1;
             }
             "endfacet" if in_triangle != 3 => {
@@ -75,26 +71,11 @@ fn text(bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
     if in_triangle != 0 || !ended {
         return Err(invalid("expected \"endsolid\", got the end of the file".into()));
     }
-    Ok(vertices.points)
+    Ok(corners)
 }
 
 fn invalid(message: String) -> Error {
     Error::invalid("STL", message)
-}
-
-/// Points, each once: a file has a vertex again for each triangle that it is in.
-#[derive(Default)]
-struct Vertices {
-    points: Vec<Point3<f64>>,
-    seen: HashSet<[u32; 3]>,
-}
-
-impl Vertices {
-    fn add(&mut self, xyz: [f32; 3]) {
-        if self.seen.insert(xyz.map(f32::to_bits)) {
-            self.points.push(Point3::from(xyz.map(f64::from)));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -114,11 +95,11 @@ mod tests {
 
     #[test]
     fn binary_files_are_as_long_as_they_say() {
-        assert_eq!(points(&binary(4, 4)).unwrap().len(), 4, "each vertex once");
+        assert_eq!(corners(&binary(4, 4)).unwrap().len(), 12);
         let mut broken = binary(4, 4);
         broken.push(b'\n');
-        assert_eq!(points(&broken).unwrap().len(), 4);
-        let error = |bytes: &[u8]| points(bytes).unwrap_err().to_string();
+        assert_eq!(corners(&broken).unwrap().len(), 12);
+        let error = |bytes: &[u8]| corners(bytes).unwrap_err().to_string();
         let mut huge = binary(u32::MAX, 4);
         huge[..5].copy_from_slice(b"model");
         assert_eq!(error(&huge), "STL: expected 4294967295 triangles, as the header says, got 4 in 284 bytes");
@@ -131,13 +112,13 @@ mod tests {
         let facet =
             "facet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1e-3 -2.5\nendloop\nendfacet\n";
         let whole = format!(" solid a part\n{facet}{facet}endsolid a part");
-        assert_eq!(points(whole.as_bytes()).unwrap().len(), 3);
+        assert_eq!(corners(whole.as_bytes()).unwrap().len(), 6);
         for (text, message) in [
             (format!("solid a\n{facet}"), "expected \"endsolid\""),
             (whole.replace("-2.5", "left"), "expected three numbers, got left"),
             (whole.replacen("vertex 1 0 0\n", "", 1), "expected facets of three vertices, got one of 2"),
         ] {
-            let error = points(text.as_bytes()).unwrap_err().to_string();
+            let error = corners(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
     }

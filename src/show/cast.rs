@@ -3,18 +3,18 @@
 use candle_core::Result;
 use nalgebra::{Isometry3, Matrix3};
 
-use super::record::{Source, numbers, quaternion, vectors};
+use super::observe::{numbers, quaternion, vectors};
+use super::record::Source;
 use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
-use crate::description::{Articulation, JointKind, ObjectBody, Scene, Shape};
+use crate::description::{Articulation, JointKind, Look, ObjectBody, Scene, Shape, Triangles};
 use crate::kinematics::{Body, Coordinate, Tree};
 use crate::model::Model;
-use crate::step::Quasidynamic;
+use crate::parameters::Parameters;
 
 /// Everything of a recording but the steps.
-pub(super) fn cast(source: &Source, step: &Quasidynamic) -> Result<Recording> {
-    let (model, parameters) = (step.model(), step.parameters());
+pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> Result<Recording> {
     let tree = &model.tree;
     let one = |t: &candle_core::Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
     let gravity = vectors(&parameters.gravity)?[0];
@@ -52,6 +52,7 @@ pub(super) fn cast(source: &Source, step: &Quasidynamic) -> Result<Recording> {
         shapes: collisions(model, &sizes).chain(visuals(&source.scene, tree)).collect(),
         objects: objects.collect(),
         contacts: contacts.collect(),
+        goals: Vec::new(),
         start: Configuration { q: Vec::new(), poses: Vec::new() },
         steps: Vec::new(),
     })
@@ -101,6 +102,12 @@ fn polyhedron(shape: &Shape) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
     }
 }
 
+/// Corners, to 0.1 µm, and triangles.
+fn mesh(triangles: Triangles) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
+    let vertices = triangles.vertices.iter().map(|vertex| vertex.map(|x| (x * 1e7).round() / 1e7));
+    (vertices.collect(), triangles.faces.iter().map(|face| face.to_vec()).collect())
+}
+
 fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRecord> + 'a {
     let articulated = scene.objects.iter().filter_map(|object| match &object.body {
         ObjectBody::Articulated { articulation, .. } => Some((object.name.as_str(), articulation)),
@@ -110,20 +117,24 @@ fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRe
     articulated.chain(robots).flat_map(move |(owner, articulation): (&str, &Articulation)| {
         articulation.links.iter().flat_map(move |link| {
             let body = tree.body(&format!("{owner}/{}", link.name)).unwrap_or(0);
-            link.visuals.iter().map(move |visual| {
+            link.visuals.iter().filter_map(move |visual| {
                 let Isometry3 { rotation, translation } = visual.pose;
-                let (vertices, faces) = polyhedron(&visual.shape);
-                ShapeRecord {
+                let (kind, sizes, (vertices, faces)) = match &visual.look {
+                    Look::Shape(shape) => (shape.name(), shape.sizes(), polyhedron(shape)),
+                    // One that cannot be read is not seen; `inspect` says why.
+                    Look::Mesh(file) => ("mesh", [0.0; 4], mesh(file.read().ok()?)),
+                };
+                Some(ShapeRecord {
                     body,
                     collides: false,
-                    kind: visual.shape.name().to_owned(),
-                    sizes: visual.shape.sizes(),
+                    kind: kind.to_owned(),
+                    sizes,
                     position: translation.vector.into(),
                     quaternion: [rotation.w, rotation.i, rotation.j, rotation.k],
                     rgba: visual.rgba,
                     vertices,
                     faces,
-                }
+                })
             })
         })
     })

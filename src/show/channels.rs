@@ -18,6 +18,7 @@ pub const TF_STATIC: usize = 7;
 pub const TF: usize = 8;
 pub const SHAPES: usize = 9;
 pub const MARKERS: usize = 10;
+pub const PLAN: usize = 11;
 
 /// All channels, each at its place.
 pub fn channels() -> Vec<Channel> {
@@ -36,6 +37,7 @@ pub fn channels() -> Vec<Channel> {
         theirs("/tf", "foxglove.FrameTransforms"),
         theirs("/shapes", "foxglove.SceneUpdate"),
         theirs("/contact_markers", "foxglove.SceneUpdate"),
+        ours("/plan", "fingertip.Plan", include_str!("schemas/plan.json")),
     ]
 }
 
@@ -63,6 +65,19 @@ pub struct ContactsMessage {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ForcesMessage {
     pub force: Vec<[f64; 3]>,
+}
+
+/// On `/plan`: at the end of the first step that follows it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PlanMessage {
+    /// None stands for a cost that is not finite.
+    pub cost: Option<f64>,
+    pub outcome: String,
+    pub iterations: usize,
+    pub seconds: f64,
+    pub q: Vec<Vec<f64>>,
+    pub bodies: Vec<usize>,
+    pub poses: Vec<Vec<[f64; 7]>>,
 }
 
 /// On `/status`: the last message of a step.

@@ -1,16 +1,19 @@
-//! Line charts as SVG: panels one above the other over one axis.
+//! Line charts as SVG or PNG: panels one above the other over one axis.
 
 use std::path::Path;
 
+#[cfg(feature = "png")]
+use kuva::backend::png::PngBackend;
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{LegendPosition, LinePlot};
 use kuva::render::annotations::ReferenceLine;
 use kuva::render::figure::Figure;
 use kuva::render::layout::Layout;
 use kuva::render::plots::Plot;
+use kuva::render::render::Scene;
 
 use super::file::write;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Sizes in pixels.
 const WIDTH: f64 = 900.0;
@@ -60,15 +63,21 @@ impl Chart {
         self
     }
 
-    /// Writes the chart as SVG, with the folders that its path needs.
+    /// Writes the chart, with the folders that its path needs: as PNG, in twice as many pixels, where the path ends so (with
+    /// the feature `png`), else as SVG.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written, or is to be PNG without the feature.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        write(path.as_ref(), self.svg())
+        let path = path.as_ref();
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {
+            write(path, png(&self.scene()).map_err(|message| Error::invalid(path.display().to_string(), message))?)
+        } else {
+            write(path, SvgBackend::new().render_scene(&self.scene()))
+        }
     }
 
-    pub(super) fn svg(&self) -> String {
+    fn scene(&self) -> Scene {
         let xs = || self.panels.iter().flat_map(|panel| panel.lines.iter()).flat_map(|line| &line.points).map(|p| p.0);
         let (first, last) = (xs().fold(f64::INFINITY, f64::min), xs().fold(f64::NEG_INFINITY, f64::max));
         let (first, last) = if first < last { (first, last) } else { (0.0, 1.0) };
@@ -86,8 +95,18 @@ impl Chart {
             .with_layouts(layouts)
             .with_cell_size(WIDTH, heights.clone().next().unwrap_or(WIDTH));
         let figure = heights.enumerate().fold(figure, |figure, (row, height)| figure.with_row_height(row, height));
-        SvgBackend::new().render_scene(&figure.render())
+        figure.render()
     }
+}
+
+#[cfg(feature = "png")]
+fn png(scene: &Scene) -> std::result::Result<Vec<u8>, String> {
+    PngBackend::new().render_scene(scene)
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &Scene) -> std::result::Result<Vec<u8>, String> {
+    Err("expected a name that ends with .svg: PNG is for builds with the feature `png`".to_owned())
 }
 
 impl Panel {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::recording::{Configuration, Recording, StepRecord};
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
 use crate::solve::Status;
 
 /// Numbers in front of each row: time, status, iterations, residual, seconds.
@@ -19,24 +19,41 @@ pub struct Layout {
     u: usize,
     poses: usize,
     contacts: usize,
-    n_contacts: usize,
+    plan: usize,
+    plan_size: PlanSize,
+}
+
+/// How much of a plan each row has.
+#[derive(Clone, Debug, Default)]
+pub struct PlanSize {
+    /// T + 1.
+    pub n_poses: usize,
+    pub bodies: Vec<usize>,
 }
 
 impl Layout {
-    /// The layout of a recording's frames, with the scalars of its first step.
+    /// The layout of a recording's frames, with the scalars of its first step and room for a plan like its first one.
     pub fn new(recording: &Recording) -> Self {
+        let first = recording.steps.iter().find_map(|step| step.plan.as_ref());
+        let size = first.map(|plan| PlanSize { n_poses: plan.poses.len(), bodies: plan.bodies.clone() });
+        Self::with_plans(recording, size.unwrap_or_default())
+    }
+
+    /// The same for plans of a given size.
+    pub fn with_plans(recording: &Recording, plan_size: PlanSize) -> Self {
         let first = recording.steps.first();
         let scalars: Vec<String> = first.map_or_else(Vec::new, |step| step.scalars.keys().cloned().collect());
         let q = HEAD + scalars.len();
         let u = q + recording.q_names.len();
         let poses = u + recording.u_names.len();
         let contacts = poses + POSE * recording.bodies.len();
-        Self { scalars, q, u, poses, contacts, n_contacts: recording.contacts.len() }
+        let plan = contacts + CONTACT * recording.contacts.len();
+        Self { scalars, q, u, poses, contacts, plan, plan_size }
     }
 
     /// Numbers in a row.
     pub fn stride(&self) -> usize {
-        self.contacts + CONTACT * self.n_contacts
+        self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
     }
 
     /// What the page needs besides the rows.
@@ -53,14 +70,19 @@ impl Layout {
             "layout": {
                 "stride": self.stride(), "time": 0, "status": 1, "iterations": 2, "residual": 3, "seconds": 4,
                 "scalars": HEAD, "q": self.q, "u": self.u, "poses": self.poses, "contacts": self.contacts,
+                "plan": self.plan,
             },
+            "plan": { "n_poses": self.plan_size.n_poses, "bodies": self.plan_size.bodies },
         })
     }
 
     /// The start, then each step.
     pub fn rows(&self, recording: &Recording) -> Vec<f32> {
-        let mut rows = self.start(recording);
-        rows.extend(recording.steps.iter().flat_map(|step| self.row(step)));
+        let (mut rows, mut plan) = (self.start(recording), None);
+        for step in &recording.steps {
+            plan = step.plan.as_ref().or(plan);
+            rows.extend(self.row(step, plan));
+        }
         rows
     }
 
@@ -72,12 +94,13 @@ impl Layout {
         // Nothing has been commanded yet: the curves begin at the first command.
         let first = recording.steps.first().map_or(&[][..], |step| &step.u);
         copy(&mut row[self.u..], first);
-        row[self.contacts..].chunks_exact_mut(CONTACT).for_each(|contact| contact[0] = f32::NAN);
+        row[self.contacts..self.plan].chunks_exact_mut(CONTACT).for_each(|contact| contact[0] = f32::NAN);
+        row[self.plan..].fill(f32::NAN);
         row
     }
 
-    /// The row of a step.
-    pub fn row(&self, step: &StepRecord) -> Vec<f32> {
+    /// The row of a step that follows a plan.
+    pub fn row(&self, step: &StepRecord, plan: Option<&PlanRecord>) -> Vec<f32> {
         let mut row = vec![0.0; self.stride()];
         let status = (0..4).map(f64::from).find(|&code| Status::from_code(code).name() == step.status).unwrap_or(0.0);
         copy(&mut row, &[step.time, status, step.iterations as f64, step.residual, step.seconds]);
@@ -86,10 +109,14 @@ impl Layout {
         copy(&mut row[HEAD..], &scalars);
         copy(&mut row[self.u..], &step.u);
         self.place(&mut row, &step.end);
-        for (i, contact) in row[self.contacts..].chunks_exact_mut(CONTACT).enumerate() {
+        for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(CONTACT).enumerate() {
             copy(contact, &[step.phi[i]]);
             copy(&mut contact[1..], &[step.normal[i], step.point[i], step.force[i]].concat());
         }
+        row[self.plan..].fill(f32::NAN);
+        let fits = |plan: &&PlanRecord| plan.bodies == self.plan_size.bodies;
+        let poses = plan.filter(fits).map(|plan| plan.poses.concat().concat());
+        copy(&mut row[self.plan..], &poses.unwrap_or_default());
         row
     }
 

@@ -6,10 +6,10 @@ use nalgebra::Isometry3;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::channels::{ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
+use super::channels::{ContactsMessage, ForcesMessage, PlanMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
 use super::foxglove::{isometry, read_transforms, relative};
 use super::mcap;
-use super::recording::{Configuration, Recording, StepRecord, VERSION};
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord, VERSION};
 use crate::error::{Error, Result};
 
 /// A recording from a file.
@@ -68,6 +68,7 @@ struct Reader {
     contacts: Option<ContactsMessage>,
     forces: Option<ForcesMessage>,
     scalars: ScalarsMessage,
+    plan: Option<PlanRecord>,
 }
 
 /// The version alone, for files of another one.
@@ -96,6 +97,11 @@ impl Reader {
             "/contacts" => self.contacts = Some(parse(topic, data)?),
             "/forces" => self.forces = Some(parse(topic, data)?),
             "/scalars" => self.scalars = parse(topic, data)?,
+            "/plan" => {
+                let PlanMessage { cost, outcome, iterations, seconds, q, bodies, poses } = parse(topic, data)?;
+                let cost = cost.unwrap_or(f64::NAN);
+                self.plan = Some(PlanRecord { cost, outcome, iterations, seconds, q, bodies, poses });
+            }
             "/status" => self.finish(parse(topic, data)?)?,
             _ => {}
         }
@@ -138,6 +144,7 @@ impl Reader {
             residual: status.residual.unwrap_or(f64::NAN),
             seconds: status.seconds,
             scalars: std::mem::take(&mut self.scalars),
+            plan: self.plan.take(),
         });
         Ok(())
     }

@@ -24,8 +24,10 @@ mod live;
 mod load;
 #[cfg(feature = "cli")]
 mod mcap;
+mod observe;
 #[cfg(feature = "cli")]
 mod page;
+mod plan;
 #[cfg(feature = "cli")]
 mod plot;
 #[cfg(feature = "cli")]
@@ -48,9 +50,10 @@ pub use live::LiveServer;
 pub use load::Loaded;
 #[cfg(feature = "cli")]
 pub use plot::plot;
-pub use record::{Recorder, Source, record};
+pub use record::{Recorder, Source, StepResult, record};
 pub use recording::{
-    BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord, StepRecord,
+    BodyRecord, Configuration, GoalRecord, ObjectRecord, PairRecord, ParamsRecord, PlanRecord, Recording, Role,
+    ShapeRecord, StepRecord,
 };
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;

@@ -19,7 +19,7 @@ const HEIGHTS: [f64; 2] = [360.0, 260.0];
 /// A name, and points (time in s, y).
 type Series = (String, Vec<(f64, f64)>);
 
-/// Writes the figure as SVG: above, the size of the force between each two bodies, all their contacts together; below, each object's displacement from its start.
+/// Writes the figure as [`Chart::write`] does: above, the size of the force between each two bodies, all their contacts together; below, each object's displacement from its start.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -3,15 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use candle_core::{DType, Result, Tensor};
-use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
+use candle_core::{Result, Tensor};
 
 use super::cast::cast;
-use super::recording::{Configuration, Recording, StepRecord};
+use super::observe::{Observer, numbers, vectors};
+use super::plan::{COST, PLANNING, POSITION, ROTATION};
+use super::recording::{PlanRecord, Recording, StepRecord};
+use crate::contact::Contacts;
 use crate::description::Scene;
-use crate::kinematics::{FrameSpec, Kinematics, POSE};
 use crate::model::Model;
-use crate::step::{Quasidynamic, Step};
+use crate::mpc::task::Errors;
+use crate::mpc::{Answer, Task};
+use crate::parameters::Parameters;
+use crate::solve::Report;
+use crate::step::{DynamicStep, Quasidynamic, Step};
 
 /// A scene and where it comes from.
 #[derive(Clone, Debug)]
@@ -22,6 +27,15 @@ pub struct Source {
     pub text: String,
     /// The scene.
     pub scene: Scene,
+}
+
+impl Source {
+    /// The scene of a task.
+    pub fn of_task(task: &Task) -> Self {
+        let name = task.scene_path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let text = std::fs::read_to_string(&task.scene_path).unwrap_or_default();
+        Self { name, text, scene: task.scene.clone() }
+    }
 }
 
 /// Rolls out `n_steps` steps from home under `control`, the command (nu numbers) of the step that starts at a time (s).
@@ -61,6 +75,10 @@ pub struct Recorder {
     /// s.
     time: f64,
     n_steps: usize,
+    /// Numbers that each step is given from now on.
+    notes: BTreeMap<String, f64>,
+    /// Of the next step.
+    plan: Option<PlanRecord>,
 }
 
 impl Recorder {
@@ -69,12 +87,19 @@ impl Recorder {
     /// # Errors
     /// Of the tensor operations.
     pub fn new(source: &Source, step: &Quasidynamic) -> Result<Self> {
-        let model = step.model();
+        Self::of_model(source, step.model(), step.parameters())
+    }
+
+    /// The same for a world that others step, as [`crate::step::Dynamic`] does.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn of_model(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
         let observer = Observer::new(model)?;
-        let mut recording = cast(source, step)?;
+        let mut recording = cast(source, model, parameters)?;
         let q = model.home(1)?;
         recording.start = observer.configuration(&q)?;
-        Ok(Self { recording, observer, q, warm: None, time: 0.0, n_steps: 0 })
+        Ok(Self { recording, observer, q, warm: None, time: 0.0, n_steps: 0, notes: BTreeMap::new(), plan: None })
     }
 
     /// Where the world is (1, nq).
@@ -103,6 +128,38 @@ impl Recorder {
     /// Of the tensor operations.
     pub fn reset(&mut self, model: &Model) -> Result<()> {
         (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
+        (self.notes, self.plan) = (BTreeMap::new(), None);
+        Ok(())
+    }
+
+    /// Adds a number by its name to the scalars of all steps from now on; one that is not finite takes the name away.
+    pub fn note(&mut self, name: &str, value: f64) {
+        self.notes.remove(name);
+        if value.is_finite() {
+            self.notes.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
+    /// `"rotation error"`, rad; what is free is left out.
+    pub fn note_errors(&mut self, errors: &Errors) {
+        self.note(POSITION, errors.position.unwrap_or(f64::NAN));
+        self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
+    }
+
+    /// Gives the next step the plan of a controller's answer, and the steps from now on its cost as the scalar `"cost"` and
+    /// the time that it took as `"planning time"`, s. An answer without a plan changes nothing.
+    ///
+    /// # Errors
+    /// A plan for another model.
+    pub fn plan(&mut self, answer: &Answer) -> Result<()> {
+        let Some(plan) = &answer.plan else { return Ok(()) };
+        let nq = self.q.elem_count();
+        let q = Tensor::from_slice(&plan.best.q, (plan.best.q.len() / nq, nq), self.q.device())?;
+        let poses = self.observer.poses(&q.to_dtype(self.q.dtype())?)?;
+        self.note(COST, plan.best.cost);
+        self.note(PLANNING, answer.seconds);
+        self.plan = Some(PlanRecord::new(&self.recording, answer, plan, &poses));
         Ok(())
     }
 
@@ -121,29 +178,66 @@ impl Recorder {
         let regular = self.n_steps as f64 * h;
         let time = self.time + h;
         self.time = if (regular - time).abs() < 1e-6 * h { regular } else { time };
-        let record = self.write_down(u, &result, seconds)?;
+        let mut record = self.write_down(u, &StepResult::from(&result), seconds)?;
+        record.plan = self.plan.take();
         (self.q, self.warm) = (result.q_next, Some(result.warm));
         Ok(record)
     }
 
-    fn write_down(&self, u: Vec<f64>, result: &Step, seconds: f64) -> Result<StepRecord> {
-        let (contacts, report) = (&result.contacts, &result.reports[0]);
+    /// Writes down what came of a step that somebody else has made in the one world, of h as the recording has it. `u` is what
+    /// was commanded (nu numbers), as far as it was positions.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn follow<'a>(&mut self, next: impl Into<StepResult<'a>>, u: Vec<f64>) -> Result<StepRecord> {
+        let next = next.into();
+        self.n_steps += 1;
+        self.time = self.n_steps as f64 * self.recording.params.h;
+        let record = self.write_down(u, &next, 0.0)?;
+        self.q = next.q_next.clone();
+        Ok(record)
+    }
+
+    fn write_down(&self, u: Vec<f64>, next: &StepResult, seconds: f64) -> Result<StepRecord> {
+        let StepResult { q_next, contacts, force, report } = next;
         let mut record = StepRecord {
             time: self.time,
             u,
-            end: self.observer.configuration(&result.q_next)?,
+            end: self.observer.configuration(q_next)?,
             phi: numbers(&contacts.phi)?,
             normal: vectors(&contacts.normal)?,
             point: vectors(&contacts.point_b)?,
-            force: vectors(&result.force)?,
+            force: vectors(force)?,
             status: report.status.name().to_owned(),
             iterations: report.iterations,
             residual: report.residual,
             seconds,
-            scalars: BTreeMap::new(),
+            scalars: self.notes.clone(),
+            plan: None,
         };
-        record.scalars = scalars(&self.recording, &record);
+        record.scalars.extend(scalars(&self.recording, &record));
         Ok(record)
+    }
+}
+
+/// What came of a step of one world, as a [`Step`] and a [`DynamicStep`] have it.
+#[derive(Clone, Copy, Debug)]
+pub struct StepResult<'a> {
+    q_next: &'a Tensor,
+    contacts: &'a Contacts,
+    force: &'a Tensor,
+    report: &'a Report,
+}
+
+impl<'a> From<&'a Step> for StepResult<'a> {
+    fn from(step: &'a Step) -> Self {
+        Self { q_next: &step.q_next, contacts: &step.contacts, force: &step.force, report: &step.reports[0] }
+    }
+}
+
+impl<'a> From<&'a DynamicStep> for StepResult<'a> {
+    fn from(step: &'a DynamicStep) -> Self {
+        Self { q_next: &step.q_next, contacts: &step.contacts, force: &step.force, report: &step.reports[0] }
     }
 }
 
@@ -163,38 +257,4 @@ fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
         scalars.insert(format!("force on {}", object.name), size);
     }
     scalars
-}
-
-/// Knows where all bodies are.
-#[derive(Debug)]
-struct Observer(Kinematics);
-
-impl Observer {
-    fn new(model: &Model) -> Result<Self> {
-        let frames: Vec<FrameSpec> = (0..model.tree.bodies.len()).map(FrameSpec::of_body).collect();
-        Ok(Self(Kinematics::new(&model.tree, &frames, model.dtype, &model.device)?))
-    }
-
-    fn configuration(&self, q: &Tensor) -> Result<Configuration> {
-        let poses = numbers(&self.0.frames(q, self.0.offsets())?.poses)?;
-        let pose = |p: &[f64]| {
-            let rotation = Matrix3::from_column_slice(&p[3..12]);
-            let [w, x, y, z] = quaternion(&rotation);
-            [p[0], p[1], p[2], w, x, y, z]
-        };
-        Ok(Configuration { q: numbers(q)?, poses: poses.chunks_exact(POSE).map(pose).collect() })
-    }
-}
-
-pub(super) fn quaternion(rotation: &Matrix3<f64>) -> [f64; 4] {
-    let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*rotation));
-    [q.w, q.i, q.j, q.k]
-}
-
-pub(super) fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
-    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
-}
-
-pub(super) fn vectors(tensor: &Tensor) -> Result<Vec<[f64; 3]>> {
-    Ok(numbers(tensor)?.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect())
 }

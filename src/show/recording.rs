@@ -37,6 +37,9 @@ pub struct Recording {
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
+    /// Where objects are to go, if a task says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalRecord>,
     /// Before the first step.
     pub start: Configuration,
     /// The steps.
@@ -90,7 +93,7 @@ pub struct ShapeRecord {
     pub body: usize,
     /// Can it touch? Otherwise it is there to be looked at.
     pub collides: bool,
-    /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"`, `"ellipsoid"`, `"hull"` or `"halfspace"`.
+    /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"`, `"ellipsoid"`, `"hull"`, `"mesh"` or `"halfspace"`.
     pub kind: String,
     /// Sizes as [`crate::description::Shape::sizes`] orders them, m.
     pub sizes: [f64; 4],
@@ -100,10 +103,10 @@ pub struct ShapeRecord {
     pub quaternion: [f64; 4],
     /// Red, green, blue and opacity from 0 to 1, if the description says.
     pub rgba: Option<[f64; 4]>,
-    /// Corners of a hull, m.
+    /// Corners of a hull or a mesh, m.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vertices: Vec<[f64; 3]>,
-    /// Sides of a hull: places in `vertices`, counter-clockwise seen from outside.
+    /// Sides of a hull, triangles of a mesh: places in `vertices`, counter-clockwise seen from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faces: Vec<Vec<usize>>,
 }
@@ -130,6 +133,36 @@ pub struct PairRecord {
     pub b: usize,
     /// Friction coefficient.
     pub mu: f64,
+}
+
+/// Where an object is to go. What is none is free.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GoalRecord {
+    /// The object's body.
+    pub body: usize,
+    /// Position of its frame, m; z does not count for objects in a level plane.
+    pub position: Option<[f64; 3]>,
+    /// Its orientation.
+    pub quaternion: Option<[f64; 4]>,
+}
+
+/// A controller's plan for the coming periods, at the start of the step that begins the first of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// Its cost; files keep it where it is finite.
+    pub cost: f64,
+    /// How the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
+    pub outcome: String,
+    /// Iterations of the search.
+    pub iterations: usize,
+    /// Time that the search took, s.
+    pub seconds: f64,
+    /// Predicted configurations at the ends of the periods, the start in front (T + 1, nq).
+    pub q: Vec<Vec<f64>>,
+    /// The bodies whose predicted poses are there: objects, and links that carry no other.
+    pub bodies: Vec<usize>,
+    /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`; files keep them to 1e-6.
+    pub poses: Vec<Vec<[f64; 7]>>,
 }
 
 /// Where everything is.
@@ -164,11 +197,14 @@ pub struct StepRecord {
     pub iterations: usize,
     /// Its relative residual.
     pub residual: f64,
-    /// Time that the step took to compute, s.
+    /// Time that the step took to compute, s; 0 where nobody took it.
     pub seconds: f64,
     /// Anything else that has a number, by name: `"gap"`, the least signed distance of all contacts, m;
-    /// `"force on ball"`, the size of the sum of an object's contact forces, N; and what the recorder adds.
+    /// `"force on ball"`, the size of the sum of an object's contact forces, N; and what the recorder adds, as `"cost"`,
+    /// `"position error"`, m, and `"rotation error"`, rad, of a task.
     pub scalars: BTreeMap<String, f64>,
+    /// The plan that was made for the periods from this step on, where a controller has made one.
+    pub plan: Option<PlanRecord>,
 }
 
 impl Recording {
@@ -197,8 +233,10 @@ impl Recording {
         }
         let shapes = self.shapes.iter().map(|shape| shape.body);
         let sides = self.contacts.iter().flat_map(|pair| [pair.a, pair.b]);
-        let objects = self.objects.iter().map(|object| object.body);
-        if let Some(body) = shapes.chain(sides).chain(objects).find(|&body| body >= n_bodies) {
+        let objects = self.objects.iter().map(|object| object.body).chain(self.goals.iter().map(|goal| goal.body));
+        let planned =
+            self.steps.iter().filter_map(|step| step.plan.as_ref()).flat_map(|plan| plan.bodies.iter().copied());
+        if let Some(body) = shapes.chain(sides).chain(objects).chain(planned).find(|&body| body >= n_bodies) {
             return Err(Error::invalid("bodies", format!("expected more than {body}, got {n_bodies}")));
         }
         if let Some((i, body)) = self.bodies.iter().enumerate().find(|(i, body)| body.parent > i.saturating_sub(1)) {
@@ -223,6 +261,12 @@ impl Recording {
             let lists = [step.phi.len(), step.normal.len(), step.point.len(), step.force.len()];
             for (name, n) in ["phi", "normal", "point", "force"].into_iter().zip(lists) {
                 count(format!("{place}: {name}"), nc, n)?;
+            }
+            if let Some(plan) = &step.plan {
+                let place = format!("{place}: plan");
+                count(format!("{place}: poses"), plan.q.len(), plan.poses.len())?;
+                plan.q.iter().try_for_each(|q| count(format!("{place}: q"), nq, q.len()))?;
+                plan.poses.iter().try_for_each(|p| count(format!("{place}: poses"), plan.bodies.len(), p.len()))?;
             }
         }
         Ok(())

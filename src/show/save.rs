@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::channels::{
-    CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
-    StatusMessage, TF, TF_STATIC, U, UMessage, channels,
+    CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, PLAN, PlanMessage, Q, QMessage, SCALARS, SCENE, SHAPES,
+    STATUS, StatusMessage, TF, TF_STATIC, U, UMessage, channels,
 };
 use super::foxglove;
-use super::recording::{Configuration, Recording, StepRecord};
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
 use super::{file, mcap};
 use crate::error::{Error, Result};
 
@@ -21,6 +21,8 @@ const CHUNK: usize = 1 << 19;
 const MARKERS_APART: u64 = 30_000_000;
 /// Contacts' numbers are written in multiples of one part of this many, m and N.
 const PARTS: f64 = 1e9;
+/// Poses of plans are written in multiples of one part of this many.
+const POSE_PARTS: f64 = 1e6;
 /// Ticks of a file's clock, 1/s.
 const NANOSECONDS: f64 = 1e9;
 
@@ -78,6 +80,9 @@ impl RecordingWriter {
         self.send(CONTACTS, time, &ContactsMessage { phi, normal, point })?;
         self.send(FORCES, time, &ForcesMessage { force: vectors(&step.force) })?;
         self.send(SCALARS, time, &step.scalars)?;
+        if let Some(plan) = &step.plan {
+            self.send(PLAN, time, &plan_message(plan))?;
+        }
         self.place(time, &step.end);
         if time >= self.next_markers {
             self.file.message(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time));
@@ -139,12 +144,23 @@ impl Recording {
     }
 }
 
+fn plan_message(plan: &PlanRecord) -> PlanMessage {
+    let PlanRecord { cost, outcome, iterations, seconds, q, bodies, poses } = plan.clone();
+    let brief = |poses: Vec<[f64; 7]>| poses.iter().map(|pose| pose.map(|x| rounded(x, POSE_PARTS))).collect();
+    let cost = Some(cost).filter(|cost| cost.is_finite());
+    PlanMessage { cost, outcome, iterations, seconds, q, bodies, poses: poses.into_iter().map(brief).collect() }
+}
+
 fn json(path: &Path, message: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(message).map_err(|error| Error::Syntax { path: path.to_owned(), message: error.to_string() })
 }
 
-/// To a multiple of 1/[`PARTS`]: a whole number divided by a power of ten is the double whose shortest decimal is that
-/// multiple. No −0.
 fn brief(x: f64) -> f64 {
-    (x * PARTS).round() / PARTS + 0.0
+    rounded(x, PARTS)
+}
+
+/// To a multiple of 1/`parts`, a power of ten: a whole number divided by it is the double whose shortest decimal is that
+/// multiple. No −0.
+fn rounded(x: f64, parts: f64) -> f64 {
+    (x * parts).round() / parts + 0.0
 }

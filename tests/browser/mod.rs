@@ -186,9 +186,12 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if !self.session.is_empty() && !std::thread::panicking() {
-            self.command("DELETE", "", None);
-        }
+        // The browser does not end with its driver; an answer that is none must not hide a failure.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            if !self.session.is_empty() {
+                self.command("DELETE", "", None);
+            }
+        }));
         let _ = self.driver.kill();
         let _ = self.driver.wait();
         let _ = std::fs::remove_dir_all(&self.profile);

@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Plots forces and motion to this file (SVG).
+    /// Plots forces and motion to this file (SVG; PNG in builds with the feature `png`).
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Result as TensorResult};
 use fingertip::description::Scene;
+use fingertip::scenes::{Cubes, Pills};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Overrides};
@@ -11,7 +12,7 @@ use fingertip::{Model, Overrides};
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML).
+    /// Scene file (TOML); or `cubes` or `pills`, which are made on the spot, `pills:60` so many.
     pub scene: PathBuf,
 
     /// Numbers in the place of the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
@@ -55,8 +56,46 @@ impl SceneArgs {
     }
 }
 
-/// Reads a scene file.
+/// Things in scenes that are made on the spot, at most.
+const MOST_THINGS: usize = 200;
+/// Pills farther apart than this take no part, m.
+const NEAR: f64 = 0.1;
+
+/// A scene that is made on the spot: its kind and how many things it has, if that is given and a number.
+fn made(path: &Path) -> Option<(&str, Option<&str>)> {
+    let name = path.to_str().filter(|_| !path.exists())?;
+    let (kind, count) = name.split_once(':').map_or((name, None), |(kind, count)| (kind, Some(count)));
+    ["cubes", "pills"].contains(&kind).then_some((kind, count))
+}
+
+fn make(kind: &str, count: Option<&str>) -> fingertip::Result<Scene> {
+    let number = |count: &str| {
+        let number = count.parse().ok().filter(|n| (1..=MOST_THINGS).contains(n));
+        let message = || format!("expected a number from 1 to {MOST_THINGS}, got \"{count}\"");
+        number.ok_or_else(|| fingertip::Error::Invalid { place: kind.to_owned(), message: message() })
+    };
+    let count = count.map(number).transpose()?;
+    if kind == "cubes" {
+        let default = Cubes::default();
+        return Ok(Cubes { count: count.unwrap_or(default.count), ..default }.scene());
+    }
+    let default = Pills::default();
+    let n = count.unwrap_or(default.ellipsoids + default.capsules);
+    let mut scene = Pills { ellipsoids: n.div_ceil(2), capsules: n / 2, ..default }.scene();
+    scene.params.contact_distance = Some(NEAR);
+    Ok(scene)
+}
+
+/// Is this a scene rather than a recording?
+pub fn is_scene(path: &Path) -> bool {
+    made(path).is_some() || path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}
+
+/// Reads a scene file, or makes a scene.
 pub fn read(path: &Path) -> fingertip::Result<Source> {
+    if let Some((kind, count)) = made(path) {
+        return Ok(Source { name: kind.to_owned(), text: String::new(), scene: make(kind, count)? });
+    }
     let scene = Scene::load(path)?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `fingertip view`: a recording, or a scene while it is simulated, in the browser.
+//! `fingertip view`: a recording, a scene while it is simulated, or a task while it is done, in the browser.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,18 +6,31 @@ use std::process::ExitCode;
 use fingertip::Overrides;
 use fingertip::show::LiveServer;
 
-use super::{Outcome, export, scene};
+use super::{Outcome, export, mpc, scene};
 
-/// Shows a recording, or a scene while it is simulated, in the browser.
+/// Shows a recording, a scene while it is simulated, or a task while it is done, in the browser.
 ///
 /// The page of a recording is one file with everything in it: it needs no network and can be mailed. The page of a scene
-/// follows the simulator: drag bodies to pull at them, move sliders to command joints; it is for this machine only, unless
-/// --listen says otherwise.
+/// follows the simulator: drag bodies to pull at them, move sliders to command joints. With --task, model-predictive control
+/// commands the joints: the page shows the plan and its cost; push the object away, and ask for other goals. Both are for this
+/// machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene file (TOML).
-    #[arg(value_name = "RUN|SCENE")]
-    what: PathBuf,
+    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`, `pills:60` so many.
+    #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
+    what: Option<PathBuf>,
+
+    /// Task file (TOML), or the name of one in assets/tasks, in the place of a recording or a scene.
+    #[arg(long, value_name = "TASK", conflicts_with_all = ["what", "html", "overrides"])]
+    task: Option<PathBuf>,
+
+    /// Seed of what the task draws.
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "task")]
+    seed: u64,
+
+    /// κ of the task's plant, 1/J.
+    #[arg(long, value_name = "KAPPA", default_value_t = mpc::PLANT_KAPPA, requires = "task")]
+    plant_kappa: f64,
 
     /// Writes the page of a recording to this file, and opens nothing.
     #[arg(long, value_name = "FILE")]
@@ -27,7 +40,7 @@ pub struct Args {
     #[arg(long)]
     no_open: bool,
 
-    /// Where a scene's page is served [default: 127.0.0.1, any free port].
+    /// Where a scene's or a task's page is served [default: 127.0.0.1, any free port].
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 
@@ -37,19 +50,16 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    if args.what.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
-        live(args)
-    } else {
-        replay(args)
-    }
+    let Some(what) = &args.what else { return task(args) };
+    if scene::is_scene(what) { live(args, what) } else { replay(args, what) }
 }
 
-fn replay(args: &Args) -> Outcome {
+fn replay(args: &Args, what: &Path) -> Outcome {
     if args.listen.is_some() || args.overrides != "{}" {
-        return Err(format!("{}: --listen and --with are for scenes (TOML)", args.what.display()).into());
+        return Err(format!("{}: --listen and --with are for scenes (TOML)", what.display()).into());
     }
-    let page = export::load(&args.what)?.html();
-    let path = args.html.clone().unwrap_or_else(|| temporary(&args.what));
+    let page = export::load(what)?.html();
+    let path = args.html.clone().unwrap_or_else(|| temporary(what));
     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("page       {}", path.display());
     if args.html.is_none() && !args.no_open {
@@ -58,14 +68,27 @@ fn replay(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn live(args: &Args) -> Outcome {
+fn live(args: &Args, what: &Path) -> Outcome {
     if args.html.is_some() {
-        return Err(format!("{}: --html is for recordings (MCAP)", args.what.display()).into());
+        return Err(format!("{}: --html is for recordings (MCAP)", what.display()).into());
     }
     let overrides = Overrides::from_json(&args.overrides).map_err(|error| error.within("--with"))?;
-    let source = scene::read(&args.what)?;
+    let source = scene::read(what)?;
     let step = scene::compile(&source.scene, &overrides)?;
-    let server = LiveServer::start(source, step, args.listen.as_deref().unwrap_or("127.0.0.1:0"))?;
+    serve(args, LiveServer::start(source, step, address(args))?)
+}
+
+fn task(args: &Args) -> Outcome {
+    let Some(task) = &args.task else { return Err("expected a recording, a scene or --task".into()) };
+    let kappa = mpc::plant_kappa(args.plant_kappa)?;
+    serve(args, LiveServer::task(mpc::find(task)?, kappa, args.seed, address(args))?)
+}
+
+fn address(args: &Args) -> &str {
+    args.listen.as_deref().unwrap_or("127.0.0.1:0")
+}
+
+fn serve(args: &Args, server: LiveServer) -> Outcome {
     println!("page       {}\n\nIt is there until this program ends (Ctrl+C).", server.url());
     if !args.no_open {
         show(&server.url());

@@ -18,7 +18,8 @@ use self::outline::{Element, outline};
 use super::inertia::HEAVIEST;
 use super::mesh::Places;
 use super::{
-    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Mimic, Shape, Visual, check, file, mesh, xml,
+    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Visual, check,
+    file, mesh, xml,
 };
 use crate::error::{Error, Findings, Result};
 
@@ -69,7 +70,7 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
         return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
     }
     let robot = urdf_rs::read_from_string(text).map_err(|error| locate(&error, &elements))?;
-    let mut notes = notes(&robot, &elements);
+    let mut notes = notes(&elements);
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes };
@@ -97,18 +98,12 @@ fn sentence(error: &urdf_rs::UrdfError) -> String {
 }
 
 /// One line for each kind of thing that is not read.
-fn notes(robot: &urdf_rs::Robot, elements: &[Element]) -> Vec<String> {
+fn notes(elements: &[Element]) -> Vec<String> {
     let mut skipped = BTreeMap::<&str, usize>::new();
     for element in elements.iter().filter(|element| !["link", "joint", "material"].contains(&element.tag)) {
         *skipped.entry(element.tag).or_default() += 1;
     }
-    let mut notes: Vec<String> = skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect();
-    let is_mesh = |visual: &&urdf_rs::Visual| matches!(visual.geometry, urdf_rs::Geometry::Mesh { .. });
-    let n_meshes = robot.links.iter().flat_map(|link| &link.visual).filter(is_mesh).count();
-    if n_meshes > 0 {
-        notes.push(format!("visual meshes: {n_meshes} left out"));
-    }
-    notes
+    skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect()
 }
 
 fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
@@ -120,7 +115,12 @@ fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String
         }
     }
     let mut findings = Findings::default();
-    let links = robot.links.iter().filter_map(|link| findings.take(read_link(link, places, &colors, notes))).collect();
+    let mut missing = Vec::new();
+    let mut read = |link| findings.take(read_link(link, places, &colors, notes, &mut missing));
+    let links = robot.links.iter().filter_map(&mut read).collect();
+    if let Some(first) = missing.first() {
+        notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
+    }
     findings.result().map(|()| links)
 }
 
@@ -129,6 +129,7 @@ fn read_link(
     places: Option<&Places>,
     colors: &HashMap<&str, [f64; 4]>,
     notes: &mut Vec<String>,
+    missing: &mut Vec<String>,
 ) -> Result<Link> {
     let name = &link.name;
     let inertia = inertia(&link.inertial).map_err(|error| error.within(format!("link \"{name}\"")))?;
@@ -140,28 +141,37 @@ fn read_link(
     } else if link.inertial.inertia.ixx != 0.0 {
         notes.push(format!("link \"{name}\": inertia without a mass left out"));
     }
+    let without = || Err("a URDF's text alone has no files beside it".to_owned());
+    let find = |filename: &str| places.map_or_else(without, |places| places.find(filename));
     let mut collisions = Vec::new();
     for collision in &link.collision {
         let shape = match shape(&collision.geometry) {
             Ok(shape) => shape,
-            Err((filename, scale)) => {
-                let without = || Err("a URDF's text alone has no files beside it".to_owned());
-                match places.map_or_else(without, |places| places.find(filename)) {
-                    Ok(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
-                    Err(why) => {
-                        notes.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
-                        continue;
-                    }
+            Err((filename, scale)) => match find(filename) {
+                Ok(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
+                Err(why) => {
+                    notes.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
+                    continue;
                 }
-            }
+            },
         };
         collisions.push(Collision { shape, pose: pose(&collision.origin) });
     }
     let visual = |visual: &urdf_rs::Visual| {
+        let look = match shape(&visual.geometry) {
+            Ok(shape) => Look::Shape(shape),
+            Err((filename, scale)) => match find(filename) {
+                Ok(path) => Look::Mesh(MeshFile { path, scale }),
+                Err(why) => {
+                    missing.push(why);
+                    return None;
+                }
+            },
+        };
         let material = visual.material.as_ref();
         let own = material.and_then(|material| material.color.as_ref()).map(|color| color.rgba.0);
         Some(Visual {
-            shape: shape(&visual.geometry).ok()?,
+            look,
             pose: pose(&visual.origin),
             rgba: own.or_else(|| colors.get(material?.name.as_str()).copied()),
         })

@@ -2,7 +2,7 @@
 
 use nalgebra::Vector3;
 
-use crate::description::{Articulation, Inertia, Joint, JointKind, Limits, Link, check};
+use crate::description::{Articulation, Inertia, Joint, JointKind, Limits, Link, Look, check};
 use crate::error::{Error, Findings, Result};
 
 /// A unit axis may be this far from unit length: what rounding leaves.
@@ -153,7 +153,10 @@ fn validate_link(link: &Link) -> Result<()> {
     }
     for (i, visual) in link.visuals.iter().enumerate() {
         let place = |error: Error| error.within(format!("visual {}", i + 1));
-        visual.shape.validate().map_err(place)?;
+        match &visual.look {
+            Look::Shape(shape) => shape.validate().map_err(place)?,
+            Look::Mesh(mesh) => mesh.validate().map_err(place)?,
+        }
         check::finite_pose("origin", &visual.pose).map_err(place)?;
     }
     Ok(())

@@ -16,6 +16,10 @@ pub struct Command {
     /// Everything as at the start.
     #[serde(default)]
     pub reset: bool,
+    /// Begins this episode of a task, from its start.
+    pub episode: Option<usize>,
+    /// Takes the goal of this episode of a task, from where everything is.
+    pub goal: Option<usize>,
     /// Sliders by name.
     #[serde(default)]
     pub set: BTreeMap<String, f64>,
@@ -24,7 +28,7 @@ pub struct Command {
     pub pull: Option<Option<Pull>>,
 }
 
-/// A spring from a point of a body to a point of the world.
+/// Pulls a point of a body to a point of the world, by a spring.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Pull {
@@ -34,6 +38,9 @@ pub struct Pull {
     pub at: [f64; 3],
     /// In the world, m.
     pub to: [f64; 3],
+    /// Not by a spring: by the commands of the body's own joints.
+    #[serde(default)]
+    pub joints: bool,
 }
 
 /// Null is something else than nothing.

@@ -45,8 +45,8 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// The sliders of a scene.
-    pub fn new(step: &Quasidynamic) -> Result<Self> {
+    /// The sliders of a scene; h is among them unless a controller counts on it.
+    pub fn new(step: &Quasidynamic, with_h: bool) -> Result<Self> {
         let (model, parameters) = (step.model(), step.parameters());
         let first = |tensor: &candle_core::Tensor| -> Result<f64> {
             Ok(tensor
@@ -67,15 +67,14 @@ impl Controls {
             log,
             kind,
         };
-        let mut list = vec![
-            parameter("kappa", "κ", "J⁻¹", [1e2, 1e6], first(&parameters.kappa)?, true, Kind::Kappa),
-            parameter("h", "h", "s", [1e-3, 0.05], first(&parameters.h)?, true, Kind::TimeStep),
-        ];
+        let kappa = first(&parameters.kappa)?;
+        let mut list = vec![parameter("kappa", "κ", "J⁻¹", [1e2, 1e6], kappa, true, Kind::Kappa)];
         if model.nc() > 0 {
-            list.insert(
-                1,
-                parameter("mu", "μ, all pairs", "", [0.0, 1.5], first(&parameters.mu)?, false, Kind::Friction),
-            );
+            let mu = first(&parameters.mu)?;
+            list.push(parameter("mu", "μ, all pairs", "", [0.0, 1.5], mu, false, Kind::Friction));
+        }
+        if with_h {
+            list.push(parameter("h", "h", "s", [1e-3, 0.05], first(&parameters.h)?, true, Kind::TimeStep));
         }
         list.extend(joints(model));
         let values = list.iter().map(|control| control.start).collect();
@@ -132,10 +131,20 @@ impl Controls {
         }
     }
 
-    /// The scene's parameters with the sliders' numbers in their places.
+    /// Puts the joints' sliders somewhere, within their ranges.
+    pub fn command(&mut self, u: &[f64]) {
+        for (control, value) in self.list.iter().zip(&mut self.values) {
+            if let Kind::Joint(place) = control.kind {
+                *value = u[place].clamp(control.low, control.high);
+            }
+        }
+    }
+
+    /// The scene's parameters, with the numbers of sliders that have been moved in their places.
     pub fn parameters(&self, of: &Parameters) -> Result<Parameters> {
         let value = |kind: Kind| {
-            self.list.iter().zip(&self.values).find(|(control, _)| control.kind == kind).map(|(_, &value)| value)
+            let moved = |(control, value): &(&Control, &f64)| control.kind == kind && **value != control.start;
+            self.list.iter().zip(&self.values).find(moved).map(|(_, &value)| value)
         };
         of.map(|name, tensor| {
             let kind = match name {

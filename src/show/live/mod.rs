@@ -4,6 +4,8 @@
 //! client ── commands ──▶ bounded queue ──▶ simulator ──▶ the newest frame ──▶ every client
 //! ```
 //!
+//! With a task, a thread of its own plans the coming period while the simulator goes through the one before it.
+//!
 //! A slow client misses frames and holds nobody up; one that reads nothing is dropped. Pages of other origins are refused.
 
 mod client;
@@ -11,6 +13,9 @@ mod command;
 mod controls;
 mod http;
 mod newest;
+mod pilot;
+mod planner;
+mod reach;
 mod server;
 mod simulator;
 mod spring;

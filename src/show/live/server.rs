@@ -16,6 +16,7 @@ use super::newest::Newest;
 use super::simulator::{Order, QUEUE, Simulator};
 use super::{client, http};
 use crate::error::Error;
+use crate::mpc::Task;
 use crate::show::page;
 use crate::show::record::Source;
 use crate::step::Quasidynamic;
@@ -49,12 +50,29 @@ impl LiveServer {
     /// # Errors
     /// An address that cannot be had, or a scene whose first step is an error.
     pub fn start(source: Source, step: Quasidynamic, address: &str) -> Result<Self> {
+        Self::serve(address, |newest| Simulator::new(source, step, None, newest))
+    }
+
+    /// Does a task by model-predictive control and serves the page that shows it; pages may begin any episode, and disturb
+    /// it. The plant is the task's scene with another `kappa`, 1/J; `seed` is that of what is drawn.
+    ///
+    /// The controller has a period to plan the next one. Where it takes longer, the world waits for it.
+    ///
+    /// # Errors
+    /// An address that cannot be had, or a task whose first episode is an error.
+    pub fn task(task: Task, kappa: f64, seed: u64, address: &str) -> Result<Self> {
+        let plant = task.simulator().with_kappa(kappa)?;
+        let source = Source::of_task(&task);
+        Self::serve(address, |newest| Simulator::new(source, plant.step().clone(), Some((task, seed)), newest))
+    }
+
+    fn serve(address: &str, simulator: impl FnOnce(Arc<Newest>) -> Result<Simulator>) -> Result<Self> {
         let taken = |error: std::io::Error| Error::invalid(address, error.to_string());
         let listener = TcpListener::bind(address).map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
         let newest = Arc::new(Newest::default());
         let stop = Arc::new(AtomicBool::new(false));
-        let simulator = Simulator::new(source, step, newest.clone())?;
+        let simulator = simulator(newest.clone())?;
         let (orders, queue) = sync_channel(QUEUE);
         let (port, header, n_clients) = (address.port(), simulator.header(), AtomicUsize::new(0));
         let shared = Arc::new(Shared { header, port, newest, orders, stop: stop.clone(), n_clients });

@@ -12,15 +12,23 @@ use serde_json::{Value, json};
 use super::command::{Command, Pull};
 use super::controls::Controls;
 use super::newest::Newest;
+use super::pilot::Pilot;
+use super::reach::Reach;
 use super::spring::Springs;
+use crate::mpc::Task;
 use crate::show::frames::{Layout, moves};
+use crate::show::observe::numbers;
+use crate::show::plan::{COST, PLANNING, POSITION, ROTATION};
 use crate::show::record::{Recorder, Source};
+use crate::show::recording::PlanRecord;
 use crate::step::Quasidynamic;
 
 /// Commands that wait, at most: a client whose command does not fit waits itself.
 pub const QUEUE: usize = 256;
 /// The state goes out this often at most, s.
 const STATE: f64 = 0.05;
+/// How long the world waits for a plan before it looks again.
+const WAIT: Duration = Duration::from_millis(1);
 
 /// A command and the client that sends it; none when the client has gone.
 pub type Order = (u64, Option<Command>);
@@ -33,46 +41,74 @@ pub struct Simulator {
     layout: Layout,
     controls: Controls,
     springs: Springs,
+    reach: Reach,
     pulls: BTreeMap<u64, Pull>,
     paused: bool,
-    /// Do the commands follow the scene's script?
-    scripted: bool,
+    /// Steps that are asked for while the world stands still.
+    n_steps: usize,
+    /// Do the commands follow the scene's script, or the task's controller? A hand on a joint's slider ends that.
+    driven: bool,
+    pilot: Option<Pilot>,
+    /// The plan that is followed.
+    plan: Option<PlanRecord>,
     newest: Arc<Newest>,
     told: Instant,
     untold: bool,
 }
 
 impl Simulator {
-    pub fn new(source: Source, step: Quasidynamic, newest: Arc<Newest>) -> Result<Self> {
+    /// A scene, or with a task and a seed what the task's controller does in it.
+    pub fn new(source: Source, step: Quasidynamic, task: Option<(Task, u64)>, newest: Arc<Newest>) -> Result<Self> {
         let mut recorder = Recorder::new(&source, &step)?;
-        let controls = Controls::new(&step)?;
+        let controls = Controls::new(&step, task.is_none())?;
+        let pilot = task.map(|(task, seed)| Pilot::new(task, seed, &recorder.recording)).transpose()?;
         // The names of the scalars are those of a step.
-        let first = recorder.step(&step, source.scene.control(0.0))?;
+        let mut first = recorder.step(&step, source.scene.control(0.0))?;
+        if pilot.is_some() {
+            first.scalars.extend([COST, PLANNING, POSITION, ROTATION].map(|name| (name.to_owned(), f64::NAN)));
+        }
         recorder.recording.steps.push(first);
-        let layout = Layout::new(&recorder.recording);
+        let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;
+        let layout = Layout::with_plans(&recorder.recording, plan_size.unwrap_or_default());
         recorder.recording.steps.clear();
-        recorder.reset(step.model())?;
-        let springs = Springs::new(step.model())?;
-        let scripted = !source.scene.script.is_empty();
+        let (springs, reach) = (Springs::new(step.model())?, Reach::new(step.model())?);
         let pulls = BTreeMap::new();
         let told = Instant::now();
-        newest.set_frame(&layout.start(&recorder.recording));
-        newest.set_state(&json!({ "paused": false, "values": controls.values() }));
-        let simulator = Self {
+        let mut simulator = Self {
             source,
             step,
             recorder,
             layout,
             controls,
             springs,
+            reach,
             pulls,
             paused: false,
-            scripted,
+            n_steps: 0,
+            driven: false,
+            pilot,
+            plan: None,
             newest,
             told,
             untold: true,
         };
+        simulator.put()?;
+        simulator.publish();
         Ok(simulator)
+    }
+
+    /// Everything at its start: home, or where the task's episode begins.
+    fn put(&mut self) -> Result<()> {
+        let model = self.step.model();
+        self.recorder.reset(model)?;
+        if let Some(pilot) = &self.pilot {
+            let start = &pilot.episode.start;
+            self.recorder.put(&model.tensor(&[&start.q])?)?;
+            self.controls.follow(&start.u);
+        }
+        (self.plan, self.driven) = (None, self.pilot.is_some() || !self.source.scene.script.is_empty());
+        self.newest.set_frame(&self.layout.start(&self.recorder.recording));
+        Ok(())
     }
 
     /// What a page needs besides the frames.
@@ -80,7 +116,10 @@ impl Simulator {
         let recording = &self.recorder.recording;
         let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();
         let mut header = self.layout.header(recording);
-        header["live"] = json!({ "controls": self.controls.description(), "movable": movable });
+        let task = self.pilot.as_ref().map(Pilot::description);
+        let limbs: Vec<bool> = (0..movable.len()).map(|body| Reach::is_possible(self.step.model(), body)).collect();
+        let controls = self.controls.description();
+        header["live"] = json!({ "controls": controls, "movable": movable, "limbs": limbs, "task": task });
         header
     }
 
@@ -103,44 +142,57 @@ impl Simulator {
             for order in orders.try_iter().take(QUEUE).collect::<Vec<_>>() {
                 self.obey(order)?;
             }
-            if !self.paused {
-                self.advance()?;
-            }
+            let goes = !self.paused || self.n_steps > 0;
+            let stepped = goes && self.advance()?;
+            self.n_steps = self.n_steps.saturating_sub(usize::from(stepped && self.paused));
             self.tell();
-            let period = Duration::from_secs_f64(self.controls.values()["h"]);
             // A world that is late does not hurry afterwards.
-            next = (next + period).max(Instant::now());
+            next = if goes && !stepped { Instant::now() + WAIT } else { (next + self.period()?).max(Instant::now()) };
         }
         Ok(())
     }
 
+    /// A step's time.
+    fn period(&self) -> Result<Duration> {
+        let h = self.controls.parameters(self.step.parameters())?.h;
+        Ok(Duration::from_secs_f64(numbers(&h)?[0]))
+    }
+
+    fn q(&self) -> Result<Vec<f64>> {
+        numbers(self.recorder.q())
+    }
+
     fn obey(&mut self, (client, command): Order) -> Result<()> {
-        let Some(Command { pause, step, reset, set, pull }) = command else {
+        let Some(Command { pause, step, reset, episode, goal, set, pull }) = command else {
             self.pulls.remove(&client);
             return Ok(());
         };
         self.untold = true;
-        if reset {
-            self.recorder.reset(self.step.model())?;
+        let q = self.q()?;
+        if reset || episode.is_some() {
+            if let Some(pilot) = &mut self.pilot {
+                pilot.begin(episode.unwrap_or(pilot.episode.number))?;
+            }
             self.controls.reset();
             self.pulls.clear();
-            self.scripted = !self.source.scene.script.is_empty();
-            self.newest.set_frame(&self.layout.start(&self.recorder.recording));
+            self.put()?;
+        } else if let (Some(pilot), Some(goal)) = (&mut self.pilot, goal) {
+            pilot.redirect(goal, &q)?;
+            self.driven = true;
         }
         for (name, value) in set {
-            // A hand on a joint's slider ends the script.
-            self.scripted &= self.controls.set(&name, value) != Some(true);
+            self.driven &= self.controls.set(&name, value) != Some(true);
         }
         match pull {
-            Some(Some(pull)) if self.is_sound(&pull) => _ = self.pulls.insert(client, pull),
+            Some(Some(pull)) if self.is_sound(&pull) => {
+                self.driven &= !pull.joints;
+                self.pulls.insert(client, pull);
+            }
             Some(_) => _ = self.pulls.remove(&client),
             None => {}
         }
-        self.paused = pause.unwrap_or(self.paused);
-        if step {
-            self.paused = true;
-            self.advance()?;
-        }
+        self.paused = pause.unwrap_or(self.paused || step);
+        self.n_steps = if self.paused { self.n_steps + usize::from(step) } else { 0 };
         Ok(())
     }
 
@@ -149,31 +201,66 @@ impl Simulator {
         pull.body < self.recorder.recording.bodies.len() && numbers.into_iter().all(|x| x.is_finite() && x.abs() < 1e6)
     }
 
-    fn advance(&mut self) -> Result<()> {
+    /// Has whoever commands said what is to be done in the coming step?
+    fn steer(&mut self) -> Result<bool> {
+        let q = self.q()?;
+        let u = match &mut self.pilot {
+            None => self.source.scene.control(self.recorder.time()),
+            Some(pilot) => {
+                let Some((u, answer)) = pilot.command(&q)? else { return Ok(false) };
+                if let Some(answer) = answer {
+                    self.recorder.plan(&answer)?;
+                }
+                u
+            }
+        };
+        self.controls.follow(&u);
+        self.untold = true;
+        Ok(true)
+    }
+
+    /// One step, if whoever commands is ready.
+    fn advance(&mut self) -> Result<bool> {
+        if self.driven && !self.steer()? {
+            return Ok(false);
+        }
         let model = self.step.model();
-        if self.scripted {
-            let u = self.source.scene.control(self.recorder.time());
-            self.controls.follow(&u);
+        for pull in self.pulls.values().filter(|pull| pull.joints) {
+            let q = numbers(self.recorder.q())?;
+            self.controls.command(&self.reach.command(model, &q, &self.controls.u(), pull)?);
             self.untold = true;
         }
         let mut parameters = self.controls.parameters(self.step.parameters())?;
         let mut tau = vec![0.0; model.nv()];
-        for pull in self.pulls.values() {
+        for pull in self.pulls.values().filter(|pull| !pull.joints) {
             let pulled = self.springs.tau(model, &parameters, self.recorder.q(), pull)?;
             tau.iter_mut().zip(pulled).for_each(|(sum, tau)| *sum += tau);
         }
         let tau = Tensor::from_vec(tau, (1, model.nv()), &model.device)?.to_dtype(model.dtype)?;
         parameters.tau = (&parameters.tau + tau)?;
         let record = self.recorder.step(&self.step.with_parameters(&parameters)?, self.controls.u())?;
-        self.newest.set_frame(&self.layout.row(&record));
-        Ok(())
+        if record.plan.is_some() {
+            self.plan.clone_from(&record.plan);
+        }
+        self.newest.set_frame(&self.layout.row(&record, self.plan.as_ref().filter(|_| self.driven)));
+        let q = self.q()?;
+        if let Some(pilot) = &mut self.pilot {
+            self.recorder.note_errors(&pilot.observe(&q)?);
+        }
+        Ok(true)
     }
 
-    /// Tells the pages where the sliders stand, if that has changed and was not told just now.
+    /// Tells the pages where the sliders and the task stand, if that has changed and was not told just now.
     fn tell(&mut self) {
         if self.untold && self.told.elapsed().as_secs_f64() > STATE {
-            self.newest.set_state(&json!({ "paused": self.paused, "values": self.controls.values() }));
-            (self.told, self.untold) = (Instant::now(), false);
+            self.publish();
         }
+    }
+
+    fn publish(&mut self) {
+        let task = self.pilot.as_ref().map(Pilot::state);
+        let values = self.controls.values();
+        self.newest.set_state(&json!({ "paused": self.paused, "driven": self.driven, "values": values, "task": task }));
+        (self.told, self.untold) = (Instant::now(), false);
     }
 }

@@ -7,14 +7,16 @@ const FOV = (32 * Math.PI) / 180;
 const POLE = 0.01;
 
 export class Camera {
-  /** `ball` is what is to be seen: { centre, radius }. */
-  constructor(ball) {
+  /** `ball` is what is to be seen: { centre, radius }; `size` is that of the window, CSS pixels. */
+  constructor(ball, size) {
     this.ball = ball;
+    this.size = size;
     this.now = this.home();
     this.goal = { ...this.now };
-    this.size = [1, 1];
     /** The middle of the view stands this much above the middle of the window, in half heights: something covers its foot. */
     this.lift = 0;
+    /** And this much to its left, in half widths: something covers its right. */
+    this.side = 0;
   }
 
   home() {
@@ -22,7 +24,9 @@ export class Camera {
   }
 
   view(yaw, pitch) {
-    return { target: this.ball.centre, yaw, pitch, distance: (1.18 * this.ball.radius) / Math.sin(FOV / 2) };
+    // What is upright is narrow.
+    const narrow = Math.max(1, (0.85 * this.size[1]) / this.size[0]);
+    return { target: this.ball.centre, yaw, pitch, distance: (1.18 * narrow * this.ball.radius) / Math.sin(FOV / 2) };
   }
 
   /** Goes to a named view. */
@@ -57,7 +61,7 @@ export class Camera {
 
   /** The pixel at which the target is. */
   middle() {
-    return [this.size[0] / 2, (this.size[1] / 2) * (1 - this.lift)];
+    return [(this.size[0] / 2) * (1 - this.side), (this.size[1] / 2) * (1 - this.lift)];
   }
 
   /** Moves along, without delay. */
@@ -96,7 +100,7 @@ export class Camera {
     const { distance } = this.now;
     const far = distance + 30 * this.ball.radius;
     const lens = perspective(FOV, this.size[0] / this.size[1], Math.max(0.02 * distance, 1e-4), far);
-    lens[9] = -this.lift;
+    [lens[8], lens[9]] = [this.side, -this.lift];
     return times(lens, lookAt(this.eye(), this.now.target, [0, 0, 1]));
   }
 
@@ -110,7 +114,7 @@ export class Camera {
   ray(x, y) {
     const { back, right, up } = this.axes();
     const t = Math.tan(FOV / 2);
-    const u = ((2 * x) / this.size[0] - 1) * t * (this.size[0] / this.size[1]);
+    const u = ((2 * x) / this.size[0] - 1 + this.side) * t * (this.size[0] / this.size[1]);
     const v = (1 - (2 * y) / this.size[1] - this.lift) * t;
     return { from: this.eye(), along: unit(add(scale(back, -1), add(scale(right, u), scale(up, v)))) };
   }

@@ -1,8 +1,11 @@
 // The simulator behind a live page: frames come, commands go.
 
 import { digits } from "fingertip/names";
+import { Task } from "fingertip/task";
 import { add, dot, scale, sub, turn } from "fingertip/vec";
 
+/** A page's first frame may be so old when the second comes, s. */
+const LATE = 0.2;
 /** The page tries again after this, ms. */
 const AGAIN = 1000;
 
@@ -13,6 +16,7 @@ export class Live {
     this.fresh = false;
     this.held = null;
     this.controls = new Map();
+    this.task = header.live.task ? new Task(page, this, document.getElementById("task")) : null;
     this.panel();
     this.connect();
   }
@@ -41,7 +45,9 @@ export class Live {
     if (typeof data === "string") return this.hear(JSON.parse(data));
     const row = new Float32Array(data);
     const time = row[this.header.layout.time];
-    if (track.length && time < track.time(track.length - 1)) track.clear();
+    const last = track.time(track.length - 1);
+    // Anew; or the page was long in coming, and its first frame is an old one.
+    if (track.length && (time < last || (track.length === 1 && time > last + LATE))) track.clear();
     if (track.length && time === track.time(track.length - 1)) return;
     const behind = track.dropped;
     track.append(row);
@@ -51,9 +57,10 @@ export class Live {
   }
 
   /** The state that all pages share: paused, parameters, commands. */
-  hear({ paused, values, error }) {
+  hear({ paused, values, task, driven, error }) {
     if (error) this.say(error);
     if (paused !== undefined) this.paused = paused;
+    if (task) this.task?.hear(task, driven);
     for (const [name, value] of Object.entries(values ?? {})) {
       const control = this.controls.get(name);
       if (control && document.activeElement !== control.input) control.show(value);
@@ -84,8 +91,20 @@ export class Live {
       box.append(...list.map((control) => this.slider(control)));
       this.element.append(heading, box);
     };
+    /** Are links of robots dragged by their joints? A controller has them for itself. */
+    this.byJoints = !this.task;
+    if (this.header.live.limbs.some(Boolean)) this.element.append(this.choice());
     group("Parameters", controls.filter((c) => !c.joint), "");
     group("Joint commands", shorter(controls.filter((c) => c.joint)), "joints");
+  }
+
+  choice() {
+    const label = document.createElement("label");
+    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: this.byJoints });
+    box.addEventListener("change", () => (this.byJoints = box.checked));
+    label.title = "Inverse kinematics; otherwise a spring pulls at them";
+    label.append(box, "drag robots by their joints");
+    return label;
   }
 
   /** A slider; those of positive numbers over decades go by the logarithm. */
@@ -116,7 +135,9 @@ export class Live {
   /** Takes hold of a body that moves. */
   grab(hit, camera) {
     if (!hit || !this.header.live.movable[hit.part.body]) return false;
-    this.held = { body: hit.part.body, from: hit.point, to: hit.point, normal: camera.axes().back, local: null };
+    this.page.selected = hit.part.body;
+    const joints = this.byJoints && this.header.live.limbs[hit.part.body];
+    this.held = { joints, body: hit.part.body, from: hit.point, to: hit.point, normal: camera.axes().back, local: null };
     this.held.local = this.toBody(hit.point);
     this.page.player.playing = true;
     this.push();
@@ -144,8 +165,8 @@ export class Live {
   }
 
   push() {
-    const { body, local, to } = this.held;
-    this.send({ pull: { body, at: local, to } });
+    const { body, local, to, joints } = this.held;
+    this.send({ pull: { body, at: local, to, joints } });
   }
 
   release() {

@@ -1,6 +1,7 @@
 // The page: reads what it carries, and joins drawing, player, plots and, on a live page, the simulator.
 
 import { Camera } from "fingertip/camera";
+import { drawsInSoftware } from "fingertip/gl";
 import { Inspector } from "fingertip/inspector";
 import { listenKeys } from "fingertip/keys";
 import { Live } from "fingertip/live";
@@ -10,7 +11,7 @@ import { Picker } from "fingertip/picker";
 import { Player } from "fingertip/player";
 import { Plot } from "fingertip/plot";
 import { listen } from "fingertip/pointer";
-import { allSeries, firstPlots } from "fingertip/series";
+import { allSeries, firstPlots, nearest } from "fingertip/series";
 import { buildStage, placed, surround } from "fingertip/stage";
 import { Theme } from "fingertip/theme";
 import { Track, decode } from "fingertip/track";
@@ -19,6 +20,8 @@ import { norm, sub } from "fingertip/vec";
 
 /** Frames farther apart than this are slow, ms; and after this nothing moves any more. */
 const [SLOW, REST] = [30, 350];
+/** A page that was away goes on from where it was: no more time than this goes by between two frames, s. */
+const LONGEST = 0.5;
 
 const $ = (id) => document.getElementById(id);
 
@@ -31,24 +34,31 @@ class Page {
     this.names = shortNames(header.scene);
     this.theme = new Theme();
     const ball = surround(header.scene, this.track);
-    this.stage = buildStage(header.scene);
-    this.camera = new Camera(ball);
+    const soft = drawsInSoftware();
+    document.documentElement.classList.toggle("soft", soft);
+    this.stage = buildStage(header.scene, soft);
+    const { clientWidth, clientHeight } = $("drawing");
+    this.camera = new Camera(ball, [Math.max(1, clientWidth), Math.max(1, clientHeight)]);
     this.view = new View($("drawing"), header, this.track, this.stage, ball);
     this.unit = this.view.marks.scale;
-    this.show = { looks: true, collisions: true, contacts: false, distances: false, forces: true, cones: false, trails: true, grid: true };
+    // Where nobody acts, what counts is how near things are to each other.
+    const robots = header.scene.bodies.some(({ role }) => role === "robot");
+    this.show = { looks: true, collisions: true, contacts: false, distances: !robots, forces: true, cones: false, patches: false, plan: true, trails: true, grid: true };
     this.selected = 0;
     this.follow = false;
     this.inspector = new Inspector($("inspector"), header, this.track, this.names);
     this.series = allSeries(header, this.track, this.names);
     this.picker = new Picker($("picker"), this.series);
-    this.plots = firstPlots(this.series, this.track, Boolean(header.live)).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f)));
+    this.plots = firstPlots(this.series, this.track, Boolean(header.live), robots).map((plot) => new Plot($("plots"), plot, this.track, (f) => this.seek(f), soft));
     for (const plot of this.plots) plot.element.querySelector(".add").addEventListener("click", () => this.picker.open(plot));
     this.live = header.live ? new Live(this, header, $("live")) : null;
+    document.querySelector('[data-show="distances"]').checked = this.show.distances;
     this.label();
     this.wire();
     if (this.live && innerWidth > 1000) this.options();
     if (innerWidth < 720) this.charts();
     this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    this.dirty = true;
     this.last = this.drawn = performance.now();
     /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
     this.interval = 16;
@@ -81,6 +91,8 @@ class Page {
       options: () => this.options(),
       theme: () => this.theme.toggle(),
       reset: () => this.live?.send({ reset: true }),
+      episode: () => this.live?.task?.next("episode"),
+      goal: () => this.live?.task?.next("goal"),
       help: () => $("keys").showModal(),
     };
     listenKeys({ ...act, ...Object.fromEntries(Object.entries(act).map(([k, f]) => [k, (x) => (f(x), this.refresh())])) });
@@ -177,7 +189,7 @@ class Page {
 
   tick(now) {
     requestAnimationFrame((next) => this.tick(next));
-    const seconds = Math.min(0.1, (now - this.last) / 1000);
+    const seconds = Math.min(LONGEST, (now - this.last) / 1000);
     this.last = now;
     const stepped = this.player.advance(seconds);
     const came = this.live?.arrived();
@@ -223,18 +235,28 @@ class Page {
     this.carried = { body: this.selected, p };
   }
 
+  /** A plot of distances follows the selection; on a live page it waits for the first of them. */
+  choose() {
+    const plot = this.plots.find((plot) => plot.nearest);
+    if (!plot || (plot.of === this.selected && plot.series.length)) return;
+    plot.of = this.selected;
+    plot.set(nearest(this.series, this.player.frame, this.selected));
+  }
+
   draw() {
     const { frame } = this.player;
     if (!this.follow) this.carried = null;
     this.view.resize(this.camera);
     this.view.draw(this.camera, this.theme, { frame, show: this.show, selected: this.selected, pull: this.live?.spring() });
+    this.choose();
     if (!$("plots").hidden) for (const plot of this.plots) plot.draw(this.player, this.theme.colours);
     this.inspector.show(this.selected, frame);
     const last = this.player.last();
     $("scrub").max = last;
     $("scrub").value = frame;
     $("play").classList.toggle("on", this.live ? !this.live.paused : this.player.playing);
-    $("clock").innerHTML = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
+    const clock = `${this.track.time(frame).toFixed(2)} <span>/ ${this.track.time(last).toFixed(2)} s</span>`;
+    if (clock !== this.clock) $("clock").innerHTML = this.clock = clock;
   }
 }
 

@@ -1,11 +1,13 @@
 // What is drawn of contacts: points, normals, force arrows, friction cones.
 
-import { add, fromZ, norm, pose, scale } from "fingertip/vec";
+import { add, dot, fromZ, norm, pose, scale, sub, tangents, unit } from "fingertip/vec";
 import { arrowHead, arrowShaft, cone, sphere } from "fingertip/meshes";
 import { PAINT } from "fingertip/theme";
 
 /** Contacts closer than this part of the scene have a point, whether they carry force or not. */
 const NEAR = 0.02;
+/** Distances that are drawn, at most: more hide what they are of. */
+const MOST_DISTANCES = 24;
 
 export class Marks {
   /** `upload` takes a mesh to the card. */
@@ -65,12 +67,41 @@ export class Marks {
     return things;
   }
 
-  /** Segments from the witness point on A to that on B, eight numbers each. */
-  distances(frame) {
-    return this.contacts.flatMap((_, i) => {
-      const { phi, normal, point } = this.track.contact(frame, i);
-      return Number.isFinite(phi) ? [...add(point, scale(normal, -phi)), 1, ...point, 1] : [];
+  /** The shortest distances, of a body if one is selected: segments from the witness point on A to that on B, eight numbers each. */
+  distances(frame, body) {
+    if (!this.track.length) return [];
+    const of = ({ a, b }) => !(body > 0) || a === body || b === body;
+    const near = this.contacts.flatMap((pair, i) => (of(pair) ? [this.track.contact(frame, i)] : []));
+    near.sort((a, b) => a.phi - b.phi);
+    const shown = near.filter(({ phi }) => Number.isFinite(phi)).slice(0, MOST_DISTANCES);
+    return shown.flatMap(({ phi, normal, point }) => [...add(point, scale(normal, -phi)), 1, ...point, 1]);
+  }
+
+  /** Segments of contact patches: the outlines of pairs that touch in several points, and frames where pairs touch. */
+  patches(frame) {
+    const pairs = new Map();
+    this.contacts.forEach(({ a, b }, i) => {
+      const contact = this.track.length ? this.track.contact(frame, i) : { phi: NaN };
+      if (!(contact.phi < NEAR * this.radius)) return;
+      const key = `${a} ${b}`;
+      pairs.set(key, [...(pairs.get(key) ?? []), contact]);
     });
+    const segments = { edges: [], normals: [], tangents: [] };
+    for (const contacts of pairs.values()) {
+      const share = 1 / contacts.length;
+      const middle = contacts.reduce((sum, { point }) => add(sum, scale(point, share)), [0, 0, 0]);
+      const normal = unit(contacts.reduce((sum, c) => add(sum, c.normal), [0, 0, 0]));
+      const [first, second] = tangents(normal);
+      const angle = ({ point }) => Math.atan2(dot(sub(point, middle), second), dot(sub(point, middle), first));
+      const round = [...contacts].sort((a, b) => angle(a) - angle(b));
+      if (round.length > 1) {
+        round.forEach(({ point }, i) => segments.edges.push(...point, 1, ...round[(i + 1) % round.length].point, 1));
+      }
+      const axis = (direction, part) => [...middle, 1, ...add(middle, scale(direction, part * this.radius)), 1];
+      segments.normals.push(...axis(normal, 0.12));
+      segments.tangents.push(...axis(first, 0.07), ...axis(second, 0.07));
+    }
+    return segments;
   }
 
   arrow(things, from, along, length, thick, colour) {

@@ -1,11 +1,14 @@
 // Triangles of every shape: { positions, normals, indices }.
 
-const ROUND = 48;
+import { add, cross, dot, sub, unit } from "fingertip/vec";
+
+/** Corners around a circle; fewer where the processor draws. */
+const [ROUND, COARSE] = [48, 24];
 /** Edges of boxes and cylinders are drawn with a bevel of this part of their smallest half extent: they catch the light. */
 const BEVEL = 0.035;
 
 /** A surface of revolution about z from points [r, z, normal r, normal z], bottom to top. */
-function lathe(profile, segments = ROUND) {
+function lathe(profile, segments) {
   const [positions, normals, indices] = [[], [], []];
   for (let j = 0; j <= segments; j++) {
     const [c, s] = [Math.cos((2 * Math.PI * j) / segments), Math.sin((2 * Math.PI * j) / segments)];
@@ -35,19 +38,20 @@ function arc(r, z, radius, from, to, steps) {
 
 const QUARTER = Math.PI / 2;
 
-export const sphere = (radius, steps = ROUND) => lathe(arc(0, 0, radius, -QUARTER, QUARTER, steps / 2), steps);
+export const sphere = (radius, steps) => lathe(arc(0, 0, radius, -QUARTER, QUARTER, steps / 2), steps);
 
-const capsule = (radius, half) =>
-  lathe([...arc(0, -half, radius, -QUARTER, 0, 12), ...arc(0, half, radius, 0, QUARTER, 12)]);
+const capsule = (radius, half, round) =>
+  lathe([...arc(0, -half, radius, -QUARTER, 0, round / 4), ...arc(0, half, radius, 0, QUARTER, round / 4)], round);
 
-export function cylinder(radius, half) {
+function cylinder(radius, half, round) {
   const bevel = BEVEL * 2 * Math.min(radius, half);
-  return lathe([
+  const profile = [
     [0, -half, 0, -1],
-    ...arc(radius - bevel, bevel - half, bevel, -QUARTER, 0, 4),
-    ...arc(radius - bevel, half - bevel, bevel, 0, QUARTER, 4),
+    ...arc(radius - bevel, bevel - half, bevel, -QUARTER, 0, round / 12),
+    ...arc(radius - bevel, half - bevel, bevel, 0, QUARTER, round / 12),
     [0, half, 0, 1],
-  ]);
+  ];
+  return lathe(profile, round);
 }
 
 /** From its tip at the origin upwards, with half opening of slope `slope`. */
@@ -65,8 +69,8 @@ export function arrowHead() {
   return lathe([[0, 0, 0, -1], [1, 0, 0, -1], [1, 0, 0.92, 0.38], [0, 1, 0.92, 0.38]], 24);
 }
 
-function ellipsoid(radii) {
-  const { positions, normals, indices } = sphere(1);
+function ellipsoid(radii, round) {
+  const { positions, normals, indices } = sphere(1, round);
   for (let i = 0; i < positions.length; i += 3) {
     const n = radii.map((r, k) => normals[i + k] / r);
     const size = Math.hypot(...n);
@@ -132,21 +136,50 @@ function hull(vertices, faces) {
   return { positions, normals, indices };
 }
 
-/** The mesh of a shape record; none for a half-space, which is drawn as a grid. */
-export function meshOf({ kind, sizes, vertices, faces }) {
+/** Faces that meet at less than this angle look like one smooth surface: its cosine. */
+const CREASE = Math.cos((35 * Math.PI) / 180);
+
+/** A mesh, smooth but for its edges. */
+function smooth(vertices, faces) {
+  const normal = faces.map(([i, j, k]) => {
+    const [a, b, c] = [vertices[i], vertices[j], vertices[k]];
+    return cross(sub(b, a), sub(c, a));
+  });
+  const around = vertices.map(() => []);
+  faces.forEach((face, f) => face.forEach((i) => around[i].push(f)));
+  const [positions, normals, indices] = [[], [], []];
+  faces.forEach((face, f) => {
+    const own = unit(normal[f]);
+    for (const i of face) {
+      const like = around[i].filter((g) => dot(unit(normal[g]), own) > CREASE);
+      // The longer a normal, the larger its triangle.
+      const sum = like.reduce((sum, g) => add(sum, normal[g]), [0, 0, 0]);
+      indices.push(positions.length / 3);
+      positions.push(...vertices[i]);
+      normals.push(...(like.length ? unit(sum) : own));
+    }
+  });
+  return { positions, normals, indices };
+}
+
+/** The mesh of a shape record; none for a half-space, which is drawn as a grid. `soft` where the processor draws. */
+export function meshOf({ kind, sizes, vertices, faces }, soft) {
+  const round = soft ? COARSE : ROUND;
   switch (kind) {
     case "sphere":
-      return sphere(sizes[0]);
+      return sphere(sizes[0], round);
     case "capsule":
-      return capsule(sizes[0], sizes[1]);
+      return capsule(sizes[0], sizes[1], round);
     case "cylinder":
-      return cylinder(sizes[0], sizes[1]);
+      return cylinder(sizes[0], sizes[1], round);
     case "box":
       return roundedBox(sizes.slice(0, 3), sizes[3]);
     case "ellipsoid":
-      return ellipsoid(sizes.slice(0, 3));
+      return ellipsoid(sizes.slice(0, 3), round);
     case "hull":
       return hull(vertices, faces);
+    case "mesh":
+      return smooth(vertices, faces);
     default:
       return null;
   }

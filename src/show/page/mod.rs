@@ -17,6 +17,7 @@ macro_rules! modules {
 }
 const MODULES: &[(&str, &str)] = modules![
     "camera",
+    "ghosts",
     "gl",
     "inspector",
     "keys",
@@ -33,6 +34,7 @@ const MODULES: &[(&str, &str)] = modules![
     "series",
     "shaders",
     "stage",
+    "task",
     "theme",
     "track",
     "vec",

@@ -36,6 +36,7 @@ export class Picker {
       box.type = "checkbox";
       box.checked = this.plot.series.includes(series);
       box.addEventListener("change", () => {
+        this.plot.nearest = false;
         const others = this.plot.series.filter((s) => s !== series);
         this.plot.set(box.checked ? [...others, series] : others);
       });

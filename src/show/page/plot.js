@@ -6,6 +6,8 @@ const LEFT = 46;
 const [RIGHT, TOP, BOTTOM] = [10, 8, 18];
 /** Live pages plot this much, s. */
 const WINDOW = 8;
+/** Where the processor draws, curves that move and numbers wait for this, ms. */
+const PAUSE = 120;
 
 /** Steps of an axis: 1, 2 or 5 times a power of ten. */
 function ticks(low, high, most) {
@@ -20,23 +22,26 @@ function ticks(low, high, most) {
 const short = (x) => String(Number(x.toPrecision(4))).replace("-", "−");
 
 export class Plot {
-  /** `seek(frame)` is called when somebody points into the chart. */
-  constructor(parent, { title, series }, track, seek) {
-    Object.assign(this, { title, series, track });
+  /** `seek(frame)` is called when somebody points into the chart; `soft` where the processor draws. */
+  constructor(parent, { title, series, nearest = false }, track, seek, soft) {
+    Object.assign(this, { title, series, track, nearest, soft });
     this.element = document.createElement("section");
     this.element.className = "plot";
-    this.element.innerHTML = `<header><h2></h2><ul></ul><button class="add" title="Add or remove lines">+</button></header><canvas></canvas>`;
+    this.element.innerHTML = `<header><h2></h2><ul></ul><button class="add" title="Add or remove lines">+</button></header><div><canvas></canvas><canvas></canvas></div>`;
     this.element.querySelector("h2").textContent = title;
-    this.canvas = this.element.querySelector("canvas");
+    // The curves stand still while the cursor over them moves.
+    [this.canvas, this.front] = this.element.querySelectorAll("canvas");
+    [this.back, this.over] = [this.canvas, this.front].map((canvas) => canvas.getContext("2d", { willReadFrequently: soft }));
     this.legend = this.element.querySelector("ul");
     parent.append(this.element);
     const at = (event) => seek(this.frameAt(event.offsetX));
-    this.canvas.addEventListener("pointerdown", (event) => {
-      this.canvas.setPointerCapture(event.pointerId);
+    this.front.addEventListener("pointerdown", (event) => {
+      this.front.setPointerCapture(event.pointerId);
       at(event);
     });
-    this.canvas.addEventListener("pointermove", (event) => event.buttons && at(event));
+    this.front.addEventListener("pointermove", (event) => event.buttons && at(event));
     this.stale = true;
+    this.told = 0;
   }
 
   set(series) {
@@ -84,33 +89,51 @@ export class Plot {
   }
 
   draw(player, colours) {
-    const { canvas } = this;
+    const { canvas, front } = this;
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
     if (!w || !h) return;
     const dense = Math.min(window.devicePixelRatio || 1, 2);
-    if (canvas.width !== Math.round(w * dense) || canvas.height !== Math.round(h * dense)) {
-      [canvas.width, canvas.height] = [Math.round(w * dense), Math.round(h * dense)];
+    const [width, height] = [Math.round(w * dense), Math.round(h * dense)];
+    if (canvas.width !== width || canvas.height !== height) {
+      for (const sheet of [canvas, front]) [sheet.width, sheet.height] = [width, height];
       this.stale = true;
     }
-    this.times = this.span(player);
-    if (this.stale || player.live || this.theme !== colours.name) {
+    const now = performance.now();
+    const due = !this.soft || now - this.told > PAUSE;
+    if (this.stale || this.theme !== colours.name || (player.live && due)) {
+      this.times = this.span(player);
       this.curves = this.shape(w);
+      if (this.stale || this.theme !== colours.name) this.listNames(colours);
       this.stale = false;
       this.theme = colours.name;
-      this.listNames(colours);
+      this.style = getComputedStyle(this.element);
+      this.drawCurves(w, h, dense, colours);
     }
-    const { lines, low, high } = this.curves;
-    const style = getComputedStyle(this.element);
-    const [ink, faint] = [style.getPropertyValue("--ink-2"), style.getPropertyValue("--line")];
+    this.drawCursor(w, h, dense, player, colours);
+    if (due || !player.playing) this.tell(player.frame);
+    if (due) this.told = now;
+  }
+
+  /** From times and values to pixels. */
+  scales(w, h) {
+    const { low, high } = this.curves;
     const [from, to] = this.times;
-    const x = (t) => LEFT + ((t - from) / (to - from)) * (w - LEFT - RIGHT);
-    const y = (v) => h - BOTTOM - ((v - low) / (high - low)) * (h - TOP - BOTTOM);
-    const g = canvas.getContext("2d");
+    return [
+      (t) => LEFT + ((t - from) / (to - from)) * (w - LEFT - RIGHT),
+      (v) => h - BOTTOM - ((v - low) / (high - low)) * (h - TOP - BOTTOM),
+    ];
+  }
+
+  drawCurves(w, h, dense, colours) {
+    const { back: g, style } = this;
+    const { lines, low, high } = this.curves;
+    const [x, y] = this.scales(w, h);
+    const [from, to] = this.times;
     g.setTransform(dense, 0, 0, dense, 0, 0);
     g.clearRect(0, 0, w, h);
     g.font = `11px ${style.fontFamily}`;
-    g.fillStyle = ink;
-    g.strokeStyle = faint;
+    g.fillStyle = style.getPropertyValue("--ink-2");
+    g.strokeStyle = style.getPropertyValue("--line");
     g.lineWidth = 1;
     g.textAlign = "right";
     g.textBaseline = "middle";
@@ -124,6 +147,11 @@ export class Plot {
     g.textAlign = "center";
     g.textBaseline = "bottom";
     for (const t of ticks(from, to, w / 90)) g.fillText(`${short(t)} s`, Math.min(x(t), w - 16), h - 1);
+    // The first point of a window is a little before it.
+    g.save();
+    g.beginPath();
+    g.rect(LEFT, 0, w, h);
+    g.clip();
     g.lineWidth = 1.6;
     g.lineJoin = "round";
     lines.forEach((points, i) => {
@@ -132,13 +160,17 @@ export class Plot {
       points.forEach(([t, v], k) => (k ? g.lineTo(x(t), y(v)) : g.moveTo(x(t), y(v))));
       g.stroke();
     });
-    this.drawCursor(g, x, y, h, player, colours, style.getPropertyValue("--ink"));
+    g.restore();
   }
 
-  drawCursor(g, x, y, h, { frame }, colours, ink) {
-    const at = x(this.track.time(frame));
+  drawCursor(w, h, dense, { frame }, colours) {
+    const { over: g } = this;
+    const [x, y] = this.scales(w, h);
+    g.setTransform(dense, 0, 0, dense, 0, 0);
+    g.clearRect(0, 0, w, h);
+    const at = Math.min(x(this.track.time(frame)), w - RIGHT);
     if (at < LEFT - 1) return;
-    g.strokeStyle = ink;
+    g.strokeStyle = this.style.getPropertyValue("--ink");
     g.lineWidth = 1;
     g.beginPath();
     g.moveTo(at, TOP - 4);
@@ -147,13 +179,20 @@ export class Plot {
     this.cursor = at;
     this.series.forEach((s, i) => {
       const value = s.at(frame);
-      const item = this.legend.children[i]?.querySelector("b");
-      if (item) item.textContent = `${digits(value)}${s.unit ? ` ${s.unit}` : ""}`;
       if (!Number.isFinite(value)) return;
       g.fillStyle = colours.lines[i % colours.lines.length];
       g.beginPath();
       g.arc(at, y(value), 3, 0, 2 * Math.PI);
       g.fill();
+    });
+  }
+
+  /** The values at the cursor, behind their names. */
+  tell(frame) {
+    this.series.forEach((s, i) => {
+      const item = this.legend.children[i]?.querySelector("b");
+      const text = `${digits(s.at(frame))}${s.unit ? ` ${s.unit}` : ""}`;
+      if (item && item.textContent !== text) item.textContent = text;
     });
   }
 

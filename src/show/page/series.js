@@ -1,5 +1,12 @@
 // Everything that can be plotted, by name.
 
+/** Units of scalars on the screen, and what turns the recording's into them. */
+const UNITS = {
+  gap: ["mm", 1e3], "position error": ["mm", 1e3], "rotation error": ["°", 180 / Math.PI], "planning time": ["ms", 1e3],
+};
+/** Lines that are plotted together, at most. */
+const FEW = 6;
+
 /** A list of { id, name, group, unit, at(frame) }. */
 export function allSeries(header, track, names) {
   const { scene, layout } = header;
@@ -8,8 +15,8 @@ export function allSeries(header, track, names) {
     list.push({ id: `${group}:${name}`, name, group, unit, at: (frame) => factor * track.number(frame, place), ...more });
 
   header.scalars.forEach((name, i) => {
-    const length = name === "gap";
-    column("Scalars", name, length ? "mm" : name.startsWith("force") ? "N" : "", layout.scalars + i, length ? 1e3 : 1);
+    const [unit, factor] = UNITS[name] ?? (name.startsWith("force") ? ["N", 1] : ["", 1]);
+    column("Scalars", name, unit, layout.scalars + i, factor);
   });
   const pairs = new Map();
   scene.contacts.forEach(({ a, b }, i) => {
@@ -19,7 +26,7 @@ export function allSeries(header, track, names) {
     const label = same ? `${name} (${same + 1})` : name;
     const force = (frame) => track.force(frame, i);
     list.push({ id: `Contact force:${label}`, name: label, group: "Contact force", unit: "N", at: force });
-    column("Gap", label, "mm", layout.contacts + 10 * i, 1e3);
+    column("Distance", label, "mm", layout.contacts + 10 * i, 1e3, { pair: scene.contacts[i] });
   });
   scene.bodies.forEach((body, i) => {
     if (body.role !== "object" && !header.tips.includes(i)) return;
@@ -36,9 +43,15 @@ export function allSeries(header, track, names) {
   return list;
 }
 
-/** What is plotted at first: the contact forces that matter, and how the objects move. */
-export function firstPlots(list, track, live) {
-  const FEW = 6;
+/** The distances at a frame that are shortest, of a body if one is selected. */
+export function nearest(list, frame, body) {
+  const of = ({ group, pair }) => group === "Distance" && (!(body > 0) || pair.a === body || pair.b === body);
+  const near = list.filter(of).map((s) => [s, s.at(frame)]).filter(([, distance]) => Number.isFinite(distance));
+  return near.sort((a, b) => a[1] - b[1]).slice(0, FEW).map(([s]) => s);
+}
+
+/** What is plotted at first: of a task its cost and errors; the contact forces that matter; and how the objects move. */
+export function firstPlots(list, track, live, robots) {
   const sample = (series, value) => {
     let [low, high] = [Infinity, -Infinity];
     const stride = Math.max(1, Math.floor(track.length / 400));
@@ -59,8 +72,11 @@ export function firstPlots(list, track, live) {
   const paths = objects.length ? objects : list.filter((s) => s.group === "Position");
   const travel = new Map(paths.map((s) => [s, sample(s, (low, high) => high - low)]));
   const moving = paths.filter((s) => travel.get(s) > 1).sort((a, b) => travel.get(b) - travel.get(a));
-  return [
-    { title: "Contact force", series: strong.slice(0, FEW) },
-    { title: "Position", series: (moving.length ? moving : paths).slice(0, 3) },
-  ].filter((plot) => plot.series.length);
+  const force = { title: "Contact force", series: strong.slice(0, FEW) };
+  const position = { title: "Position", series: (moving.length ? moving : paths).slice(0, 3) };
+  const named = (...names) => names.flatMap((name) => list.filter((s) => s.group === "Scalars" && s.name === name));
+  const [cost, errors] = [named("cost"), named("position error", "rotation error")];
+  const plots = cost.length ? [{ title: "Cost of the plan", series: cost }, { title: "To the goal", series: errors }, force] : [force, position];
+  if (!robots && !cost.length) plots.push({ title: "Distance", series: nearest(list, track.length - 1, 0), nearest: true });
+  return plots.filter((plot) => plot.series.length || plot.nearest);
 }

@@ -5,19 +5,25 @@ precision highp float;
 precision highp sampler2DShadow;
 `;
 
+/** Samples around the middle of a shadow's edge. */
+const DISC = [
+  [-0.94, -0.4], [0.95, -0.77], [-0.09, -0.93], [0.34, 0.29], [-0.92, 0.46], [-0.82, -0.88], [-0.38, 0.28], [0.97, 0.76],
+  [0.44, -0.98], [0.54, -0.47], [-0.26, -0.42], [0.79, 0.19], [-0.24, 1.0], [-0.81, 0.91], [0.2, 0.79], [0.14, -0.14],
+];
+
+/** So many of them, one by one: a processor that draws takes long for loops. A single one is the middle. */
+const samples = (taps) =>
+  (taps > 1 ? DISC.slice(0, taps) : [[0, 0]])
+    .map(([x, y]) => `lit += texture(shadowMap, vec3(q.xy + turn * vec2(${x.toFixed(2)}, ${y.toFixed(2)}) * spread, q.z - 0.0006));`)
+    .join("\n  ");
+
 /** Light from the sun and the sky; colours are linear until the last line of each shader. */
-const LIGHT = `
+const light = (taps) => `
 uniform vec3 eye, sun, sky, ground, fog;
 uniform float fogFar, exposure;
 uniform mat4 shadowMatrix;
 uniform sampler2DShadow shadowMap;
-uniform float shadowTexel, shadowTaps;
-
-const vec2 DISC[16] = vec2[16](
-  vec2(-0.94, -0.40), vec2(0.95, -0.77), vec2(-0.09, -0.93), vec2(0.34, 0.29),
-  vec2(-0.92, 0.46), vec2(-0.82, -0.88), vec2(-0.38, 0.28), vec2(0.97, 0.76),
-  vec2(0.44, -0.98), vec2(0.54, -0.47), vec2(-0.26, -0.42), vec2(0.79, 0.19),
-  vec2(-0.24, 1.00), vec2(-0.81, 0.91), vec2(0.20, 0.79), vec2(0.14, -0.14));
+uniform float shadowTexel;
 
 /** The part of the sun that reaches a point: a disc of samples, turned differently at each pixel. */
 float sunlight(vec3 at, vec3 normal, float spread) {
@@ -29,11 +35,8 @@ float sunlight(vec3 at, vec3 normal, float spread) {
   float angle = 6.2832 * fract(52.9829 * fract(dot(gl_FragCoord.xy, vec2(0.06711, 0.00584))));
   mat2 turn = mat2(cos(angle), sin(angle), -sin(angle), cos(angle));
   float lit = 0.0;
-  for (int i = 0; i < 16; i++) {
-    if (float(i) >= shadowTaps) break;
-    lit += texture(shadowMap, vec3(q.xy + turn * DISC[i] * spread, q.z - 0.0006));
-  }
-  return lit / shadowTaps;
+  ${samples(taps)}
+  return lit / ${taps.toFixed(1)};
 }
 
 vec3 shade(vec3 base, vec3 at, vec3 normal, float gloss) {
@@ -56,7 +59,7 @@ vec3 display(vec3 c) {
 }
 `;
 
-export const solid = {
+const solid = (taps) => ({
   vertex: `${HEAD}
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec3 normal;
@@ -69,7 +72,7 @@ void main() {
   n = mat3(model) * (normal / stretch);
   gl_Position = camera * p;
 }`,
-  fragment: `${HEAD}${LIGHT}
+  fragment: `${HEAD}${light(taps)}
 in vec3 at, n;
 uniform vec4 colour;
 uniform float gloss, glow, flat_;
@@ -82,10 +85,10 @@ void main() {
   float alpha = colour.a < 1.0 ? min(1.0, colour.a * (1.0 + 1.2 * rim)) : 1.0;
   pixel = vec4(display(c) * alpha, alpha);
 }`,
-};
+});
 
 /** Depth as the sun sees it. */
-export const depth = {
+const depth = {
   vertex: `${HEAD}
 layout(location = 0) in vec3 position;
 uniform mat4 model, camera;
@@ -96,7 +99,7 @@ void main() {}`,
 };
 
 /** A plane with lines every `spacing`, stronger every ten, that ends in the background. */
-export const grid = {
+const grid = (taps) => ({
   vertex: `${HEAD}
 layout(location = 0) in vec3 position;
 uniform mat4 model, camera;
@@ -110,7 +113,7 @@ void main() {
   at = p.xyz;
   gl_Position = camera * p;
 }`,
-  fragment: `${HEAD}${LIGHT}
+  fragment: `${HEAD}${light(taps)}
 in vec3 at;
 in vec2 place;
 uniform vec3 normal, base, line;
@@ -133,13 +136,13 @@ void main() {
   vec3 c = mix(base, line, grid_);
   c = display(c * (0.62 * mix(ground, sky, 0.75) + 1.05 * facing * lit));
   float far = length(place - centre) / reach;
-  float alpha = opacity * (1.0 - smoothstep(0.35, 1.0, far)) * (gl_FrontFacing ? 1.0 : 0.35);
+  float alpha = opacity * (1.0 - smoothstep(0.35, 1.0, far)) * (gl_FrontFacing ? 1.0 : 0.08);
   pixel = vec4(c * alpha, alpha);
 }`,
-};
+});
 
 /** Lines of a width in pixels: each segment is a rectangle on the screen. */
-export const ribbon = {
+const ribbon = {
   vertex: `${HEAD}
 layout(location = 0) in vec2 corner;
 layout(location = 1) in vec4 from;
@@ -167,7 +170,7 @@ void main() { float a = colour.a * fade; pixel = vec4(pow(colour.rgb, vec3(1.0 /
 };
 
 /** The background: a soft gradient from the horizon up. */
-export const backdrop = {
+const backdrop = {
   vertex: `${HEAD}
 layout(location = 0) in vec3 position;
 out vec2 at;
@@ -181,3 +184,6 @@ void main() {
   pixel = vec4(mix(high, low, smoothstep(0.05, 1.35, r)), 1.0);
 }`,
 };
+
+/** All programs' texts, with so many samples of the shadows' edges. */
+export const shaders = (taps) => ({ solid: solid(taps), depth, grid: grid(taps), ribbon, backdrop });

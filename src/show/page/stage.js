@@ -14,7 +14,8 @@ function reach({ kind, sizes, vertices }) {
     case "box":
       return Math.hypot(sizes[0], sizes[1], sizes[2]);
     case "hull":
-      return Math.max(...vertices.map(norm));
+    case "mesh":
+      return vertices.reduce((most, vertex) => Math.max(most, norm(vertex)), 0);
     default:
       return Math.max(...sizes);
   }
@@ -24,7 +25,7 @@ function reach({ kind, sizes, vertices }) {
  * Parts are { body, shape, mesh, local, colour, look }: `look` is "solid" for what is looked at, "collision" for what
  * collides and has something to look at besides.
  */
-export function buildStage(scene) {
+export function buildStage(scene, soft) {
   const owner = (body) => scene.bodies[body].name.split("/")[0];
   const seen = new Set(scene.shapes.filter((s) => !s.collides).map((s) => owner(s.body)));
   const objects = [...new Set(scene.bodies.flatMap((b, i) => (b.role === "object" ? [owner(i)] : [])))];
@@ -43,7 +44,7 @@ export function buildStage(scene) {
     }
     const covered = shape.collides && seen.has(owner(shape.body));
     const look = covered ? "collision" : "solid";
-    parts.push({ body: shape.body, shape, mesh: meshOf(shape), local, look, colour: covered ? PAINT.pad : colourOf(shape) });
+    parts.push({ body: shape.body, shape, mesh: meshOf(shape, soft), local, look, colour: covered ? PAINT.pad : colourOf(shape) });
   }
   return { parts, planes };
 }

@@ -12,7 +12,9 @@ export const PAINT = {
   normal: linear("#2f6fde"),
   cone: linear("#f0b429"),
   trail: linear("#17978a"),
-  ghost: linear("#35b36b"),
+  goal: linear("#35b36b"),
+  plan: linear("#8b5cf6"),
+  tangent: linear("#8c95a3"),
   pull: linear("#ffb020"),
 };
 

@@ -13,6 +13,7 @@ export class Track {
     this.layout = header.layout;
     this.stride = header.layout.stride;
     this.nContacts = header.scene.contacts.length;
+    this.planned = header.plan;
     this.rows = rows;
     this.length = Math.floor(rows.length / this.stride);
     /** Rows that were dropped in front. */
@@ -75,6 +76,20 @@ export class Track {
     const at = frame * this.stride + this.layout.contacts + CONTACT * i;
     const three = (k) => [this.rows[at + k], this.rows[at + k + 1], this.rows[at + k + 2]];
     return { phi: this.rows[at], normal: three(1), point: three(4), force: three(7) };
+  }
+
+  /** The predicted ways of bodies by the plan that is followed: [{ body, poses: [{ p, q }] }], the first pose is the plan's start. */
+  plan(frame) {
+    const { n_poses: n, bodies } = this.planned;
+    const first = frame * this.stride + this.layout.plan;
+    if (!this.length || !n || !Number.isFinite(this.rows[first])) return [];
+    return bodies.map((body, i) => {
+      const poses = Array.from({ length: n }, (_, k) => {
+        const at = first + POSE * (k * bodies.length + i);
+        return { p: [...this.rows.subarray(at, at + 3)], q: [...this.rows.subarray(at + 3, at + POSE)] };
+      });
+      return { body, poses };
+    });
   }
 
   /** Size of a contact's force, N. */

@@ -30,6 +30,14 @@ export function fromZ(d) {
   return [w, -y / (2 * w), x / (2 * w), 0];
 }
 
+/** The tangents t₁ and t₂ = n × t₁ of a contact's frame, as the step has them (Duff et al. 2017). */
+export function tangents([x, y, z]) {
+  const side = z >= 0 ? 1 : -1;
+  const a = -1 / (side + z);
+  const b = a * x * y;
+  return [[1 + side * a * x * x, side * b, -side * x], [b, side + a * y * y, -y]];
+}
+
 /** Position p, orientation q, then stretched along its own axes by s. */
 export function pose(p, q, s = [1, 1, 1]) {
   const columns = [[s[0], 0, 0], [0, s[1], 0], [0, 0, s[2]]].map((axis) => turn(q, axis));

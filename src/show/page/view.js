@@ -1,8 +1,9 @@
 // Draws a frame of the track: background, grids, bodies, marks, trails.
 
 import { buffers, drawsInSoftware, program, segments, shadowMap } from "fingertip/gl";
+import { Ghosts } from "fingertip/ghosts";
 import { Marks } from "fingertip/marks";
-import * as shaders from "fingertip/shaders";
+import { shaders } from "fingertip/shaders";
 import { placed } from "fingertip/stage";
 import { PAINT } from "fingertip/theme";
 import { lookAt, add, orthographic, pose, scale, times, unit } from "fingertip/vec";
@@ -11,25 +12,29 @@ const SUN = unit([0.45, -0.5, 0.95]);
 const SQUARE = { positions: [-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0], normals: Array(12).fill(0), indices: [0, 1, 2, 0, 2, 3] };
 /** Steps of a trail that are drawn, at most. */
 const TRAIL = 400;
+/** In wider windows the panel takes its part of the width for itself. */
+const WIDE = 1000;
 const UNTURNED = [1, 0, 0, 0];
+/** Size of a ghost, of a body's. */
+const SHRUNK = 0.99;
 
 export class View {
   constructor(canvas, header, track, stage, ball) {
     /** Without a graphics card edges are smoothed only where nothing moves, by more pixels. */
     this.soft = drawsInSoftware();
-    const gl = canvas.getContext("webgl2", { antialias: !this.soft, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: !this.soft });
     if (!gl) throw new Error("this browser has no WebGL 2");
     Object.assign(this, { canvas, gl, header, track, stage, ball });
-    this.programs = Object.fromEntries(Object.entries(shaders).map(([name, text]) => [name, program(gl, text)]));
+    /** Programs by how many samples they take of the shadows' edges. */
+    this.variants = new Map();
     for (const part of stage.parts) part.buffers = buffers(gl, part.mesh);
     this.square = buffers(gl, SQUARE);
     this.lines = segments(gl);
     this.shadow = shadowMap(gl, this.soft ? 1024 : 2048);
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
-    this.setLevel(0);
+    this.setLevel(this.soft ? 2 : 0);
     this.trailed = header.scene.objects.map((object) => object.body);
-    /** Bodies drawn once more, faintly, somewhere else: [{ body, p, q }]. */
-    this.ghosts = header.ghosts ?? [];
+    this.ghosts = new Ghosts(header, track, ball.radius);
     gl.enable(gl.DEPTH_TEST);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -37,7 +42,15 @@ export class View {
   /** How much is left out: samples of the shadows' edges, then pixels. */
   setLevel(level) {
     this.level = level;
-    [this.taps, this.coarse] = [[16, this.soft ? 2 : 1], [8, 1], [4, 0.75], [3, 0.5]][level];
+    // A processor takes long to compile: it has two variants.
+    const levels = this.soft ? [[16, 2], [1, 1], [1, 0.75], [1, 0.5]] : [[16, 1], [8, 1], [4, 0.75], [1, 0.5]];
+    const [taps, coarse] = levels[level];
+    this.coarse = coarse;
+    if (!this.variants.has(taps)) {
+      const compiled = Object.entries(shaders(taps)).map(([name, text]) => [name, program(this.gl, text)]);
+      this.variants.set(taps, Object.fromEntries(compiled));
+    }
+    this.programs = this.variants.get(taps);
   }
 
   /** Fits the drawing to the window. */
@@ -50,8 +63,10 @@ export class View {
       this.canvas.height = height;
     }
     camera.size = [Math.max(1, w), Math.max(1, h)];
-    const foot = document.querySelector("footer").getBoundingClientRect();
+    const [foot, panel] = ["footer", "#panel"].map((name) => document.querySelector(name).getBoundingClientRect());
     camera.lift = Math.min(0.5, Math.max(0, h - foot.top) / Math.max(1, h));
+    camera.side = panel.width > 0 && w > WIDE ? (w - panel.left) / w : 0;
+    document.documentElement.style.setProperty("--foot", `${Math.round(h - foot.top)}px`);
     this.dense = dense;
   }
 
@@ -72,7 +87,9 @@ export class View {
     gl.depthMask(false);
     if (state.show.grid) this.drawGrids(state);
     if (state.show.trails) this.drawTrails(state);
-    if (state.show.distances && this.track.length) this.drawOver(this.marks.distances(state.frame), PAINT.normal);
+    if (state.show.plan) for (const way of this.ghosts.ways(state.frame)) this.ribbon(way.ends, [...PAINT.plan, 0.9], way.width);
+    if (state.show.distances) this.drawOver(this.marks.distances(state.frame, state.selected), PAINT.normal);
+    if (state.show.patches) this.drawPatches(state.frame);
     if (state.pull) this.drawOver([...state.pull.from, 1, ...state.pull.to, 1], PAINT.pull);
     this.drawFaint(state, things);
     gl.depthMask(true);
@@ -92,7 +109,7 @@ export class View {
     return {
       camera: camera.matrix(), eye: camera.eye(), sun: SUN, sky: colours.sky, ground: colours.ground, fog: colours.low,
       exposure: colours.exposure, shadowMatrix: this.shadowMatrix, shadowTexel: (2 * this.shadowHalf) / this.shadow.size,
-      shadowTaps: this.taps, flat_: 0, glow: 0, gloss: 0.5,
+      flat_: 0, glow: 0, gloss: 0.5,
     };
   }
 
@@ -192,6 +209,14 @@ export class View {
     this.gl.enable(this.gl.DEPTH_TEST);
   }
 
+  /** The outlines of contact patches, with a frame in the middle of each: the normal and two tangents. */
+  drawPatches(frame) {
+    const { edges, normals, tangents } = this.marks.patches(frame);
+    this.drawOver(edges, PAINT.cone);
+    this.drawOver(tangents, PAINT.tangent);
+    this.drawOver(normals, PAINT.normal);
+  }
+
   ribbon(ends, colour, width) {
     this.use("ribbon", { colour, width: width * this.dense, viewport: [this.canvas.width, this.canvas.height] });
     this.lines.draw(ends);
@@ -206,13 +231,15 @@ export class View {
       set({ model: matrix, colour: [...part.colour, 0.3], glow });
       part.buffers.draw();
     }
-    for (const { body, p, q } of this.ghosts) {
-      for (const part of this.stage.parts.filter((part) => part.body === body)) {
-        set({ model: times(pose(p, q), part.local), colour: [...PAINT.ghost, 0.25], glow: 0 });
+    // A little smaller: where a body is, its ghost is hidden in it.
+    set({ glow: 0, stretch: [SHRUNK, SHRUNK, SHRUNK] });
+    for (const { body, p, q, colour } of state.show.plan ? this.ghosts.at(state.frame) : []) {
+      for (const part of this.stage.parts.filter((part) => part.body === body && part.look === "solid")) {
+        set({ model: times(pose(p, q), part.local), colour });
         part.buffers.draw();
       }
     }
-    set({ glow: 0 });
+    set({ stretch: [1, 1, 1] });
     gl.disable(gl.DEPTH_TEST);
     for (const { mesh, matrix, stretch, colour } of things.filter((thing) => thing.see === 0)) {
       set({ model: matrix, stretch, colour });

@@ -53,7 +53,7 @@ pub fn run(task: &Task, args: &Args) -> Outcome {
 
 fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(Row, Option<Recording>)> {
     let record = args.record.as_deref().filter(|_| episode.number == args.first);
-    let mut plant = Plant::new(task, args.plant_kappa, &episode.start, record)?;
+    let mut plant = Plant::new(task, args.plant_kappa, episode, record)?;
     let mut controller = task.controller(episode)?;
     let limit = args.deadline.map(|ms| Duration::from_secs_f64(1e-3 * ms));
     let mut progress = Progress::default();
@@ -67,7 +67,7 @@ fn run_one(task: &Task, args: &Args, episode: &Episode) -> candle_core::Result<(
     bar.set_prefix(episode.number.to_string());
     while !task.is_over(&progress) {
         let answer = controller.command(&plant.q, limit)?;
-        plant.advance(&answer.u)?;
+        plant.advance(&answer, &last)?;
         last = task.errors(&episode.goal, &plant.q)?;
         task.count(&mut progress, &last);
         *outcomes.entry(answer.outcome.name()).or_insert(0) += 1;

@@ -6,7 +6,7 @@ mod results;
 mod stdio;
 pub mod tasks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fingertip::mpc::Task;
 
@@ -51,7 +51,7 @@ pub struct Args {
     deadline: Option<f64>,
 
     /// κ of the own plant, 1/J.
-    #[arg(long, value_name = "KAPPA", default_value_t = 1e6)]
+    #[arg(long, value_name = "KAPPA", default_value_t = PLANT_KAPPA)]
     plant_kappa: f64,
 
     /// Prints a line of JSON for each episode.
@@ -71,6 +71,9 @@ pub struct Args {
     stdio: bool,
 }
 
+/// κ of the own plant unless it is given, 1/J.
+pub const PLANT_KAPPA: f64 = 1e6;
+
 impl Args {
     /// An episode that is recorded and plotted, of so many control periods at most.
     pub fn job(task: PathBuf, first: usize, cap: usize, record: PathBuf, plot: PathBuf) -> Self {
@@ -83,7 +86,7 @@ impl Args {
             iterations: None,
             cap: Some(cap),
             deadline: None,
-            plant_kappa: 1e6,
+            plant_kappa: PLANT_KAPPA,
             json: false,
             record: Some(record),
             plot: Some(plot),
@@ -102,10 +105,15 @@ pub fn run(args: &Args) -> Outcome {
     if args.stdio { stdio::run(task, args.seed) } else { episodes::run(&task, args) }
 }
 
+/// The task of a file, or one in [`FOLDER`] by its name.
+pub fn find(task: &Path) -> fingertip::Result<Task> {
+    let named = PathBuf::from(FOLDER).join(task).with_extension("toml");
+    let is_name = !task.exists() && named.exists();
+    Task::load(if is_name { &named } else { task })
+}
+
 fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
-    let named = PathBuf::from(FOLDER).join(&args.task).with_extension("toml");
-    let is_name = !args.task.exists() && named.exists();
-    let mut task = Task::load(if is_name { &named } else { &args.task })?;
+    let mut task = find(&args.task)?;
     if let Some(name) = &args.method {
         task.settings.method = name.parse().map_err(|error: fingertip::Error| error.within("--method"))?;
     }
@@ -118,8 +126,12 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     if let Some(ms) = args.deadline.filter(|ms| !(0.0..=LONGEST).contains(ms)) {
         return Err(format!("--deadline: expected milliseconds from 0 to {LONGEST:e}, got {ms}").into());
     }
-    if !(args.plant_kappa.is_finite() && args.plant_kappa > 0.0) {
-        return Err(format!("--plant-kappa: expected a positive number, got {}", args.plant_kappa).into());
-    }
+    plant_kappa(args.plant_kappa)?;
     Ok(task)
+}
+
+/// κ of a plant, 1/J, if it can be one.
+pub fn plant_kappa(kappa: f64) -> Result<f64, String> {
+    let is_sound = kappa.is_finite() && kappa > 0.0;
+    is_sound.then_some(kappa).ok_or_else(|| format!("--plant-kappa: expected a positive number, got {kappa}"))
 }

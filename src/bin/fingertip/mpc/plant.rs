@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use candle_core::Result;
-use fingertip::mpc::{Simulator, Start, Task};
-use fingertip::show::{Recorder, Recording, RecordingWriter, Source};
+use fingertip::mpc::task::{Episode, Errors};
+use fingertip::mpc::{Answer, Simulator, Task};
+use fingertip::show::{GoalRecord, Recorder, Recording, RecordingWriter, Source};
 
 /// A world that is commanded.
 pub struct Plant {
@@ -18,25 +19,29 @@ pub struct Plant {
 
 impl Plant {
     /// At the start of an episode.
-    pub fn new(task: &Task, kappa: f64, start: &Start, record: Option<&Path>) -> Result<Self> {
+    pub fn new(task: &Task, kappa: f64, episode: &Episode, record: Option<&Path>) -> Result<Self> {
         let simulator = task.simulator().with_kappa(kappa)?;
+        let start = &episode.start;
         let recorder = record.map(|path| {
-            let name = task.scene_path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            let text = std::fs::read_to_string(&task.scene_path).unwrap_or_default();
-            let source = Source { name, text, scene: task.scene.clone() };
-            let mut recorder = Recorder::new(&source, simulator.step())?;
+            let mut recorder = Recorder::new(&Source::of_task(task), simulator.step())?;
             recorder.put(&simulator.model().tensor(&[&start.q])?)?;
+            let bodies = &recorder.recording.bodies;
+            let body = bodies.iter().position(|body| body.name == task.object()).unwrap_or(0);
+            recorder.recording.goals = vec![GoalRecord::new(body, &episode.goal)];
             let writer = RecordingWriter::create(path, &recorder.recording)?;
             Ok::<_, candle_core::Error>((recorder, writer))
         });
         Ok(Self { simulator, q: start.q.clone(), warm: Vec::new(), unsolved: 0, recorder: recorder.transpose()? })
     }
 
-    /// One control period under u.
-    pub fn advance(&mut self, u: &[f64]) -> Result<()> {
+    /// One control period under a controller's command, at whose start the object is so far from its goal.
+    pub fn advance(&mut self, answer: &Answer, errors: &Errors) -> Result<()> {
+        let u = &answer.u;
         if let Some((recorder, writer)) = &mut self.recorder {
+            recorder.plan(answer)?;
+            recorder.note_errors(errors);
             for _ in 0..self.simulator.hold() {
-                let record = recorder.step(self.simulator.step(), u.to_vec())?;
+                let record = recorder.step(self.simulator.step(), u.clone())?;
                 self.unsolved += usize::from(record.status != fingertip::solve::Status::Solved.name());
                 writer.step(&record)?;
                 recorder.recording.steps.push(record);

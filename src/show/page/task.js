@@ -1,0 +1,58 @@
+// A task's panel on a live page: which episode runs, how far it is, how the planning goes.
+
+import { digits } from "fingertip/names";
+
+export class Task {
+  constructor(page, live, element) {
+    Object.assign(this, { page, live, element });
+    this.about = live.header.live.task;
+    this.episode = 0;
+    element.hidden = false;
+    const title = document.createElement("h2");
+    title.textContent = this.about.title;
+    this.lines = document.createElement("dl");
+    const buttons = document.createElement("p");
+    buttons.className = "buttons";
+    buttons.append(
+      this.button("Next episode", "From its start, to its goal (E)", "episode"),
+      this.button("Next goal", "From where everything is (V)", "goal"),
+    );
+    element.replaceChildren(title, this.lines, buttons);
+  }
+
+  button(text, title, kind) {
+    const button = Object.assign(document.createElement("button"), { textContent: text, title });
+    button.addEventListener("click", () => this.next(kind));
+    return button;
+  }
+
+  /** Asks for the next "episode" or "goal". */
+  next(kind) {
+    this.live.send({ [kind]: this.episode + 1 });
+  }
+
+  /** What the simulator says of the episode. */
+  hear(state, driven) {
+    this.episode = state.episode;
+    this.page.view.ghosts.goals = [state.goal];
+    const { n_goals: n, object } = this.about;
+    const off = [
+      state.position_error === null ? null : `${digits(1e3 * state.position_error, 3)} mm`,
+      state.rotation_error === null ? null : `${digits((180 / Math.PI) * state.rotation_error, 3)}°`,
+    ].filter(Boolean);
+    const planning = state.seconds === null ? "…" : `${digits(1e3 * state.seconds, 3)} of ${digits(1e3 * state.period, 3)} ms, ${state.outcome}`;
+    const rows = [
+      ["episode", `${state.episode + 1}${n ? ` (goal ${(state.episode % n) + 1} of ${n})` : ""}`],
+      [object, `${off.join(", ")} from its goal${state.there ? " ✓" : ""}`],
+      ["planning", driven ? planning : "you have the joints"],
+    ];
+    this.lines.replaceChildren(...rows.flatMap(([name, text]) => [cell("dt", name), cell("dd", text)]));
+    this.element.classList.toggle("there", state.there);
+  }
+}
+
+function cell(kind, text) {
+  const made = document.createElement(kind);
+  made.textContent = text;
+  return made;
+}
