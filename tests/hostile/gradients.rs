@@ -111,7 +111,8 @@ const LEAST_STEPS: usize = 4;
 const MOST_TURN: f64 = 1.0;
 /// An error of the solution counts this much more in a derivative: gaps are down to 1e-5 of the lengths that move.
 pub const PER_RESIDUAL: f64 = 1e5;
-/// Where the derivative is asked for again, to see a kink.
+/// Where the derivative is asked for again: where a kink is as near as the steps are short, differences are between the derivatives
+/// on both sides.
 const ASIDE: [f64; 3] = [1e-6, 4e-6, 1.6e-5];
 
 /// The gradient of what is weighed, by q, u and the parameters, for each world.
@@ -171,69 +172,60 @@ pub fn check(
         return;
     }
 
-    for w in 0..n {
-        if base.reports[w].status != Status::Solved {
-            continue;
-        }
+    // One derivative for each world that is solved; all that differences need in one batch.
+    let mut asked = Vec::new();
+    for w in (0..n).filter(|&w| base.reports[w].status == Status::Solved) {
         let direction = Direction::new(model, &worlds[w], random);
         let parts = direction.parts(model, &worlds[w], |k| &gradient[k][w]);
+        if parts.iter().any(|x| *x != 0.0) {
+            asked.push((w, direction, parts));
+        }
+    }
+    if asked.is_empty() {
+        return;
+    }
+    let moved: Vec<World> = asked
+        .iter()
+        .flat_map(|(w, direction, _)| steps().flat_map(|h| [h, -h]).map(|h| direction.moved(model, &worlds[*w], h)))
+        .collect();
+    let around = form(Quasidynamic::new(model, &parameters(model, |k| stack(model, &moved, k))).unwrap());
+    let around = around.step(&stack(model, &moved, 0), &stack(model, &moved, 1)).unwrap();
+    let (delta_moved, forces, limits) = (rows(&around.delta), rows(&around.force), rows(&around.limit_force));
+
+    for (k, (w, direction, parts)) in asked.iter().enumerate() {
+        let (w, of_world) = (*w, 2 * STEPS * k..2 * STEPS * (k + 1));
         let exact: f64 = parts.iter().sum();
         let scale: f64 = parts.iter().map(|x| x.abs()).sum();
-        if scale == 0.0 {
-            continue;
-        }
-        // As far as the first step may go: sharp changes lie within the distance to contact.
-        let mut h = FIRST;
-        let mut moved = Vec::new();
-        for _ in 0..STEPS {
-            moved.extend([direction.moved(model, &worlds[w], h), direction.moved(model, &worlds[w], -h)]);
-            h /= SHRINK;
-        }
-        let around = form(Quasidynamic::new(model, &parameters(model, |k| stack(model, &moved, k))).unwrap());
-        let around = around.step(&stack(model, &moved, 0), &stack(model, &moved, 1)).unwrap();
-        if around.reports.iter().any(|r| r.status != Status::Solved) {
+        if around.reports[of_world.clone()].iter().any(|r| r.status != Status::Solved) {
             tally.unsure += 1;
             continue;
         }
-        let (delta_moved, forces, limits) = (rows(&around.delta), rows(&around.force), rows(&around.limit_force));
-        let of = |k: usize, by: f64| -> f64 {
+        let [by_q, by_force, by_limit] = &weights[w];
+        let value = |row: usize, by: f64| -> f64 {
             let moved_q: Vec<f64> = direction.q.iter().map(|x| by * x).collect();
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-            let [by_q, by_force, by_limit] = &weights[w];
             let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
-            dot(by_q, &tangent(model, &moved_q, &delta_moved[k], &delta[w]))
-                + dot(by_force, &difference(&forces[k], &force[w]))
-                + dot(by_limit, &difference(&limits[k], &limit[w]))
+            dot(by_q, &tangent(model, &moved_q, &delta_moved[row], &delta[w]))
+                + dot(by_force, &difference(&forces[row], &force[w]))
+                + dot(by_limit, &difference(&limits[row], &limit[w]))
         };
         // Turns are told up to whole ones only: steps that turn a body less.
-        let turns = |k: usize| {
+        let turns = |row: usize| {
             let floating = model.tree.coordinates.iter().filter(|c| c.kind == JointKind::Floating);
-            largest(floating.flat_map(|c| (3..6).map(|i| c.v + i)).map(|i| (delta_moved[k][i] - delta[w][i]).abs()))
+            largest(floating.flat_map(|c| (3..6).map(|i| c.v + i)).map(|i| (delta_moved[row][i] - delta[w][i]).abs()))
         };
-        let mut h = FIRST;
-        let mut slopes = Vec::new();
-        for k in 0..STEPS {
-            if !slopes.is_empty() || turns(2 * k).max(turns(2 * k + 1)) < MOST_TURN {
-                slopes.push((of(2 * k, h) - of(2 * k + 1, -h)) / (2.0 * h));
-            }
-            h /= SHRINK;
-        }
+        let pairs = steps().zip(of_world.step_by(2)).skip_while(|(_, row)| turns(*row).max(turns(row + 1)) > MOST_TURN);
+        let slopes: Vec<f64> = pairs.map(|(h, row)| (value(row, h) - value(row + 1, -h)) / (2.0 * h)).collect();
         if slopes.len() < LEAST_STEPS {
             tally.unsure += 1;
             continue;
         }
-        let first = FIRST / SHRINK.powi((STEPS - slopes.len()) as i32);
-        let (found, own) = extrapolate(&slopes, first, 1e-14);
+        let (found, own) = extrapolate(&slopes, steps().nth(STEPS - slopes.len()).unwrap(), 1e-14);
         let scale = scale.max(found.abs());
-        if own > SURE * scale {
-            tally.unsure += 1;
-            continue;
-        }
         // A derivative is that of the point where the solve has ended.
         let tolerance = TOLERANCE.max(PER_RESIDUAL * base.reports[w].residual);
         let error = (exact - found).abs() / scale;
-        // Where a kink is as near as the steps are short, differences are between the derivatives on both sides.
-        if error > tolerance {
+        let kinked = || {
             let sides: Vec<World> =
                 ASIDE.iter().flat_map(|h| [*h, -h]).map(|h| direction.moved(model, &worlds[w], h)).collect();
             let (vars, step) = at(&sides);
@@ -242,10 +234,11 @@ pub fn check(
                 (0..sides.len()).map(|k| direction.parts(model, &sides[k], |kind| &by[kind][k]).iter().sum::<f64>());
             let (low, high) = sides.fold((exact, exact), |(low, high), side| (low.min(side), high.max(side)));
             let room = tolerance * scale;
-            if low - room < found && found < high + room && high - low > 2.0 * room {
-                tally.unsure += 1;
-                continue;
-            }
+            low - room < found && found < high + room && high - low > 2.0 * room
+        };
+        if own > SURE * scale || (error > tolerance && kinked()) {
+            tally.unsure += 1;
+            continue;
         }
         tally.compared += 1;
         tally.worst = tally.worst.max(error);
@@ -253,10 +246,15 @@ pub fn check(
             tally.wrong.push(format!(
                 "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}; {}",
                 numbers(&base.contacts.phi.narrow(0, w, 1).unwrap()).into_iter().fold(f64::INFINITY, f64::min),
-                moving(&direction),
+                moving(direction),
             ));
         }
     }
+}
+
+/// Steps of the differences.
+fn steps() -> impl Iterator<Item = f64> {
+    (0..STEPS).map(|k| FIRST / SHRINK.powi(k as i32))
 }
 
 /// Which inputs a direction moves.

@@ -1,5 +1,5 @@
 //! The promises of a step under attack: random scenes of all shapes and freedoms, random robots, random and adversarial
-//! states and parameters. `FINGERTIP_HOSTILE=1000000` makes each test look at so many states; the usual number takes seconds.
+//! states and parameters. `FINGERTIP_HOSTILE=1000000` makes each test look at so many states, the usual number takes seconds; `FINGERTIP_SEED=1` at other ones.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -30,7 +30,12 @@ const REACH: f64 = 5.0;
 const WORLDS: usize = 16;
 
 fn n_states(usual: usize) -> usize {
-    std::env::var("FINGERTIP_HOSTILE").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+    number("FINGERTIP_HOSTILE").unwrap_or(usual)
+}
+
+/// A whole number from the environment.
+fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 /// Weight of a contact's barrier at φ, as `Params::fade` says.
@@ -57,7 +62,7 @@ fn is_finite(step: &Step) -> bool {
 
 /// Random states of random scenes: `each` gets the scene's number and a batch.
 fn for_each_batch(seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
-    let mut random = Random::new(seed);
+    let mut random = Random::new(seed + number::<u64>("FINGERTIP_SEED").unwrap_or(0));
     let (mut done, mut number) = (0, 0);
     while done < states {
         number += 1;
