@@ -78,6 +78,12 @@ impl Command {
         (least, most)
     }
 
+    /// The command v + base; where v ends at a limit of the joint, that limit to the last digit.
+    pub(super) fn sum(&self, of: &Joint, base: f64, v: f64) -> f64 {
+        let mut limits = [of.lower, of.upper].into_iter().filter(|_| self.keep_limits);
+        limits.find(|limit| limit - base == v).unwrap_or(base + v)
+    }
+
     /// How u changes with (q_a, u_before); with v it changes one to one.
     pub(super) fn rates(&self) -> (f64, f64) {
         match self.law {

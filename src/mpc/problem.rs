@@ -194,7 +194,7 @@ impl Problem {
         let one = |((j, of), &wanted): ((usize, &super::Joint), &f64)| {
             let base = self.command.base(j, of, q, before);
             let v = within(if wanted.is_finite() { wanted } else { 0.0 }, self.command.range(j, of, q, base));
-            (v, base + v)
+            (v, self.command.sum(of, base, v))
         };
         Ok(joints.map(one).unzip())
     }
