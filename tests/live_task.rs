@@ -54,10 +54,14 @@ fn the_cube_comes_to_its_goal_and_comes_back_when_it_is_pulled_away() {
     let here: [f64; 3] = std::array::from_fn(|k| f64::from(there[at + k]));
     let away = [here[0] + 0.03, here[1] + 0.015, here[2] + 0.03];
     client.send(&json!({ "pull": { "body": cube, "at": [0, 0, 0], "to": away } }));
-    let pulled = client.until("it is away", |_, state| state["task"]["position_error"].as_f64() > Some(0.025));
+    client.until("it is away", |_, state| state["task"]["position_error"].as_f64() > Some(0.025));
     client.send(&json!({ "pull": null }));
-    let back = client.until("it is back", |_, state| is_there(state, 0));
-    assert!(back[cost] < 0.3 * pulled[cost], "{} after {}", back[cost], pulled[cost]);
+    // A frame's cost is that of the plan before it.
+    let mut most = 0.0_f32;
+    client.until("it is back, at less cost", |frame, state| {
+        most = most.max(frame[cost]);
+        is_there(state, 0) && frame[cost] < 0.3 * most
+    });
 }
 
 #[test]

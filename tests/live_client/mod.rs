@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// Reads until something is true, within seconds.
-    pub fn until(&mut self, what: &str, is: impl Fn(&[f32], &Value) -> bool) -> Vec<f32> {
+    pub fn until(&mut self, what: &str, mut is: impl FnMut(&[f32], &Value) -> bool) -> Vec<f32> {
         let begin = Instant::now();
         loop {
             let frame = self.frame();
