@@ -109,8 +109,6 @@ const FIRST: f64 = 4e-3;
 const LEAST_STEPS: usize = 4;
 /// A step turns bodies by less than this, rad.
 const MOST_TURN: f64 = 1.0;
-/// An error of the solution counts this much more in a derivative: gaps are down to 1e-5 of the lengths that move.
-pub const PER_RESIDUAL: f64 = 1e5;
 /// Where the derivative is asked for again: where a kink is as near as the steps are short, differences are between the derivatives
 /// on both sides.
 const ASIDE: [f64; 3] = [1e-6, 4e-6, 1.6e-5];
@@ -222,8 +220,6 @@ pub fn check(
         }
         let (found, own) = extrapolate(&slopes, steps().nth(STEPS - slopes.len()).unwrap(), 1e-14);
         let scale = scale.max(found.abs());
-        // A derivative is that of the point where the solve has ended.
-        let tolerance = TOLERANCE.max(PER_RESIDUAL * base.reports[w].residual);
         let error = (exact - found).abs() / scale;
         let kinked = || {
             let sides: Vec<World> =
@@ -233,16 +229,16 @@ pub fn check(
             let sides =
                 (0..sides.len()).map(|k| direction.parts(model, &sides[k], |kind| &by[kind][k]).iter().sum::<f64>());
             let (low, high) = sides.fold((exact, exact), |(low, high), side| (low.min(side), high.max(side)));
-            let room = tolerance * scale;
+            let room = TOLERANCE * scale;
             low - room < found && found < high + room && high - low > 2.0 * room
         };
-        if own > SURE * scale || (error > tolerance && kinked()) {
+        if own > SURE * scale || (error > TOLERANCE && kinked()) {
             tally.unsure += 1;
             continue;
         }
         tally.compared += 1;
         tally.worst = tally.worst.max(error);
-        if error.is_nan() || error > tolerance {
+        if error.is_nan() || error > TOLERANCE {
             tally.wrong.push(format!(
                 "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}; {}",
                 numbers(&base.contacts.phi.narrow(0, w, 1).unwrap()).into_iter().fold(f64::INFINITY, f64::min),

@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Tensor, Var};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
-use crate::gradients::{PER_RESIDUAL, TOLERANCE};
+use crate::gradients::TOLERANCE;
 use crate::support::oracle::{from_tangent, to_tangent};
 use crate::support::states::{Batch, Random, tensor};
 use crate::support::{largest, rows};
@@ -46,8 +46,7 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
             let size = largest(pulled.iter().chain(&pushed).map(|x| x.abs())).max(1e-9);
             let error = largest(pushed.iter().zip(&pulled).map(|(a, b)| (a - b).abs())) / size;
             tally.worst = tally.worst.max(error);
-            let tolerance = TOLERANCE.max(PER_RESIDUAL * base.reports[w].residual);
-            if error.is_nan() || error > tolerance {
+            if error.is_nan() || error > TOLERANCE {
                 tally.wrong.push(format!("{place}, world {w}: {name} {error:e} of {size:e}; {:?}", base.reports[w]));
             }
         }

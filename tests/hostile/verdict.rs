@@ -12,10 +12,6 @@ const RESIDUAL: f64 = 1e-8;
 /// tens of operations each.
 const ROUNDING: f64 = 128.0 * f64::EPSILON;
 
-/// Relative error of a force that says nothing against it: 1e-4 of what the residual may be. Near the cone's boundary the slack
-/// that belongs to a force changes by any number of times this.
-const FORCE: f64 = 1e-12;
-
 /// One world's answer.
 pub struct Answer<'a> {
     pub delta: &'a [f64],
@@ -73,8 +69,9 @@ impl Answer<'_> {
                 error = error.max(mu * (nu_t - pole_t).norm());
                 scale = scale.abs() + mu * pole_t.norm();
             }
+            // Near the cone's boundary both grow without bound: the digits of its width are those of the force.
             let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
-            let noise = ROUNDING * lengths + FORCE * digits * scale;
+            let noise = ROUNDING * lengths + 1e-13 * digits * scale;
             worst = worst.max((error - noise).max(0.0) / scale);
         }
         for (l, &(gap, dof, sign)) in problem.limits.iter().enumerate() {
