@@ -9,6 +9,7 @@ mod floor;
 mod methods;
 #[path = "mpc/robust.rs"]
 mod robust;
+mod support;
 #[path = "mpc/tasks.rs"]
 mod tasks;
 
@@ -68,6 +69,7 @@ impl Random {
     }
 }
 
+/// The largest in size; NaN if one of them is.
 fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
-    numbers.into_iter().map(f64::abs).fold(0.0, f64::max)
+    support::largest(numbers.into_iter().map(f64::abs))
 }
