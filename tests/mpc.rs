@@ -16,6 +16,7 @@ mod tasks;
 use std::path::Path;
 
 use fingertip::mpc::Task;
+use support::largest;
 
 /// Two planar fingers that carry a disc.
 const DISC: &str = r#"
@@ -67,9 +68,4 @@ impl Random {
     fn vec(&mut self, n: usize, size: f64) -> Vec<f64> {
         (0..n).map(|_| size * self.next()).collect()
     }
-}
-
-/// The largest in size; NaN if one of them is.
-fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
-    support::largest(numbers.into_iter().map(f64::abs))
 }
