@@ -9,40 +9,43 @@
 //!
 //! One step solves (P + J̃ᵀWJ̃) Δδ = −r₁ − J̃ᵀW r₂ and takes Δη = −W (r₂ + J̃ Δδ). It is Newton's step for the dual
 //! function ½‖J̃ᵀη − g‖²_P⁻¹ + φᵀη_n − (1/κ) Σ log ρ(η), which is self-concordant up to the factor κ: with an exact line
-//! search it converges from *any* η inside the cones, and so from any φ, touching and penetrating included. The start is
-//! the root of each contact alone; κ rises tenfold each time the iterate is near the path. Where the dual is unbounded
-//! below no δ is feasible: η then grows along a certificate of that, which is what ends the iteration.
+//! search it converges from *any* η inside the cones, and so from any φ, touching and penetrating included.
+//!
+//! It converges slowly from afar. Most worlds therefore come near first by a primal-dual method ([`super::approach`]), from the
+//! forces of the step before or from the root of each contact alone ([`super::start`]). Where that fails they start again with
+//! a small κ, which rises tenfold each time the iterate is near the path. Where the dual is unbounded below no δ is feasible: η then
+//! grows along a certificate of that, which is what ends the iteration.
 
 use crate::math::lane::{Lockstep, Mask, Real, copy};
 
+use super::approach::{Approach, LONGEST};
 use super::judge::{Certificate, certificate, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::problem::{acceptable, factor_p, fill_columns};
-use super::start::{balance, cold_start, warm_start};
+use super::start::{start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
 
-/// κ · decrement² below which the quadratic convergence leaves nothing but rounding after the step.
-const CONVERGED: f64 = 1e-12;
+/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-13 of the forces.
+const CONVERGED: f64 = 1e-13;
 /// κ · decrement² below which an iterate that no longer improves counts as solved: rounding has the last word.
 const STALLED: f64 = 1e-6;
 /// κ · decrement² below which κ is raised.
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// First κ of a cold start, 1/J, and the factor by which it rises.
+/// First κ of worlds that start again, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
 /// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for: it takes forces that have grown.
 const DOUBTFUL: f64 = 2.0;
 /// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
-/// cone, steps are short however well they are searched. So does one whose step is not a number. It starts again on the cones' axes, with κ less by this factor
-/// and below 1 over the energy that it has got to, where the barrier outweighs the rest. Each time it is given more steps
-/// than before: on the way to a narrow certificate every step is that far.
+/// cone, steps are short however well they are searched. So does one whose step is not a number. It starts again on the
+/// cones' axes, with κ less by a factor and below 1 over the energy that it has got to, where the barrier outweighs the rest.
+/// Each time it is given more steps than before: on the way to a narrow certificate every step is that far.
 const STUCK: f64 = 8.0;
-
 const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
 
@@ -119,13 +122,9 @@ pub(crate) fn solve<R: Real>(
         good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
 
-    let all = R::Mask::splat(true);
-    let cold = if warm { warm_start(s, problem, work).not() } else { all };
-    let mut kappa = R::select(cold, problem.kappa.min(R::splat(FIRST_KAPPA)), problem.kappa);
-    if cold.any() {
-        cold_start(s, problem, kappa, cold, work);
-    }
-    balance(s, problem, all, work);
+    let apart = start(s, problem, warm, work);
+    let mut approach = Approach::new(apart.and(good_p), s, problem, work);
+    let mut kappa = problem.kappa;
 
     let code = |status: Status| R::splat(status.code());
     let mut status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
@@ -134,35 +133,50 @@ pub(crate) fn solve<R: Real>(
     let mut last = R::splat(f64::INFINITY);
     let mut slow = R::zero();
     let mut patience = R::splat(STUCK);
-    for _ in 0..max_iterations {
+    for iteration in 1..=max_iterations {
         if !running.any() {
             break;
         }
-        let (alone, change) = newton::step(s, problem, kappa, work);
+        let (alone, change) = newton::step(s, problem, kappa, &approach, work);
         let decrement = alone.max(change);
         let sound = alone.is_finite().and(change.is_finite());
         let moving = running.and(sound);
+        let apart = approach.worlds;
         let full = decrement.lt(R::splat(FULL_STEP));
         // Worlds that are not yet in the region of quadratic convergence.
-        let far = moving.and(full.not());
-        let alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
+        let far = moving.and(full.or(apart).not());
+        let mut alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
+        if approach.any() {
+            alpha = R::select(apart, approach.length(s, work), alpha);
+        }
         advance(moving, alpha, work.delta, work.step);
         for touch in Touch::of(work.touches) {
             advance(moving, alpha, &mut touch.eta, &touch.d_eta);
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
+        if approach.any() {
+            approach.follow(s, problem, (moving, alpha), work);
+            let lost =
+                if iteration < LONGEST { approach.worlds.and(sound.not()) } else { approach.worlds }.and(running);
+            if lost.any() {
+                approach.leave(lost);
+                kappa = R::select(lost, kappa.min(R::splat(FIRST_KAPPA)), kappa);
+                newton::prepare(s, problem, work);
+                start_again(s, problem, kappa, lost, work);
+            }
+        }
 
-        let at_last = kappa.lt(problem.kappa).not();
+        let at_last = kappa.lt(problem.kappa).not().and(apart.not());
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
         running = running.and(solved.not());
         last = decrement;
-        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.not());
-        last = R::select(rise, R::splat(f64::INFINITY), last);
+        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
+        last = R::select(rise.or(apart), R::splat(f64::INFINITY), last);
         kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
-        slow = R::select(alone.gt(R::one()), slow + R::one(), R::zero());
-        let broken = running.and(sound.not());
+        slow = R::select(alone.gt(R::one()).and(apart.not()), slow + R::one(), R::zero());
+        let broken = running.and(sound.or(apart).not());
         let doubtful = running.and(slow.gt(R::splat(DOUBTFUL))).or(broken);
         if doubtful.any() {
             let Certificate { hopeless, energy } = certificate(s, problem, work);
@@ -177,8 +191,7 @@ pub(crate) fn solve<R: Real>(
                 let soft = R::select(soft.gt(R::zero()), kappa.scale(FALL).min(soft), kappa.scale(FALL));
                 kappa = R::select(stuck, soft, kappa);
                 newton::prepare(s, problem, work);
-                cold_start(s, problem, kappa, stuck, work);
-                balance(s, problem, stuck, work);
+                start_again(s, problem, kappa, stuck, work);
             }
         }
     }

@@ -10,7 +10,7 @@
 //! W  = −∂η/∂ζ = κ (η ηᵀ − ½ ρ(η) R)     positive definite inside the cone
 //! ```
 
-use crate::math::lane::Real;
+use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::symmetric::Symmetric;
@@ -97,6 +97,50 @@ impl<R: Real> Cone<R> {
         let there = size.gt(R::zero());
         let inverse = h / R::select(there, size, R::one());
         Symmetric::diagonal(h * r).plus(-(h * r).scale(2.0), self.n).plus(inverse, axpy(r, self.n, eta))
+    }
+
+    /// 2 R η / (κ ρ(η)): the slack that belongs to η, for this contact's own κ and ρ(η).
+    #[inline(always)]
+    pub(super) fn pole(&self, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
+        scale(R::splat(2.0) / (kappa * rho), self.reflected(eta))
+    }
+
+    /// κ r₂ᵀ W r₂ for the slack ζ, r₂ = ζ − 2 R η / (κ ρ(η)): how far the two are from belonging to each other, as the square
+    /// of ‖r₂‖ / ‖ζ‖ in the cone's own metric.
+    #[inline(always)]
+    pub(super) fn misfit(&self, kappa: R, eta: Vec3<R>, zeta: Vec3<R>) -> R {
+        let rho = self.rho(eta);
+        // W (2 R η / (κ ρ(η))) = η.
+        let r = sub(zeta, self.pole(kappa, eta, rho));
+        kappa * dot(r, sub(self.weigh(kappa, eta, rho, zeta), eta))
+    }
+
+    /// The v with ρ(v) = 1 and the t with F = t (1 − 2 n nᵀ) + t (v + n)(v + n)ᵀ / (v_n + 1), F ζ = F⁻¹η: the scaling of Nesterov
+    /// and Todd for any ζ and η inside the cone.
+    #[inline(always)]
+    pub(super) fn between(&self, eta: Vec3<R>, zeta: Vec3<R>) -> (Vec3<R>, R) {
+        let (root_eta, root_zeta) = (self.rho(eta).sqrt(), self.rho(zeta).sqrt());
+        let (eta, zeta) = (scale(R::one() / root_eta, eta), scale(R::one() / root_zeta, zeta));
+        let size = (dot(eta, zeta) + R::one()).scale(2.0).sqrt();
+        (scale(R::one() / size, add(eta, self.reflected(zeta))), (root_eta / root_zeta).sqrt())
+    }
+
+    /// How far x may go along a step before it leaves the cone, in steps: ∞ if it never does. With c₀, c₁, c₂ of
+    /// ρ(x + α step) = c₀ + c₁ α + c₂ α².
+    #[inline(always)]
+    pub(super) fn room(&self, x: Vec3<R>, step: Vec3<R>) -> (R, Vec3<R>) {
+        let (c0, c1, c2) = (self.rho(x), dot(self.reflected(x), step).scale(2.0), self.rho(step));
+        let discriminant = c1.mul_add(c1, -(c0 * c2).scale(4.0));
+        let below = discriminant.max(R::zero()).sqrt() - c1;
+        // A ray whose normal part falls leaves the cone whatever rounding makes of a double root: a force along the
+        // normal, as at μ = 0, leaves through the tip, and behind it is the mirror cone, where ρ > 0 again.
+        let falls = -dot(self.n, step);
+        let falling = falls.gt(R::zero());
+        let leaves = discriminant.lt(R::zero()).not().or(falling).and(below.gt(R::zero()));
+        let far = R::splat(f64::INFINITY);
+        let through_side = R::select(leaves, c0.scale(2.0) / R::select(leaves, below, R::one()), far);
+        let through_tip = R::select(falling, dot(self.n, x) / R::select(falling, falls, R::one()), far);
+        (through_side.min(through_tip), [c0, c1, c2])
     }
 
     /// W x at η, for this contact's own κ and ρ(η).

@@ -1,7 +1,7 @@
 //! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
 
 use crate::math::lane::{Lockstep, Mask, Number, Real, clear};
-use crate::math::vector::{axpy, dot, scale, sub};
+use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::memory::{Problem, Work};
 use super::problem::{add_force, along, times_p};
@@ -77,9 +77,10 @@ const ROUNDING: f64 = 16.0;
 /// Relative residual of the optimality conditions, from 0 to 1, the larger of
 ///
 /// - ‖r₁‖∞ over its largest term,
-/// - the contacts' errors √(κ r₂ᵀ W r₂), each relative to the slack: ‖r₂‖ / ‖ζ‖ in the cone's own metric. A slack is a sum
-///   of lengths ℓ and has no more digits than they leave it: an error that rounding of ℓ explains counts as much as the
-///   [`tolerance`], e / (1 + κ ‖η‖ ℓ · rounding / tolerance).
+/// - the contacts' errors e = √(κ r₂ᵀ W r₂), each relative to the slack: ‖r₂‖ / ‖ζ‖ in the cone's own metric. A slack is a sum of
+///   lengths ℓ and has no more digits than they leave it, one that belongs to a force has no more than the force near the
+///   boundary of its cone: as much of e as a rounding of length x explains, e x / ‖r₂‖, counts for the [`tolerance`] at most,
+///   e / (1 + e x / (‖r₂‖ · tolerance)).
 ///
 /// 1 where it is not a number.
 #[inline(always)]
@@ -94,19 +95,18 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (touch, contact) in Touch::of(work.touches).iter().lockstep(&s.contacts) {
         let (cone, own, eta, there) = (&touch.cone, kappa * touch.share, touch.eta, touch.is_there());
+        let own = R::select(there, own, R::one());
         let rho = cone.rho(eta);
         let zeta = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         add_force(contact, columns, eta, work.free);
-        // √(κ r₂ᵀ W r₂) with W r₂ = W ζ − η.
-        let pole = scale(R::splat(2.0) / R::select(there, own * rho, R::one()), cone.reflected(eta));
-        let r = sub(zeta, pole);
-        let square = own * dot(r, sub(cone.weigh(own, eta, rho, zeta), eta));
-        let mut lengths = cone.phi.abs();
+        let pole = cone.pole(own, eta, rho);
+        let mut lengths = cone.phi.abs() + length(pole) * dot(eta, eta) / rho;
         for (column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
             lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
         }
-        let allowed = (own * dot(eta, eta).sqrt() * lengths).mul_add(R::splat(unit), R::one());
-        let relative = square.abs().sqrt() / allowed;
+        let error = cone.misfit(own, eta, zeta).abs().sqrt();
+        let missed = length(sub(zeta, pole)).max(R::tiny());
+        let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
         worst.add(R::select(there, relative, R::zero()));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -121,6 +121,11 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
         worst.add((work.step[k] + problem.g[k] - work.free[k]).abs() / scale);
     }
     R::select(worst.is_relative, worst.error, R::one())
+}
+
+#[inline(always)]
+fn length<R: Real>(x: Vec3<R>) -> R {
+    dot(x, x).sqrt()
 }
 
 /// The largest of some relative errors.

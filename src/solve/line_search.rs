@@ -31,22 +31,13 @@ pub(super) fn line_search<R: Real>(
     let mut curvature = R::zero();
     let mut end = R::splat(f64::INFINITY);
     for (touch, contact) in touches.iter_mut().lockstep(&s.contacts) {
-        let (cone, there, eta, step) = (&touch.cone, touch.is_there(), touch.eta, touch.d_eta);
+        let step = touch.d_eta;
         slope += dot(touch.zeta, step);
         curvature += dot(along(contact, columns, work.step), step);
-        let c0 = R::select(there, cone.rho(eta), R::one());
-        let c1 = dot(cone.reflected(eta), step).scale(2.0);
-        let c2 = cone.rho(step);
-        let discriminant = c1.mul_add(c1, -(c0 * c2).scale(4.0));
-        let below = discriminant.max(R::zero()).sqrt() - c1;
-        // A ray whose normal part falls leaves the cone whatever rounding makes of a double root: a force along the
-        // normal, as at μ = 0, leaves through the tip, and behind it is the mirror cone, where ρ > 0 again.
-        let falls = -dot(cone.n, step);
-        let falling = there.and(falls.gt(R::zero()));
-        let leaves = discriminant.lt(R::zero()).not().or(falling).and(below.gt(R::zero()));
-        end = R::select(leaves, end.min(c0.scale(2.0) / R::select(leaves, below, R::one())), end);
-        end = R::select(falling, end.min(dot(cone.n, eta) / R::select(falling, falls, R::one())), end);
-        touch.along_step = [c0, c1, c2];
+        let there = touch.is_there();
+        let (room, [c0, c1, c2]) = touch.cone.room(touch.eta, step);
+        end = R::select(there, end.min(room), end);
+        touch.along_step = [R::select(there, c0, R::one()), c1, c2];
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, step) = (work.limit_force[l], work.limit_step[l]);

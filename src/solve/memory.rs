@@ -44,6 +44,8 @@ layout! {
         limit_step,
         /// At δ.
         limit_gap,
+        /// As the contacts' own.
+        limit_slack,
         /// Of P.
         factor_p,
         /// 1 over P's diagonal; in a Newton step with what the limits add to it, for private degrees of freedom.
@@ -105,6 +107,7 @@ impl Work<usize> {
             limit_force: s.nl(),
             limit_step: s.nl(),
             limit_gap: s.nl(),
+            limit_slack: s.nl(),
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),

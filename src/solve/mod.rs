@@ -5,6 +5,7 @@
 
 mod active_set;
 mod adjoint;
+mod approach;
 mod barrier;
 mod cone;
 mod delassus;

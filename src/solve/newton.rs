@@ -22,6 +22,7 @@
 use crate::math::lane::{Lockstep, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
+use super::approach::{Approach, LimitResponse};
 use super::memory::{Problem, Work};
 use super::problem::{along, along_shared, fill_pivots, times_p};
 use super::response::Response;
@@ -53,7 +54,13 @@ fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R
 /// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
 /// the most affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
 #[inline(always)]
-pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work: &mut Work<&mut [R]>) -> (R, R) {
+pub(super) fn step<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) -> (R, R) {
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
@@ -69,8 +76,8 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
         work.limit_gap[l] = gap;
-        let weight = (kappa * eta * eta).scale(0.5);
-        work.step[dof] -= weight.mul_add(-gap, eta.scale(2.0)).scale(sign);
+        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
         if dof < s.n_shared {
             work.h[s.factor_h.at(dof, dof)] += weight;
         } else {
@@ -82,7 +89,7 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     }
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
-        eliminate(contact, columns, kappa, touch, work.pivot, work.step);
+        eliminate(contact, columns, kappa, approach, touch, work.pivot, work.step);
         let force = sub(touch.eta, touch.response.force(touch.response.weighed(touch.reduced)));
         let (to_h, to_step) = (&mut *work.h, &mut *work.step);
         shared::add(contact, columns, &touch.response, force, scaled_columns, to_h, to_step);
@@ -116,7 +123,8 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, work:
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
         let next = gap + work.step[dof].scale(sign);
-        let step = eta - (kappa * eta * eta).scale(0.5) * next;
+        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        let step = weight.mul_add(-next, pull - eta);
         work.limit_step[l] = step;
         decrement -= step * (kappa * gap - R::splat(2.0) / eta);
     }
@@ -129,16 +137,17 @@ fn eliminate<R: Real>(
     contact: &ContactColumns,
     columns: &[Vec3<R>],
     kappa: R,
+    approach: &Approach<R>,
     touch: &mut Touch<R>,
     pivot: &[R],
     step: &mut [R],
 ) {
     let (cone, eta) = (&touch.cone, touch.eta);
     let h = (kappa * touch.share).scale(0.5).sqrt();
-    let scaling = cone.scaling(h, eta, cone.rho(eta));
     // 1/h, and 0 where there is no contact.
     let inverse_h = h * cone.weight.scale(2.0) / kappa;
-    let error = axpy(-inverse_h, cone.n, scaling.times(touch.zeta));
+    let (scaling, wanted) = approach.contact(touch, h, inverse_h);
+    let error = sub(scaling.times(touch.zeta), wanted);
     if contact.private.is_empty() {
         touch.response = Response::rigid(&scaling);
         (touch.error, touch.reduced) = (error, error);

@@ -1,16 +1,23 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
-use crate::math::vector::{dot, scale};
+use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::vector::{Vec3, dot, scale, zero};
 
+use super::approach::limit_misfit;
 use super::memory::{Problem, Work};
 use super::problem::{add_force, along, at3, solve_p};
-use super::structure::Structure;
+use super::structure::{ContactColumns, Structure};
 use super::touch::Touch;
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
 /// move a penetrating contact, and its first force is finite all the same.
 const LEAST_COMPLIANCE: f64 = 1e-9;
+/// Largest misfit of a contact that keeps the force it had.
+const KEPT: f64 = 16.0;
+/// Misfit within the reach of Newton's method on the dual.
+const NEAR: f64 = 1.0;
+/// Part of κ for contacts that start anew: what else moves them is not known yet.
+const SOFT: f64 = 0.03;
 
 /// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
 #[inline(always)]
@@ -20,10 +27,110 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
     R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
 }
 
-/// First forces, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with D_nn from P's diagonal
-/// and c the gap after the free motion.
+/// What a contact gives way by along its normal for a force of 1: D_nn with P's diagonal.
 #[inline(always)]
-pub(super) fn cold_start<R: Real>(
+fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
+    let mut d = least;
+    for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+        let j = dot(n, column);
+        d = (j * j).mul_add(pivot[dof], d);
+    }
+    d
+}
+
+#[inline(always)]
+fn least_compliance<R: Real>(pivot: &[R]) -> R {
+    let mut stiffest = R::splat(f64::INFINITY);
+    for &compliance in pivot {
+        stiffest = stiffest.min(compliance);
+    }
+    stiffest.scale(LEAST_COMPLIANCE)
+}
+
+/// First forces and slacks. Contacts that go on much as they were keep the force that they had, if there are such forces
+/// (`warm`); the others start anew, each alone, from the gap that all others' forces leave it. Gives the worlds in which that is
+/// not near the path.
+#[inline(always)]
+pub(super) fn start<R: Real>(s: &Structure, problem: &Problem<R>, warm: bool, work: &mut Work<&mut [R]>) -> R::Mask {
+    let all = R::Mask::splat(true);
+    let kappa = problem.kappa;
+    if warm {
+        recall(s, problem, work);
+    } else {
+        for touch in Touch::of(work.touches) {
+            touch.eta = zero();
+        }
+        for force in work.limit_force.iter_mut() {
+            *force = R::zero();
+        }
+    }
+    balance(s, problem, all, work);
+
+    let columns = work.columns.as_chunks().0;
+    let least = least_compliance(work.pivot);
+    let soft = kappa.scale(SOFT);
+    let (mut changed, mut worst) = (all.not(), R::zero());
+    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
+        let mut zeta = along(contact, columns, work.delta);
+        for (zeta, n) in zeta.iter_mut().lockstep(cone.n) {
+            *zeta = cone.phi.mul_add(n, *zeta);
+        }
+        let own = R::select(there, kappa * touch.share, R::one());
+        let misfit = R::select(there, cone.misfit(own, eta, zeta) * cone.weight, R::zero());
+        let keep = misfit.lt(R::splat(KEPT));
+        worst = worst.max(R::select(keep, misfit, R::zero()));
+        let d = compliance(contact, columns, cone.n, work.pivot, least);
+        let c = (-d).mul_add(dot(cone.n, eta), dot(cone.n, zeta));
+        let own_soft = own.scale(SOFT);
+        let force = root(d, c, own_soft);
+        let (fresh, fresh_slack) = (scale(force, cone.n), scale(R::splat(2.0) / (own_soft * force), cone.n));
+        let slack = cone.pole(own, eta, cone.rho(eta));
+        for k in 0..3 {
+            touch.eta[k] = R::select(there, R::select(keep, eta[k], fresh[k]), R::zero());
+            touch.slack[k] = R::select(keep, slack[k], fresh_slack[k]);
+        }
+        changed = changed.or(there.and(keep.not()));
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (force, d) = (work.limit_force[l], work.pivot[dof]);
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        let misfit = limit_misfit(kappa, force, gap);
+        let keep = force.gt(R::zero()).and(misfit.lt(R::splat(KEPT)));
+        worst = worst.max(R::select(keep, misfit, R::zero()));
+        let fresh = root(d, (-d).mul_add(force, gap), soft);
+        work.limit_force[l] = R::select(keep, force, fresh);
+        work.limit_slack[l] = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
+        changed = changed.or(keep.not());
+    }
+    if changed.any() {
+        balance(s, problem, changed, work);
+    }
+    changed.or(worst.lt(R::splat(NEAR)).not())
+}
+
+/// The given forces, and none where they are outside their cones.
+#[inline(always)]
+fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
+        let force = at3(problem.warm, i);
+        let rho = touch.cone.rho(force);
+        let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
+        let valid = valid.and(touch.is_there());
+        for (eta, warm) in touch.eta.iter_mut().lockstep(force) {
+            *eta = R::select(valid, warm, R::zero());
+        }
+    }
+    for (to, &force) in work.limit_force.iter_mut().lockstep(&problem.warm[3 * s.nc()..]) {
+        let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
+        *to = R::select(valid, force, R::zero());
+    }
+}
+
+/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap after
+/// the free motion.
+#[inline(always)]
+pub(super) fn start_again<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     kappa: R,
@@ -35,18 +142,10 @@ pub(super) fn cold_start<R: Real>(
     }
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
-    let mut stiffest = R::splat(f64::INFINITY);
-    for &compliance in work.pivot.iter() {
-        stiffest = stiffest.min(compliance);
-    }
-    let least = stiffest.scale(LEAST_COMPLIANCE);
+    let least = least_compliance(work.pivot);
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
-        let mut d = least;
-        for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
-            let j = dot(cone.n, column);
-            d = (j * j).mul_add(work.pivot[dof], d);
-        }
+        let d = compliance(contact, columns, cone.n, work.pivot, least);
         let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
         let there = touch.is_there();
         let own = R::select(there, kappa * touch.share, R::one());
@@ -60,36 +159,12 @@ pub(super) fn cold_start<R: Real>(
         let c = work.free[dof].scale(sign) + problem.gaps[l];
         work.limit_force[l] = R::select(mask, root(work.pivot[dof], c, kappa), work.limit_force[l]);
     }
-}
-
-/// The given forces; says in which worlds they are inside the cones, the others have to start cold.
-#[inline(always)]
-pub(super) fn warm_start<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
-    let touches = Touch::of(work.touches);
-    let limits = &problem.warm[3 * s.nc()..];
-    let mut inside = R::zero().lt(R::one());
-    for (i, touch) in touches.iter().enumerate() {
-        let force = at3(problem.warm, i);
-        let rho = touch.cone.rho(force);
-        let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
-        inside = inside.and(valid.or(touch.is_there().not()));
-    }
-    for &force in limits {
-        inside = inside.and(force.gt(R::zero())).and(force.doubt(R::zero()).is_finite());
-    }
-    for (i, touch) in touches.iter_mut().enumerate() {
-        let there = touch.is_there();
-        for (eta, warm) in touch.eta.iter_mut().lockstep(at3(problem.warm, i)) {
-            *eta = R::select(there, warm, R::zero());
-        }
-    }
-    copy(work.limit_force, limits);
-    inside
+    balance(s, problem, mask, work);
 }
 
 /// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.
 #[inline(always)]
-pub(super) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
+fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     for (x, &g) in work.step.iter_mut().lockstep(problem.g) {
         *x = -g;

@@ -22,6 +22,9 @@ pub(super) struct Touch<R> {
     pub(super) d_eta: Vec3<R>,
     /// Its slack at δ, scaled.
     pub(super) zeta: Vec3<R>,
+    /// A slack inside the cone, of worlds on the way to the path: see [`super::approach`].
+    pub(super) slack: Vec3<R>,
+    pub(super) d_slack: Vec3<R>,
     /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
     pub(super) response: Response<R>,
     /// L⁻¹F r₂ and L⁻¹F e.
@@ -48,6 +51,7 @@ impl<R: Real> Touch<R> {
         let there = self.is_there();
         self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
         (self.eta, self.d_eta) = (zero(), zero());
+        (self.slack, self.d_slack) = (zero(), zero());
     }
 
     /// Has the contact a weight?

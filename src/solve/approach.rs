@@ -1,0 +1,187 @@
+//! On the way to the path: from forces that are not those of this problem to forces near them, in few steps.
+//!
+//! Far from the path Newton's method on the dual is slow: a contact that closes needs a force that is 10⁶ times what it was, and each
+//! step doubles it at most. A primal-dual method is not. It has slacks of its own, s inside the cones beside η, and its step
+//! is for
+//!
+//! ```text
+//! P δ + g − J̃ᵀη = 0        ζ = J̃ δ + φ n = s        λ ∘ λ = τ n / h²,   λ = F s = F⁻¹η,   h² = κ/2
+//! ```
+//!
+//! with the scaling F of Nesterov and Todd between s and η and the product ∘ of the cone (Andersen, Dahl, Vandenberghe,
+//! "The CVXOPT linear and quadratic cone program solvers", 2010). That is the dual's step of [`super::newton`] with this F in
+//! place of W^½ and τ R λ / (h² ρ(λ)) in place of n/h, so that worlds on the way and worlds that have arrived take it side by
+//! side. On the path, s = 2 R η / (κ ρ(η)) and τ = 1, the two are the same.
+//!
+//! τ, the mean of κ s · η / 2 that the step aims at, falls fast after long steps and slowly after short ones, never below 1. A world
+//! has arrived once a full step for τ = 1 leaves it within Newton's reach. One that has not arrived after [`LONGEST`] steps, where there
+//! is no solution or rounding has its way, starts again as [`super::barrier`] says, which takes longer and always ends.
+
+use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::vector::{Vec3, add, dot, scale, sub};
+
+use super::memory::{Problem, Work};
+use super::problem::along;
+use super::structure::Structure;
+use super::symmetric::Symmetric;
+use super::touch::Touch;
+
+/// Most steps.
+pub(super) const LONGEST: usize = 16;
+/// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
+const ARRIVED: f64 = 0.5;
+/// Part of the way to a cone's boundary that a step goes.
+const REACH: f64 = 0.99;
+/// Bounds of the part to which τ falls in a step, and its first value.
+const FASTEST: f64 = 0.01;
+const SLOWEST: f64 = 0.9;
+const FIRST: f64 = 0.1;
+
+/// The worlds on the way, and what they aim at.
+pub(super) struct Approach<R: Real> {
+    pub(super) worlds: R::Mask,
+    any: bool,
+    tau: R,
+}
+
+/// η + Δη = pull − weight · (the gap after the step).
+pub(super) struct LimitResponse<R> {
+    pub(super) weight: R,
+    pub(super) pull: R,
+}
+
+impl<R: Real> Approach<R> {
+    /// For worlds with slacks, [`super::start`] has set them.
+    #[inline(always)]
+    pub(super) fn new(worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> Self {
+        let mut all = Self { worlds, any: worlds.any(), tau: R::one() };
+        if all.any {
+            all.tau = (mean_product(s, problem, work).scale(FIRST)).max(R::one());
+        }
+        all
+    }
+
+    /// Is any world on its way?
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Takes these worlds out.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, worlds: R::Mask) {
+        self.worlds = self.worlds.and(worlds.not());
+        self.any = self.worlds.any();
+    }
+
+    /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
+    #[inline(always)]
+    pub(super) fn contact(&self, touch: &Touch<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
+        let (cone, eta) = (&touch.cone, touch.eta);
+        let rho = cone.rho(eta);
+        let wanted = scale(inverse_h, cone.n);
+        if !self.any {
+            return (cone.scaling(h, eta, rho), wanted);
+        }
+        let here = self.worlds.and(touch.is_there());
+        let (v, t) = cone.between(eta, touch.slack);
+        let of = |between: R, own: R| R::select(here, between, own);
+        let at = [of(v[0], eta[0]), of(v[1], eta[1]), of(v[2], eta[2])];
+        let scaling = cone.scaling(of(t, h), at, of(R::one(), rho));
+        let lambda = scaling.times(touch.slack);
+        // ρ(λ)² = ρ(s) ρ(η)
+        let size = (cone.rho(touch.slack) * rho).sqrt();
+        let factor = self.tau * inverse_h * inverse_h / size;
+        let aim = scale(factor, cone.reflected(lambda));
+        (scaling, [of(aim[0], wanted[0]), of(aim[1], wanted[1]), of(aim[2], wanted[2])])
+    }
+
+    /// How a limit's force answers.
+    #[inline(always)]
+    pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
+        let own = (kappa * eta * eta).scale(0.5);
+        if !self.any {
+            return LimitResponse { weight: own, pull: eta.scale(2.0) };
+        }
+        let weight = R::select(self.worlds, eta / slack, own);
+        let aim = self.tau.scale(2.0) / (kappa * eta);
+        LimitResponse { weight, pull: R::select(self.worlds, weight.mul_add(aim, eta), eta.scale(2.0)) }
+    }
+
+    /// How far to go along the step; leaves there what it does to the slacks.
+    #[inline(always)]
+    pub(super) fn length(&self, s: &Structure, work: &mut Work<&mut [R]>) -> R {
+        let columns = work.columns.as_chunks().0;
+        let mut end = R::splat(f64::INFINITY);
+        for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+            touch.d_slack = add(along(contact, columns, work.step), sub(touch.zeta, touch.slack));
+            let (cone, there) = (&touch.cone, touch.is_there());
+            let room = cone.room(touch.eta, touch.d_eta).0.min(cone.room(touch.slack, touch.d_slack).0);
+            end = R::select(there, end.min(room), end);
+        }
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
+            for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
+                let falls = step.lt(R::zero());
+                end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+            }
+        }
+        end.scale(REACH).min(R::one())
+    }
+
+    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, who has arrived, and the next aim.
+    #[inline(always)]
+    pub(super) fn follow(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (moving, alpha): (R::Mask, R),
+        work: &mut Work<&mut [R]>,
+    ) {
+        let kappa = problem.kappa;
+        let moving = moving.and(self.worlds);
+        let mut worst = R::zero();
+        for touch in Touch::of(work.touches) {
+            for (x, &step) in touch.slack.iter_mut().lockstep(&touch.d_slack) {
+                *x = R::select(moving, alpha.mul_add(step, *x), *x);
+            }
+            let misfit = touch.cone.misfit(kappa * touch.share, touch.eta, touch.slack) * touch.cone.weight;
+            worst = worst.max(R::select(touch.is_there(), misfit, R::zero()));
+        }
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            let slack = work.limit_slack[l];
+            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - slack);
+            work.limit_slack[l] = R::select(moving, alpha.mul_add(d_slack, slack), slack);
+            worst = worst.max(limit_misfit(kappa, work.limit_force[l], work.limit_slack[l]));
+        }
+        let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
+        let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
+        self.leave(arrived);
+        let short = R::one() - alpha;
+        let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
+        self.tau = (mean_product(s, problem, work) * part).max(R::one());
+    }
+}
+
+/// [`super::cone::Cone::misfit`] of a limit.
+#[inline(always)]
+pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
+    let error = (kappa * eta).mul_add(gap, -R::splat(2.0));
+    (error * error).scale(0.5)
+}
+
+/// The mean of s · η over contacts and limits, 1 on the path.
+#[inline(always)]
+fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    for touch in Touch::of(work.touches).iter() {
+        let there = touch.is_there();
+        sum += R::select(there, dot(touch.slack, touch.eta), R::zero());
+        weights += R::select(there, touch.cone.weight, R::zero());
+    }
+    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+        sum = slack.mul_add(force, sum);
+    }
+    (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())
+}
