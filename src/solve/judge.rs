@@ -87,26 +87,29 @@ const ROUNDING: f64 = 16.0;
 pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
-    let unit = ROUNDING * R::Number::EPSILON / tolerance::<R>();
+    let rounding = ROUNDING * R::Number::EPSILON;
+    let unit = rounding / tolerance::<R>();
     // P δ in step, J̃ᵀη in free.
     clear(work.step);
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (touch, contact) in Touch::of(work.touches).iter().lockstep(&s.contacts) {
-        let (cone, own, eta, there) = (&touch.cone, kappa * touch.share, touch.eta, touch.is_there());
-        let own = R::select(there, own, R::one());
-        let rho = cone.rho(eta);
+        let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
+        let own = R::select(there, kappa * touch.share, R::one());
+        let (rho, square) = (cone.rho(eta), dot(eta, eta));
         let zeta = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         add_force(contact, columns, eta, work.free);
         let pole = cone.pole(own, eta, rho);
-        let mut lengths = cone.phi.abs() + length(pole) * dot(eta, eta) / rho;
+        let mut lengths = cone.phi.abs() + length(pole) * square / rho;
         for (column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
             lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
         }
         let error = cone.misfit(own, eta, zeta).abs().sqrt();
         let missed = length(sub(zeta, pole)).max(R::tiny());
         let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
+        // Whether a force is inside its cone at all is more than rounding may say.
+        let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
         worst.add(R::select(there, relative, R::zero()));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
