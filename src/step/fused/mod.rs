@@ -38,7 +38,7 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
 
 /// Rounding of H that counts this many times in its factor leaves too little of the Jacobians: contacts are that much stiffer
 /// than what they move.
-const TOO_STIFF: f64 = 1e8;
+const TOO_STIFF: f64 = 1e7;
 
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients. Also the worlds
 /// whose contacts are too stiff for Jacobians of this form.
