@@ -26,8 +26,8 @@ use super::structure::Structure;
 use super::symmetric::Symmetric;
 use super::touch::Touch;
 
-/// Most steps.
-pub(super) const LONGEST: usize = 16;
+/// Most steps, with those of Newton's method that come first.
+pub(super) const LONGEST: usize = 18;
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
 /// Part of the way to a cone's boundary that a step goes.
@@ -51,14 +51,21 @@ pub(super) struct LimitResponse<R> {
 }
 
 impl<R: Real> Approach<R> {
-    /// For worlds with slacks, [`super::start`] has set them.
+    /// No world.
     #[inline(always)]
-    pub(super) fn new(worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> Self {
-        let mut all = Self { worlds, any: worlds.any(), tau: R::one() };
-        if all.any {
-            all.tau = (mean_product(s, problem, work).scale(FIRST)).max(R::one());
+    pub(super) fn none() -> Self {
+        Self { worlds: R::Mask::splat(false), any: false, tau: R::one() }
+    }
+
+    /// Takes these worlds in, [`super::start::renew`] has set their slacks.
+    #[inline(always)]
+    pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        self.worlds = self.worlds.or(worlds);
+        self.any = self.worlds.any();
+        if self.any {
+            let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
+            self.tau = R::select(worlds, first, self.tau);
         }
-        all
     }
 
     /// Is any world on its way?

@@ -24,7 +24,7 @@ use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::problem::{acceptable, factor_p, fill_columns};
-use super::start::{start, start_again};
+use super::start::{renew, start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
 
@@ -36,6 +36,9 @@ const STALLED: f64 = 1e-6;
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
+/// Steps from given forces after which a world whose step had a κ · decrement² above the second takes another way.
+const TRIAL: usize = 2;
+const FAR: f64 = 10.0;
 /// First κ of worlds that start again, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
@@ -122,8 +125,9 @@ pub(crate) fn solve<R: Real>(
         good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
 
-    let apart = start(s, problem, warm, work);
-    let mut approach = Approach::new(apart.and(good_p), s, problem, work);
+    let cold = start(s, problem, warm, work);
+    let mut approach = Approach::none();
+    approach.join(cold.and(good_p), s, problem, work);
     let mut kappa = problem.kappa;
 
     let code = |status: Status| R::splat(status.code());
@@ -155,8 +159,8 @@ pub(crate) fn solve<R: Real>(
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         iterations += R::select(running, R::one(), R::zero());
-        if approach.any() {
-            approach.follow(s, problem, (moving, alpha), work);
+        if apart.any() {
+            approach.follow(s, problem, (moving.and(apart), alpha), work);
             let lost =
                 if iteration < LONGEST { approach.worlds.and(sound.not()) } else { approach.worlds }.and(running);
             if lost.any() {
@@ -167,6 +171,17 @@ pub(crate) fn solve<R: Real>(
             }
         }
 
+        if iteration == TRIAL {
+            let steady = kappa.lt(problem.kappa).or(apart).not();
+            let late = moving.and(steady).and(decrement.gt(R::splat(FAR)));
+            if late.any() {
+                newton::prepare(s, problem, work);
+                renew(s, problem, late, work);
+                approach.join(late, s, problem, work);
+            }
+        }
+
+        let apart = apart.or(approach.worlds);
         let at_last = kappa.lt(problem.kappa).not().and(apart.not());
         let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
         let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));

@@ -1,7 +1,7 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
-use crate::math::lane::{Lockstep, Mask, Real};
-use crate::math::vector::{Vec3, dot, scale, zero};
+use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::vector::{Vec3, axpy, dot, scale, sub, zero};
 
 use super::approach::limit_misfit;
 use super::memory::{Problem, Work};
@@ -12,12 +12,14 @@ use super::touch::Touch;
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
 /// move a penetrating contact, and its first force is finite all the same.
 const LEAST_COMPLIANCE: f64 = 1e-9;
-/// Largest misfit of a contact that keeps the force it had.
-const KEPT: f64 = 16.0;
-/// Misfit within the reach of Newton's method on the dual.
-const NEAR: f64 = 1.0;
-/// Part of κ for contacts that start anew: what else moves them is not known yet.
-const SOFT: f64 = 0.03;
+/// Largest misfit of a contact that keeps its force when others start anew.
+const KEPT: f64 = 100.0;
+/// Contacts start anew with the geometric mean of κ and this, 1/J: the stiffer they are, the less does the root of each alone
+/// say.
+const SOFT_KAPPA: f64 = 1000.0;
+/// A slack is more than what belongs to its force, by this part of what it is off from the actual: where all are tiny and wrong,
+/// steps are.
+const LIFT: f64 = 0.03;
 
 /// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
 #[inline(always)]
@@ -47,84 +49,92 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
     stiffest.scale(LEAST_COMPLIANCE)
 }
 
-/// First forces and slacks. Contacts that go on much as they were keep the force that they had, if there are such forces
-/// (`warm`); the others start anew, each alone, from the gap that all others' forces leave it. Gives the worlds in which that is
-/// not near the path.
+/// First forces and their δ: those given (`warm`), or of contacts that start anew. Gives the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real>(s: &Structure, problem: &Problem<R>, warm: bool, work: &mut Work<&mut [R]>) -> R::Mask {
     let all = R::Mask::splat(true);
-    let kappa = problem.kappa;
-    if warm {
-        recall(s, problem, work);
+    let cold = if warm {
+        recall(s, problem, work)
     } else {
         for touch in Touch::of(work.touches) {
             touch.eta = zero();
         }
-        for force in work.limit_force.iter_mut() {
-            *force = R::zero();
-        }
-    }
+        clear(work.limit_force);
+        all
+    };
     balance(s, problem, all, work);
+    if cold.any() {
+        renew(s, problem, cold, work);
+    }
+    cold
+}
 
+/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each alone, from
+/// the gap that the others' forces leave it; all get a slack.
+#[inline(always)]
+pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    let soft = kappa.scale(SOFT);
-    let (mut changed, mut worst) = (all.not(), R::zero());
+    let kappa = problem.kappa;
+    let part = (R::splat(SOFT_KAPPA) / kappa).sqrt().min(R::one());
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
-        let mut zeta = along(contact, columns, work.delta);
-        for (zeta, n) in zeta.iter_mut().lockstep(cone.n) {
-            *zeta = cone.phi.mul_add(n, *zeta);
-        }
+        let zeta = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         let own = R::select(there, kappa * touch.share, R::one());
-        let misfit = R::select(there, cone.misfit(own, eta, zeta) * cone.weight, R::zero());
-        let keep = misfit.lt(R::splat(KEPT));
-        worst = worst.max(R::select(keep, misfit, R::zero()));
+        // Not a number where there is no force yet.
+        let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
         let d = compliance(contact, columns, cone.n, work.pivot, least);
-        let c = (-d).mul_add(dot(cone.n, eta), dot(cone.n, zeta));
-        let own_soft = own.scale(SOFT);
-        let force = root(d, c, own_soft);
-        let (fresh, fresh_slack) = (scale(force, cone.n), scale(R::splat(2.0) / (own_soft * force), cone.n));
-        let slack = cone.pole(own, eta, cone.rho(eta));
+        let soft = own * part;
+        let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, zeta)), soft);
+        let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (soft * force));
+        let anew = mask.and(there).and(keep.not());
         for k in 0..3 {
-            touch.eta[k] = R::select(there, R::select(keep, eta[k], fresh[k]), R::zero());
-            touch.slack[k] = R::select(keep, slack[k], fresh_slack[k]);
+            touch.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+            touch.slack[k] = R::select(keep, kept[k], fresh * cone.n[k]);
         }
-        changed = changed.or(there.and(keep.not()));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (force, d) = (work.limit_force[l], work.pivot[dof]);
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
-        let misfit = limit_misfit(kappa, force, gap);
-        let keep = force.gt(R::zero()).and(misfit.lt(R::splat(KEPT)));
-        worst = worst.max(R::select(keep, misfit, R::zero()));
+        let keep = force.gt(R::zero()).and(limit_misfit(kappa, force, gap).lt(R::splat(KEPT)));
+        let soft = kappa * part;
         let fresh = root(d, (-d).mul_add(force, gap), soft);
-        work.limit_force[l] = R::select(keep, force, fresh);
+        work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
         work.limit_slack[l] = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
-        changed = changed.or(keep.not());
     }
-    if changed.any() {
-        balance(s, problem, changed, work);
+    balance(s, problem, mask, work);
+    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        let cone = &touch.cone;
+        let zeta = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
+        let off = sub(zeta, touch.slack);
+        touch.slack = axpy(dot(off, off).sqrt().scale(LIFT), cone.n, touch.slack);
     }
-    changed.or(worst.lt(R::splat(NEAR)).not())
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        work.limit_slack[l] += (gap - work.limit_slack[l]).abs().scale(LIFT);
+    }
 }
 
-/// The given forces, and none where they are outside their cones.
+/// The given forces, and none where they are outside their cones; gives the worlds with such.
 #[inline(always)]
-fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut lacking = R::Mask::splat(false);
     for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
         let force = at3(problem.warm, i);
         let rho = touch.cone.rho(force);
         let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
-        let valid = valid.and(touch.is_there());
+        let there = touch.is_there();
         for (eta, warm) in touch.eta.iter_mut().lockstep(force) {
-            *eta = R::select(valid, warm, R::zero());
+            *eta = R::select(valid.and(there), warm, R::zero());
         }
+        lacking = lacking.or(there.and(valid.not()));
     }
     for (to, &force) in work.limit_force.iter_mut().lockstep(&problem.warm[3 * s.nc()..]) {
         let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
         *to = R::select(valid, force, R::zero());
+        lacking = lacking.or(valid.not());
     }
+    lacking
 }
 
 /// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap after
