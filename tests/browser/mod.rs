@@ -17,12 +17,10 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// Without graphics cards, WebGL is drawn in software.
+/// Without graphics cards, WebGL is drawn in software, and the page around it by Chromium itself, as it is for people without one.
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-quic",
     "--no-first-run",
