@@ -130,16 +130,16 @@ fn meshes_that_are_not_seen_are_named() {
     let line = format!("r/arm: visual mesh left out: {}: STL: expected", folder().join("half.stl").display());
     assert!(recording.left_out.len() == 1 && recording.left_out[0].starts_with(&line), "{:?}", recording.left_out);
     let run = |arguments: &[&str]| {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_fingertip")).args(arguments).current_dir(folder()).output().unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap())
     };
-    let [said, _] = run(&["inspect", "half.toml"]);
+    let [toml, mcap] = ["half.toml", "half.mcap"].map(|name| folder().join(name).to_str().unwrap().to_owned());
+    let [said, _] = run(&["inspect", &toml]);
     assert!(said.contains(&line), "{said}");
-    let [_, said] = run(&["rollout", "half.toml", "--steps", "2", "--record", "half.mcap"]);
+    let [_, said] = run(&["rollout", &toml, "--steps", "2", "--record", &mcap]);
     assert!(said.starts_with(&format!("warning: {line}")) && said.lines().count() == 1, "{said}");
-    let back = Recording::read(folder().join("half.mcap")).unwrap();
+    let back = Recording::read(mcap).unwrap();
     assert_eq!((&back.left_out, &back.shapes), (&recording.left_out, &recording.shapes));
 }
 
