@@ -218,7 +218,7 @@ fn a_page_drags_the_ball_and_a_second_page_sees_it() {
     other.until("time goes by", |frame, _| frame[0] > now + 0.2);
 }
 
-/// The README's picture, where it is asked for: a spring pulls the ball out of the hand.
+/// The README's picture, where it is asked for: a spring pulls at the ball, the fingers hold it.
 #[test]
 fn screenshot() {
     let Some(folder) = browser::album() else { return };
@@ -229,14 +229,15 @@ fn screenshot() {
     browser.wait("fingertip.track.time(fingertip.track.length - 1) > 2.5");
     browser.run(
         "if (fingertip.theme.colours.name === 'light') fingertip.theme.toggle(); fingertip.look('home');
-         fingertip.camera.zoom(0.95); fingertip.camera.now = { ...fingertip.camera.goal }; fingertip.level = 0",
+         fingertip.camera.zoom(0.95); fingertip.camera.now = { ...fingertip.camera.goal }",
     );
+    // At its side that one sees.
     browser.run(&format!(
-        "const live = fingertip.live; const {{ p }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
-         live.grab({{ part: {{ body: {ball} }}, point: p }}, fingertip.camera);
-         live.held.to = [p[0] + 0.03, p[1] - 0.09, p[2] + 0.08]; live.push(); fingertip.selected = 0"
+        "const live = fingertip.live; const {{ p: [x, y, z] }} = fingertip.track.pose(fingertip.track.length - 1, {ball});
+         live.grab({{ part: {{ body: {ball} }}, point: [x, y - 0.04, z] }}, fingertip.camera);
+         live.held.to = [x + 0.02, y - 0.09, z - 0.03]; live.push(); fingertip.selected = 0"
     ));
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(1500));
     browser.run("fingertip.live.send({ pause: true })");
     browser.wait("fingertip.live.paused");
     browser.photograph(&folder, "live.png");

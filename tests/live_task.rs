@@ -153,6 +153,5 @@ fn screenshot() {
     browser.wait(&format!("{error} < 25"));
     browser.run("fingertip.live.send({ pause: true })");
     browser.wait("fingertip.live.paused");
-    browser.run("fingertip.level = 0");
     browser.photograph(&folder, "task.png");
 }

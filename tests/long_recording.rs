@@ -16,6 +16,8 @@ use fingertip::step::Quasidynamic;
 const FRAMES: usize = 10_000;
 /// What is promised of the file, bytes.
 const LARGEST: u64 = 20_000_000;
+/// It plays at 30 frames/s on two idle cores without a graphics card; tests run side by side.
+const SLOWEST: f64 = 5.0;
 /// The page is there in 3 s on an idle machine; tests run side by side.
 const OPEN: f64 = 12.0;
 
@@ -55,9 +57,12 @@ fn ten_thousand_frames() {
     let begin = Instant::now();
     let first = browser.run("window.drawn = 0; return fingertip.player.frame").as_u64().unwrap();
     std::thread::sleep(Duration::from_secs(4));
-    let drawn = browser.run("return [window.drawn, fingertip.player.frame, fingertip.view.soft, fingertip.view.level]");
+    let drawn = browser.run(
+        "const { canvas, soft } = fingertip.view;
+         return [window.drawn, fingertip.player.frame, soft, `${canvas.width} × ${canvas.height}`]",
+    );
     let (rate, frame) = (drawn[0].as_f64().unwrap() / begin.elapsed().as_secs_f64(), drawn[1].as_u64().unwrap());
-    println!("{rate:.0} frames/s drawn, by the processor: {}, level {}", drawn[2], drawn[3]);
-    assert!(rate > 1.0 && frame > first + 100, "{rate} frames/s, frames {first} to {frame}");
+    println!("{rate:.0} frames/s of {} pixels, by the processor: {}", drawn[3], drawn[2]);
+    assert!(rate > SLOWEST && frame > first + 100, "{rate} frames/s, frames {first} to {frame}");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -1,7 +1,10 @@
 """Opens a recording with readers that are not ours and prints what they find, a line each; those that are not installed say so.
 
     python3 tests/readers.py run.mcap
+    python3 tests/readers.py run.rrd
 """
+
+import json
 
 import re
 import subprocess
@@ -42,11 +45,17 @@ def protobuf(path):
     print(f"protobuf: {len(frames)} frames, arrows {arrows > 0}, shapes {shapes > 0}")
 
 
-def rerun(path):
-    """rerun's own loader: the transforms that it makes of the file."""
+def rerun_program():
+    """Where rerun's wheel has put its program."""
     program = Path(sysconfig.get_path("scripts")) / "rerun"
     if not program.exists():
         raise ImportError
+    return program
+
+
+def rerun(path):
+    """rerun's own loader: the transforms that it makes of the file."""
+    program = rerun_program()
     with tempfile.TemporaryDirectory() as folder:
         converted = f"{folder}/run.rrd"
         subprocess.run([program, "mcap", "convert", path, "-o", converted], check=True, capture_output=True)
@@ -61,7 +70,30 @@ def rerun(path):
     print(f"rerun: {len(frames)} transforms: {', '.join(sorted(frames))}")
 
 
-for reader in [mcap, protobuf, rerun]:
+def rrd(path):
+    """rerun's own file, loaded and written anew by rerun and verified: how many rows each entity has of what, and the last."""
+    program = rerun_program()
+    with tempfile.TemporaryDirectory() as folder:
+        anew = f"{folder}/anew.rrd"
+        subprocess.run([program, "rrd", "merge", path, "-o", anew], check=True, capture_output=True)
+        subprocess.run([program, "rrd", "verify", anew], check=True, capture_output=True)
+        said = subprocess.run([program, "rrd", "print", "-vvv", anew], check=True, capture_output=True, text=True).stdout
+    tables, entity, columns = {}, None, None
+    for line in said.splitlines():
+        if begin := re.match(r"Chunk\(.*?\) with (\d+) rows \(.*?\) - (.*) - ", line):
+            entity, columns = begin[2], None
+        cells = [cell.strip(" │") for cell in line.split("┆")]
+        if cells[0] == "RowId":
+            columns = cells
+        elif columns and cells[0].startswith("row_"):
+            for name, cell in zip(columns, cells):
+                if name != "RowId":
+                    rows = tables.setdefault(entity, {}).setdefault(name, [0, None])
+                    tables[entity][name] = [rows[0] + 1, cell]
+    print("rrd:", json.dumps(tables))
+
+
+for reader in [rrd] if sys.argv[1].endswith(".rrd") else [mcap, protobuf, rerun]:
     try:
         reader(sys.argv[1])
     except ImportError:

@@ -225,7 +225,7 @@ fn screenshot() {
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
          fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
-         fingertip.view.soft = true; fingertip.level = 0",
+         fingertip.view.soft = true",
     );
     browser.photograph(&folder, "replay.png");
 
@@ -235,7 +235,7 @@ fn screenshot() {
     browser.run(
         "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);
          fingertip.camera.zoom(0.78); fingertip.camera.now = { ...fingertip.camera.goal };
-         fingertip.view.soft = true; fingertip.level = 0",
+         fingertip.view.soft = true",
     );
     browser.photograph(&folder, "mpc.png");
 }

@@ -117,19 +117,30 @@ fn meshes_that_are_not_seen_are_named() {
         notes.concat().contains("visual meshes: 1 left out: there is no file")
             && notes.concat().contains("nowhere.stl")
     );
-    // A damaged file does no harm, and `inspect` names it.
+    // A damaged file does no harm, and is named once, however many links show it.
     let text = std::fs::read_to_string(folder().join("roof.stl")).unwrap();
     write("half.stl", &text[..200]);
-    let (recording, notes) = record(&[("half.stl", [1.0, 1.0, 1.5])]);
+    let (recording, notes) = record(&[("half.stl", [1.0, 1.0, 1.5]), ("half.stl", [1.0; 3])]);
     assert!(recording.shapes.iter().all(|shape| shape.kind != "mesh") && notes.is_empty());
     let urdf = std::fs::read_dir(folder()).unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let damaged =
         |name: &String| std::fs::read_to_string(folder().join(name)).is_ok_and(|text| text.contains("half.stl"));
     let urdf = urdf.filter(|name| name.starts_with("robot")).find(damaged).unwrap();
     write("half.toml", &format!("[[robot]]\nname = \"r\"\nurdf = \"{urdf}\""));
-    let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).arg("inspect").arg(folder().join("half.toml")).output();
-    let said = String::from_utf8(output.unwrap().stdout).unwrap();
-    assert!(said.contains("visual mesh left out: ") && said.contains("half.stl: STL: expected"), "{said}");
+    let line = format!("r/arm: visual mesh left out: {}: STL: expected", folder().join("half.stl").display());
+    assert!(recording.left_out.len() == 1 && recording.left_out[0].starts_with(&line), "{:?}", recording.left_out);
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap())
+    };
+    let [toml, mcap] = ["half.toml", "half.mcap"].map(|name| folder().join(name).to_str().unwrap().to_owned());
+    let [said, _] = run(&["inspect", &toml]);
+    assert!(said.contains(&line), "{said}");
+    let [_, said] = run(&["rollout", &toml, "--steps", "2", "--record", &mcap]);
+    assert!(said.starts_with(&format!("warning: {line}")) && said.lines().count() == 1, "{said}");
+    let back = Recording::read(mcap).unwrap();
+    assert_eq!((&back.left_out, &back.shapes), (&recording.left_out, &recording.shapes));
 }
 
 /// The dent is seen from below: a hull's foot would be flat.

@@ -1,5 +1,7 @@
 //! What a recording says of a scene before anything happens: names, bodies, shapes, contacts.
 
+use std::collections::BTreeMap;
+
 use candle_core::Result;
 use nalgebra::{Isometry3, Matrix3};
 
@@ -8,7 +10,7 @@ use super::record::Source;
 use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
-use crate::description::{Articulation, JointKind, Look, ObjectBody, Scene, Shape, Triangles};
+use crate::description::{JointKind, Look, ObjectBody, Scene, Shape, Triangles};
 use crate::kinematics::{Body, Coordinate, Tree};
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -31,6 +33,7 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         let pair = &model.pairs.pairs[p];
         PairRecord { a: model.shapes[pair.a].body, b: model.shapes[pair.b].body, mu: mu[p] }
     });
+    let (looks, left_out) = visuals(&source.scene, tree);
     Ok(Recording {
         version,
         generator,
@@ -49,7 +52,8 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
         q_names: tree.coordinates.iter().flat_map(Coordinate::q_names).collect(),
         u_names: tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect(),
         bodies: (0..tree.bodies.len()).map(|body| body_record(tree, body)).collect(),
-        shapes: collisions(model, &sizes).chain(visuals(&source.scene, tree)).collect(),
+        shapes: collisions(model, &sizes).chain(looks).collect(),
+        left_out,
         objects: objects.collect(),
         contacts: contacts.collect(),
         goals: Vec::new(),
@@ -108,23 +112,31 @@ fn mesh(triangles: Triangles) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
     (vertices.collect(), triangles.faces.iter().map(|face| face.to_vec()).collect())
 }
 
-fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRecord> + 'a {
+/// What there is to look at, and a line for each mesh file that cannot be read.
+fn visuals(scene: &Scene, tree: &Tree) -> (Vec<ShapeRecord>, Vec<String>) {
+    let mut looks = Vec::new();
+    let mut unread: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let articulated = scene.objects.iter().filter_map(|object| match &object.body {
         ObjectBody::Articulated { articulation, .. } => Some((object.name.as_str(), articulation)),
         ObjectBody::Rigid { .. } => None,
     });
     let robots = scene.robots.iter().map(|robot| (robot.name.as_str(), &robot.articulation));
-    articulated.chain(robots).flat_map(move |(owner, articulation): (&str, &Articulation)| {
-        articulation.links.iter().flat_map(move |link| {
+    for (owner, articulation) in articulated.chain(robots) {
+        for link in &articulation.links {
             let body = tree.body(&format!("{owner}/{}", link.name)).unwrap_or(0);
-            link.visuals.iter().filter_map(move |visual| {
+            for visual in &link.visuals {
                 let Isometry3 { rotation, translation } = visual.pose;
                 let (kind, sizes, (vertices, faces)) = match &visual.look {
                     Look::Shape(shape) => (shape.name(), shape.sizes(), polyhedron(shape)),
-                    // One that cannot be read is not seen; `inspect` says why.
-                    Look::Mesh(file) => ("mesh", [0.0; 4], mesh(file.read().ok()?)),
+                    Look::Mesh(file) => match file.read() {
+                        Ok(triangles) => ("mesh", [0.0; 4], mesh(triangles)),
+                        Err(error) => {
+                            unread.entry(error.to_string()).or_default().push(&tree.bodies[body].name);
+                            continue;
+                        }
+                    },
                 };
-                Some(ShapeRecord {
+                looks.push(ShapeRecord {
                     body,
                     collides: false,
                     kind: kind.to_owned(),
@@ -134,8 +146,13 @@ fn visuals<'a>(scene: &'a Scene, tree: &'a Tree) -> impl Iterator<Item = ShapeRe
                     rgba: visual.rgba,
                     vertices,
                     faces,
-                })
-            })
-        })
-    })
+                });
+            }
+        }
+    }
+    let line = |(error, mut bodies): (String, Vec<&str>)| {
+        bodies.dedup();
+        format!("{}: visual mesh left out: {error}", bodies.join(", "))
+    };
+    (looks, unread.into_iter().map(line).collect())
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::mcap::{Channel, Schema};
+use super::recording::{PlanRecord, or_nan};
 use super::schema;
 
 pub const SCENE: usize = 0;
@@ -68,17 +69,7 @@ pub struct ForcesMessage {
 }
 
 /// On `/plan`: at the end of the first step that follows it.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct PlanMessage {
-    /// None stands for a cost that is not finite.
-    pub cost: Option<f64>,
-    pub outcome: String,
-    pub iterations: usize,
-    pub seconds: f64,
-    pub q: Vec<Vec<f64>>,
-    pub bodies: Vec<usize>,
-    pub poses: Vec<Vec<[f64; 7]>>,
-}
+pub type PlanMessage = PlanRecord;
 
 /// On `/status`: the last message of a step.
 #[derive(Debug, Serialize, Deserialize)]
@@ -86,8 +77,8 @@ pub struct StatusMessage {
     pub time: f64,
     pub status: String,
     pub iterations: usize,
-    /// None stands for a residual that is not finite, for which JSON has no number.
-    pub residual: Option<f64>,
+    #[serde(deserialize_with = "or_nan")]
+    pub residual: f64,
     pub seconds: f64,
 }
 

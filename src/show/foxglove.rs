@@ -9,11 +9,13 @@ use super::recording::{BodyRecord, Configuration, Recording, Role, ShapeRecord, 
 /// Transforms are written in multiples of one part of this many, 60 nm: few digits are packed small.
 const PARTS: f64 = 16_777_216.0;
 /// Side of the square that is drawn for a half-space, m, and its thickness.
-const GROUND: [f64; 2] = [2.0, 1e-3];
+pub const GROUND: [f64; 2] = [2.0, 1e-3];
 /// Forces are drawn as arrows of this length, m/N.
-const ARROW: f64 = 0.02;
+pub const ARROW: f64 = 0.02;
 /// Contacts whose force is smaller are not drawn, N.
-const LEAST_FORCE: f64 = 1e-3;
+pub const LEAST_FORCE: f64 = 1e-3;
+/// The colour of those that are.
+pub const RED: [f64; 4] = [0.86, 0.22, 0.18, 1.0];
 
 /// The pose of a body's frame: position, then quaternion (w, x, y, z).
 pub fn isometry(pose: &[f64; 7]) -> Isometry3<f64> {
@@ -83,7 +85,7 @@ pub fn shapes(recording: &Recording) -> Vec<u8> {
     let entity = |(body, record): (usize, &BodyRecord)| {
         let mut shapes = recording.shapes.iter().filter(|shape| shape.body == body && shape.collides).peekable();
         shapes.peek()?;
-        let colour = colour(record.role);
+        let colour = numbers(colour(record.role));
         Some(shapes.fold(entity(&record.name, &record.name, 0), |entity, shape| with_shape(entity, shape, &colour)))
     };
     let entities: Vec<Message> = recording.bodies.iter().enumerate().filter_map(entity).collect();
@@ -92,7 +94,7 @@ pub fn shapes(recording: &Recording) -> Vec<u8> {
 
 /// `foxglove.SceneUpdate` with an arrow and a point for each contact that carries a force.
 pub fn markers(step: &StepRecord, world: &str, time: u64) -> Vec<u8> {
-    let red = numbers([0.86, 0.22, 0.18, 1.0]);
+    let red = numbers(RED);
     let (mut arrows, mut points) = (Vec::new(), Vec::new());
     for (point, force) in step.point.iter().zip(&step.force) {
         let force = Vector3::from(*force);
@@ -140,15 +142,17 @@ fn with_shape(entity: Message, shape: &ShapeRecord, colour: &Message) -> Message
     }
 }
 
-/// A hull's sides as fans of triangles.
 fn triangles(at: &Message, shape: &ShapeRecord, colour: &Message) -> Message {
+    let points: Vec<Message> = shape.vertices.iter().map(|&vertex| numbers(vertex)).collect();
+    Message::new().message(1, at).messages(2, &points).message(3, colour).fixed(5, &corners(shape))
+}
+
+/// A hull's sides or a mesh's triangles as fans: three places in `vertices` for each triangle.
+pub fn corners(shape: &ShapeRecord) -> Vec<u32> {
     let fan = |face: &Vec<usize>| -> Vec<usize> {
         face.windows(2).skip(1).flat_map(|side| [face[0], side[0], side[1]]).collect()
     };
-    let corners = shape.faces.iter().flat_map(fan);
-    let indices: Vec<u32> = corners.filter_map(|corner| u32::try_from(corner).ok()).collect();
-    let points: Vec<Message> = shape.vertices.iter().map(|&vertex| numbers(vertex)).collect();
-    Message::new().message(1, at).messages(2, &points).message(3, colour).fixed(5, &indices)
+    shape.faces.iter().flat_map(fan).filter_map(|corner| u32::try_from(corner).ok()).collect()
 }
 
 /// The beginning of a cube, a ball or a cylinder: where it is and how large.
@@ -156,12 +160,13 @@ fn solid(at: &Message, size: [f64; 3]) -> Message {
     Message::new().message(1, at).message(2, &numbers(size))
 }
 
-fn colour(role: Role) -> Message {
-    numbers(match role {
+/// Red, green, blue and opacity.
+pub fn colour(role: Role) -> [f64; 4] {
+    match role {
         Role::Fixed => [0.75, 0.76, 0.78, 0.6],
         Role::Object => [0.09, 0.59, 0.54, 1.0],
         Role::Robot => [0.36, 0.47, 0.62, 1.0],
-    })
+    }
 }
 
 /// Doubles, numbered from 1.

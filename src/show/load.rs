@@ -97,11 +97,7 @@ impl Reader {
             "/contacts" => self.contacts = Some(parse(topic, data)?),
             "/forces" => self.forces = Some(parse(topic, data)?),
             "/scalars" => self.scalars = parse(topic, data)?,
-            "/plan" => {
-                let PlanMessage { cost, outcome, iterations, seconds, q, bodies, poses } = parse(topic, data)?;
-                let cost = cost.unwrap_or(f64::NAN);
-                self.plan = Some(PlanRecord { cost, outcome, iterations, seconds, q, bodies, poses });
-            }
+            "/plan" => self.plan = Some(parse::<PlanMessage>(topic, data)?),
             "/status" => self.finish(parse(topic, data)?)?,
             _ => {}
         }
@@ -141,7 +137,7 @@ impl Reader {
             force: forces.force,
             status: status.status,
             iterations: status.iterations,
-            residual: status.residual.unwrap_or(f64::NAN),
+            residual: status.residual,
             seconds: status.seconds,
             scalars: std::mem::take(&mut self.scalars),
             plan: self.plan.take(),

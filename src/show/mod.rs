@@ -34,6 +34,8 @@ mod plot;
 mod protobuf;
 mod record;
 mod recording;
+#[cfg(feature = "rerun")]
+mod rrd;
 #[cfg(feature = "cli")]
 mod save;
 #[cfg(feature = "cli")]
@@ -55,5 +57,7 @@ pub use recording::{
     BodyRecord, Configuration, GoalRecord, ObjectRecord, PairRecord, ParamsRecord, PlanRecord, Recording, Role,
     ShapeRecord, StepRecord,
 };
+#[cfg(feature = "rerun")]
+pub use rrd::write_rrd;
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;

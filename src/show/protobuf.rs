@@ -36,8 +36,21 @@ impl Message {
         self
     }
 
+    /// A `fixed64` that is not zero.
+    #[cfg(feature = "rerun")]
+    pub fn fixed64(self, field: u64, value: u64) -> Self {
+        self.double(field, f64::from_bits(value))
+    }
+
     pub fn text(self, field: u64, value: &str) -> Self {
         if value.is_empty() { self } else { self.bytes(field, value.as_bytes()) }
+    }
+
+    pub fn bytes(mut self, field: u64, value: &[u8]) -> Self {
+        self.varint(field << 3 | BYTES);
+        self.varint(value.len() as u64);
+        self.0.extend(value);
+        self
     }
 
     /// A message within; it is there even if it is empty.
@@ -59,13 +72,6 @@ impl Message {
     /// What has been written.
     pub fn finish(self) -> Vec<u8> {
         self.0
-    }
-
-    fn bytes(mut self, field: u64, value: &[u8]) -> Self {
-        self.varint(field << 3 | BYTES);
-        self.varint(value.len() as u64);
-        self.0.extend(value);
-        self
     }
 
     /// Seven bits a byte, the least ones first.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -33,6 +33,10 @@ pub struct Recording {
     pub bodies: Vec<BodyRecord>,
     /// What the bodies look like, and where they can touch.
     pub shapes: Vec<ShapeRecord>,
+    /// A line for each visual mesh that could not be read: whose it is, its file and what was expected there. Those bodies
+    /// are seen by their other shapes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// The rigid objects that can move.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
@@ -149,7 +153,8 @@ pub struct GoalRecord {
 /// A controller's plan for the coming periods, at the start of the step that begins the first of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
-    /// Its cost; files keep it where it is finite.
+    /// Its cost; files keep it where it is finite, and give NaN elsewhere.
+    #[serde(deserialize_with = "or_nan")]
     pub cost: f64,
     /// How the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
     pub outcome: String,
@@ -205,6 +210,11 @@ pub struct StepRecord {
     pub scalars: BTreeMap<String, f64>,
     /// The plan that was made for the periods from this step on, where a controller has made one.
     pub plan: Option<PlanRecord>,
+}
+
+/// A number that was not finite, for which JSON has none but writes `null`, is read as NaN.
+pub(super) fn or_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 impl Recording {

@@ -81,20 +81,19 @@ impl RecordingWriter {
         self.send(FORCES, time, &ForcesMessage { force: vectors(&step.force) })?;
         self.send(SCALARS, time, &step.scalars)?;
         if let Some(plan) = &step.plan {
-            self.send(PLAN, time, &plan_message(plan))?;
+            self.send(PLAN, time, &brief_plan(plan))?;
         }
         self.place(time, &step.end);
         if time >= self.next_markers {
             self.file.message(MARKERS, time, &foxglove::markers(step, &self.scene.bodies[0].name, time));
             self.next_markers = time + MARKERS_APART;
         }
-        let residual = Some(step.residual).filter(|residual| residual.is_finite());
-        let StepRecord { time: seconds_from_start, status, iterations, seconds, .. } = step;
+        let StepRecord { time: seconds_from_start, status, iterations, residual, seconds, .. } = step;
         let status = StatusMessage {
             time: *seconds_from_start,
             status: status.clone(),
             iterations: *iterations,
-            residual,
+            residual: *residual,
             seconds: *seconds,
         };
         self.send(STATUS, time, &status)?;
@@ -144,11 +143,12 @@ impl Recording {
     }
 }
 
-fn plan_message(plan: &PlanRecord) -> PlanMessage {
-    let PlanRecord { cost, outcome, iterations, seconds, q, bodies, poses } = plan.clone();
-    let brief = |poses: Vec<[f64; 7]>| poses.iter().map(|pose| pose.map(|x| rounded(x, POSE_PARTS))).collect();
-    let cost = Some(cost).filter(|cost| cost.is_finite());
-    PlanMessage { cost, outcome, iterations, seconds, q, bodies, poses: poses.into_iter().map(brief).collect() }
+fn brief_plan(plan: &PlanRecord) -> PlanMessage {
+    let mut plan = plan.clone();
+    for x in plan.poses.iter_mut().flatten().flatten() {
+        *x = rounded(*x, POSE_PARTS);
+    }
+    plan
 }
 
 fn json(path: &Path, message: &impl Serialize) -> Result<Vec<u8>> {

@@ -17,12 +17,10 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// Without graphics cards, WebGL is drawn in software.
+/// Without graphics cards, WebGL is drawn in software, and the page around it by Chromium itself, as it is for people without one.
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--no-sandbox",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-quic",
     "--no-first-run",
@@ -119,9 +117,13 @@ impl Browser {
         self.command("POST", "/actions", Some(&json!({ "actions": [mouse] })));
     }
 
-    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names.
+    /// What the window shows, as PNG, into the folder that `FINGERTIP_SCREENSHOTS` names. Nothing may move: what rests is drawn in
+    /// full.
     pub fn photograph(&self, folder: &Path, name: &str) {
         self.settle();
+        self.wait("fingertip.view.level === 0");
+        // Until it is on the screen.
+        std::thread::sleep(Duration::from_millis(300));
         let picture = self.command("GET", "/screenshot", None);
         let png = data_encoding::BASE64.decode(picture.as_str().unwrap().as_bytes()).unwrap();
         std::fs::write(folder.join(name), png).unwrap();

@@ -10,7 +10,7 @@ use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
-use super::scene::SceneArgs;
+use super::scene::{self, SceneArgs};
 use super::{FAILED, Outcome, controls, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
@@ -81,12 +81,12 @@ pub fn roll_out(
     }
     let mut writer: Option<RecordingWriter> = None;
     let recording = show::record(source, step, n_steps, control, |recording| {
-        bar.set_position(recording.steps.len() as u64);
         match (recording.steps.last(), &mut writer) {
-            (None, _) => writer = record.map(|path| RecordingWriter::create(path, recording)).transpose()?,
+            (None, _) => writer = record.map(|path| begin(path, recording)).transpose()?,
             (Some(step), Some(writer)) => writer.step(step)?,
             (Some(_), None) => {}
         }
+        bar.set_position(recording.steps.len() as u64);
         Ok(())
     });
     bar.finish_and_clear();
@@ -94,6 +94,12 @@ pub fn roll_out(
         writer.finish()?;
     }
     recording
+}
+
+/// Begins a file, and says what will not be seen of it.
+pub fn begin(path: &Path, recording: &Recording) -> fingertip::Result<RecordingWriter> {
+    scene::warn(&recording.left_out);
+    RecordingWriter::create(path, recording)
 }
 
 /// Prints the summary, and why if a step was not solved, writes the plot if it is asked for, and names the files.

@@ -27,11 +27,7 @@ impl SceneArgs {
     /// Reads the file and compiles it; warnings go to stderr.
     pub fn load(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let (source, step) = self.load_quietly()?;
-        let warnings = &step.model().warnings;
-        warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
-        if warnings.len() > WARNINGS {
-            eprintln!("warning: {} more of these, see `fingertip inspect`", warnings.len() - WARNINGS);
-        }
+        warn(&step.model().warnings);
         Ok((source, step))
     }
 
@@ -53,6 +49,14 @@ impl SceneArgs {
     /// What is different.
     pub fn overrides(&self) -> fingertip::Result<Overrides> {
         Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
+    }
+}
+
+/// Says the first warnings, and how many there are besides.
+pub fn warn(warnings: &[String]) {
+    warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
+    if warnings.len() > WARNINGS {
+        eprintln!("warning: {} more of these, see `fingertip inspect`", warnings.len() - WARNINGS);
     }
 }
 

@@ -89,6 +89,7 @@ fn address(args: &Args) -> &str {
 }
 
 fn serve(args: &Args, server: LiveServer) -> Outcome {
+    scene::warn(server.left_out());
     println!("page       {}\n\nIt is there until this program ends (Ctrl+C).", server.url());
     if !args.no_open {
         show(&server.url());

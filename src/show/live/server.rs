@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A scene that is simulated while pages look at it and pull at it. It stops with this value.
 pub struct LiveServer {
     address: SocketAddr,
+    left_out: Vec<String>,
     stop: Arc<AtomicBool>,
     world: Option<JoinHandle<Result<()>>>,
     door: Option<JoinHandle<()>>,
@@ -73,6 +74,7 @@ impl LiveServer {
         let newest = Arc::new(Newest::default());
         let stop = Arc::new(AtomicBool::new(false));
         let simulator = simulator(newest.clone())?;
+        let left_out = simulator.left_out().to_vec();
         let (orders, queue) = sync_channel(QUEUE);
         let (port, header, n_clients) = (address.port(), simulator.header(), AtomicUsize::new(0));
         let shared = Arc::new(Shared { header, port, newest, orders, stop: stop.clone(), n_clients });
@@ -91,12 +93,17 @@ impl LiveServer {
                 std::thread::spawn(move || shared.attend(stream, id));
             }
         });
-        Ok(Self { address, stop, world: Some(world), door: Some(door) })
+        Ok(Self { address, left_out, stop, world: Some(world), door: Some(door) })
     }
 
     /// Where the page is.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
+    }
+
+    /// A line for each visual mesh that could not be read.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Waits until the world ends, which it does for an error only.

@@ -111,6 +111,11 @@ impl Simulator {
         Ok(())
     }
 
+    /// A line for each visual mesh that could not be read.
+    pub fn left_out(&self) -> &[String] {
+        &self.recorder.recording.left_out
+    }
+
     /// What a page needs besides the frames.
     pub fn header(&self) -> Value {
         let recording = &self.recorder.recording;

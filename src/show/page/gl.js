@@ -59,30 +59,47 @@ export function buffers(gl, { positions, normals, indices }) {
   };
 }
 
-/** Segments as instances of one rectangle; each end is x, y, z and how much it is seen. */
+/**
+ * Segments as rectangles; each end is x, y, z and how much it is seen. Corners are vertices rather than instances: a processor
+ * that draws takes as long for an instance as for a mesh.
+ */
 export function segments(gl) {
   const array = gl.createVertexArray();
   gl.bindVertexArray(array);
-  gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
-  gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([0, -1, 1, -1, 0, 1, 1, 1]), gl.STATIC_DRAW);
+  const [corners, ends, indices] = [gl.createBuffer(), gl.createBuffer(), gl.createBuffer()];
+  gl.bindBuffer(gl.ARRAY_BUFFER, corners);
   gl.enableVertexAttribArray(0);
   gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
-  const buffer = gl.createBuffer();
-  gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+  gl.bindBuffer(gl.ARRAY_BUFFER, ends);
   for (const place of [1, 2]) {
     gl.enableVertexAttribArray(place);
     gl.vertexAttribPointer(place, 4, gl.FLOAT, false, 32, 16 * (place - 1));
-    gl.vertexAttribDivisor(place, 1);
   }
+  gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, indices);
   gl.bindVertexArray(null);
+  let room = 0;
+  const grow = (n) => {
+    room = n;
+    const each = (numbers) => Array.from({ length: n }, (_, i) => numbers(i)).flat();
+    gl.bindBuffer(gl.ARRAY_BUFFER, corners);
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(each(() => [0, -1, 1, -1, 0, 1, 1, 1])), gl.STATIC_DRAW);
+    const sides = each((i) => [0, 1, 2, 2, 1, 3].map((corner) => 4 * i + corner));
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(sides), gl.STATIC_DRAW);
+  };
   return {
-    /** `ends` holds eight numbers for each segment. */
-    draw(ends) {
-      if (!ends.length) return;
+    /** `list` holds eight numbers for each segment. */
+    draw(list) {
+      const n = list.length / 8;
+      if (!n) return;
       gl.bindVertexArray(array);
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(ends), gl.DYNAMIC_DRAW);
-      gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, ends.length / 8);
+      if (n > room) grow(2 * n);
+      const numbers = new Float32Array(4 * list.length);
+      for (let i = 0; i < list.length; i++) {
+        for (let corner = 0; corner < 4; corner++) numbers[8 * (4 * (i >> 3) + corner) + (i & 7)] = list[i];
+      }
+      gl.bindBuffer(gl.ARRAY_BUFFER, ends);
+      gl.bufferData(gl.ARRAY_BUFFER, numbers, gl.DYNAMIC_DRAW);
+      gl.drawElements(gl.TRIANGLES, 6 * n, gl.UNSIGNED_INT, 0);
     },
   };
 }

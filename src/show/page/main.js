@@ -15,11 +15,13 @@ import { allSeries, firstPlots, nearest } from "fingertip/series";
 import { buildStage, placed, surround } from "fingertip/stage";
 import { Theme } from "fingertip/theme";
 import { Track, decode } from "fingertip/track";
-import { View } from "fingertip/view";
+import { NARROW, View } from "fingertip/view";
 import { norm, sub } from "fingertip/vec";
 
-/** Frames farther apart than this are slow, ms; and after this nothing moves any more. */
-const [SLOW, REST] = [30, 350];
+/** Frames farther apart than this are slow, nearer ones quick, ms; and after the last nothing moves any more. */
+const [SLOW, QUICK, REST] = [30, 20, 350];
+/** After so much time of quick frames more is drawn, ms: longer each time that it was too much. */
+const [PATIENCE, MOST_PATIENCE] = [1000, 60000];
 /** A page that was away goes on from where it was: no more time than this goes by between two frames, s. */
 const LONGEST = 0.5;
 
@@ -56,13 +58,15 @@ class Page {
     this.label();
     this.wire();
     if (this.live && innerWidth > 1000) this.options();
-    if (innerWidth < 720) this.charts();
+    if (innerWidth <= NARROW) this.charts();
     this.player.playing ||= !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.dirty = true;
     this.last = this.drawn = performance.now();
     /** Mean time between frames while something moves, ms; and how much is left out of them, 0 to 3. */
     this.interval = 16;
     this.level = this.view.soft ? 2 : 0;
+    /** How long frames have been quick, and have to be, ms. */
+    [this.quick, this.patience] = [0, PATIENCE];
     requestAnimationFrame((now) => this.tick(now));
   }
 
@@ -174,11 +178,14 @@ class Page {
   charts() {
     $("plots").hidden = !$("plots").hidden;
     this.press("charts", !$("plots").hidden);
+    if (!$("plots").hidden && !$("panel").hidden && innerWidth <= NARROW) this.options();
   }
 
   options() {
     $("panel").hidden = !$("panel").hidden;
     $("options").setAttribute("aria-expanded", !$("panel").hidden);
+    // A phone has room for one of them.
+    if (!$("panel").hidden && !$("plots").hidden && innerWidth <= NARROW) this.charts();
   }
 
   rescale() {
@@ -208,12 +215,18 @@ class Page {
     this.moving = moving;
   }
 
-  /** Draws less where frames take long, given the time since the frame before. What rests is drawn in full. */
+  /** Draws less where frames take long and more where they do not, given the time since the frame before. What rests is drawn in full. */
   adapt(milliseconds) {
-    if (milliseconds > 0) this.interval += 0.08 * (Math.min(milliseconds, REST) - this.interval);
+    const since = Math.min(milliseconds, REST);
+    if (since > 0) this.interval += 0.08 * (since - this.interval);
+    this.quick = this.interval < QUICK ? this.quick + since : 0;
     if (this.interval > SLOW && this.level < 3) {
       this.level++;
-      this.interval = 16;
+      [this.interval, this.quick] = [16, 0];
+      this.patience = Math.min(2 * this.patience, MOST_PATIENCE);
+    } else if (this.quick > this.patience && this.level > (this.view.soft ? 1 : 0)) {
+      this.level--;
+      this.quick = 0;
     }
     this.view.setLevel(this.level);
   }

@@ -28,7 +28,6 @@ export class Plot {
     this.element = document.createElement("section");
     this.element.className = "plot";
     this.element.innerHTML = `<header><h2></h2><ul></ul><button class="add" title="Add or remove lines">+</button></header><div><canvas></canvas><canvas></canvas></div>`;
-    this.element.querySelector("h2").textContent = title;
     // The curves stand still while the cursor over them moves.
     [this.canvas, this.front] = this.element.querySelectorAll("canvas");
     [this.back, this.over] = [this.canvas, this.front].map((canvas) => canvas.getContext("2d", { willReadFrequently: soft }));
@@ -196,12 +195,16 @@ export class Plot {
     });
   }
 
+  /** What all names end with, as "on ball", stands in the title. */
   listNames(colours) {
+    const end = this.series.length > 1 ? (this.series[0].name.match(/ on .*$/)?.[0] ?? "") : "";
+    const common = this.series.every((s) => s.name.endsWith(end)) ? end : "";
+    this.element.querySelector("h2").textContent = this.title + common;
     this.legend.replaceChildren(
       ...this.series.map((s, i) => {
         const item = document.createElement("li");
         item.style.setProperty("--colour", colours.lines[i % colours.lines.length]);
-        item.append(s.name, document.createElement("b"));
+        item.append(s.name.slice(0, s.name.length - common.length), document.createElement("b"));
         return item;
       }),
     );

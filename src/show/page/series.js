@@ -70,10 +70,15 @@ export function firstPlots(list, track, live, robots) {
   // Objects before the bodies that touch them.
   const objects = list.filter((s) => s.group === "Position" && s.object);
   const paths = objects.length ? objects : list.filter((s) => s.group === "Position");
-  const travel = new Map(paths.map((s) => [s, sample(s, (low, high) => high - low)]));
-  const moving = paths.filter((s) => travel.get(s) > 1).sort((a, b) => travel.get(b) - travel.get(a));
+  const farthest = (all, least) => {
+    const travel = new Map(all.map((s) => [s, sample(s, (low, high) => high - low)]));
+    return all.filter((s) => travel.get(s) > least).sort((a, b) => travel.get(b) - travel.get(a));
+  };
+  const moving = farthest(paths, 1);
   const force = { title: "Contact force", series: strong.slice(0, FEW) };
   const position = { title: "Position", series: (moving.length ? moving : paths).slice(0, 3) };
+  // Where nothing can touch, what moves are joints.
+  if (!paths.length) Object.assign(position, { title: "Joints", series: farthest(list.filter((s) => s.group === "q"), 0).slice(0, FEW) });
   const named = (...names) => names.flatMap((name) => list.filter((s) => s.group === "Scalars" && s.name === name));
   const [cost, errors] = [named("cost"), named("position error", "rotation error")];
   const plots = cost.length ? [{ title: "Cost of the plan", series: cost }, { title: "To the goal", series: errors }, force] : [force, position];

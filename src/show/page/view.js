@@ -9,11 +9,24 @@ import { PAINT } from "fingertip/theme";
 import { lookAt, add, orthographic, pose, scale, times, unit } from "fingertip/vec";
 
 const SUN = unit([0.45, -0.5, 0.95]);
-const SQUARE = { positions: [-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0], normals: Array(12).fill(0), indices: [0, 1, 2, 0, 2, 3] };
+/** A square of n × n squares from −1 to 1. */
+function sheet(n) {
+  const positions = [], indices = [];
+  for (let j = 0; j <= n; j++) for (let i = 0; i <= n; i++) positions.push((2 * i) / n - 1, (2 * j) / n - 1, 0);
+  for (let j = 0; j < n; j++) {
+    for (let i = 0; i < n; i++) {
+      const a = j * (n + 1) + i;
+      indices.push(a, a + 1, a + n + 2, a, a + n + 2, a + n + 1);
+    }
+  }
+  return { positions, normals: Array(positions.length).fill(0), indices };
+}
 /** Steps of a trail that are drawn, at most. */
 const TRAIL = 400;
 /** In wider windows the panel takes its part of the width for itself. */
 const WIDE = 1000;
+/** As in the style sheet. */
+export const NARROW = 720;
 const UNTURNED = [1, 0, 0, 0];
 /** Size of a ghost, of a body's. */
 const SHRUNK = 0.99;
@@ -28,9 +41,10 @@ export class View {
     /** Programs by how many samples they take of the shadows' edges. */
     this.variants = new Map();
     for (const part of stage.parts) part.buffers = buffers(gl, part.mesh);
-    this.square = buffers(gl, SQUARE);
+    this.square = buffers(gl, sheet(1));
+    this.sheet = buffers(gl, sheet(16));
     this.lines = segments(gl);
-    this.shadow = shadowMap(gl, this.soft ? 1024 : 2048);
+    this.shadows = (this.soft ? [1024, 512] : [2048]).map((size) => shadowMap(gl, size));
     this.marks = new Marks(header, track, ball.radius, (mesh) => buffers(gl, mesh));
     this.setLevel(this.soft ? 2 : 0);
     this.trailed = header.scene.objects.map((object) => object.body);
@@ -43,9 +57,10 @@ export class View {
   setLevel(level) {
     this.level = level;
     // A processor takes long to compile: it has two variants.
-    const levels = this.soft ? [[16, 2], [1, 1], [1, 0.75], [1, 0.5]] : [[16, 1], [8, 1], [4, 0.75], [1, 0.5]];
+    const levels = this.soft ? [[16, 2], [1, 1], [1, 0.7], [1, 0.5]] : [[16, 1], [8, 1], [4, 0.75], [1, 0.5]];
     const [taps, coarse] = levels[level];
     this.coarse = coarse;
+    this.shadow = this.shadows[level > 0 ? this.shadows.length - 1 : 0];
     if (!this.variants.has(taps)) {
       const compiled = Object.entries(shaders(taps)).map(([name, text]) => [name, program(this.gl, text)]);
       this.variants.set(taps, Object.fromEntries(compiled));
@@ -64,7 +79,9 @@ export class View {
     }
     camera.size = [Math.max(1, w), Math.max(1, h)];
     const [foot, panel] = ["footer", "#panel"].map((name) => document.querySelector(name).getBoundingClientRect());
-    camera.lift = Math.min(0.5, Math.max(0, h - foot.top) / Math.max(1, h));
+    // In narrow ones it is a sheet above the bar.
+    const covered = panel.width > 0 && w <= NARROW ? panel.top : foot.top;
+    camera.lift = Math.min(0.5, Math.max(0, h - covered) / Math.max(1, h));
     camera.side = panel.width > 0 && w > WIDE ? (w - panel.left) / w : 0;
     document.documentElement.style.setProperty("--foot", `${Math.round(h - foot.top)}px`);
     this.dense = dense;
@@ -107,7 +124,7 @@ export class View {
   light(camera) {
     const { colours } = this;
     return {
-      camera: camera.matrix(), eye: camera.eye(), sun: SUN, sky: colours.sky, ground: colours.ground, fog: colours.low,
+      camera: camera.matrix(), eye: camera.eye(), sun: SUN, sky: colours.sky, ground: colours.ground,
       exposure: colours.exposure, shadowMatrix: this.shadowMatrix, shadowTexel: (2 * this.shadowHalf) / this.shadow.size,
       flat_: 0, glow: 0, gloss: 0.5,
     };
@@ -150,7 +167,7 @@ export class View {
     gl.depthMask(false);
     this.programs.backdrop.use();
     this.programs.backdrop.set({ low: colours.low, high: colours.high });
-    this.square.draw();
+    this.sheet.draw();
     gl.depthMask(true);
   }
 
@@ -172,7 +189,7 @@ export class View {
     const { gl, ball, colours } = this;
     const spacing = 10 ** Math.floor(Math.log10(0.45 * ball.radius));
     const reach = 7 * ball.radius;
-    const { set } = this.use("grid", { base: colours.base, line: colours.line, spacing, reach });
+    const { set } = this.use("grid", { base: colours.base, line: colours.line, spacing, reach, fine: Math.min(1, this.coarse) });
     const floors = this.track.length ? this.stage.planes.map((plane) => ({ matrix: placed(this.track, frame, plane), opacity: 0.96 })) : [];
     if (!floors.length) floors.push({ matrix: pose([0, 0, ball.bottom - 0.02 * ball.radius], UNTURNED), opacity: 0.5 });
     for (const { matrix, opacity } of floors) {

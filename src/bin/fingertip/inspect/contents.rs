@@ -99,6 +99,8 @@ impl Contents {
         let (model, parameters) = (step.model(), step.parameters());
         let stiffness = numbers(&parameters.stiffness)?;
         let row = |t: &Tensor| Ok::<f64, candle_core::Error>(numbers(t)?[0]);
+        let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
+        let left_out = left_out(&source.scene, model).into_iter().chain(start.left_out).collect();
         Ok(Self {
             scene: source.name.clone(),
             nq: model.nq(),
@@ -116,9 +118,9 @@ impl Contents {
             },
             coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
             pairs: pairs(step)?,
-            bodies: bodies(source, step)?,
+            bodies: bodies(start.bodies, start.start),
             masses: masses(step)?,
-            left_out: left_out(&source.scene, model),
+            left_out,
             warnings: model.warnings.clone(),
         })
     }
@@ -194,14 +196,13 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
 }
 
 /// Every body but the world, where it is at home.
-fn bodies(source: &Source, step: &Quasidynamic) -> Result<Vec<Body>> {
-    let start = show::record(source, step, 0, |_, _| Vec::new(), |_| Ok(()))?;
+fn bodies(bodies: Vec<show::BodyRecord>, home: show::Configuration) -> Vec<Body> {
     let body = |(body, [x, y, z, rotation @ ..]): (show::BodyRecord, [f64; 7])| Body {
         name: body.name,
         position: [x, y, z],
         quaternion: rotation,
     };
-    Ok(start.bodies.into_iter().zip(start.start.poses).skip(1).map(body).collect())
+    bodies.into_iter().zip(home.poses).skip(1).map(body).collect()
 }
 
 fn masses(step: &Quasidynamic) -> Result<Vec<Mass>> {

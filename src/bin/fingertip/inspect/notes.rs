@@ -1,7 +1,7 @@
 //! What a scene holds and its model does not.
 
 use fingertip::Model;
-use fingertip::description::{Articulation, JointKind, Look, ObjectBody, Scene};
+use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};
 
 /// A line for each thing that is left out, or odd.
 pub fn left_out(scene: &Scene, model: &Model) -> Vec<String> {
@@ -42,13 +42,6 @@ fn of_articulation(articulation: &Articulation) -> Vec<String> {
                 "joint {} has no place in q: it is {} · {leader} + {}",
                 joint.name, mimic.multiplier, mimic.offset
             ));
-        }
-    }
-    for visual in links.iter().flat_map(|link| &link.visuals) {
-        if let Look::Mesh(mesh) = &visual.look
-            && let Err(error) = mesh.read()
-        {
-            notes.push(format!("visual mesh left out: {error}"));
         }
     }
     let bare: Vec<&str> =

@@ -7,6 +7,8 @@ use fingertip::mpc::task::{Episode, Errors};
 use fingertip::mpc::{Answer, Simulator, Task};
 use fingertip::show::{GoalRecord, Recorder, Recording, RecordingWriter, Source};
 
+use super::super::rollout;
+
 /// A world that is commanded.
 pub struct Plant {
     simulator: Simulator,
@@ -28,7 +30,7 @@ impl Plant {
             let bodies = &recorder.recording.bodies;
             let body = bodies.iter().position(|body| body.name == task.object()).unwrap_or(0);
             recorder.recording.goals = vec![GoalRecord::new(body, &episode.goal)];
-            let writer = RecordingWriter::create(path, &recorder.recording)?;
+            let writer = rollout::begin(path, &recorder.recording)?;
             Ok::<_, candle_core::Error>((recorder, writer))
         });
         Ok(Self { simulator, q: start.q.clone(), warm: Vec::new(), unsolved: 0, recorder: recorder.transpose()? })
