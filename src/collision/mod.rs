@@ -50,7 +50,7 @@ use crate::error::{Error, Result};
 
 pub use collider::Collider;
 pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
-pub use pull::ManifoldGradient;
+pub use pull::{ContactRates, ManifoldGradient};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use world::{Near, World};
 

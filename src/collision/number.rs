@@ -7,8 +7,10 @@ use nalgebra::{Vector2, Vector3};
 
 use crate::description::Shape;
 
-/// What rates are by: B's twist (v, ω), then the sizes of A and of B.
-pub(super) const RATES: usize = 6 + 2 * Shape::SIZES;
+/// Rates by B's twist (v, ω).
+pub(super) const MOTION: usize = 6;
+/// Rates by B's twist, then by the sizes of A and of B.
+pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
 /// A plain number, or one with its rates.
 pub(super) trait Number:
@@ -51,14 +53,14 @@ impl Number for f64 {
     }
 }
 
-/// A number and its rates.
+/// A number and its rates: [`MOTION`] or [`MOTION_AND_SIZES`] of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Dual {
+pub(super) struct Dual<const N: usize> {
     pub(super) value: f64,
-    pub(super) rates: [f64; RATES],
+    pub(super) rates: [f64; N],
 }
 
-impl Dual {
+impl<const N: usize> Dual<N> {
     /// f(x, y), given ∂f/∂x and ∂f/∂y.
     #[inline]
     fn chain(value: f64, (x, by_x): (&Self, f64), (y, by_y): (&Self, f64)) -> Self {
@@ -70,9 +72,9 @@ impl Dual {
     }
 }
 
-impl Number for Dual {
+impl<const N: usize> Number for Dual<N> {
     fn constant(value: f64) -> Self {
-        Self { value, rates: [0.0; RATES] }
+        Self { value, rates: [0.0; N] }
     }
 
     fn value(self) -> f64 {
@@ -91,28 +93,28 @@ impl Number for Dual {
     }
 }
 
-impl Add for Dual {
+impl<const N: usize> Add for Dual<N> {
     type Output = Self;
     fn add(self, other: Self) -> Self {
         Self::chain(self.value + other.value, (&self, 1.0), (&other, 1.0))
     }
 }
 
-impl Sub for Dual {
+impl<const N: usize> Sub for Dual<N> {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self::chain(self.value - other.value, (&self, 1.0), (&other, -1.0))
     }
 }
 
-impl Mul for Dual {
+impl<const N: usize> Mul for Dual<N> {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
         Self::chain(self.value * other.value, (&self, other.value), (&other, self.value))
     }
 }
 
-impl Div for Dual {
+impl<const N: usize> Div for Dual<N> {
     type Output = Self;
     fn div(self, other: Self) -> Self {
         let (value, inverse) = (self.value / other.value, 1.0 / other.value);
@@ -120,26 +122,26 @@ impl Div for Dual {
     }
 }
 
-impl Neg for Dual {
+impl<const N: usize> Neg for Dual<N> {
     type Output = Self;
     fn neg(self) -> Self {
         self.scaled(-self.value, -1.0)
     }
 }
 
-impl AddAssign for Dual {
+impl<const N: usize> AddAssign for Dual<N> {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl SubAssign for Dual {
+impl<const N: usize> SubAssign for Dual<N> {
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
-impl MulAssign for Dual {
+impl<const N: usize> MulAssign for Dual<N> {
     fn mul_assign(&mut self, other: Self) {
         *self = *self * other;
     }

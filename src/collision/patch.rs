@@ -7,7 +7,7 @@ use nalgebra::{Vector3, Vector6};
 use super::collider::{Collider, Posed};
 use super::core::{Core, farthest};
 use super::frame::{column, matrix};
-use super::number::{Dual, Number, constant, dot, unit};
+use super::number::{Dual, MOTION, Number, constant, dot, unit};
 use crate::description::{Hull, HullFace};
 
 /// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
@@ -35,13 +35,13 @@ impl<'a> Body<'a, f64> {
     }
 }
 
-impl<'a> Body<'a, Dual> {
-    /// With rates by the sizes, from place `first` on, and by the twist if the body moves.
+impl<'a, const N: usize> Body<'a, Dual<N>> {
+    /// With rates by the twist if the body moves, and by the sizes, from place `first` on, if the numbers have them.
     pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
         let Body { core, sizes, radius, axes, origin } = Body::fixed(body);
         let twist = |velocity: &dyn Fn(&Vector6<f64>) -> Vector3<f64>, at: Vector3<f64>| {
-            let mut all = constant::<Dual>(&at);
-            for k in 0..if moves { 6 } else { 0 } {
+            let mut all = constant::<Dual<N>>(&at);
+            for k in 0..if moves { MOTION } else { 0 } {
                 let rate = velocity(&Vector6::ith(k, 1.0));
                 (0..3).for_each(|i| all[i].rates[k] = rate[i]);
             }
@@ -51,7 +51,11 @@ impl<'a> Body<'a, Dual> {
         let axes = axes.map(|axis| twist(&|t| turn(t).cross(&axis), axis));
         let origin = twist(&|t| t.fixed_rows::<3>(0).into_owned(), origin);
         let (mut sizes, mut radius) = (sizes.map(Dual::constant), Dual::constant(radius));
-        let seed = |number: &mut Dual, k: usize, rate: f64| number.rates[first + k] = rate;
+        let seed = |number: &mut Dual<N>, k: usize, rate: f64| {
+            if let Some(place) = number.rates.get_mut(first + k) {
+                *place = rate;
+            }
+        };
         match core {
             Core::Point => seed(&mut radius, 0, 1.0),
             Core::Segment(_) => {

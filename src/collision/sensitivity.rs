@@ -58,32 +58,8 @@ impl Distance {
         (b, pose_b): (&Collider, &Isometry3<f64>),
         gradient: &DistanceGradient,
     ) -> [BodyGradient; 2] {
-        let (origin_a, origin_b) = (pose_a.translation.vector, pose_b.translation.vector);
-        let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
-        let motion = Motion::of_b(self, &Posed(a, pose_a), &Posed(b, pose_b));
-        let on_b: Vector6<f64> = motion.point_a.tr_mul(&point_a)
-            + motion.point_b.tr_mul(&point_b)
-            + motion.normal.tr_mul(&normal)
-            + motion.phi * phi;
-        // A motion of both turns and carries all; it leaves φ.
-        let force = point_a + point_b;
-        let moment = (self.point_a - origin_a).cross(&point_a)
-            + (self.point_b - origin_a).cross(&point_b)
-            + self.normal.cross(&normal);
-        let (force_b, moment_b) = (on_b.fixed_rows::<3>(0).into_owned(), on_b.fixed_rows::<3>(3).into_owned());
-        let force_a = force - force_b;
-        let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
-        let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
-        let sizes = |body: Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
-            body.growth(point, &outward).map(|rate| rate.dot(force))
-        };
-        [
-            BodyGradient {
-                twist: twist(&force_a, &moment_a),
-                sizes: sizes(Posed(a, pose_a), &self.point_a, self.normal, &force_a),
-            },
-            BodyGradient { twist: on_b, sizes: sizes(Posed(b, pose_b), &self.point_b, -self.normal, &force_b) },
-        ]
+        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
+        Motion::of_b(self, &a, &b).pull(self, &a, &b, gradient)
     }
 }
 
@@ -91,8 +67,8 @@ impl Distance {
 pub(super) struct Motion {
     pub(super) phi: Vector6<f64>,
     pub(super) normal: Matrix3x6<f64>,
-    point_a: Matrix3x6<f64>,
-    point_b: Matrix3x6<f64>,
+    pub(super) point_a: Matrix3x6<f64>,
+    pub(super) point_b: Matrix3x6<f64>,
 }
 
 impl Motion {
@@ -101,6 +77,41 @@ impl Motion {
         let point_a = distance.point_a - distance.normal * a.0.radius;
         let point_b = distance.point_b + distance.normal * b.0.radius;
         Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
+    }
+
+    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers.
+    pub(super) fn pull(
+        &self,
+        distance: &Distance,
+        a: &Posed<'_>,
+        b: &Posed<'_>,
+        gradient: &DistanceGradient,
+    ) -> [BodyGradient; 2] {
+        let (origin_a, origin_b) = (a.1.translation.vector, b.1.translation.vector);
+        let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
+        let on_b: Vector6<f64> = self.point_a.tr_mul(&point_a)
+            + self.point_b.tr_mul(&point_b)
+            + self.normal.tr_mul(&normal)
+            + self.phi * phi;
+        // A motion of both turns and carries all; it leaves φ.
+        let force = point_a + point_b;
+        let moment = (distance.point_a - origin_a).cross(&point_a)
+            + (distance.point_b - origin_a).cross(&point_b)
+            + distance.normal.cross(&normal);
+        let (force_b, moment_b) = (on_b.fixed_rows::<3>(0).into_owned(), on_b.fixed_rows::<3>(3).into_owned());
+        let force_a = force - force_b;
+        let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
+        let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
+        let sizes = |body: &Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
+            body.growth(point, &outward).map(|rate| rate.dot(force))
+        };
+        [
+            BodyGradient {
+                twist: twist(&force_a, &moment_a),
+                sizes: sizes(a, &distance.point_a, distance.normal, &force_a),
+            },
+            BodyGradient { twist: on_b, sizes: sizes(b, &distance.point_b, -distance.normal, &force_b) },
+        ]
     }
 
     /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).

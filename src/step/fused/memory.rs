@@ -26,6 +26,8 @@ layout! {
         kin,
         /// Normal, points and φ of each contact.
         geometry,
+        /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
+        share,
         contacts,
         motion,
         p,
@@ -54,6 +56,7 @@ layout! {
         force,
         limit,
         geometry,
+        share,
         /// Of the operands.
         q,
         u,
@@ -100,7 +103,7 @@ impl Places {
         s: &Structure,
         frames: &FrameTables,
         at: &ParameterPlaces,
-        [nq, nu, n_incidences, n_shapes]: [usize; 4],
+        [nq, nu, n_incidences, n_shapes, n_shares]: [usize; 5],
     ) -> Self {
         let nc = s.nc();
         let sizes = Numbers {
@@ -110,6 +113,7 @@ impl Places {
             bodies: frames.n_bodies(),
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
+            share: n_shares,
             contacts: CONTACT * nc,
             motion: MOTION * n_incidences,
             p: s.np(),
@@ -130,6 +134,7 @@ impl Places {
             force: 3 * nc,
             limit: s.nl(),
             geometry: sizes.geometry,
+            share: n_shares,
             q: nq,
             u: nu,
             par: at.n,

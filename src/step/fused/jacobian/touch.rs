@@ -2,17 +2,18 @@
 
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
+use crate::contact::{NORMAL_RATES, OWN_RATES};
 use crate::kinematics::Pose;
-use crate::math::lane::{Lane, clear};
+use crate::math::lane::{Lane, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{add, axpy, cross, scale};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
 use crate::solve::CONTACT;
 
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::super::plan::{PairPlan, Plan};
-use super::super::stages::{at3, put3};
+use super::super::plan::{Method, PairPlan, Plan};
+use super::super::stages::{add3, at3, put3};
 
 /// How each contact's geometry changes with the degrees of freedom that move it.
 pub(super) struct Touch<'a>(pub(super) &'a Plan);
@@ -24,22 +25,29 @@ impl Stage for Touch<'_> {
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let screws = plan.screws(m.kin);
         clear(to.geometry);
+        clear(to.share);
         for pair in &plan.pairs {
-            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
-            let size = |shape: usize| plan.at.sizes + 4 * shape;
-            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
-            let shapes = [(&a, size_a), (&b, size_b)];
-            if lanes::has_push(pair.function.kind) {
-                plan.push_pair(pair, shapes, screws, to.seed, to.geometry);
-            } else {
-                plan.pull_pair(pair, shapes, (screws, m.contacts), to.seed, to.geometry);
+            let shapes = plan.shapes(pair, m.kin, m.par);
+            match &pair.method {
+                Method::Formula(function) if lanes::has_push(function.kind) => {
+                    plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
+                }
+                Method::Formula(function) => {
+                    plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
+                }
+                Method::Convex(convex) => {
+                    let [_, (b, _)] = shapes;
+                    let rates = &mut to.rates[..convex.n_rates()];
+                    lanes::convex::rates(convex, shapes, plan.heaviest(pair, m.contacts), rates);
+                    plan.carry_pair(pair, at3(b, 0), (screws, m.contacts), rates, to.geometry, to.share);
+                }
             }
         }
     }
 }
 
-/// A shape with its sizes.
-type Sized<'a, R> = (&'a Pose<R>, &'a [R]);
+/// The poses and sizes of a pair's shapes.
+type Shapes<'a, R> = lanes::convex::Places<'a, R>;
 
 impl Plan {
     /// Of a kind that tells how its contacts change with a motion: screw by screw.
@@ -47,12 +55,13 @@ impl Plan {
     fn push_pair<R: Lane>(
         &self,
         pair: &PairPlan,
-        [(a, size_a), (b, size_b)]: [Sized<R>; 2],
+        PairFunction { kind, swapped }: PairFunction,
+        [(a, size_a), (b, size_b)]: Shapes<R>,
         screws: &[R],
         change: &mut [R],
         geometry: &mut [R],
     ) {
-        let PairFunction { kind, swapped } = pair.function;
+        let (a, b) = (&Pose::read(a), &Pose::read(b));
         for side in 0..2 {
             for entry in &self.paths.contacts[pair.first][side] {
                 let mut motions = [Twist::zero(); 2];
@@ -74,12 +83,13 @@ impl Plan {
     fn pull_pair<R: Lane>(
         &self,
         pair: &PairPlan,
-        [(a, size_a), (b, size_b)]: [Sized<R>; 2],
+        PairFunction { kind, swapped }: PairFunction,
+        [(a, size_a), (b, size_b)]: Shapes<R>,
         (screws, contacts): (&[R], &[R]),
         seed: &mut [R],
         geometry: &mut [R],
     ) {
-        let PairFunction { kind, swapped } = pair.function;
+        let (a, b) = (&Pose::read(a), &Pose::read(b));
         let seed = &mut seed[..GEOMETRY * pair.contacts];
         clear(seed);
         for n in 0..pair.contacts {
@@ -108,5 +118,78 @@ impl Plan {
                 put3(change, 6, point_b);
             }
         }
+    }
+
+    /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
+    #[inline(always)]
+    fn heaviest<R: Lane>(&self, pair: &PairPlan, contacts: &[R]) -> R {
+        let mut heaviest = R::zero();
+        for contact in pair.first..pair.first + pair.contacts {
+            heaviest = heaviest.max(contacts[CONTACT * contact + 11]);
+        }
+        heaviest
+    }
+
+    /// Of a convex pair, whose contacts' rates are by B's motion: a motion of A is one of both, which carries normal and points,
+    /// less one of B.
+    #[inline(always)]
+    fn carry_pair<R: Lane>(
+        &self,
+        pair: &PairPlan,
+        origin_b: Vec3<R>,
+        (screws, contacts): (&[R], &[R]),
+        rates: &[R],
+        geometry: &mut [R],
+        share: &mut [R],
+    ) {
+        for side in 0..2 {
+            for entry in &self.paths.contacts[pair.first][side] {
+                let screw = Twist::read(screws, entry.screw);
+                let motion = Motion { velocity: screw.velocity(origin_b), omega: screw.omega };
+                let turned = motion.rates(rates);
+                for n in 0..pair.contacts {
+                    let contact = pair.first + n;
+                    let slot = self.structure.contacts[contact].first + entry.slot;
+                    let own = &rates[NORMAL_RATES + OWN_RATES * n..NORMAL_RATES + OWN_RATES * (n + 1)];
+                    let (on_a, on_b) = (motion.rates(own), motion.rates(&own[18..]));
+                    let (phi, part) = (motion.rate(&own[36..]), motion.rate(&own[42..]));
+                    let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
+                    if side == 1 {
+                        add3(to, 0, turned);
+                        add3(to, 3, on_a);
+                        add3(to, 6, on_b);
+                        to[9] += phi;
+                        share[slot] += part;
+                    } else {
+                        let from = &contacts[CONTACT * contact..];
+                        add3(to, 0, sub(cross(screw.omega, at3(from, 0)), turned));
+                        add3(to, 3, sub(screw.velocity(at3(from, 3)), on_a));
+                        add3(to, 6, sub(screw.velocity(at3(from, 6)), on_b));
+                        to[9] -= phi;
+                        share[slot] -= part;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A motion of B: the velocity of its origin, and its angular velocity.
+struct Motion<R> {
+    velocity: Vec3<R>,
+    omega: Vec3<R>,
+}
+
+impl<R: Real> Motion<R> {
+    /// The rate of a number, given its six by such a motion.
+    #[inline(always)]
+    fn rate(&self, six: &[R]) -> R {
+        dot(at3(six, 0), self.velocity) + dot(at3(six, 3), self.omega)
+    }
+
+    /// The rates of three numbers.
+    #[inline(always)]
+    fn rates(&self, of: &[R]) -> Vec3<R> {
+        [self.rate(of), self.rate(&of[6..]), self.rate(&of[12..])]
     }
 }

@@ -1,0 +1,136 @@
+//! Pairs without a formula, world by world: their queries branch where they like, in double precision whatever the lanes'
+//! numbers are. Nothing here is compiled for each instruction set, so that a world's bits are the same on all.
+
+use crate::collision::{BodyGradient, MANIFOLD};
+use crate::contact::convex::{ConvexPair, NORMAL_RATES, OWN_RATES, Placement};
+use crate::description::Shape;
+use crate::kinematics::POSE;
+use crate::math::lane::{Lane, Number, Real};
+
+use super::CONTACT;
+
+/// Numbers of a contact with its weight.
+const WEIGHTED: usize = CONTACT + 1;
+const PLACE: usize = POSE + Shape::SIZES;
+
+/// Where a pair's shapes are and how large, in all worlds of a lane: a pose and sizes for each.
+pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
+
+/// The contacts of a pair, [`CONTACT`] numbers each, and their weights.
+#[inline(always)]
+pub(crate) fn witness<R: Lane>(pair: &ConvexPair, places: Places<R>, contacts: &mut [R], weights: &mut [R]) {
+    let (contacts, weights) = (R::numbers_mut(contacts), R::numbers_mut(weights));
+    witness_worlds(pair, Worlds::new(places), contacts, weights);
+}
+
+/// Sets the wrenches on both shapes (force, then moment about the shape's origin) and the gradients of their sizes, given the
+/// gradients of what [`witness`] gives, in worlds where there are any.
+#[inline(always)]
+pub(crate) fn pull<R: Lane>(
+    pair: &ConvexPair,
+    places: Places<R>,
+    (contacts, weights): (&[R], &[R]),
+    wrenches: &mut [[R; 6]; 2],
+    sizes: &mut [[R; Shape::SIZES]; 2],
+) {
+    let [on_a, on_b] = wrenches;
+    let [grow_a, grow_b] = sizes;
+    let to = [(on_a, grow_a), (on_b, grow_b)].map(
+        #[inline(always)]
+        |(wrench, sizes)| (R::numbers_mut(wrench), R::numbers_mut(sizes)),
+    );
+    pull_worlds(pair, Worlds::new(places), (R::numbers(contacts), R::numbers(weights)), to);
+}
+
+/// How what [`witness`] gives changes with a motion of B while A stays: six numbers for each, by the velocity of B's origin and
+/// the angular velocity. Those of the normal come first, [`NORMAL_RATES`]; then [`OWN_RATES`] for each contact, of its point
+/// on A, point on B, φ and weight. Only in worlds where `needed` is positive, zeros in others.
+#[inline(always)]
+pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, needed: R, rates: &mut [R]) {
+    rates_of_worlds(pair, Worlds::new(places), R::numbers(&[needed]), R::numbers_mut(rates));
+}
+
+/// [`Places`] as numbers, those of `width` worlds side by side.
+struct Worlds<'a, N> {
+    width: usize,
+    places: [(&'a [N], &'a [N]); 2],
+}
+
+impl<'a, N: Number> Worlds<'a, N> {
+    #[inline(always)]
+    fn new<R: Lane + Real<Number = N>>([(pose_a, size_a), (pose_b, size_b)]: Places<'a, R>) -> Self {
+        let places = [(R::numbers(pose_a), R::numbers(size_a)), (R::numbers(pose_b), R::numbers(size_b))];
+        Self { width: R::WIDTH, places }
+    }
+
+    /// The shapes in a world: numbers for [`placed`].
+    fn at(&self, world: usize) -> [[f64; PLACE]; 2] {
+        self.places.map(|(pose, sizes)| {
+            let mut all = [0.0; PLACE];
+            self.gather(world, pose, &mut all[..POSE]);
+            self.gather(world, sizes, &mut all[POSE..]);
+            all
+        })
+    }
+
+    fn gather(&self, world: usize, from: &[N], to: &mut [f64]) {
+        from[world..].iter().step_by(self.width).zip(to).for_each(|(from, to)| *to = from.value());
+    }
+
+    fn scatter(&self, world: usize, from: &[f64], to: &mut [N]) {
+        to[world..].iter_mut().step_by(self.width).zip(from).for_each(|(to, from)| *to = N::of(*from));
+    }
+}
+
+fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
+    at.each_ref().map(|at| Placement { pose: &at[..POSE], sizes: &at[POSE..] })
+}
+
+#[inline(never)]
+fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, contacts: &mut [N], weights: &mut [N]) {
+    let mut found = [0.0; WEIGHTED * MANIFOLD];
+    let found = &mut found[..WEIGHTED * pair.contacts()];
+    for world in 0..worlds.width {
+        pair.witness(&placed(&worlds.at(world)), found);
+        for (k, contact) in found.as_chunks::<WEIGHTED>().0.iter().enumerate() {
+            worlds.scatter(world, &contact[..CONTACT], &mut contacts[worlds.width * CONTACT * k..]);
+            worlds.scatter(world, &contact[CONTACT..], &mut weights[worlds.width * k..]);
+        }
+    }
+}
+
+#[inline(never)]
+fn pull_worlds<N: Number>(
+    pair: &ConvexPair,
+    worlds: Worlds<N>,
+    (contacts, weights): (&[N], &[N]),
+    mut to: [(&mut [N], &mut [N]); 2],
+) {
+    let mut gradients = [0.0; WEIGHTED * MANIFOLD];
+    let gradients = &mut gradients[..WEIGHTED * pair.contacts()];
+    for world in 0..worlds.width {
+        for (k, contact) in gradients.as_chunks_mut::<WEIGHTED>().0.iter_mut().enumerate() {
+            worlds.gather(world, &contacts[worlds.width * CONTACT * k..], &mut contact[..CONTACT]);
+            worlds.gather(world, &weights[worlds.width * k..], &mut contact[CONTACT..]);
+        }
+        let pulled = pair.pull(&placed(&worlds.at(world)), gradients);
+        for ((wrench, grow), BodyGradient { twist, sizes }) in to.iter_mut().zip(pulled.into_iter().flatten()) {
+            worlds.scatter(world, twist.as_slice(), wrench);
+            worlds.scatter(world, &sizes, grow);
+        }
+    }
+}
+
+#[inline(never)]
+fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, needed: &[N], rates: &mut [N]) {
+    let mut found = [0.0; NORMAL_RATES + OWN_RATES * MANIFOLD];
+    let found = &mut found[..pair.n_rates()];
+    for world in 0..worlds.width {
+        if needed[world].value() > 0.0 {
+            pair.rates(&placed(&worlds.at(world)), found);
+        } else {
+            found.fill(0.0);
+        }
+        worlds.scatter(world, found, rates);
+    }
+}
