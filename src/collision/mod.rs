@@ -50,7 +50,8 @@ use crate::error::{Error, Result};
 
 pub use collider::Collider;
 pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
-pub use pull::{ContactRates, ManifoldGradient};
+pub use pull::ManifoldGradient;
+pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use world::{Near, World};
 

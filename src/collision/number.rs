@@ -36,18 +36,22 @@ pub(super) trait Number:
 }
 
 impl Number for f64 {
+    #[inline(always)]
     fn constant(value: f64) -> Self {
         value
     }
 
+    #[inline(always)]
     fn value(self) -> f64 {
         self
     }
 
+    #[inline(always)]
     fn sqrt(self) -> Self {
         self.sqrt()
     }
 
+    #[inline(always)]
     fn atan2(self, x: Self) -> Self {
         self.atan2(x)
     }
@@ -62,30 +66,43 @@ pub(super) struct Dual<const N: usize> {
 
 impl<const N: usize> Dual<N> {
     /// f(x, y), given ∂f/∂x and ∂f/∂y.
-    #[inline]
+    #[inline(always)]
     fn chain(value: f64, (x, by_x): (&Self, f64), (y, by_y): (&Self, f64)) -> Self {
-        Self { value, rates: std::array::from_fn(|k| x.rates[k] * by_x + y.rates[k] * by_y) }
+        let mut rates = [0.0; N];
+        for k in 0..N {
+            rates[k] = x.rates[k] * by_x + y.rates[k] * by_y;
+        }
+        Self { value, rates }
     }
 
+    #[inline(always)]
     fn scaled(&self, value: f64, slope: f64) -> Self {
-        Self { value, rates: self.rates.map(|rate| rate * slope) }
+        let mut rates = [0.0; N];
+        for k in 0..N {
+            rates[k] = self.rates[k] * slope;
+        }
+        Self { value, rates }
     }
 }
 
 impl<const N: usize> Number for Dual<N> {
+    #[inline(always)]
     fn constant(value: f64) -> Self {
         Self { value, rates: [0.0; N] }
     }
 
+    #[inline(always)]
     fn value(self) -> f64 {
         self.value
     }
 
+    #[inline(always)]
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         self.scaled(root, if root > 0.0 { 0.5 / root } else { 0.0 })
     }
 
+    #[inline(always)]
     fn atan2(self, x: Self) -> Self {
         let square = self.value * self.value + x.value * x.value;
         let inverse = if square > 0.0 { 1.0 / square } else { 0.0 };
@@ -95,6 +112,7 @@ impl<const N: usize> Number for Dual<N> {
 
 impl<const N: usize> Add for Dual<N> {
     type Output = Self;
+    #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self::chain(self.value + other.value, (&self, 1.0), (&other, 1.0))
     }
@@ -102,6 +120,7 @@ impl<const N: usize> Add for Dual<N> {
 
 impl<const N: usize> Sub for Dual<N> {
     type Output = Self;
+    #[inline(always)]
     fn sub(self, other: Self) -> Self {
         Self::chain(self.value - other.value, (&self, 1.0), (&other, -1.0))
     }
@@ -109,6 +128,7 @@ impl<const N: usize> Sub for Dual<N> {
 
 impl<const N: usize> Mul for Dual<N> {
     type Output = Self;
+    #[inline(always)]
     fn mul(self, other: Self) -> Self {
         Self::chain(self.value * other.value, (&self, other.value), (&other, self.value))
     }
@@ -116,6 +136,7 @@ impl<const N: usize> Mul for Dual<N> {
 
 impl<const N: usize> Div for Dual<N> {
     type Output = Self;
+    #[inline(always)]
     fn div(self, other: Self) -> Self {
         let (value, inverse) = (self.value / other.value, 1.0 / other.value);
         Self::chain(value, (&self, inverse), (&other, -value * inverse))
@@ -124,54 +145,64 @@ impl<const N: usize> Div for Dual<N> {
 
 impl<const N: usize> Neg for Dual<N> {
     type Output = Self;
+    #[inline(always)]
     fn neg(self) -> Self {
         self.scaled(-self.value, -1.0)
     }
 }
 
 impl<const N: usize> AddAssign for Dual<N> {
+    #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
 impl<const N: usize> SubAssign for Dual<N> {
+    #[inline(always)]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
     }
 }
 
 impl<const N: usize> MulAssign for Dual<N> {
+    #[inline(always)]
     fn mul_assign(&mut self, other: Self) {
         *self = *self * other;
     }
 }
 
 /// a · b.
+#[inline(always)]
 pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
 /// a · b in the plane.
+#[inline(always)]
 pub(super) fn dot2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
     a.x * b.x + a.y * b.y
 }
 
 /// The third component of a × b.
+#[inline(always)]
 pub(super) fn cross2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
     a.x * b.y - a.y * b.x
 }
 
 /// The unit vector along v.
+#[inline(always)]
 pub(super) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
     let inverse = S::constant(1.0) / dot(v, v).sqrt();
     v * inverse
 }
 
+#[inline(always)]
 pub(super) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
     v.map(S::value)
 }
 
+#[inline(always)]
 pub(super) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
     v.map(S::constant)
 }

@@ -7,11 +7,11 @@ use std::cmp::Ordering;
 use nalgebra::{Isometry3, Matrix3x6, Vector3, Vector6};
 
 use super::collider::Posed;
-use super::manifold::Spread;
-use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant};
+use super::manifold::{Closest, Spread};
+use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant, values};
 use super::patch::Body;
 use super::sensitivity::Motion;
-use super::{BodyGradient, Collider, ContactPoint, Distance, DistanceGradient, Manifold};
+use super::{BodyGradient, Collider, Distance, DistanceGradient, Manifold};
 use crate::description::Shape;
 
 /// A gradient by the numbers of one of a manifold's points.
@@ -30,87 +30,83 @@ impl ManifoldGradient {
     }
 }
 
-/// How the numbers of one of a manifold's points change with a motion of B while A stays: columns by B's twist (v, ω) along
-/// the world's axes, v that of B's origin.
-///
-/// A motion of both bodies by one twist carries normal and points along and leaves φ and weight; a motion of A is one of both
-/// less one of B.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ContactRates {
-    /// Of φ, m/m and m/rad.
-    pub phi: Vector6<f64>,
-    /// Of the point on A.
-    pub point_a: Matrix3x6<f64>,
-    /// Of the point on B.
-    pub point_b: Matrix3x6<f64>,
-    /// Of the normal, 1/m and 1/rad; the same for all points.
-    pub normal: Matrix3x6<f64>,
-    /// Of the weight, 1/m and 1/rad.
-    pub weight: Vector6<f64>,
+/// Rates of a number by a body's twist (v, ω) along the world's axes, v that of the body's origin.
+type ByTwist = [f64; MOTION];
+
+/// How the numbers of a manifold change with a motion of one body while the other stays. A motion of both by one twist carries
+/// normal and points along and leaves all else, so that a motion of the other is one of both less one of this.
+pub(crate) struct ManifoldRates {
+    /// Is it B that moves?
+    pub(crate) of_b: bool,
+    pub(crate) normal: [ByTwist; 3],
+    pub(crate) points: Vec<ContactRates>,
 }
 
-impl ContactRates {
-    /// Of a point with the bodies exchanged, from those by a twist of the other body, A, whose origin is at `lever` from B's:
-    /// all is written as A and B are named now.
-    fn exchanged(self, point: &ContactPoint, normal: &Vector3<f64>, b: &Vector3<f64>, lever: &Vector3<f64>) -> Self {
-        let by_a = Self { point_a: self.point_b, point_b: self.point_a, normal: -self.normal, ..self };
-        let mut by_b = by_a;
-        for k in 0..MOTION {
-            let unit = Vector3::ith(k % 3, 1.0);
-            let (v, w) = if k < 3 { (unit, Vector3::zeros()) } else { (Vector3::zeros(), unit) };
-            let v_a = v + w.cross(lever);
-            let twist = Vector6::new(v_a.x, v_a.y, v_a.z, w.x, w.y, w.z);
-            by_b.phi[k] = -by_a.phi.dot(&twist);
-            by_b.weight[k] = -by_a.weight.dot(&twist);
-            by_b.normal.set_column(k, &(w.cross(normal) - by_a.normal * twist));
-            by_b.point_a.set_column(k, &(v + w.cross(&(point.point_a - b)) - by_a.point_a * twist));
-            by_b.point_b.set_column(k, &(v + w.cross(&(point.point_b - b)) - by_a.point_b * twist));
+/// Of one of its points.
+pub(crate) struct ContactRates {
+    pub(crate) point_a: [ByTwist; 3],
+    pub(crate) point_b: [ByTwist; 3],
+    pub(crate) phi: ByTwist,
+    pub(crate) weight: ByTwist,
+}
+
+impl ManifoldRates {
+    fn swapped(mut self) -> Self {
+        for point in &mut self.points {
+            std::mem::swap(&mut point.point_a, &mut point.point_b);
         }
-        by_b
+        Self { of_b: !self.of_b, normal: self.normal.map(|row| row.map(|rate| -rate)), points: self.points }
     }
 }
 
 impl Manifold {
-    /// How each point's numbers change with a motion of B. The colliders and poses are those of the query.
-    pub fn rates(
-        &self,
-        (a, pose_a): (&Collider, &Isometry3<f64>),
-        (b, pose_b): (&Collider, &Isometry3<f64>),
-    ) -> Vec<ContactRates> {
-        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
-        if a.order(&b) != Ordering::Greater {
-            return self.rates_in_order(&a, &b);
-        }
-        let (origin, lever) = (&b.1.translation.vector, a.1.translation.vector - b.1.translation.vector);
-        let rates = self.clone().swapped().rates_in_order(&b, &a);
-        let named = |(rates, point): (ContactRates, _)| rates.exchanged(point, &self.distance.normal, origin, &lever);
-        rates.into_iter().zip(&self.points).map(named).collect()
-    }
-
-    fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> Vec<ContactRates> {
-        let Moving { motion, spread: Spread { corners, closest }, .. } = Moving::<MOTION>::new(&self.distance, a, b);
-        let of = |number: &Dual<MOTION>| Vector6::from(number.rates);
-        let point = |at: &Vector3<Dual<MOTION>>| Matrix3x6::from_fn(|i, k| at[i].rates[k]);
-        let closest = closest.map(|closest| ContactRates {
-            phi: motion.phi + of(&closest.back),
-            point_a: motion.point_a,
-            point_b: motion.point_b,
-            normal: motion.normal,
-            weight: of(&closest.weight),
-        });
-        let corners = corners.iter().map(|spot| ContactRates {
-            phi: of(&spot.phi),
-            point_a: point(&spot.point_a),
-            point_b: point(&spot.point_b),
-            normal: motion.normal,
-            weight: of(&spot.weight),
-        });
-        closest.into_iter().chain(corners).collect()
-    }
-
     /// The gradient by motions and sizes of both bodies, given one by each point's numbers. The colliders and poses are
     /// those of the query.
     pub fn pull(
+        &self,
+        a: (&Collider, &Isometry3<f64>),
+        b: (&Collider, &Isometry3<f64>),
+        gradients: &[ManifoldGradient],
+    ) -> [BodyGradient; 2] {
+        self.distance.pull_manifold(a, b, gradients)
+    }
+}
+
+impl Distance {
+    /// How the points of these bodies' manifold change with a motion.
+    pub(crate) fn manifold_rates(
+        &self,
+        (a, pose_a): (&Collider, &Isometry3<f64>),
+        (b, pose_b): (&Collider, &Isometry3<f64>),
+    ) -> ManifoldRates {
+        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
+        if a.order(&b) == Ordering::Greater {
+            return self.swapped().rates_in_order(&b, &a).swapped();
+        }
+        self.rates_in_order(&a, &b)
+    }
+
+    fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
+        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::<MOTION>::new(self, a, b);
+        let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
+        let rows = |m: &Matrix3x6<f64>| [0, 1, 2].map(|i| std::array::from_fn(|k| m[(i, k)]));
+        let closest = closest.map(|Closest { weight, back }| ContactRates {
+            point_a: rows(&motion.point_a),
+            point_b: rows(&motion.point_b),
+            phi: std::array::from_fn(|k| motion.phi[k] + back.rates[k]),
+            weight: weight.rates,
+        });
+        let corners = corners.iter().map(|spot| ContactRates {
+            point_a: rates(&spot.point_a),
+            point_b: rates(&spot.point_b),
+            phi: spot.phi.rates,
+            weight: spot.weight.rates,
+        });
+        ManifoldRates { of_b: true, normal: rates(&normal), points: closest.into_iter().chain(corners).collect() }
+    }
+
+    /// [`Manifold::pull`] of these bodies' manifold.
+    pub(crate) fn pull_manifold(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
@@ -119,23 +115,22 @@ impl Manifold {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
         if a.order(&b) == Ordering::Greater {
             let swapped: Vec<ManifoldGradient> = gradients.iter().map(ManifoldGradient::swapped).collect();
-            let [on_b, on_a] = self.clone().swapped().pull_in_order(&b, &a, &swapped);
+            let [on_b, on_a] = self.swapped().pull_in_order(&b, &a, &swapped);
             return [on_a, on_b];
         }
         self.pull_in_order(&a, &b, gradients)
     }
 
     fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
-        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::new(&self.distance, a, b);
+        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::new(self, a, b);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
         };
         let first = usize::from(closest.is_some());
-        let corners_and_points = corners.iter().zip(self.points.iter().zip(gradients).skip(first));
         let mut common = Vector6::zeros();
         let origin = a.1.translation.vector;
-        for (spot, (point, ManifoldGradient { contact, weight })) in corners_and_points {
+        for (spot, ManifoldGradient { contact, weight }) in corners.iter().zip(gradients.iter().skip(first)) {
             add(&spot.phi, contact.phi);
             add(&spot.weight, *weight);
             for i in 0..3 {
@@ -144,9 +139,9 @@ impl Manifold {
                 add(&normal[i], contact.normal[i]);
             }
             let force = contact.point_a + contact.point_b;
-            let moment = (point.point_a - origin).cross(&contact.point_a)
-                + (point.point_b - origin).cross(&contact.point_b)
-                + self.distance.normal.cross(&contact.normal);
+            let moment = (values(&spot.point_a) - origin).cross(&contact.point_a)
+                + (values(&spot.point_b) - origin).cross(&contact.point_b)
+                + self.normal.cross(&contact.normal);
             common += Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         }
         let closest = closest.zip(gradients.first());
@@ -165,7 +160,7 @@ impl Manifold {
             BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
         if let Some((_, gradient)) = closest {
-            let pulled = motion.pull(&self.distance, a, b, &gradient.contact);
+            let pulled = motion.pull(self, a, b, &gradient.contact);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
                 all.sizes.iter_mut().zip(own.sizes).for_each(|(all, own)| *all += own);

@@ -114,26 +114,6 @@ impl Motion {
         ]
     }
 
-    /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).
-    fn by(rates: impl Fn(&Vector3<f64>, &Vector3<f64>) -> [Vector3<f64>; 4]) -> Self {
-        let mut all = Self {
-            phi: Vector6::zeros(),
-            normal: Matrix3x6::zeros(),
-            point_a: Matrix3x6::zeros(),
-            point_b: Matrix3x6::zeros(),
-        };
-        for k in 0..6 {
-            let unit = Vector3::ith(k % 3, 1.0);
-            let (v, w) = if k < 3 { (unit, Vector3::zeros()) } else { (Vector3::zeros(), unit) };
-            let [normal, point_a, point_b, phi] = rates(&v, &w);
-            all.phi[k] = phi.x;
-            all.normal.set_column(k, &normal);
-            all.point_a.set_column(k, &point_a);
-            all.point_b.set_column(k, &point_b);
-        }
-        all
-    }
-
     /// By the theorem.
     fn of_features(distance: &Distance, features: &Features, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         let n = distance.normal;
@@ -143,8 +123,8 @@ impl Motion {
         let (span, n_span) = independent.basis();
         let span = &span[..n_span];
         let free = directions(&n, span);
-        let curved_b = features.b.curvature(&-n);
-        let curved = features.curvature(&n) + Matrix3::identity() * phi;
+        let (curved_a, curved_b) = (features.a.curvature(&n), features.b.curvature(&-n));
+        let curved = curved_a + curved_b + Matrix3::identity() * phi;
         // Rows on the left of dn, and on the right of (v, ω).
         let arm = point_b - b.1.translation.vector;
         let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
@@ -164,17 +144,24 @@ impl Motion {
         }
         let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
         let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
-        Self::by(|v, w| {
-            let dn = turn.fixed_columns::<3>(0) * v + turn.fixed_columns::<3>(3) * w;
-            let carried = v + w.cross(&arm);
-            let moved_a = features.a.curvature(&n) * dn;
-            let moved_b = carried - curved_b * (dn - w.cross(&n));
+        let slide = features.slide(span);
+        let mut all =
+            Self { phi: Vector6::zeros(), normal: turn, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
+        for k in 0..6 {
+            let unit = Vector3::ith(k % 3, 1.0);
+            let dn = turn.column(k).into_owned();
+            // Of the point that is fixed to B, and of B's surface where n turns against it.
+            let (carried, turned) = if k < 3 { (unit, dn) } else { (unit.cross(&arm), dn - unit.cross(&n)) };
+            let moved_a = curved_a * dn;
+            let moved_b = carried - curved_b * turned;
             let closing = n.dot(&carried);
             let gap = moved_b - moved_a - n * closing - dn * phi;
-            let [slid_a, slid_b] = features.slide(span, &gap).unwrap_or_default();
-            let (rate_a, rate_b) = (moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius);
-            [dn, rate_a, rate_b, Vector3::x() * closing]
-        })
+            let [slid_a, slid_b] = slide.close(&gap).unwrap_or_default();
+            all.phi[k] = closing;
+            all.point_a.set_column(k, &(moved_a + slid_a + dn * a.0.radius));
+            all.point_b.set_column(k, &(moved_b + slid_b - dn * b.0.radius));
+        }
+        all
     }
 }
 

@@ -9,7 +9,9 @@ use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Tensor, bail};
 use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
 use rayon::prelude::*;
 
-use crate::collision::{BodyGradient, Collider, ContactRates, DistanceGradient, Manifold, ManifoldGradient};
+use crate::collision::{
+    BodyGradient, Collider, ContactRates, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
+};
 use crate::description::Shape;
 use crate::kinematics::POSE;
 use crate::math::rows::{Rows, gradient, storage, worlds};
@@ -21,8 +23,8 @@ pub const UNUSED: f64 = 1e3;
 
 /// Numbers of a contact: normal, point on A, point on B, φ, weight.
 pub(super) const CONTACT: usize = 11;
-/// Rates of a contact by the twist of B, six for each number: of the normal, which all of a pair's contacts share, ...
-pub(crate) const NORMAL_RATES: usize = 18;
+/// Rates of a pair's contacts, six for each number: whose motion they are by, of the normal, which all contacts share, ...
+pub(crate) const SHARED_RATES: usize = 1 + 18;
 /// ... and of a contact's point on A, point on B, φ and weight.
 pub(crate) const OWN_RATES: usize = 48;
 
@@ -79,25 +81,22 @@ impl ConvexPair {
 
     /// Rates of all its contacts.
     pub(crate) fn n_rates(&self) -> usize {
-        NORMAL_RATES + OWN_RATES * self.contacts
+        SHARED_RATES + OWN_RATES * self.contacts
     }
 
     fn placed(&self, at: &[Placement; 2]) -> Option<[Placed<'_>; 2]> {
         Some([self.sides[0].placed(&at[0])?, self.sides[1].placed(&at[1])?])
     }
 
-    fn manifold([(a, pose_a), (b, pose_b)]: &[Placed; 2]) -> Option<Manifold> {
-        a.manifold(pose_a, b, pose_b, f64::INFINITY)
-    }
-
     /// Fills in the pair's contacts, [`CONTACT`] numbers each: normal, points on A and B, φ, weight. Those that are not there
-    /// repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable.
-    pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) {
-        let found = self.placed(at).and_then(|placed| Self::manifold(&placed));
+    /// repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable. Returns the distance.
+    pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
+        let found =
+            self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
         let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
         else {
             out.fill(f64::NAN);
-            return;
+            return None;
         };
         for (slot, out) in out.chunks_exact_mut(CONTACT).enumerate() {
             let point = points.get(slot).unwrap_or(first);
@@ -106,51 +105,45 @@ impl ConvexPair {
             let used = slot < points.len();
             (out[9], out[10]) = if used { (point.phi, point.weight) } else { (UNUSED, 0.0) };
         }
+        Some(*distance)
+    }
+
+    /// The distance that [`ConvexPair::witness`] returns.
+    fn distance(&self, at: &[Placement; 2]) -> Option<Distance> {
+        let [(a, pose_a), (b, pose_b)] = self.placed(at)?;
+        a.distance(&pose_a, &b, &pose_b)
     }
 
     /// Gradients by the motions (force, and moment about the shape's origin) and sizes of both shapes, given those of what
-    /// [`ConvexPair::witness`] gives; none where that is NaN, or nothing is asked for.
-    pub(super) fn pull(&self, at: &[Placement; 2], grad: &[f64]) -> Option<[BodyGradient; 2]> {
-        if grad.iter().all(|&grad| grad == 0.0) {
-            return None;
-        }
-        let placed = self.placed(at)?;
-        let manifold = Self::manifold(&placed)?;
-        let gradients: Vec<ManifoldGradient> = grad
-            .chunks_exact(CONTACT)
-            .take(manifold.points.len())
-            .map(|grad| {
-                let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
-                let contact =
-                    DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
-                ManifoldGradient { contact, weight: grad[10] }
-            })
-            .collect();
-        let [(a, pose_a), (b, pose_b)] = &placed;
-        Some(manifold.pull((a, pose_a), (b, pose_b), &gradients))
+    /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable.
+    pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
+        let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
+        let gradient = |grad: &[f64]| {
+            let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
+            let contact = DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
+            ManifoldGradient { contact, weight: grad[10] }
+        };
+        let gradients: Vec<ManifoldGradient> = grad.chunks_exact(CONTACT).map(gradient).collect();
+        Some(distance.pull_manifold((a, pose_a), (b, pose_b), &gradients))
     }
 
-    /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of B, [`NORMAL_RATES`] and for each contact
-    /// [`OWN_RATES`]: six for each number, by the velocity of B's origin and the angular velocity. Zero for contacts that are
-    /// not there, and where a number is not usable.
-    pub(super) fn rates(&self, at: &[Placement; 2], out: &mut [f64]) {
+    /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of one shape while the other stays, given its
+    /// distance: 1 if B moves or 0 if A does; then six for each number, by the velocity of that shape's origin and its angular
+    /// velocity: those of the normal, and [`OWN_RATES`] for each contact. Zero for contacts that are not there, and where a
+    /// number is not usable.
+    pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
         out.fill(0.0);
-        let Some(placed) = self.placed(at) else { return };
-        let Some(manifold) = Self::manifold(&placed) else { return };
-        let [(a, pose_a), (b, pose_b)] = &placed;
-        let rates = manifold.rates((a, pose_a), (b, pose_b));
-        let (on_normal, own) = out.split_at_mut(NORMAL_RATES);
-        for (ContactRates { phi, point_a, point_b, normal, weight }, out) in
-            rates.iter().zip(own.chunks_exact_mut(OWN_RATES))
+        let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };
+        let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b));
+        let (shared, own) = out.split_at_mut(SHARED_RATES);
+        shared[0] = if of_b { 1.0 } else { 0.0 };
+        shared[1..].copy_from_slice(normal.as_flattened());
+        for (ContactRates { point_a, point_b, phi, weight }, out) in points.iter().zip(own.chunks_exact_mut(OWN_RATES))
         {
-            for k in 0..6 {
-                for i in 0..3 {
-                    on_normal[6 * i + k] = normal[(i, k)];
-                    out[6 * i + k] = point_a[(i, k)];
-                    out[18 + 6 * i + k] = point_b[(i, k)];
-                }
-                (out[36 + k], out[42 + k]) = (phi[k], weight[k]);
-            }
+            out[..18].copy_from_slice(point_a.as_flattened());
+            out[18..36].copy_from_slice(point_b.as_flattened());
+            out[36..42].copy_from_slice(phi);
+            out[42..].copy_from_slice(weight);
         }
     }
 }
@@ -229,7 +222,8 @@ impl Operands<'_> {
         let n = self.pairs.0.len();
         for (k, (pair, numbers)) in self.pairs.0.iter().enumerate() {
             let at = self.pair(world, k);
-            let Some([on_a, on_b]) = pair.pull(&at, &grad[numbers.clone()]) else { continue };
+            let pulled = pair.distance(&at).and_then(|distance| pair.pull(&at, &distance, &grad[numbers.clone()]));
+            let Some([on_a, on_b]) = pulled else { continue };
             for (gradient, at, place) in [(on_a, &at[0], k), (on_b, &at[1], n + k)] {
                 let BodyGradient { twist, sizes } = gradient;
                 let moment = twist.fixed_rows::<3>(3).into_owned();

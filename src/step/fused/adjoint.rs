@@ -191,9 +191,10 @@ impl Stage for PullGeometry<'_> {
                     let (a, b) = (Pose::read(a), Pose::read(b));
                     lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, wrench_a, wrench_b, grad_a, grad_b);
                 }
-                Method::Convex(convex) => {
+                Method::Convex(convex, k) => {
                     let shares = &to.share[pair.first..pair.first + pair.contacts];
-                    lanes::convex::pull(convex, shapes, (grad, shares), &mut wrenches, &mut sizes);
+                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::pull(convex, shapes, nearest, (grad, shares), &mut wrenches, &mut sizes);
                 }
             }
             for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().lockstep(wrenches.iter().lockstep(&sizes)) {

@@ -28,6 +28,8 @@ layout! {
         geometry,
         /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
         share,
+        /// Where the shapes of each convex pair are nearest, as in `geometry`.
+        nearest,
         contacts,
         motion,
         p,
@@ -103,9 +105,10 @@ impl Places {
         s: &Structure,
         frames: &FrameTables,
         at: &ParameterPlaces,
-        [nq, nu, n_incidences, n_shapes, n_shares]: [usize; 5],
+        [nq, nu, n_incidences, n_shapes, n_convex]: [usize; 5],
     ) -> Self {
         let nc = s.nc();
+        let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -114,6 +117,7 @@ impl Places {
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
             share: n_shares,
+            nearest: GEOMETRY * n_convex,
             contacts: CONTACT * nc,
             motion: MOTION * n_incidences,
             p: s.np(),

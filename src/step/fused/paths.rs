@@ -41,7 +41,7 @@ layout! {
         seed,
         /// For a path: the displacement in the step, as a twist, by all screws from each one on.
         sums,
-        /// How a convex pair's contacts change with a motion of B.
+        /// How a convex pair's contacts change with a motion of one of its shapes.
         rates,
         /// Change of each contact's geometry with each slot's degree of freedom, ...
         geometry,
@@ -135,7 +135,7 @@ impl Paths {
         let n_seed = pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
         let n_rates = pairs.iter().filter_map(|pair| match &pair.method {
             Method::Formula(_) => None,
-            Method::Convex(convex) => Some(convex.n_rates()),
+            Method::Convex(convex, _) => Some(convex.n_rates()),
         });
         let n_rates = n_rates.max();
         let sizes = Jacobian {

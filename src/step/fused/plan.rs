@@ -71,8 +71,8 @@ pub(super) struct PairPlan {
 #[derive(Clone, Debug)]
 pub(super) enum Method {
     Formula(PairFunction),
-    /// By a query in each world: its contacts have shares.
-    Convex(ConvexPair),
+    /// By a query in each world, whose result has this place among all; the contacts have shares.
+    Convex(ConvexPair, usize),
 }
 
 /// Where each parameter starts in the row of all of them.
@@ -136,10 +136,14 @@ impl Plan {
     ) -> Result<Self> {
         let tree = &model.tree;
         let mut pairs = Vec::new();
-        let mut first = 0;
+        let (mut first, mut n_convex) = (0, 0);
         for pair in &model.pairs.pairs {
-            let convex = || ConvexPair::new(&model.shapes[pair.a].shape, &model.shapes[pair.b].shape);
-            let method = pair.formula.map_or_else(|| Method::Convex(convex()), Method::Formula);
+            let mut convex = || {
+                n_convex += 1;
+                let [a, b] = [pair.a, pair.b].map(|shape| &model.shapes[shape].shape);
+                Method::Convex(ConvexPair::new(a, b), n_convex - 1)
+            };
+            let method = pair.formula.map_or_else(&mut convex, Method::Formula);
             pairs.push(PairPlan { method, a: pair.a, b: pair.b, first, contacts: pair.contacts });
             first += pair.contacts;
         }
@@ -155,14 +159,12 @@ impl Plan {
             .collect();
         let frames = model.kinematics.tables();
         let at = ParameterPlaces::new(&model.parameters)?;
-        let has_shares = pairs.iter().any(|pair| matches!(pair.method, Method::Convex(_)));
-        let n_shares = if has_shares { structure.nc() } else { 0 };
-        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len(), n_shares];
+        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len(), n_convex];
         let places = Places::new(structure, frames, &at, counts);
         let Params { contact_distance, fade, max_iterations, .. } = model.params;
         // A contact that a pair has room for but not now has no weight in any case.
         let (contact_distance, fade) = match contact_distance {
-            None if has_shares => (Some(UNUSED), 0.0),
+            None if n_convex > 0 => (Some(UNUSED), 0.0),
             distance => (distance.map(|distance| distance.min(UNUSED)), fade),
         };
         Ok(Self {

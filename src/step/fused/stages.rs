@@ -111,9 +111,10 @@ impl Stage for Geometry<'_> {
                     let [(a, size_a), (b, size_b)] = shapes;
                     lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, out);
                 }
-                Method::Convex(convex) => {
+                Method::Convex(convex, k) => {
                     let shares = &mut m.share[pair.first..pair.first + pair.contacts];
-                    lanes::convex::witness(convex, shapes, out, shares);
+                    let nearest = &mut m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::witness(convex, shapes, out, shares, nearest);
                 }
             }
         }

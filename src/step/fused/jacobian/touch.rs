@@ -2,13 +2,13 @@
 
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
-use crate::contact::{NORMAL_RATES, OWN_RATES};
+use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::kinematics::Pose;
-use crate::math::lane::{Lane, Real, clear};
+use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
 use crate::solve::CONTACT;
 
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
@@ -35,11 +35,13 @@ impl Stage for Touch<'_> {
                 Method::Formula(function) => {
                     plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
                 }
-                Method::Convex(convex) => {
-                    let [_, (b, _)] = shapes;
+                Method::Convex(convex, k) => {
+                    let [(a, _), (b, _)] = shapes;
+                    let origins = [at3(a, 0), at3(b, 0)];
+                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
                     let rates = &mut to.rates[..convex.n_rates()];
-                    lanes::convex::rates(convex, shapes, plan.heaviest(pair, m.contacts), rates);
-                    plan.carry_pair(pair, at3(b, 0), (screws, m.contacts), rates, to.geometry, to.share);
+                    lanes::convex::rates(convex, shapes, nearest, plan.heaviest(pair, m.contacts), rates);
+                    plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
                 }
             }
         }
@@ -130,66 +132,68 @@ impl Plan {
         heaviest
     }
 
-    /// Of a convex pair, whose contacts' rates are by B's motion: a motion of A is one of both, which carries normal and points,
-    /// less one of B.
+    /// Of a convex pair, whose contacts' rates are by a motion of one of its shapes: a motion of the other is one of both, which
+    /// carries normal and points, less one of this.
     #[inline(always)]
     fn carry_pair<R: Lane>(
         &self,
         pair: &PairPlan,
-        origin_b: Vec3<R>,
+        [origin_a, origin_b]: [Vec3<R>; 2],
         (screws, contacts): (&[R], &[R]),
         rates: &[R],
         geometry: &mut [R],
         share: &mut [R],
     ) {
+        let (shared, rates) = rates.split_at(SHARED_RATES);
+        let of_b = shared[0].gt(R::zero());
+        let origin = select3(of_b, origin_b, origin_a);
         for side in 0..2 {
+            let own = if side == 0 { of_b.not() } else { of_b };
             for entry in &self.paths.contacts[pair.first][side] {
                 let screw = Twist::read(screws, entry.screw);
-                let motion = Motion { velocity: screw.velocity(origin_b), omega: screw.omega };
-                let turned = motion.rates(rates);
+                let motion = Motion { velocity: screw.velocity(origin), omega: screw.omega, own };
+                let turned = motion.rates(&shared[1..], cross(screw.omega, at3(contacts, CONTACT * pair.first)));
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
                     let slot = self.structure.contacts[contact].first + entry.slot;
-                    let own = &rates[NORMAL_RATES + OWN_RATES * n..NORMAL_RATES + OWN_RATES * (n + 1)];
-                    let (on_a, on_b) = (motion.rates(own), motion.rates(&own[18..]));
-                    let (phi, part) = (motion.rate(&own[36..]), motion.rate(&own[42..]));
+                    let (at, rates) = (&contacts[CONTACT * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                    if side == 1 {
-                        add3(to, 0, turned);
-                        add3(to, 3, on_a);
-                        add3(to, 6, on_b);
-                        to[9] += phi;
-                        share[slot] += part;
-                    } else {
-                        let from = &contacts[CONTACT * contact..];
-                        add3(to, 0, sub(cross(screw.omega, at3(from, 0)), turned));
-                        add3(to, 3, sub(screw.velocity(at3(from, 3)), on_a));
-                        add3(to, 6, sub(screw.velocity(at3(from, 6)), on_b));
-                        to[9] -= phi;
-                        share[slot] -= part;
-                    }
+                    add3(to, 0, turned);
+                    add3(to, 3, motion.rates(rates, screw.velocity(at3(at, 3))));
+                    add3(to, 6, motion.rates(&rates[18..], screw.velocity(at3(at, 6))));
+                    to[9] += motion.rate(&rates[36..], R::zero());
+                    share[slot] += motion.rate(&rates[42..], R::zero());
                 }
             }
         }
     }
 }
 
-/// A motion of B: the velocity of its origin, and its angular velocity.
-struct Motion<R> {
+#[inline(always)]
+fn select3<R: Real>(mask: R::Mask, yes: Vec3<R>, no: Vec3<R>) -> Vec3<R> {
+    [R::select(mask, yes[0], no[0]), R::select(mask, yes[1], no[1]), R::select(mask, yes[2], no[2])]
+}
+
+/// A motion of one of two shapes.
+struct Motion<R: Real> {
+    /// Of the origin of the shape that rates are by, and its angular velocity.
     velocity: Vec3<R>,
     omega: Vec3<R>,
+    /// Is it that shape that moves?
+    own: R::Mask,
 }
 
 impl<R: Real> Motion<R> {
-    /// The rate of a number, given its six by such a motion.
+    /// The rate of a number, given its six, and its rate by a motion of both shapes.
     #[inline(always)]
-    fn rate(&self, six: &[R]) -> R {
-        dot(at3(six, 0), self.velocity) + dot(at3(six, 3), self.omega)
+    fn rate(&self, six: &[R], common: R) -> R {
+        let rate = dot(at3(six, 0), self.velocity) + dot(at3(six, 3), self.omega);
+        R::select(self.own, rate, common - rate)
     }
 
     /// The rates of three numbers.
     #[inline(always)]
-    fn rates(&self, of: &[R]) -> Vec3<R> {
-        [self.rate(of), self.rate(&of[6..]), self.rate(&of[12..])]
+    fn rates(&self, of: &[R], common: Vec3<R>) -> Vec3<R> {
+        [self.rate(of, common[0]), self.rate(&of[6..], common[1]), self.rate(&of[12..], common[2])]
     }
 }
