@@ -12,7 +12,8 @@ pub(super) const MOTION: usize = 6;
 /// Rates by B's twist, then by the sizes of A and of B.
 pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
-/// A plain number, or one with its rates.
+/// A plain number, or one with its rates. Operations are inlined for certain: called, they would mostly move numbers about. The
+/// vectors' own are functions below, as nalgebra's are not.
 pub(super) trait Number:
     Copy
     + Debug
@@ -190,19 +191,49 @@ pub(super) fn cross2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
     a.x * b.y - a.y * b.x
 }
 
+/// a × b.
+#[inline(always)]
+pub(super) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
+}
+
+/// a − b.
+#[inline(always)]
+pub(super) fn sub<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
+    Vector3::new(a.x - b.x, a.y - b.y, a.z - b.z)
+}
+
+/// a − b in the plane.
+#[inline(always)]
+pub(super) fn sub2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> Vector2<S> {
+    Vector2::new(a.x - b.x, a.y - b.y)
+}
+
+/// a + s b.
+#[inline(always)]
+pub(super) fn along<S: Number>(a: &Vector3<S>, b: &Vector3<S>, s: S) -> Vector3<S> {
+    Vector3::new(a.x + b.x * s, a.y + b.y * s, a.z + b.z * s)
+}
+
+/// a + s b in the plane.
+#[inline(always)]
+pub(super) fn along2<S: Number>(a: &Vector2<S>, b: &Vector2<S>, s: S) -> Vector2<S> {
+    Vector2::new(a.x + b.x * s, a.y + b.y * s)
+}
+
 /// The unit vector along v.
 #[inline(always)]
 pub(super) fn unit<S: Number>(v: &Vector3<S>) -> Vector3<S> {
     let inverse = S::constant(1.0) / dot(v, v).sqrt();
-    v * inverse
+    Vector3::new(v.x * inverse, v.y * inverse, v.z * inverse)
 }
 
 #[inline(always)]
 pub(super) fn values<S: Number>(v: &Vector3<S>) -> Vector3<f64> {
-    v.map(S::value)
+    Vector3::new(v.x.value(), v.y.value(), v.z.value())
 }
 
 #[inline(always)]
 pub(super) fn constant<S: Number>(v: &Vector3<f64>) -> Vector3<S> {
-    v.map(S::constant)
+    Vector3::new(S::constant(v.x), S::constant(v.y), S::constant(v.z))
 }

@@ -14,6 +14,7 @@ use crate::collision::{
 };
 use crate::description::Shape;
 use crate::kinematics::POSE;
+use crate::math::largest::USABLE;
 use crate::math::rows::{Rows, gradient, storage, worlds};
 
 use super::pair::Shapes;
@@ -60,6 +61,9 @@ impl Side {
 
     /// None where a number is not usable.
     fn placed(&self, at: &Placement) -> Option<Placed<'_>> {
+        if at.pose.iter().chain(at.sizes).any(|x| x.abs() > USABLE) {
+            return None;
+        }
         let collider = match &self.collider {
             Some(collider) => Cow::Borrowed(collider),
             None => Cow::Owned(Collider::with_sizes(&self.shape, std::array::from_fn(|i| at.sizes[i]))?),
