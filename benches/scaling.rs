@@ -1,6 +1,7 @@
 //! How the cost of a step grows, with joints, contacts, worlds and threads; how long a model and its first step take; how
 //! much memory a differentiated rollout takes; how long large scenes and meshes take to set up. `cargo bench --bench scaling`
-//! prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone.
+//! prints tables for `BENCHMARKS.md`, with `-- set-up` those of the latter alone, with `-- solids` those of a cube among boxes and
+//! hulls.
 
 #[path = "../tests/support/large.rs"]
 mod large;
@@ -9,7 +10,7 @@ use std::time::Instant;
 
 use candle_core::{DType, Device, Result, Tensor, Var, bail};
 use fingertip::Model;
-use fingertip::description::{Collision, PairRule, Scene, Shape};
+use fingertip::description::{Articulation, Collision, PairRule, Scene, Shape};
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
@@ -69,6 +70,28 @@ fn fingertips(n: usize) -> Result<Scene> {
         (names[k % tips.len()].as_str(), Collision::at(Shape::sphere(0.015), [-0.001, 0.0, along]))
     });
     scene.robots[0].articulation.replace_collisions(spheres)?;
+    Ok(scene)
+}
+
+/// The four-finger hand with the boxes of its own URDF, a hull of 24 corners on each fingertip, and a cube on its palm.
+fn boxes_and_hulls(contact_distance: Option<f64>) -> Result<Scene> {
+    let mut scene = Scene::load("assets/scenes/allegro_cube.toml")?;
+    scene.params.kappa = KAPPA;
+    if contact_distance.is_some() {
+        (scene.params.contact_distance, scene.params.fade) = (contact_distance, 0.01);
+    }
+    let mut hand = Articulation::from_urdf("assets/robots/allegro16.urdf")?;
+    for shape in hand.links.iter_mut().flat_map(|link| &mut link.collisions).map(|collision| &mut collision.shape) {
+        if let Shape::Sphere { radius } = *shape {
+            let corner = |k: usize| {
+                let (z, angle) = (1.0 - (2.0 * k as f64 + 1.0) / 24.0, k as f64 * 2.399_963);
+                let around = (1.0 - z * z).sqrt();
+                [around * angle.cos(), around * angle.sin(), z].map(|x| x * radius)
+            };
+            *shape = Shape::hull(&(0..24).map(corner).collect::<Vec<_>>())?;
+        }
+    }
+    scene.robots[0].articulation = hand;
     Ok(scene)
 }
 
@@ -271,6 +294,20 @@ fn growth(title: &str, sizes: [usize; 4], time: impl Fn(usize) -> Result<f64>) -
     Ok(())
 }
 
+/// A cube among the boxes of a URDF and hulls: all contacts, and those that are near alone.
+fn solids() -> Result<()> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(candle_core::Error::wrap)?;
+    for (name, contact_distance) in [("all", None), ("those within 3 cm", Some(0.03))] {
+        let scene = boxes_and_hulls(contact_distance)?;
+        let nc = Model::new(&scene, DType::F64, &Device::Cpu)?.nc();
+        println!("\n| worlds; a cube among boxes and hulls, {nc} contacts, {name} in force | {HEAD}");
+        for worlds in [1, WORLDS] {
+            row(&worlds.to_string(), pool.install(|| Work::new(&scene, worlds)?.measure())?);
+        }
+    }
+    Ok(())
+}
+
 /// How long large scenes and meshes take until a step can be made.
 fn set_ups() -> Result<()> {
     println!("\nSet-up, least of three times.");
@@ -297,6 +334,9 @@ fn main() -> Result<()> {
     if std::env::args().any(|arg| arg == "set-up") {
         return set_ups();
     }
+    if std::env::args().any(|arg| arg == "solids") {
+        return solids();
+    }
     memory()?;
     start()?;
     set_ups()?;
@@ -308,6 +348,7 @@ fn main() -> Result<()> {
     table("joints of one hand and two, 6 and 11 contacts", scenes)?;
     let sizes = [1, 2, 5, 10, 20, 40, 60];
     table("contacts of the hand", sizes.into_iter().map(|n| Ok((n, fingertips(n)?))).collect::<Result<Vec<_>>>()?)?;
+    solids()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for threads in [1, cores] {
         println!("\n| worlds, {threads} thread(s) | {HEAD}");

@@ -12,6 +12,7 @@ use fingertip::solve::{Report, Status};
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
+use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{larger, largest, numbers, rows};
 
@@ -76,20 +77,35 @@ fn sixty_four_worlds_are_sixty_four_singles() {
     for (name, stray) in SCENES {
         // 150 worlds are several chunks, which threads share.
         for n in [64, 150] {
-            let batch = states::batch(&states::model(name), stray, n, &RANGES, &mut random);
-            let one = threads(1, || bits(&step(&batch)));
-            let two = threads(2, || bits(&step(&batch)));
-            assert!(one == two, "{name}: two threads are not one");
-            for w in 0..n {
-                assert!(bits(&step(&single(&batch, w)))[0] == one[w], "{name}: world {w} of {n} is not the single one");
-            }
+            are_singles(name, &states::batch(&states::model(name), stray, n, &RANGES, &mut random));
         }
-        let batch = states::batch(&states::model(name), stray, 64, &RANGES, &mut random);
-        let one = threads(1, || derivatives(&batch));
-        assert!(one == threads(2, || derivatives(&batch)), "{name}: derivatives depend on threads");
-        for w in [0, 7, 63] {
-            assert!(derivatives(&single(&batch, w))[0] == one[w], "{name}: derivatives of world {w} depend on others");
-        }
+        derivatives_are_singles(name, &states::batch(&states::model(name), stray, 64, &RANGES, &mut random));
+    }
+}
+
+/// Where contacts are found world by world.
+#[test]
+fn worlds_of_solids_are_singles() {
+    let model = Model::new(&solids::hand(), DType::F64, &Device::Cpu).unwrap();
+    let batch = states::batch(&model, 0.02, 70, &RANGES, &mut Random::new(25));
+    are_singles("hand of solids", &batch);
+    derivatives_are_singles("hand of solids", &batch);
+}
+
+fn are_singles(name: &str, batch: &Batch) {
+    let one = threads(1, || bits(&step(batch)));
+    let two = threads(2, || bits(&step(batch)));
+    assert!(one == two, "{name}: two threads are not one");
+    for (w, one) in one.iter().enumerate() {
+        assert!(bits(&step(&single(batch, w)))[0] == *one, "{name}: world {w} of {} is not the single one", two.len());
+    }
+}
+
+fn derivatives_are_singles(name: &str, batch: &Batch) {
+    let one = threads(1, || derivatives(batch));
+    assert!(one == threads(2, || derivatives(batch)), "{name}: derivatives depend on threads");
+    for w in [0, 7, 63] {
+        assert!(derivatives(&single(batch, w))[0] == one[w], "{name}: derivatives of world {w} depend on others");
     }
 }
 

@@ -11,6 +11,7 @@ use fingertip::step::{Form, Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
 use support::jointed;
+use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows, sets};
 
@@ -29,7 +30,7 @@ const RANGES: Ranges =
 const WORLDS: usize = 21;
 
 fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
-    Ok(vec![
+    let mut all = vec![
         ("q_next", step.q_next.clone()),
         ("delta", step.delta.clone()),
         ("force", step.force.flatten_from(1)?),
@@ -38,7 +39,9 @@ fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
         ("point_a", step.contacts.point_a.flatten_from(1)?),
         ("point_b", step.contacts.point_b.flatten_from(1)?),
         ("limit_force", step.limit_force.clone()),
-    ])
+    ];
+    all.extend(step.contacts.weight.clone().map(|weight| ("weight", weight)));
+    Ok(all)
 }
 
 fn compare(what: &str, found: &Tensor, expected: &Tensor, tolerance: f64) {
@@ -132,6 +135,22 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
         compare_scene(&format!("{name} fading"), &scene, stray, TOLERANCE)?;
     }
     Ok(())
+}
+
+/// Pairs with a formula and without: cylinder, boxes, capsule, sphere, ellipsoid and hull with each other and the half-space.
+#[test]
+fn all_kinds_of_pairs() -> Result<()> {
+    let shapes = solids::shapes();
+    for (k, (a, shape_a)) in shapes.iter().enumerate() {
+        for (b, shape_b) in &shapes[k..] {
+            let mut scene = solids::two([(a, shape_a), (b, shape_b)], k % 2 == 1);
+            compare_scene(&format!("{a} and {b}"), &scene, 0.02, TOLERANCE)?;
+            // So far that the arm, too, takes part in every world.
+            (scene.params.contact_distance, scene.params.fade) = (Some(0.9), 0.89);
+            compare_scene(&format!("{a} and {b}, fading"), &scene, 0.02, TOLERANCE)?;
+        }
+    }
+    compare_scene("hand of solids", &solids::hand(), 0.02, TOLERANCE)
 }
 
 #[test]

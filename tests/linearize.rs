@@ -11,6 +11,7 @@ use nalgebra::Isometry3;
 
 use support::jointed::{self, arm, joint, push_with};
 use support::quadruped::quadruped;
+use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
 use support::{largest, rows};
 
@@ -136,39 +137,24 @@ fn a_hand_that_touches_itself() {
 /// All kinds of pairs, in both orders.
 #[test]
 fn all_kinds_of_pairs() {
-    let cylinder = Shape::cylinder(0.04, 0.05);
-    let block = Shape::rounded_cuboid([0.05, 0.04, 0.03], 0.004);
-    let rod = Shape::capsule(0.02, 0.05);
-    let ball = Shape::sphere(0.03);
-    let things = [("can", &cylinder), ("block", &block), ("rod", &rod), ("ball", &ball)];
-    let mut kinds = 0;
+    let shapes = solids::shapes();
     for reversed in [false, true] {
-        for (k, (a, shape_a)) in things.iter().enumerate() {
-            for (b, shape_b) in &things[k..] {
-                let other = format!("other {b}");
-                let object = |name: &str, shape: &Shape, x: f64| {
-                    Object::rigid(name, shape.clone(), 0.4).at([x, 0.0, 0.06]).with_freedom(Freedom::Free)
-                };
-                let mut objects = vec![object(a, shape_a, 0.0), object(&other, shape_b, 0.08)];
-                if reversed {
-                    objects.reverse();
-                }
-                let robot = Robot::new("arm", arm()).with_base(Isometry3::translation(0.0, -0.5, 0.0));
-                let mut scene = Scene::new().robot(robot).object(Object::ground("table", 0.0));
-                scene.pairs = ["table", "arm"].map(|name| PairRule::exclude("arm", name)).into();
-                scene.objects.extend(objects);
-                let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-                if Quasidynamic::new(&model, &model.parameters).unwrap().form() == Form::TensorProgram {
-                    continue;
-                }
-                kinds += 1;
-                let batch = states::batch(&model, 0.02, 9, &RANGES, &mut Random::new(32));
-                compare(&format!("{a} and {other}, reversed: {reversed}"), &batch);
+        for (k, (a, shape_a)) in shapes.iter().enumerate() {
+            for (b, shape_b) in &shapes[k..] {
+                let scene = solids::two([(a, shape_a), (b, shape_b)], reversed);
+                compare_scene(&format!("{a} and {b}, reversed: {reversed}"), &scene, 0.02, 9);
             }
         }
     }
-    // Twice the pairs of two movable things: sphere with all four, capsule with itself and the box.
-    assert_eq!(kinds, 12);
+}
+
+/// Shapes of many kinds on one hand, which touch each other: with all contacts, and with those that fade.
+#[test]
+fn a_hand_of_solids() {
+    let mut scene = solids::hand();
+    compare_scene("hand of solids", &scene, 0.02, 9);
+    (scene.params.contact_distance, scene.params.fade) = (Some(0.03), 0.02);
+    compare_scene("hand of solids, fading", &scene, 0.02, 9);
 }
 
 /// Worlds without a solution: A is the identity, or zero where q is not usable, and the rest is zero.

@@ -1,7 +1,6 @@
 //! Rollouts against step-by-step simulation, their gradients against central differences.
 
-#[path = "support/measure.rs"]
-mod measure;
+mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
@@ -10,7 +9,7 @@ use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
-use measure::{apart, largest, numbers};
+use support::{apart, largest, numbers, solids};
 
 /// Five-point central differences with h = 2e-5: rounding of a cost of 1e2 and truncation (h over the millimetres on which
 /// contact forces change)⁴ are both below;
@@ -61,9 +60,15 @@ fn the_same_as_single_steps() -> Result<()> {
 
 #[test]
 fn the_same_as_the_tensor_program() -> Result<()> {
-    let scene = Scene::load("assets/scenes/cube_fingertips.toml")?;
-    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-    let (q0, u) = closing(&scene, &model)?;
+    for scene in [Scene::load("assets/scenes/cube_fingertips.toml")?, solids::hand()] {
+        compare_with_the_tensor_program(&scene)?;
+    }
+    Ok(())
+}
+
+fn compare_with_the_tensor_program(scene: &Scene) -> Result<()> {
+    let model = Model::new(scene, DType::F64, &Device::Cpu)?;
+    let (q0, u) = closing(scene, &model)?;
     let (q0, u) = (Var::from_tensor(&q0)?, Var::from_tensor(&u)?);
     let mass = Var::from_tensor(&model.parameters.mass)?;
     let mut parameters = model.parameters.clone();

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use nalgebra::{Isometry3, Vector2, Vector3};
 
 use super::collider::Posed;
-use super::number::{Number, constant, cross2, dot, dot2, unit, values};
+use super::number::{Number, along, constant, cross, cross2, dot, dot2, sub, sub2, unit, values};
 use super::overlap::{Corner, outline, overlap};
 use super::patch::{self, Body, CORNERS, Patch};
 use super::tilt::{NONE, part, weights};
@@ -95,7 +95,7 @@ impl Posed<'_> {
 }
 
 impl Manifold {
-    pub(super) fn swapped(self) -> Self {
+    fn swapped(self) -> Self {
         let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
         Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }
     }
@@ -144,13 +144,14 @@ impl<S: Number> Spread<S> {
         if corners.len() < 2 {
             return None;
         }
-        let slope = plane_b.slope - plane_a.slope;
+        let slope = sub2(&plane_b.slope, &plane_a.slope);
         let spot = |(corner, weight): (&Corner<S>, S)| {
             let x = &corner.at;
             let height = plane_a.height(x) + a.radius;
             let phi = plane_b.height(x) - b.radius - height;
-            let point_a = constant::<S>(&across.origin) + across.axes[0] * x.x + across.axes[1] * x.y + n * height;
-            Spot { phi, point_a, point_b: point_a + n * phi, weight }
+            let [u, v] = &across.axes;
+            let point_a = along(&along(&along(&constant(&across.origin), u, x.x), v, x.y), n, height);
+            Spot { phi, point_a, point_b: along(&point_a, n, phi), weight }
         };
         let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
         let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
@@ -161,10 +162,10 @@ impl<S: Number> Spread<S> {
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
         let (one, mut share) = (S::constant(1.0), S::constant(1.0));
         for (patch, own, others) in sides {
-            if let [from, to] = patch.corners[..] {
-                let along = across.flat(&(to - from));
-                let aside = cross2(&along, &others);
-                share *= one - part(aside * aside / (dot2(&along, &along) * S::constant(tilt * tilt)));
+            if let [from, to] = &patch.corners[..] {
+                let line = across.flat(&sub(to, from));
+                let aside = cross2(&line, &others);
+                share *= one - part(aside * aside / (dot2(&line, &line) * S::constant(tilt * tilt)));
             }
             if let Some(size) = patch.inscribed {
                 let missed = (least - phi) / (size * S::constant(MISSED * tilt));
@@ -216,7 +217,7 @@ fn stand_back<S: Number>(spots: &mut [Spot<S>], corners: &[Corner<S>], closest: 
         }
         let mut around = S::constant(0.0);
         for (there, spot) in corners.iter().zip(&*spots) {
-            let between = there.at - here.at;
+            let between = sub2(&there.at, &here.at);
             around += spot.weight * (one - part(dot2(&between, &between) / near));
         }
         if around.value() < LIGHT {
@@ -243,7 +244,7 @@ const MISSED: f64 = 0.05;
 fn spread<S: Number>(corners: &[Corner<S>]) -> S {
     let next = corners.iter().cycle().skip(1);
     corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
-        let between = q.at - p.at;
+        let between = sub2(&q.at, &p.at);
         sum + between.x * between.x + between.y * between.y
     })
 }
@@ -264,15 +265,15 @@ struct Plane<S> {
 
 impl<S: Number> Plane<S> {
     fn height(&self, x: &Vector2<S>) -> S {
-        let step = x - self.through;
+        let step = sub2(x, &self.through);
         self.height + self.slope.x * step.x + self.slope.y * step.y
     }
 }
 
 impl<'a, S: Number> Across<'a, S> {
     fn new(n: &'a Vector3<S>, origin: &Vector3<f64>) -> Self {
-        let u = unit(&n.cross(&constant(&Vector3::ith(values(n).iamin(), 1.0))));
-        Self { axes: [u, n.cross(&u)], n, origin: *origin }
+        let u = unit(&cross(n, &constant(&Vector3::ith(values(n).iamin(), 1.0))));
+        Self { axes: [u, cross(n, &u)], n, origin: *origin }
     }
 
     fn flat(&self, v: &Vector3<S>) -> Vector2<S> {
@@ -280,15 +281,19 @@ impl<'a, S: Number> Across<'a, S> {
     }
 
     fn plane(&self, patch: &Patch<S>) -> Plane<S> {
-        let from = patch.anchor - constant::<S>(&self.origin);
-        let slope = self.flat(&patch.normal) * (S::constant(-1.0) / dot(self.n, &patch.normal));
-        Plane { through: self.flat(&from), height: dot(self.n, &from), slope }
+        let from = sub(&patch.anchor, &constant(&self.origin));
+        let (tilted, down) = (self.flat(&patch.normal), S::constant(-1.0) / dot(self.n, &patch.normal));
+        Plane {
+            through: self.flat(&from),
+            height: dot(self.n, &from),
+            slope: Vector2::new(tilted.x * down, tilted.y * down),
+        }
     }
 
     /// Where the patches of A and B lie over each other; nothing if none of them is a polygon.
     fn overlap(&self, a: &Patch<S>, b: &Patch<S>) -> Vec<Corner<S>> {
         let project = |patch: &Patch<S>| -> Vec<Vector2<S>> {
-            patch.corners.iter().map(|corner| self.flat(&(corner - constant::<S>(&self.origin)))).collect()
+            patch.corners.iter().map(|corner| self.flat(&sub(corner, &constant(&self.origin)))).collect()
         };
         let [on_a, mut on_b] = [a, b].map(project);
         on_b.reverse();

@@ -51,6 +51,7 @@ use crate::error::{Error, Result};
 pub use collider::Collider;
 pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
 pub use pull::ManifoldGradient;
+pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use world::{Near, World};
 

@@ -2,7 +2,7 @@
 
 use nalgebra::Vector2;
 
-use super::number::{Number, cross2, dot2};
+use super::number::{Number, along2, cross2, dot2, sub2};
 use crate::math::largest::largest;
 
 /// Corners nearer to each other than this part of the outline's size are one.
@@ -18,7 +18,7 @@ pub(super) struct Corner<S> {
 /// The outline of points in their order; two are a line there and back.
 pub(super) fn outline<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
     let next = points.iter().cycle().skip(1);
-    points.iter().zip(next).map(|(&at, next)| Corner { at, edge: next - at }).collect()
+    points.iter().zip(next).map(|(&at, next)| Corner { at, edge: sub2(next, &at) }).collect()
 }
 
 /// The part of an outline inside a polygon, both counter-clockwise; none, one or two corners where that is less than a
@@ -30,7 +30,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     kept.extend_from_slice(inner);
     let tolerance = SAME * largest(inner.iter().map(|corner| corner.edge.map(S::value).norm()));
     for side in polygon {
-        let depth = |corner: &Corner<S>| cross2(&side.edge, &(corner.at - side.at));
+        let depth = |corner: &Corner<S>| cross2(&side.edge, &sub2(&corner.at, &side.at));
         // A vertex nearest to an edge is on it, but for rounding, which must not decide the corners' order.
         let least = -tolerance * side.edge.map(S::value).norm();
         let is_in = |depth: S| depth.value() >= least;
@@ -47,7 +47,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
             let q = &kept[(i + 1) % kept.len()];
             let there = depth(q);
             if is_in(here) != is_in(there) {
-                let at = p.at + (q.at - p.at) * (here / (here - there));
+                let at = along2(&p.at, &sub2(&q.at, &p.at), here / (here - there));
                 next.push(Corner { at, edge: if is_in(here) { side.edge } else { p.edge } });
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
 /// Corners that coincide as one, with the edge that leaves them.
 fn joined<S: Number>(corners: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> {
     let mut all: Vec<Corner<S>> = Vec::with_capacity(corners.len());
-    let same = |p: &Corner<S>, q: &Corner<S>| (p.at - q.at).map(S::value).norm() <= tolerance;
+    let same = |p: &Corner<S>, q: &Corner<S>| sub2(&p.at, &q.at).map(S::value).norm() <= tolerance;
     for corner in corners {
         match all.last_mut() {
             Some(last) if same(last, &corner) => *last = corner,

@@ -2,12 +2,12 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
 
-use nalgebra::{Vector3, Vector6};
+use nalgebra::Vector3;
 
 use super::collider::{Collider, Posed};
 use super::core::{Core, farthest};
 use super::frame::{column, matrix};
-use super::number::{Dual, Number, constant, dot, unit};
+use super::number::{Dual, Number, along, constant, dot, unit};
 use crate::description::{Hull, HullFace};
 
 /// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
@@ -35,23 +35,29 @@ impl<'a> Body<'a, f64> {
     }
 }
 
-impl<'a> Body<'a, Dual> {
-    /// With rates by the sizes, from place `first` on, and by the twist if the body moves.
+impl<'a, const N: usize> Body<'a, Dual<N>> {
+    /// With rates by the twist if the body moves, and by the sizes, from place `first` on, if the numbers have them.
     pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
         let Body { core, sizes, radius, axes, origin } = Body::fixed(body);
-        let twist = |velocity: &dyn Fn(&Vector6<f64>) -> Vector3<f64>, at: Vector3<f64>| {
-            let mut all = constant::<Dual>(&at);
-            for k in 0..if moves { 6 } else { 0 } {
-                let rate = velocity(&Vector6::ith(k, 1.0));
-                (0..3).for_each(|i| all[i].rates[k] = rate[i]);
+        let turned = |axis: &Vector3<f64>| {
+            let mut all = constant::<Dual<N>>(axis);
+            for k in 0..if moves { 3 } else { 0 } {
+                let rate = Vector3::ith(k, 1.0).cross(axis);
+                (0..3).for_each(|i| all[i].rates[3 + k] = rate[i]);
             }
             all
         };
-        let turn = |t: &Vector6<f64>| t.fixed_rows::<3>(3).into_owned();
-        let axes = axes.map(|axis| twist(&|t| turn(t).cross(&axis), axis));
-        let origin = twist(&|t| t.fixed_rows::<3>(0).into_owned(), origin);
+        let axes = [turned(&axes[0]), turned(&axes[1]), turned(&axes[2])];
+        let mut origin = constant::<Dual<N>>(&origin);
+        if moves {
+            (0..3).for_each(|k| origin[k].rates[k] = 1.0);
+        }
         let (mut sizes, mut radius) = (sizes.map(Dual::constant), Dual::constant(radius));
-        let seed = |number: &mut Dual, k: usize, rate: f64| number.rates[first + k] = rate;
+        let seed = |number: &mut Dual<N>, k: usize, rate: f64| {
+            if let Some(place) = number.rates.get_mut(first + k) {
+                *place = rate;
+            }
+        };
         match core {
             Core::Point => seed(&mut radius, 0, 1.0),
             Core::Segment(_) => {
@@ -101,8 +107,8 @@ impl<S: Number> Patch<S> {
             Core::Box(_) => body.side_of_box(&local),
             Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => body.cap(1_f64.copysign(local.z)),
             Core::Cylinder { .. } => {
-                let out = unit(&(n - body.axes[2] * dot(n, &body.axes[2])));
-                body.line(body.origin + out * body.sizes[0], body.sizes[1], n)
+                let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
+                body.line(along(&body.origin, &out, body.sizes[0]), body.sizes[1], n)
             }
             Core::Hull(hull) => body.side_of_hull(hull, &local, falls)?,
         };
@@ -113,27 +119,27 @@ impl<S: Number> Patch<S> {
 
 impl<S: Number> Body<'_, S> {
     fn at(&self, local: [S; 3]) -> Vector3<S> {
-        let [x, y, z] = self.axes;
-        self.origin + x * local[0] + y * local[1] + z * local[2]
+        let [x, y, z] = &self.axes;
+        along(&along(&along(&self.origin, x, local[0]), y, local[1]), z, local[2])
     }
 
     /// A line along the z axis.
     fn line(&self, middle: Vector3<S>, half: S, n: &Vector3<S>) -> Patch<S> {
-        let axis = self.axes[2];
-        let corners = vec![middle - axis * half, middle + axis * half];
-        Patch { corners, anchor: middle, normal: n - axis * dot(n, &axis), inscribed: None }
+        let axis = &self.axes[2];
+        let corners = vec![along(&middle, axis, -half), along(&middle, axis, half)];
+        Patch { corners, anchor: middle, normal: along(n, axis, -dot(n, axis)), inscribed: None }
     }
 
     fn side_of_box(&self, local: &Vector3<f64>) -> Patch<S> {
         let k = local.iamax();
         let (i, j, sign) = ((k + 1) % 3, (k + 2) % 3, 1_f64.copysign(local[k]));
-        let corner = |(x, y): (f64, f64)| {
+        let corner = |(x, y)| {
             let mut at = self.sizes;
             (at[i], at[j]) = (at[i] * S::constant(x), at[j] * S::constant(sign * y));
             at[k] *= S::constant(sign);
             self.at(at)
         };
-        let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(corner).to_vec();
+        let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner).collect();
         Patch { anchor: corners[0], corners, normal: self.axes[k] * S::constant(sign), inscribed: None }
     }
 

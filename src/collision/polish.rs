@@ -92,7 +92,7 @@ impl Features {
         }
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
-        let [step_a, step_b] = self.slide(span, &(d - n * n.dot(&d)))?;
+        let [step_a, step_b] = self.slide(span).close(&(d - n * n.dot(&d)))?;
         let (point_a, point_b) = (x_a + step_a, x_b + step_b);
         Some(Touch { normal: n, point_a, point_b })
     }
@@ -196,20 +196,42 @@ impl Features {
         self.a.curvature(n) + self.b.curvature(&-n)
     }
 
-    /// The shortest steps along A's and B's tangents that close a gap `d` within their span.
-    pub(super) fn slide(&self, span: &[Vector3<f64>], d: &Vector3<f64>) -> Option<[Vector3<f64>; 2]> {
-        let [q, r] = [0, 1].map(|k| span.get(k).copied().unwrap_or_default());
-        let flat = |v: &Vector3<f64>| Vector2::new(q.dot(v), r.dot(v));
+    /// Steps along A's and B's tangents, of which `span` is a basis.
+    pub(super) fn slide<'a>(&'a self, span: &'a [Vector3<f64>]) -> Slide<'a> {
         let mut gram = Matrix2::zeros();
         for t in self.a.tangents().iter().chain(self.b.tangents()) {
-            gram += flat(t) * flat(t).transpose();
+            gram += flat(span, t) * flat(span, t).transpose();
         }
-        if span.is_empty() {
-            return Some([Vector3::zeros(); 2]);
-        }
-        let y = solve2(&gram, &flat(d), span.len() == 1)?;
-        let along = |feature: &Feature| feature.tangents().iter().map(|t| t * flat(t).dot(&y)).sum::<Vector3<f64>>();
-        Some([along(&self.a), -along(&self.b)])
+        let inverse = match span.len() {
+            0 => Some(Matrix2::zeros()),
+            1 => (gram.m11 != 0.0).then(|| Matrix2::new(1.0 / gram.m11, 0.0, 0.0, 0.0)),
+            _ => gram.try_inverse(),
+        };
+        Slide { features: self, span, inverse }
+    }
+}
+
+/// A vector's components along a basis of up to two directions.
+fn flat(span: &[Vector3<f64>], v: &Vector3<f64>) -> Vector2<f64> {
+    let along = |k: usize| span.get(k).map_or(0.0, |t: &Vector3<f64>| t.dot(v));
+    Vector2::new(along(0), along(1))
+}
+
+/// See [`Features::slide`].
+pub(super) struct Slide<'a> {
+    features: &'a Features,
+    span: &'a [Vector3<f64>],
+    /// Of the tangents' Gram matrix; none if that is singular.
+    inverse: Option<Matrix2<f64>>,
+}
+
+impl Slide<'_> {
+    /// The shortest steps that close a gap `d` within the tangents' span.
+    pub(super) fn close(&self, d: &Vector3<f64>) -> Option<[Vector3<f64>; 2]> {
+        let y = self.inverse? * flat(self.span, d);
+        let step = |t: &Vector3<f64>| t * flat(self.span, t).dot(&y);
+        let along = |feature: &Feature| feature.tangents().iter().map(step).sum::<Vector3<f64>>();
+        Some([along(&self.features.a), -along(&self.features.b)])
     }
 }
 
@@ -257,12 +279,4 @@ pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f6
         [t] => [t.cross(n), Vector3::zeros()],
         _ => [Vector3::zeros(); 2],
     }
-}
-
-/// K⁻¹ g, in the first component only if `single`; none if K is singular.
-pub(super) fn solve2(k: &Matrix2<f64>, g: &Vector2<f64>, single: bool) -> Option<Vector2<f64>> {
-    if single {
-        return (k[(0, 0)] != 0.0).then(|| Vector2::new(g.x / k[(0, 0)], 0.0));
-    }
-    Some(k.try_inverse()? * g)
 }

@@ -1,13 +1,14 @@
 //! How the contact points of a manifold move with their bodies: the manifold in numbers that carry their rates by B's
-//! twist and all sizes, with the normal's rates from the distance. A's twist is one of both bodies less one of B.
+//! twist, and by all sizes where those count, with the normal's rates from the distance. A's twist is one of both bodies less
+//! one of B.
 
 use std::cmp::Ordering;
 
-use nalgebra::{Isometry3, Vector3, Vector6};
+use nalgebra::{Isometry3, Matrix3x6, Vector3, Vector6};
 
 use super::collider::Posed;
-use super::manifold::Spread;
-use super::number::{Dual, Number, RATES, constant};
+use super::manifold::{Closest, Spread};
+use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant, values};
 use super::patch::Body;
 use super::sensitivity::Motion;
 use super::{BodyGradient, Collider, Distance, DistanceGradient, Manifold};
@@ -29,10 +30,83 @@ impl ManifoldGradient {
     }
 }
 
+/// Rates of a number by a body's twist (v, ω) along the world's axes, v that of the body's origin.
+type ByTwist = [f64; MOTION];
+
+/// How the numbers of a manifold change with a motion of one body while the other stays. A motion of both by one twist carries
+/// normal and points along and leaves all else, so that a motion of the other is one of both less one of this.
+pub(crate) struct ManifoldRates {
+    /// Is it B that moves?
+    pub(crate) of_b: bool,
+    pub(crate) normal: [ByTwist; 3],
+    pub(crate) points: Vec<ContactRates>,
+}
+
+/// Of one of its points.
+pub(crate) struct ContactRates {
+    pub(crate) point_a: [ByTwist; 3],
+    pub(crate) point_b: [ByTwist; 3],
+    pub(crate) phi: ByTwist,
+    pub(crate) weight: ByTwist,
+}
+
+impl ManifoldRates {
+    fn swapped(mut self) -> Self {
+        for point in &mut self.points {
+            std::mem::swap(&mut point.point_a, &mut point.point_b);
+        }
+        Self { of_b: !self.of_b, normal: self.normal.map(|row| row.map(|rate| -rate)), points: self.points }
+    }
+}
+
 impl Manifold {
     /// The gradient by motions and sizes of both bodies, given one by each point's numbers. The colliders and poses are
     /// those of the query.
     pub fn pull(
+        &self,
+        a: (&Collider, &Isometry3<f64>),
+        b: (&Collider, &Isometry3<f64>),
+        gradients: &[ManifoldGradient],
+    ) -> [BodyGradient; 2] {
+        self.distance.pull_manifold(a, b, gradients)
+    }
+}
+
+impl Distance {
+    /// How the points of these bodies' manifold change with a motion.
+    pub(crate) fn manifold_rates(
+        &self,
+        (a, pose_a): (&Collider, &Isometry3<f64>),
+        (b, pose_b): (&Collider, &Isometry3<f64>),
+    ) -> ManifoldRates {
+        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
+        if a.order(&b) == Ordering::Greater {
+            return self.swapped().rates_in_order(&b, &a).swapped();
+        }
+        self.rates_in_order(&a, &b)
+    }
+
+    fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
+        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::<MOTION>::new(self, a, b);
+        let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
+        let rows = |m: &Matrix3x6<f64>| [0, 1, 2].map(|i| std::array::from_fn(|k| m[(i, k)]));
+        let closest = closest.map(|Closest { weight, back }| ContactRates {
+            point_a: rows(&motion.point_a),
+            point_b: rows(&motion.point_b),
+            phi: std::array::from_fn(|k| motion.phi[k] + back.rates[k]),
+            weight: weight.rates,
+        });
+        let corners = corners.iter().map(|spot| ContactRates {
+            point_a: rates(&spot.point_a),
+            point_b: rates(&spot.point_b),
+            phi: spot.phi.rates,
+            weight: spot.weight.rates,
+        });
+        ManifoldRates { of_b: true, normal: rates(&normal), points: closest.into_iter().chain(corners).collect() }
+    }
+
+    /// [`Manifold::pull`] of these bodies' manifold.
+    pub(crate) fn pull_manifold(
         &self,
         (a, pose_a): (&Collider, &Isometry3<f64>),
         (b, pose_b): (&Collider, &Isometry3<f64>),
@@ -41,25 +115,22 @@ impl Manifold {
         let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
         if a.order(&b) == Ordering::Greater {
             let swapped: Vec<ManifoldGradient> = gradients.iter().map(ManifoldGradient::swapped).collect();
-            let [on_b, on_a] = self.clone().swapped().pull_in_order(&b, &a, &swapped);
+            let [on_b, on_a] = self.swapped().pull_in_order(&b, &a, &swapped);
             return [on_a, on_b];
         }
         self.pull_in_order(&a, &b, gradients)
     }
 
     fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
-        let (normal, phi) = moving(&self.distance, a, b);
-        let bodies = (Body::moving(*a, 6, false), Body::moving(*b, 6 + Shape::SIZES, true));
-        let Spread { corners, closest } = Spread::new(&bodies.0, &bodies.1, &normal, phi, &self.distance);
-        let mut by = [0.0; RATES];
-        let mut add = |number: &Dual, gradient: f64| {
+        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::new(self, a, b);
+        let mut by = [0.0; MOTION_AND_SIZES];
+        let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
         };
         let first = usize::from(closest.is_some());
-        let corners_and_points = corners.iter().zip(self.points.iter().zip(gradients).skip(first));
         let mut common = Vector6::zeros();
         let origin = a.1.translation.vector;
-        for (spot, (point, ManifoldGradient { contact, weight })) in corners_and_points {
+        for (spot, ManifoldGradient { contact, weight }) in corners.iter().zip(gradients.iter().skip(first)) {
             add(&spot.phi, contact.phi);
             add(&spot.weight, *weight);
             for i in 0..3 {
@@ -68,9 +139,9 @@ impl Manifold {
                 add(&normal[i], contact.normal[i]);
             }
             let force = contact.point_a + contact.point_b;
-            let moment = (point.point_a - origin).cross(&contact.point_a)
-                + (point.point_b - origin).cross(&contact.point_b)
-                + self.distance.normal.cross(&contact.normal);
+            let moment = (values(&spot.point_a) - origin).cross(&contact.point_a)
+                + (values(&spot.point_b) - origin).cross(&contact.point_b)
+                + self.normal.cross(&contact.normal);
             common += Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         }
         let closest = closest.zip(gradients.first());
@@ -78,18 +149,18 @@ impl Manifold {
             add(&closest.weight, gradient.weight);
             add(&closest.back, gradient.contact.phi);
         }
-        let on_b = Vector6::from_column_slice(&by[..6]);
+        let on_b = Vector6::from_column_slice(&by[..MOTION]);
         let [force, moment] = [0, 3].map(|k| (common.fixed_rows::<3>(k) - on_b.fixed_rows::<3>(k)).into_owned());
         let lever = b.1.translation.vector - origin;
         let moment = moment - lever.cross(&on_b.fixed_rows::<3>(0).into_owned());
         let on_a = Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         let sizes = |first: usize| std::array::from_fn(|k| by[first + k]);
         let mut both = [
-            BodyGradient { twist: on_a, sizes: sizes(6) },
-            BodyGradient { twist: on_b, sizes: sizes(6 + Shape::SIZES) },
+            BodyGradient { twist: on_a, sizes: sizes(MOTION) },
+            BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
         if let Some((_, gradient)) = closest {
-            let pulled = self.distance.pull((a.0, a.1), (b.0, b.1), &gradient.contact);
+            let pulled = motion.pull(self, a, b, &gradient.contact);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
                 all.sizes.iter_mut().zip(own.sizes).for_each(|(all, own)| *all += own);
@@ -99,24 +170,43 @@ impl Manifold {
     }
 }
 
-/// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, as a shift does.
-fn moving(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> (Vector3<Dual>, Dual) {
-    let Distance { phi, point_a, point_b, normal: n } = *distance;
-    let motion = Motion::of_b(distance, a, b);
-    let (mut normal, mut phi) = (constant::<Dual>(&n), Dual::constant(phi));
-    for k in 0..6 {
-        phi.rates[k] = motion.phi[k];
-        (0..3).for_each(|i| normal[i].rates[k] = motion.normal[(i, k)]);
+/// A manifold in numbers that carry rates.
+struct Moving<const N: usize> {
+    motion: Motion,
+    normal: Vector3<Dual<N>>,
+    spread: Spread<Dual<N>>,
+}
+
+impl<const N: usize> Moving<N> {
+    fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+        let motion = Motion::of_b(distance, a, b);
+        let (normal, phi) = Self::touch(distance, &motion, a, b);
+        let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
+        let spread = Spread::new(&bodies.0, &bodies.1, &normal, phi, distance);
+        Self { motion, normal, spread }
     }
-    let sides = [(a.growth(&point_a, &n), -1.0), (b.growth(&point_b, &-n), 1.0)];
-    for (side, (growth, sign)) in sides.into_iter().enumerate() {
-        for (k, shift) in growth.into_iter().enumerate() {
-            let at = 6 + Shape::SIZES * side + k;
-            let shift = shift * sign;
-            let turned = motion.normal.fixed_columns::<3>(0) * shift;
-            phi.rates[at] = n.dot(&shift);
-            (0..3).for_each(|i| normal[i].rates[at] = turned[i]);
+
+    /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, as a shift does.
+    fn touch(distance: &Distance, motion: &Motion, a: &Posed<'_>, b: &Posed<'_>) -> (Vector3<Dual<N>>, Dual<N>) {
+        let Distance { phi, point_a, point_b, normal: n } = *distance;
+        let (mut normal, mut phi) = (constant::<Dual<N>>(&n), Dual::constant(phi));
+        for k in 0..MOTION {
+            phi.rates[k] = motion.phi[k];
+            (0..3).for_each(|i| normal[i].rates[k] = motion.normal[(i, k)]);
         }
+        if N == MOTION {
+            return (normal, phi);
+        }
+        let sides = [(a.growth(&point_a, &n), -1.0), (b.growth(&point_b, &-n), 1.0)];
+        for (side, (growth, sign)) in sides.into_iter().enumerate() {
+            for (k, shift) in growth.into_iter().enumerate() {
+                let at = MOTION + Shape::SIZES * side + k;
+                let shift = shift * sign;
+                let turned = motion.normal.fixed_columns::<3>(0) * shift;
+                phi.rates[at] = n.dot(&shift);
+                (0..3).for_each(|i| normal[i].rates[at] = turned[i]);
+            }
+        }
+        (normal, phi)
     }
-    (normal, phi)
 }

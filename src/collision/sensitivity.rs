@@ -58,32 +58,8 @@ impl Distance {
         (b, pose_b): (&Collider, &Isometry3<f64>),
         gradient: &DistanceGradient,
     ) -> [BodyGradient; 2] {
-        let (origin_a, origin_b) = (pose_a.translation.vector, pose_b.translation.vector);
-        let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
-        let motion = Motion::of_b(self, &Posed(a, pose_a), &Posed(b, pose_b));
-        let on_b: Vector6<f64> = motion.point_a.tr_mul(&point_a)
-            + motion.point_b.tr_mul(&point_b)
-            + motion.normal.tr_mul(&normal)
-            + motion.phi * phi;
-        // A motion of both turns and carries all; it leaves φ.
-        let force = point_a + point_b;
-        let moment = (self.point_a - origin_a).cross(&point_a)
-            + (self.point_b - origin_a).cross(&point_b)
-            + self.normal.cross(&normal);
-        let (force_b, moment_b) = (on_b.fixed_rows::<3>(0).into_owned(), on_b.fixed_rows::<3>(3).into_owned());
-        let force_a = force - force_b;
-        let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
-        let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
-        let sizes = |body: Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
-            body.growth(point, &outward).map(|rate| rate.dot(force))
-        };
-        [
-            BodyGradient {
-                twist: twist(&force_a, &moment_a),
-                sizes: sizes(Posed(a, pose_a), &self.point_a, self.normal, &force_a),
-            },
-            BodyGradient { twist: on_b, sizes: sizes(Posed(b, pose_b), &self.point_b, -self.normal, &force_b) },
-        ]
+        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
+        Motion::of_b(self, &a, &b).pull(self, &a, &b, gradient)
     }
 }
 
@@ -91,8 +67,8 @@ impl Distance {
 pub(super) struct Motion {
     pub(super) phi: Vector6<f64>,
     pub(super) normal: Matrix3x6<f64>,
-    point_a: Matrix3x6<f64>,
-    point_b: Matrix3x6<f64>,
+    pub(super) point_a: Matrix3x6<f64>,
+    pub(super) point_b: Matrix3x6<f64>,
 }
 
 impl Motion {
@@ -103,24 +79,39 @@ impl Motion {
         Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
     }
 
-    /// From the rates of normal, point on A, point on B and, in the first component, φ by a twist (v, ω).
-    fn by(rates: impl Fn(&Vector3<f64>, &Vector3<f64>) -> [Vector3<f64>; 4]) -> Self {
-        let mut all = Self {
-            phi: Vector6::zeros(),
-            normal: Matrix3x6::zeros(),
-            point_a: Matrix3x6::zeros(),
-            point_b: Matrix3x6::zeros(),
+    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers.
+    pub(super) fn pull(
+        &self,
+        distance: &Distance,
+        a: &Posed<'_>,
+        b: &Posed<'_>,
+        gradient: &DistanceGradient,
+    ) -> [BodyGradient; 2] {
+        let (origin_a, origin_b) = (a.1.translation.vector, b.1.translation.vector);
+        let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
+        let on_b: Vector6<f64> = self.point_a.tr_mul(&point_a)
+            + self.point_b.tr_mul(&point_b)
+            + self.normal.tr_mul(&normal)
+            + self.phi * phi;
+        // A motion of both turns and carries all; it leaves φ.
+        let force = point_a + point_b;
+        let moment = (distance.point_a - origin_a).cross(&point_a)
+            + (distance.point_b - origin_a).cross(&point_b)
+            + distance.normal.cross(&normal);
+        let (force_b, moment_b) = (on_b.fixed_rows::<3>(0).into_owned(), on_b.fixed_rows::<3>(3).into_owned());
+        let force_a = force - force_b;
+        let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
+        let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
+        let sizes = |body: &Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
+            body.growth(point, &outward).map(|rate| rate.dot(force))
         };
-        for k in 0..6 {
-            let unit = Vector3::ith(k % 3, 1.0);
-            let (v, w) = if k < 3 { (unit, Vector3::zeros()) } else { (Vector3::zeros(), unit) };
-            let [normal, point_a, point_b, phi] = rates(&v, &w);
-            all.phi[k] = phi.x;
-            all.normal.set_column(k, &normal);
-            all.point_a.set_column(k, &point_a);
-            all.point_b.set_column(k, &point_b);
-        }
-        all
+        [
+            BodyGradient {
+                twist: twist(&force_a, &moment_a),
+                sizes: sizes(a, &distance.point_a, distance.normal, &force_a),
+            },
+            BodyGradient { twist: on_b, sizes: sizes(b, &distance.point_b, -distance.normal, &force_b) },
+        ]
     }
 
     /// By the theorem.
@@ -132,8 +123,8 @@ impl Motion {
         let (span, n_span) = independent.basis();
         let span = &span[..n_span];
         let free = directions(&n, span);
-        let curved_b = features.b.curvature(&-n);
-        let curved = features.curvature(&n) + Matrix3::identity() * phi;
+        let (curved_a, curved_b) = (features.a.curvature(&n), features.b.curvature(&-n));
+        let curved = curved_a + curved_b + Matrix3::identity() * phi;
         // Rows on the left of dn, and on the right of (v, ω).
         let arm = point_b - b.1.translation.vector;
         let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
@@ -153,17 +144,24 @@ impl Motion {
         }
         let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
         let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
-        Self::by(|v, w| {
-            let dn = turn.fixed_columns::<3>(0) * v + turn.fixed_columns::<3>(3) * w;
-            let carried = v + w.cross(&arm);
-            let moved_a = features.a.curvature(&n) * dn;
-            let moved_b = carried - curved_b * (dn - w.cross(&n));
+        let slide = features.slide(span);
+        let mut all =
+            Self { phi: Vector6::zeros(), normal: turn, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
+        for k in 0..6 {
+            let unit = Vector3::ith(k % 3, 1.0);
+            let dn = turn.column(k).into_owned();
+            // Of the point that is fixed to B, and of B's surface where n turns against it.
+            let (carried, turned) = if k < 3 { (unit, dn) } else { (unit.cross(&arm), dn - unit.cross(&n)) };
+            let moved_a = curved_a * dn;
+            let moved_b = carried - curved_b * turned;
             let closing = n.dot(&carried);
             let gap = moved_b - moved_a - n * closing - dn * phi;
-            let [slid_a, slid_b] = features.slide(span, &gap).unwrap_or_default();
-            let (rate_a, rate_b) = (moved_a + slid_a + dn * a.0.radius, moved_b + slid_b - dn * b.0.radius);
-            [dn, rate_a, rate_b, Vector3::x() * closing]
-        })
+            let [slid_a, slid_b] = slide.close(&gap).unwrap_or_default();
+            all.phi[k] = closing;
+            all.point_a.set_column(k, &(moved_a + slid_a + dn * a.0.radius));
+            all.point_b.set_column(k, &(moved_b + slid_b - dn * b.0.radius));
+        }
+        all
     }
 }
 

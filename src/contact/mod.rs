@@ -11,6 +11,7 @@ pub mod pair;
 mod table;
 
 pub use convex::UNUSED;
+pub(crate) use convex::{ConvexPair, OWN_RATES, SHARED_RATES};
 pub use detect::Contacts;
 pub use frame::frame;
 pub use overlap::Overlap;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::kinematics::{FrameSpec, Tree};
 use crate::math::tensor::index;
 
-use super::convex::{self, ConvexPairs};
+use super::convex::{ConvexPair, ConvexPairs};
 use super::formulas::FormulaPairs;
 use super::home::{AtHome, Depth};
 use super::overlap::Overlap;
@@ -126,7 +126,7 @@ impl PairTable {
             .map(|chunk| {
                 let a = index(chunk.iter().map(|pair| pair.a), device)?;
                 let method = chunk[0].formula.map(Method::Formula).unwrap_or_else(|| {
-                    let shape = |place: usize| shapes[place].shape.clone();
+                    let shape = |place: usize| &shapes[place].shape;
                     Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b)))))
                 });
                 Ok(Group { method, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
@@ -157,8 +157,8 @@ impl PairTable {
         }
         let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
-        let contacts =
-            formula.map_or_else(|| convex::contacts(&shapes[a].shape, &shapes[b].shape), |formula| formula.contacts());
+        let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
+        let contacts = formula.map_or_else(convex, |formula| formula.contacts());
         Some(Pair { a, b, mu, contacts, formula })
     }
 

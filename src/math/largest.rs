@@ -2,6 +2,9 @@
 
 use std::borrow::Borrow;
 
+/// Numbers beyond this are as useless as infinite ones: products of a few of them overflow.
+pub const USABLE: f64 = 1e30;
+
 /// The larger one, or NaN where one of them is.
 pub fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || a > b { a } else { b }

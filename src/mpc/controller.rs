@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use candle_core::Result;
 
+use crate::math::largest::USABLE;
+
 use super::ilqr::Ilqr;
 use super::outcome::{Clock, Outcome, Plan};
 use super::problem::{Problem, Start};
@@ -153,7 +155,7 @@ impl Controller {
         let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
         self.problem().check(&start)?;
         let nu = self.u_before.len();
-        let (plan, v, u) = if q.iter().any(|x| !x.is_finite() || x.abs() > LARGEST) {
+        let (plan, v, u) = if q.iter().any(|x| !x.is_finite() || x.abs() > USABLE) {
             (Err(Outcome::BadInput), vec![0.0; nu], self.u_before.clone())
         } else if limit.is_some_and(|limit| limit < self.least) {
             let (v, u) = self.problem().limited(q, &self.u_before, &self.plan[..nu])?;
@@ -230,6 +232,3 @@ fn trust(region: Region, until: Ilqr) -> Trust {
 /// First radius of trust regions, as a share of the bounds, and slack of contacts that belong to them, m.
 const RADIUS: f64 = 0.5;
 const NEAR: f64 = 0.03;
-
-/// Numbers beyond this are bad input, as in the step.
-const LARGEST: f64 = 1e30;

@@ -5,6 +5,7 @@ use candle_core::{Device, Result, Tensor};
 use crate::contact::{Contacts, UNUSED};
 use crate::description::Shape;
 use crate::kinematics::Frames;
+use crate::math::largest::USABLE;
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -90,14 +91,11 @@ pub(super) fn weights(model: &Model, phi: &Tensor) -> Result<Tensor> {
     polynomial * t.powf(3.0)?
 }
 
-/// Numbers beyond this are as useless as infinite ones: products of a few of them overflow.
-pub(super) const LARGEST: f64 = 1e30;
-
 /// Is a configuration finite and in range, with quaternions that have a length: zero has none, and a subnormal number has
 /// lost its direction?
 pub(super) fn is_usable(model: &Model, q: &[f64]) -> bool {
     let mut floating = model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
-    q.iter().all(|x| x.abs() <= LARGEST) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x.is_normal()))
+    q.iter().all(|x| x.abs() <= USABLE) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x.is_normal()))
 }
 
 /// A mask (B, 1) of worlds whose q is usable; none if all are.

@@ -40,7 +40,7 @@ pub struct Quasidynamic {
     /// From [free, commanded] to the order of v; none if that is the order.
     order: Option<Tensor>,
     limits: Option<LimitTables>,
-    /// The fused form, where there is one and it is wanted.
+    /// The fused form, on the CPU and where it is wanted.
     fused: Option<Fused>,
 }
 
@@ -54,10 +54,9 @@ struct Fused {
 /// Which form of the step computes. Both mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel on SIMD lanes of worlds; the default wherever it applies (tensors on the CPU, and
-    /// pairs of shapes that all have a formula of their own).
+    /// One kernel on SIMD lanes of worlds; the default on the CPU.
     Fused,
-    /// The tensor program that defines the step.
+    /// The tensor program that defines the step; on all other devices.
     TensorProgram,
 }
 
@@ -118,7 +117,7 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let fused = if model.device.is_cpu() && model.pairs.has_formulas_only() {
+        let fused = if model.device.is_cpu() {
             let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
             Some(Fused { plan, par: fused::packed(parameters)? })
         } else {

@@ -116,6 +116,29 @@ fn numbers_out_of_range_are_bad_input() {
     assert_eq!(with(&|_| ()), Status::Solved, "{:?}", p.mu);
 }
 
+/// The egg and the polyhedron whose distance ended in a panic of GJK.
+#[test]
+fn sizes_out_of_range_are_bad_input() {
+    let corners: Vec<[f64; 3]> =
+        (0..8).map(|k| [0, 1, 2].map(|i| if k >> i & 1 == 1 { 0.03 } else { -0.02 })).collect();
+    let scene = Scene::new()
+        .object(Object::fixed("rock", Shape::hull(&corners).unwrap()).at([0.05, -0.05, -0.1]))
+        .object(Object::rigid("egg", Shape::ellipsoid([0.01, 0.03, 0.02]), 0.1).at([-0.11, 0.1, -0.07]));
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let with = |size: f64| {
+        let sizes: Vec<f64> = numbers(&model.parameters.sizes);
+        let change = |p: &mut Parameters| {
+            let changed: Vec<f64> = sizes.iter().map(|&x| if x == 0.02 { size } else { x }).collect();
+            p.sizes = model.tensor(&[&changed]).unwrap();
+        };
+        step(&model, &model.tree.home(), &[], change).reports[0].status
+    };
+    assert_eq!(with(0.02), Status::Solved);
+    for bad in [1e31, 1e200, f64::INFINITY, f64::NAN, 0.0, -0.02] {
+        assert_eq!(with(bad), Status::BadInput, "{bad:e}");
+    }
+}
+
 /// Where κ is so large that a slack has no digits left, the measure of the residual says so; the answer is hard contact's.
 #[test]
 fn solved_is_what_the_residual_says() {

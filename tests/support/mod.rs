@@ -8,6 +8,7 @@ mod measure;
 pub mod oracle;
 pub mod quadruped;
 pub mod random;
+pub mod solids;
 pub mod states;
 
 pub use measure::*;

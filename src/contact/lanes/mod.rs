@@ -15,6 +15,7 @@ mod box_half_space;
 mod capsule_box;
 mod capsule_capsule;
 mod capsule_half_space;
+pub(crate) mod convex;
 mod core;
 mod cylinder_half_space;
 mod end;

@@ -1,6 +1,8 @@
 //! The step's adjoint in lanes: the stages of [`super::stages`], backwards.
 
 use crate::contact::lanes;
+use crate::contact::pair::PairFunction;
+use crate::description::Shape;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
 use crate::math::lane::{Lane, Lockstep, Mask, clear};
 use crate::math::program::Stage;
@@ -9,8 +11,8 @@ use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
 use crate::solve::{CONTACT, INFO};
 
 use super::memory::{GEOMETRY, Gradients, MOTION, Memory, Numbers, SHAPE_PULL};
-use super::plan::Plan;
-use super::stages::{add3, at3};
+use super::plan::{Method, Plan};
+use super::stages::{add3, at3, share};
 
 /// The solution from a step's result row, and the gradient of its results.
 pub(super) struct Recall<'a> {
@@ -25,7 +27,7 @@ impl Stage for Recall<'_> {
         let plan = self.plan;
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         let mut at = 0;
-        for block in [to.q_next, to.delta, to.force, to.limit, to.geometry] {
+        for block in [to.q_next, to.delta, to.force, to.limit, to.geometry, to.share] {
             self.grad.load_all(first, at, block);
             at += block.len();
         }
@@ -77,7 +79,11 @@ impl Stage for PullAssemble<'_> {
             for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
-            contact[9] += contact[11] * plan.weight(m.contacts[CONTACT * c + 9]).1;
+            let (weight, slope) = plan.weight(m.contacts[CONTACT * c + 9]);
+            contact[9] += contact[11] * slope * share(m.share, c);
+            if let Some(grad) = to.share.get_mut(c) {
+                *grad += contact[11] * weight;
+            }
         }
         clear(to.q);
         clear(to.u);
@@ -167,9 +173,7 @@ impl Stage for PullGeometry<'_> {
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         clear(to.shapes);
         for pair in &plan.pairs {
-            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
-            let size = |shape: usize| plan.at.sizes + 4 * shape;
-            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
+            let shapes = plan.shapes(pair, m.kin, m.par);
             // Geometry gradients side by side.
             let first = GEOMETRY * pair.first;
             for c in 0..pair.contacts {
@@ -179,27 +183,26 @@ impl Stage for PullGeometry<'_> {
             }
             let grad = &m.geometry[first..first + GEOMETRY * pair.contacts];
             let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
-            let mut sizes = [[R::zero(); 4]; 2];
-            let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
-            lanes::pull(
-                pair.function.kind,
-                pair.function.swapped,
-                &a,
-                size_a,
-                &b,
-                size_b,
-                grad,
-                wrench_a,
-                wrench_b,
-                grad_a,
-                grad_b,
-            );
+            let mut sizes = [[R::zero(); Shape::SIZES]; 2];
+            match &pair.method {
+                Method::Formula(PairFunction { kind, swapped }) => {
+                    let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    let (a, b) = (Pose::read(a), Pose::read(b));
+                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, wrench_a, wrench_b, grad_a, grad_b);
+                }
+                Method::Convex(convex, k) => {
+                    let shares = &to.share[pair.first..pair.first + pair.contacts];
+                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::pull(convex, shapes, nearest, (grad, shares), &mut wrenches, &mut sizes);
+                }
+            }
             for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().lockstep(wrenches.iter().lockstep(&sizes)) {
                 for k in 0..SHAPE_PULL {
                     to.shapes[SHAPE_PULL * shape + k] += wrench[k];
                 }
-                for k in 0..4 {
-                    to.par[size(shape) + k] += sizes[k];
+                for k in 0..Shape::SIZES {
+                    to.par[plan.size(shape) + k] += sizes[k];
                 }
             }
         }

@@ -26,6 +26,10 @@ layout! {
         kin,
         /// Normal, points and φ of each contact.
         geometry,
+        /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
+        share,
+        /// Where the shapes of each convex pair are nearest, as in `geometry`.
+        nearest,
         contacts,
         motion,
         p,
@@ -54,6 +58,7 @@ layout! {
         force,
         limit,
         geometry,
+        share,
         /// Of the operands.
         q,
         u,
@@ -100,9 +105,10 @@ impl Places {
         s: &Structure,
         frames: &FrameTables,
         at: &ParameterPlaces,
-        [nq, nu, n_incidences, n_shapes]: [usize; 4],
+        [nq, nu, n_incidences, n_shapes, n_convex]: [usize; 5],
     ) -> Self {
         let nc = s.nc();
+        let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -110,6 +116,8 @@ impl Places {
             bodies: frames.n_bodies(),
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
+            share: n_shares,
+            nearest: GEOMETRY * n_convex,
             contacts: CONTACT * nc,
             motion: MOTION * n_incidences,
             p: s.np(),
@@ -130,6 +138,7 @@ impl Places {
             force: 3 * nc,
             limit: s.nl(),
             geometry: sizes.geometry,
+            share: n_shares,
             q: nq,
             u: nu,
             par: at.n,

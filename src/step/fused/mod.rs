@@ -74,6 +74,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
     let limit_force = next(nl)?;
     let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
+    let share = next(plan.n_shares())?;
     let detached = rows.detach();
     Ok(Step {
         q_next,
@@ -84,7 +85,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
             point_a: part(&geometry, 2, 3, 3)?,
             point_b: part(&geometry, 2, 6, 3)?,
             phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
-            weight: None,
+            weight: (plan.n_shares() > 0).then_some(share),
         },
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,

@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::solve::Structure;
 
 use super::memory::GEOMETRY;
+use super::plan::{Method, PairPlan};
 
 /// Columns that are solved for at once and stored side by side; a multiple of this is stored.
 pub(super) const BLOCK: usize = 4;
@@ -40,8 +41,12 @@ layout! {
         seed,
         /// For a path: the displacement in the step, as a twist, by all screws from each one on.
         sums,
-        /// Change of each contact's geometry with each slot's degree of freedom.
+        /// How a convex pair's contacts change with a motion of one of its shapes.
+        rates,
+        /// Change of each contact's geometry with each slot's degree of freedom, ...
         geometry,
+        /// ... and of its share; nothing where those are 1 for all.
+        share,
         /// Change of the force on B with it at fixed δ.
         force,
         /// The same for λ.
@@ -74,7 +79,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// The tables of a model; its step's numbers end at `start`.
-    pub(super) fn new(model: &Model, s: &Structure, start: usize) -> Self {
+    pub(super) fn new(model: &Model, s: &Structure, pairs: &[PairPlan], start: usize) -> Self {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);
@@ -127,11 +132,18 @@ impl Paths {
         order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
 
         let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
-        let n_seed = model.pairs.pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
+        let n_seed = pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
+        let n_rates = pairs.iter().filter_map(|pair| match &pair.method {
+            Method::Formula(_) => None,
+            Method::Convex(convex, _) => Some(convex.n_rates()),
+        });
+        let n_rates = n_rates.max();
         let sizes = Jacobian {
             seed: n_seed.unwrap_or(0),
             sums: 6 * (lengths.max().unwrap_or(0) + 1),
+            rates: n_rates.unwrap_or(0),
             geometry: GEOMETRY * s.n_slots,
+            share: if n_rates.is_some() { s.n_slots } else { 0 },
             force: 3 * s.n_slots,
             lambda: 3 * s.n_slots,
             columns: 3 * s.n_slots,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
+use crate::contact::lanes::convex::Places as ShapePlaces;
 use crate::contact::pair::PairFunction;
+use crate::contact::{ConvexPair, UNUSED};
+use crate::description::{Params, Shape};
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
 use crate::math::lane::InstructionSet;
 use crate::math::program::Group;
@@ -47,6 +50,7 @@ pub(in super::super) struct Plan {
     pub(super) home: Vec<f64>,
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
+    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
     pub(super) contact_distance: Option<f64>,
     pub(super) fade: f64,
     pub(super) max_iterations: usize,
@@ -55,12 +59,20 @@ pub(in super::super) struct Plan {
 /// A pair of shapes and its contacts.
 #[derive(Clone, Debug)]
 pub(super) struct PairPlan {
-    pub(super) function: PairFunction,
+    pub(super) method: Method,
     pub(super) a: usize,
     pub(super) b: usize,
     /// First contact.
     pub(super) first: usize,
     pub(super) contacts: usize,
+}
+
+/// How a pair's contacts come about.
+#[derive(Clone, Debug)]
+pub(super) enum Method {
+    Formula(PairFunction),
+    /// By a query in each world, whose result has this place among all; the contacts have shares.
+    Convex(ConvexPair, usize),
 }
 
 /// Where each parameter starts in the row of all of them.
@@ -124,12 +136,15 @@ impl Plan {
     ) -> Result<Self> {
         let tree = &model.tree;
         let mut pairs = Vec::new();
-        let mut first = 0;
+        let (mut first, mut n_convex) = (0, 0);
         for pair in &model.pairs.pairs {
-            let Some(function) = pair.formula else {
-                bail!("fused step: expected pairs of shapes that have a formula")
+            let mut convex = || {
+                n_convex += 1;
+                let [a, b] = [pair.a, pair.b].map(|shape| &model.shapes[shape].shape);
+                Method::Convex(ConvexPair::new(a, b), n_convex - 1)
             };
-            pairs.push(PairPlan { function, a: pair.a, b: pair.b, first, contacts: pair.contacts });
+            let method = pair.formula.map_or_else(&mut convex, Method::Formula);
+            pairs.push(PairPlan { method, a: pair.a, b: pair.b, first, contacts: pair.contacts });
             first += pair.contacts;
         }
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| (c.v, c.q)).collect();
@@ -144,15 +159,21 @@ impl Plan {
             .collect();
         let frames = model.kinematics.tables();
         let at = ParameterPlaces::new(&model.parameters)?;
-        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len()];
+        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len(), n_convex];
         let places = Places::new(structure, frames, &at, counts);
+        let Params { contact_distance, fade, max_iterations, .. } = model.params;
+        // A contact that a pair has room for but not now has no weight in any case.
+        let (contact_distance, fade) = match contact_distance {
+            None if n_convex > 0 => (Some(UNUSED), 0.0),
+            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
+        };
         Ok(Self {
             set: InstructionSet::detect(),
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
             frames: frames.clone(),
-            paths: Paths::new(model, structure, places.solve.work.end()),
+            paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
             places,
             charts: Arc::new(Charts::new(tree)),
             pairs,
@@ -165,9 +186,9 @@ impl Plan {
             at,
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
-            contact_distance: model.params.contact_distance,
-            fade: model.params.fade,
-            max_iterations: model.params.max_iterations,
+            contact_distance,
+            fade,
+            max_iterations,
         })
     }
 
@@ -176,9 +197,14 @@ impl Plan {
         Self { set, ..self.clone() }
     }
 
-    /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry.
+    /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
-        self.nq + self.structure.nv + self.structure.n_eta() + GEOMETRY * self.structure.nc()
+        self.nq + self.structure.nv + self.structure.n_eta() + GEOMETRY * self.structure.nc() + self.n_shares()
+    }
+
+    /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
+    pub(super) fn n_shares(&self) -> usize {
+        self.places.numbers.share.len()
     }
 
     /// Numbers of a result row: those, then η and the report.
@@ -231,6 +257,23 @@ impl Plan {
         group.run(&PullGeometry(self));
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
         group.run(&Clean(self));
+    }
+
+    /// The poses and sizes of a pair's shapes.
+    #[inline(always)]
+    pub(super) fn shapes<'a, R>(&self, pair: &PairPlan, kin: &'a [R], par: &'a [R]) -> ShapePlaces<'a, R> {
+        let (a, b) = (Self::pose(pair.a), Self::pose(pair.b));
+        let (size_a, size_b) = (self.size(pair.a), self.size(pair.b));
+        [
+            (&kin[a..a + POSE], &par[size_a..size_a + Shape::SIZES]),
+            (&kin[b..b + POSE], &par[size_b..size_b + Shape::SIZES]),
+        ]
+    }
+
+    /// Where a shape's sizes start among the parameters.
+    #[inline(always)]
+    pub(super) fn size(&self, shape: usize) -> usize {
+        self.at.sizes + Shape::SIZES * shape
     }
 
     /// Where frame `f`'s pose starts among the kinematics' results.

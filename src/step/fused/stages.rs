@@ -1,6 +1,7 @@
 //! The step in lanes, stage by stage: kinematics → geometry → the problem → solve → q₊.
 
 use crate::contact::lanes;
+use crate::contact::pair::PairFunction;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
 use crate::math::lane::{Lane, Lockstep, Mask, Real, clear, copy};
 use crate::math::program::Stage;
@@ -9,7 +10,7 @@ use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
 use crate::solve::{CONTACT, Status};
 
 use super::memory::{GEOMETRY, MOTION, Memory};
-use super::plan::Plan;
+use super::plan::{Method, Plan};
 
 /// Operands of a step: one row per world, or one for all.
 pub(super) struct Operands<'a> {
@@ -99,12 +100,23 @@ impl Stage for Geometry<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let m = plan.places.memory(memory).0.numbers;
+        for share in m.share.iter_mut() {
+            *share = R::one();
+        }
         for pair in &plan.pairs {
-            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
-            let size = |shape: usize| plan.at.sizes + 4 * shape;
-            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
+            let shapes = plan.shapes(pair, m.kin, m.par);
             let out = &mut m.geometry[GEOMETRY * pair.first..GEOMETRY * (pair.first + pair.contacts)];
-            lanes::witness(pair.function.kind, pair.function.swapped, &a, size_a, &b, size_b, out);
+            match &pair.method {
+                Method::Formula(PairFunction { kind, swapped }) => {
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, out);
+                }
+                Method::Convex(convex, k) => {
+                    let shares = &mut m.share[pair.first..pair.first + pair.contacts];
+                    let nearest = &mut m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::witness(convex, shapes, out, shares, nearest);
+                }
+            }
         }
     }
 }
@@ -123,7 +135,7 @@ impl Stage for Assemble<'_> {
                 let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
                 copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
                 to[10] = m.par[plan.at.mu + index];
-                to[11] = plan.weight(to[9]).0;
+                to[11] = plan.weight(to[9]).0 * share(m.share, c);
             }
         }
 
@@ -159,8 +171,14 @@ impl Stage for Assemble<'_> {
     }
 }
 
+/// A contact's part of its pair's barrier.
+#[inline(always)]
+pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
+    if shares.is_empty() { R::one() } else { shares[contact] }
+}
+
 impl Plan {
-    /// Weight of a contact's barrier at φ and its derivative: see `Quasidynamic::weights`.
+    /// Weight of a pair's barrier at a contact's φ and its derivative: see `Quasidynamic::weights`.
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
         let Some(distance) = self.contact_distance else { return (R::one(), R::zero()) };
@@ -216,8 +234,10 @@ impl Stage for Finish<'_> {
         // What a parameter that is not a number has made of the geometry.
         let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
         if bad.any() {
-            for x in m.geometry.iter_mut() {
-                *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+            for numbers in [&mut *m.geometry, m.share] {
+                for x in numbers {
+                    *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+                }
             }
         }
         // In a world of bad input even a product with zero may be NaN.
@@ -233,7 +253,7 @@ impl Stage for Finish<'_> {
     }
 }
 
-/// Writes a step's whole row: q₊, δ, forces, limit forces, geometry; η; report.
+/// Writes a step's whole row: q₊, δ, forces, limit forces, geometry, shares; η; report.
 pub(super) struct Store<'a>(pub(super) &'a Plan);
 
 impl Stage for Store<'_> {
@@ -242,7 +262,7 @@ impl Stage for Store<'_> {
         let Memory { numbers: m, work } = self.0.places.memory(memory).0;
         let limits = &work.eta[3 * self.0.structure.nc()..];
         let mut at = 0;
-        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, work.eta, work.info] {
+        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, m.share, work.eta, work.info] {
             out.store_all(first, at, block);
             at += block.len();
         }

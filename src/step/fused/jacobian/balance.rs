@@ -12,7 +12,7 @@ use crate::solve::{Cone, Rates, Status};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
-use super::super::stages::{at3, put3};
+use super::super::stages::{at3, put3, share};
 
 /// The wrench of a force at p.
 #[inline(always)]
@@ -24,6 +24,13 @@ fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
 #[inline(always)]
 fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
     if side == 0 { sub(zero(), x) } else { x }
+}
+
+/// x/weight; 0 of a weight that is not positive.
+#[inline(always)]
+fn per<R: Real>(weight: R, x: R) -> R {
+    let there = weight.gt(R::zero());
+    R::select(there, x / R::select(there, weight, R::one()), R::zero())
 }
 
 /// Σ δ_j S_j over the path's screws from each one on, those with a command left out if `only_free`.
@@ -68,6 +75,7 @@ impl Stage for Balance<'_> {
                 contact,
                 plan.screws(m.kin),
                 m.contacts,
+                share(m.share, contact),
                 kappa,
                 work.eta,
                 work.delta,
@@ -144,6 +152,7 @@ impl Plan {
         contact: usize,
         screws: &[R],
         contacts: &[R],
+        share: R,
         kappa: R,
         eta: &[R],
         delta: &[R],
@@ -175,8 +184,8 @@ impl Plan {
         let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
         // The barrier's weight is in κ: a force goes as the weight does.
         let (weight, slope) = self.weight(cone.phi);
-        let there = weight.gt(R::zero());
-        let fading = R::select(there, slope / R::select(there, weight, R::one()), R::zero());
+        let fading = per(weight, slope);
+        let by_share = scale(per(share, R::one()), force);
         let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = cone.rates(own, eta, d);
         let by_phi = axpy(fading, force, by_phi);
         let by_delta = product(&frame, &zeta);
@@ -185,7 +194,10 @@ impl Plan {
             let (n, phi) = (at3(geometry, 0), geometry[9]);
             let moved = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
             let d = add(at3(to.force, 3 * slot), moved);
-            let change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
+            let mut change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
+            if let Some(&part) = to.share.get(slot) {
+                change = axpy(part, by_share, change);
+            }
             put3(to.force, 3 * slot, change);
             put3(to.lambda, 3 * slot, add(rotate(&frame, change), rotate(&turning, n)));
             put3(to.columns, 3 * slot, rotate(&by_delta, at3(columns, 3 * slot)));

@@ -2,17 +2,18 @@
 
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
+use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::kinematics::Pose;
-use crate::math::lane::{Lane, clear};
+use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{add, axpy, cross, scale};
+use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
 use crate::solve::CONTACT;
 
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::super::plan::{PairPlan, Plan};
-use super::super::stages::{at3, put3};
+use super::super::plan::{Method, PairPlan, Plan};
+use super::super::stages::{add3, at3, put3};
 
 /// How each contact's geometry changes with the degrees of freedom that move it.
 pub(super) struct Touch<'a>(pub(super) &'a Plan);
@@ -24,22 +25,31 @@ impl Stage for Touch<'_> {
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let screws = plan.screws(m.kin);
         clear(to.geometry);
+        clear(to.share);
         for pair in &plan.pairs {
-            let (a, b) = (Pose::read(&m.kin[Plan::pose(pair.a)..]), Pose::read(&m.kin[Plan::pose(pair.b)..]));
-            let size = |shape: usize| plan.at.sizes + 4 * shape;
-            let (size_a, size_b) = (&m.par[size(pair.a)..size(pair.a) + 4], &m.par[size(pair.b)..size(pair.b) + 4]);
-            let shapes = [(&a, size_a), (&b, size_b)];
-            if lanes::has_push(pair.function.kind) {
-                plan.push_pair(pair, shapes, screws, to.seed, to.geometry);
-            } else {
-                plan.pull_pair(pair, shapes, (screws, m.contacts), to.seed, to.geometry);
+            let shapes = plan.shapes(pair, m.kin, m.par);
+            match &pair.method {
+                Method::Formula(function) if lanes::has_push(function.kind) => {
+                    plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
+                }
+                Method::Formula(function) => {
+                    plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
+                }
+                Method::Convex(convex, k) => {
+                    let [(a, _), (b, _)] = shapes;
+                    let origins = [at3(a, 0), at3(b, 0)];
+                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    let rates = &mut to.rates[..convex.n_rates()];
+                    lanes::convex::rates(convex, shapes, nearest, plan.heaviest(pair, m.contacts), rates);
+                    plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
+                }
             }
         }
     }
 }
 
-/// A shape with its sizes.
-type Sized<'a, R> = (&'a Pose<R>, &'a [R]);
+/// The poses and sizes of a pair's shapes.
+type Shapes<'a, R> = lanes::convex::Places<'a, R>;
 
 impl Plan {
     /// Of a kind that tells how its contacts change with a motion: screw by screw.
@@ -47,12 +57,13 @@ impl Plan {
     fn push_pair<R: Lane>(
         &self,
         pair: &PairPlan,
-        [(a, size_a), (b, size_b)]: [Sized<R>; 2],
+        PairFunction { kind, swapped }: PairFunction,
+        [(a, size_a), (b, size_b)]: Shapes<R>,
         screws: &[R],
         change: &mut [R],
         geometry: &mut [R],
     ) {
-        let PairFunction { kind, swapped } = pair.function;
+        let (a, b) = (&Pose::read(a), &Pose::read(b));
         for side in 0..2 {
             for entry in &self.paths.contacts[pair.first][side] {
                 let mut motions = [Twist::zero(); 2];
@@ -74,12 +85,13 @@ impl Plan {
     fn pull_pair<R: Lane>(
         &self,
         pair: &PairPlan,
-        [(a, size_a), (b, size_b)]: [Sized<R>; 2],
+        PairFunction { kind, swapped }: PairFunction,
+        [(a, size_a), (b, size_b)]: Shapes<R>,
         (screws, contacts): (&[R], &[R]),
         seed: &mut [R],
         geometry: &mut [R],
     ) {
-        let PairFunction { kind, swapped } = pair.function;
+        let (a, b) = (&Pose::read(a), &Pose::read(b));
         let seed = &mut seed[..GEOMETRY * pair.contacts];
         clear(seed);
         for n in 0..pair.contacts {
@@ -108,5 +120,80 @@ impl Plan {
                 put3(change, 6, point_b);
             }
         }
+    }
+
+    /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
+    #[inline(always)]
+    fn heaviest<R: Lane>(&self, pair: &PairPlan, contacts: &[R]) -> R {
+        let mut heaviest = R::zero();
+        for contact in pair.first..pair.first + pair.contacts {
+            heaviest = heaviest.max(contacts[CONTACT * contact + 11]);
+        }
+        heaviest
+    }
+
+    /// Of a convex pair, whose contacts' rates are by a motion of one of its shapes: a motion of the other is one of both, which
+    /// carries normal and points, less one of this.
+    #[inline(always)]
+    fn carry_pair<R: Lane>(
+        &self,
+        pair: &PairPlan,
+        [origin_a, origin_b]: [Vec3<R>; 2],
+        (screws, contacts): (&[R], &[R]),
+        rates: &[R],
+        geometry: &mut [R],
+        share: &mut [R],
+    ) {
+        let (shared, rates) = rates.split_at(SHARED_RATES);
+        let of_b = shared[0].gt(R::zero());
+        let origin = select3(of_b, origin_b, origin_a);
+        for side in 0..2 {
+            let own = if side == 0 { of_b.not() } else { of_b };
+            for entry in &self.paths.contacts[pair.first][side] {
+                let screw = Twist::read(screws, entry.screw);
+                let motion = Motion { velocity: screw.velocity(origin), omega: screw.omega, own };
+                let turned = motion.rates(&shared[1..], cross(screw.omega, at3(contacts, CONTACT * pair.first)));
+                for n in 0..pair.contacts {
+                    let contact = pair.first + n;
+                    let slot = self.structure.contacts[contact].first + entry.slot;
+                    let (at, rates) = (&contacts[CONTACT * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
+                    let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
+                    add3(to, 0, turned);
+                    add3(to, 3, motion.rates(rates, screw.velocity(at3(at, 3))));
+                    add3(to, 6, motion.rates(&rates[18..], screw.velocity(at3(at, 6))));
+                    to[9] += motion.rate(&rates[36..], R::zero());
+                    share[slot] += motion.rate(&rates[42..], R::zero());
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn select3<R: Real>(mask: R::Mask, yes: Vec3<R>, no: Vec3<R>) -> Vec3<R> {
+    [R::select(mask, yes[0], no[0]), R::select(mask, yes[1], no[1]), R::select(mask, yes[2], no[2])]
+}
+
+/// A motion of one of two shapes.
+struct Motion<R: Real> {
+    /// Of the origin of the shape that rates are by, and its angular velocity.
+    velocity: Vec3<R>,
+    omega: Vec3<R>,
+    /// Is it that shape that moves?
+    own: R::Mask,
+}
+
+impl<R: Real> Motion<R> {
+    /// The rate of a number, given its six, and its rate by a motion of both shapes.
+    #[inline(always)]
+    fn rate(&self, six: &[R], common: R) -> R {
+        let rate = dot(at3(six, 0), self.velocity) + dot(at3(six, 3), self.omega);
+        R::select(self.own, rate, common - rate)
+    }
+
+    /// The rates of three numbers.
+    #[inline(always)]
+    fn rates(&self, of: &[R], common: Vec3<R>) -> Vec3<R> {
+        [self.rate(of, common[0]), self.rate(&of[6..], common[1]), self.rate(&of[12..], common[2])]
     }
 }

@@ -89,6 +89,7 @@ impl Stage for Revisit<'_> {
         }
         clear(to.delta);
         clear(to.geometry);
+        clear(to.share);
         clear(to.limit);
         match cost {
             Cost::States => {
