@@ -73,25 +73,27 @@ fn fingertips(n: usize) -> Result<Scene> {
     Ok(scene)
 }
 
-/// The four-finger hand with the boxes of its own URDF, a hull of 24 corners on each fingertip, and a cube on its palm.
-fn boxes_and_hulls(contact_distance: Option<f64>) -> Result<Scene> {
+/// A cube on the palm of a four-finger hand. Two fingertips are boxes, two are hulls of 24 corners; or all four are such hulls,
+/// and the links have the boxes of their URDF.
+fn boxes_and_hulls(links: bool) -> Result<Scene> {
     let mut scene = Scene::load("assets/scenes/allegro_cube.toml")?;
     scene.params.kappa = KAPPA;
-    if contact_distance.is_some() {
-        (scene.params.contact_distance, scene.params.fade) = (contact_distance, 0.01);
+    let corner = |k: usize| {
+        let (z, angle) = (1.0 - (2.0 * k as f64 + 1.0) / 24.0, k as f64 * 2.399_963);
+        let around = (1.0 - z * z).sqrt();
+        [around * angle.cos(), around * angle.sin(), z].map(|x| 0.012 * x)
+    };
+    let hull = Shape::hull(&(0..24).map(corner).collect::<Vec<_>>())?;
+    let hand = &mut scene.robots[0].articulation;
+    if links {
+        *hand = Articulation::from_urdf("assets/robots/allegro16.urdf")?;
+        let shapes = hand.links.iter_mut().flat_map(|link| &mut link.collisions).map(|collision| &mut collision.shape);
+        shapes.filter(|shape| matches!(shape, Shape::Sphere { .. })).for_each(|tip| *tip = hull.clone());
+    } else {
+        let block = Shape::cuboid([0.01, 0.01, 0.012]);
+        let tips = [("index_tip", &block), ("middle_tip", &hull), ("ring_tip", &block), ("thumb_tip", &hull)];
+        hand.replace_collisions(tips.map(|(link, shape)| (link, Collision::centred(shape.clone()))))?;
     }
-    let mut hand = Articulation::from_urdf("assets/robots/allegro16.urdf")?;
-    for shape in hand.links.iter_mut().flat_map(|link| &mut link.collisions).map(|collision| &mut collision.shape) {
-        if let Shape::Sphere { radius } = *shape {
-            let corner = |k: usize| {
-                let (z, angle) = (1.0 - (2.0 * k as f64 + 1.0) / 24.0, k as f64 * 2.399_963);
-                let around = (1.0 - z * z).sqrt();
-                [around * angle.cos(), around * angle.sin(), z].map(|x| x * radius)
-            };
-            *shape = Shape::hull(&(0..24).map(corner).collect::<Vec<_>>())?;
-        }
-    }
-    scene.robots[0].articulation = hand;
     Ok(scene)
 }
 
@@ -294,16 +296,31 @@ fn growth(title: &str, sizes: [usize; 4], time: impl Fn(usize) -> Result<f64>) -
     Ok(())
 }
 
-/// A cube among the boxes of a URDF and hulls: all contacts, and those that are near alone.
+/// A cube among boxes and hulls: all contacts, and only those that are near in force.
 fn solids() -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(candle_core::Error::wrap)?;
-    for (name, contact_distance) in [("all", None), ("those within 3 cm", Some(0.03))] {
-        let scene = boxes_and_hulls(contact_distance)?;
+    println!("\n| a cube among boxes and hulls: shapes of the hand, contacts, in force, worlds | {HEAD}");
+    for (name, links, distance) in
+        [("fingertips", false, None), ("all links", true, None), ("all links", true, Some(0.03))]
+    {
+        let mut scene = boxes_and_hulls(links)?;
+        (scene.params.contact_distance, scene.params.fade) = (distance, distance.map_or(0.0, |_| 0.01));
+        let force = distance.map_or("all".to_owned(), |distance| format!("up to {} cm", 100.0 * distance));
         let nc = Model::new(&scene, DType::F64, &Device::Cpu)?.nc();
-        println!("\n| worlds; a cube among boxes and hulls, {nc} contacts, {name} in force | {HEAD}");
         for worlds in [1, WORLDS] {
-            row(&worlds.to_string(), pool.install(|| Work::new(&scene, worlds)?.measure())?);
+            let figures = pool.install(|| Work::new(&scene, worlds)?.measure())?;
+            row(&format!("{name}, {nc}, {force}, {worlds}"), figures);
         }
+    }
+    for links in [false, true] {
+        let Work { step, q, u } = Work::new(&boxes_and_hulls(links)?, 4)?;
+        let program = step.as_tensor_program();
+        let time = pool.install(|| once(|| program.linearize(&q, &u).map(drop)))?;
+        println!(
+            "{} contacts, four worlds: `linearize` of the tensor program {:.1} ms.",
+            step.model().nc(),
+            1e3 * time
+        );
     }
     Ok(())
 }

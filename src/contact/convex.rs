@@ -61,7 +61,8 @@ impl Side {
 
     /// None where a number is not usable.
     fn placed(&self, at: &Placement) -> Option<Placed<'_>> {
-        if at.pose.iter().chain(at.sizes).any(|x| x.abs() > USABLE) {
+        // A place may be somewhat farther away than its usable coordinates say.
+        if at.sizes.iter().any(|x| x.abs() > USABLE) || at.pose.iter().any(|x| x.abs() > USABLE * USABLE) {
             return None;
         }
         let collider = match &self.collider {
@@ -119,7 +120,7 @@ impl ConvexPair {
     }
 
     /// Gradients by the motions (force, and moment about the shape's origin) and sizes of both shapes, given those of what
-    /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable.
+    /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable or what comes of it is not finite.
     pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
         let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
         let gradient = |grad: &[f64]| {
@@ -128,7 +129,9 @@ impl ConvexPair {
             ManifoldGradient { contact, weight: grad[10] }
         };
         let gradients: Vec<ManifoldGradient> = grad.chunks_exact(CONTACT).map(gradient).collect();
-        Some(distance.pull_manifold((a, pose_a), (b, pose_b), &gradients))
+        let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
+        let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
+        pulled.iter().all(finite).then_some(pulled)
     }
 
     /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of one shape while the other stays, given its
