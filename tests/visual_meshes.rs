@@ -21,8 +21,10 @@ const VERTICES: [[f64; 3]; 6] =
 const FACES: [[usize; 3]; 8] = [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4], [1, 0, 5], [2, 1, 5], [3, 2, 5], [0, 3, 5]];
 const VOLUME: f64 = 0.5 / 3.0;
 
+/// Each test's own: they run side by side.
 fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("visual_meshes");
+    let thread = std::thread::current();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("visual_meshes").join(thread.name().unwrap_or("test"));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }

@@ -28,8 +28,8 @@ use super::start::{renew, start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
 
-/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-13 of the forces.
-const CONVERGED: f64 = 1e-13;
+/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
+const CONVERGED: f64 = 1e-14;
 /// κ · decrement² below which an iterate that no longer improves counts as solved: rounding has the last word.
 const STALLED: f64 = 1e-6;
 /// κ · decrement² below which κ is raised.

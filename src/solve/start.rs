@@ -90,7 +90,8 @@ pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask,
         let anew = mask.and(there).and(keep.not());
         for k in 0..3 {
             touch.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
-            touch.slack[k] = R::select(keep, kept[k], fresh * cone.n[k]);
+            let slack = R::select(keep, kept[k], fresh * cone.n[k]);
+            touch.slack[k] = R::select(mask, slack, touch.slack[k]);
         }
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -100,18 +101,21 @@ pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask,
         let soft = kappa * part;
         let fresh = root(d, (-d).mul_add(force, gap), soft);
         work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
-        work.limit_slack[l] = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
+        let slack = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
+        work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
     }
     balance(s, problem, mask, work);
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
         let zeta = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
         let off = sub(zeta, touch.slack);
-        touch.slack = axpy(dot(off, off).sqrt().scale(LIFT), cone.n, touch.slack);
+        let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
+        touch.slack = axpy(lift, cone.n, touch.slack);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
-        work.limit_slack[l] += (gap - work.limit_slack[l]).abs().scale(LIFT);
+        let lift = (gap - work.limit_slack[l]).abs().scale(LIFT);
+        work.limit_slack[l] += R::select(mask, lift, R::zero());
     }
 }
 

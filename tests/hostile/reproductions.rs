@@ -156,7 +156,7 @@ fn solved_is_what_the_residual_says() {
     }
 }
 
-/// At 1e8 N·m/rad the iteration may give up, aloud.
+/// From 1e7 N·m/rad on, with forces of 10¹⁰ N, the iteration may give up, aloud.
 #[test]
 fn stiff_springs_may_pull_far() {
     let model = shipped("hand_ball");
@@ -165,7 +165,7 @@ fn stiff_springs_may_pull_far() {
         let found = step(&model, &q, &vec![100.0; model.nu()], |p| p.stiffness = row(&model, &p.stiffness, stiffness));
         let report = found.reports[0];
         let expected =
-            if stiffness < 1e8 { report.status == Status::Solved } else { report.status != Status::BadInput };
+            if stiffness < 1e7 { report.status == Status::Solved } else { report.status != Status::BadInput };
         assert!(expected, "K {stiffness:e}: {report:?}");
     }
 }
