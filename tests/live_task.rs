@@ -117,9 +117,9 @@ fn the_page_shows_ghosts_and_the_cost() {
     browser.run(&format!(
         "window.first = fingertip.plots[0].series[0].at({last}); fingertip.live.send({{ pause: false }})"
     ));
-    let falls = format!("return first > 2 * fingertip.plots[0].series[0].at({last})");
     browser.wait("document.getElementById('task').classList.contains('there')");
-    assert_eq!(browser.run(&falls), true, "the cost falls");
+    // The cost falls; a frame whose plan was late has none.
+    browser.wait(&format!("first > 2 * fingertip.plots[0].series[0].at({last})"));
     let panel = browser.run("return document.getElementById('task').innerText");
     assert!(panel.as_str().unwrap().contains("goal 1 of 40"), "{panel}");
     browser.run("[...document.querySelectorAll('#task button')].find((b) => b.textContent === 'Next goal').click()");
