@@ -109,7 +109,7 @@ impl Group<'_, '_> {
     /// Runs one stage, in single precision if that is the program's.
     pub fn run_in_either(&mut self, stage: &impl Stage) {
         let Self { arithmetic, first, scratch, out } = self;
-        if arithmetic.precision == Precision::Double {
+        if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
             return self.run(stage);
         }
         // SAFETY: `run_parts_on` has asserted that the processor has the set.
@@ -126,6 +126,10 @@ impl Group<'_, '_> {
     pub fn run(&mut self, stage: &impl Stage) {
         let Self { arithmetic: Arithmetic { set, precision }, first, scratch, out } = self;
         debug_assert_eq!(*precision, Precision::Double);
+        if cfg!(feature = "narrow") {
+            // SAFETY: as below; no other set is available.
+            return unsafe { stage.run_fma(*first, scratch, out) };
+        }
         // SAFETY: `run_parts_on` has asserted that the processor has the set.
         unsafe {
             match set {

@@ -27,8 +27,11 @@ impl InstructionSet {
         widest.unwrap_or(Self::Baseline)
     }
 
-    /// Has this processor the set?
+    /// Has this processor the set? With the feature `narrow` there is [`InstructionSet::Fma`] alone.
     pub fn is_available(self) -> bool {
+        if cfg!(feature = "narrow") && self != Self::Fma {
+            return false;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -101,7 +104,7 @@ impl From<InstructionSet> for Arithmetic {
 impl Arithmetic {
     /// That of tensors of a type. The baseline has no single precision of its own.
     pub fn new(set: InstructionSet, dtype: DType) -> Self {
-        let single = dtype == DType::F32 && set != InstructionSet::Baseline;
+        let single = dtype == DType::F32 && set != InstructionSet::Baseline && cfg!(not(feature = "narrow"));
         Self { set, precision: if single { Precision::Single } else { Precision::Double } }
     }
 
