@@ -41,7 +41,7 @@ const FIRST: f64 = 0.1;
 pub(super) struct Approach<R: Real> {
     pub(super) worlds: R::Mask,
     any: bool,
-    tau: R,
+    pub(super) tau: R,
 }
 
 /// η + Δη = pull − weight · (the gap after the step).
