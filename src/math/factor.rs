@@ -151,7 +151,9 @@ impl Pattern {
             let pivot = R::one() / inverse;
             growth = growth.max(sums[i].mul_add(inverse, R::one()));
             let ancestors = &self.columns[first..first + depth];
-            for ((&l, &u), &j) in lower[first..first + depth].iter().lockstep(&upper[first..first + depth]).lockstep(ancestors) {
+            for ((&l, &u), &j) in
+                lower[first..first + depth].iter().lockstep(&upper[first..first + depth]).lockstep(ancestors)
+            {
                 sums[j] = (l * u).abs().mul_add(pivot, sums[j]);
             }
         }

@@ -238,13 +238,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
 
 /// One step of the worlds that are running, and where they go from there.
 #[inline(always)]
-fn go<R: Real>(
-    s: &Structure,
-    problem: &Problem<R>,
-    iteration: usize,
-    state: &mut State<R>,
-    work: &mut Work<&mut [R]>,
-) {
+fn go<R: Real>(s: &Structure, problem: &Problem<R>, iteration: usize, state: &mut State<R>, work: &mut Work<&mut [R]>) {
     let (running, kappa, apart) = (state.running, problem.kappa, state.approach.worlds);
     step(s, problem, kappa, &state.approach, work);
     let alpha = length(s, apart, kappa, state.approach.tau, work);
@@ -261,7 +255,8 @@ fn go<R: Real>(
 
     let short = R::one() - alpha;
     let is_full = alpha.lt(R::one()).not();
-    let arrived = moving.and(apart).and(is_full).and(R::one().lt(state.approach.tau).not()).and(worst.lt(R::splat(ARRIVED)));
+    let arrived =
+        moving.and(apart).and(is_full).and(R::one().lt(state.approach.tau).not()).and(worst.lt(R::splat(ARRIVED)));
     let part = (short * short).max(R::splat(FASTEST)).min(R::one());
     state.approach.tau = (mean_product(s, kappa, work) * part).max(R::one());
     state.approach.leave(arrived);
@@ -294,13 +289,7 @@ fn go<R: Real>(
 
 /// The step of δ into `work.step`, and the contacts' and limits' own.
 #[inline(always)]
-fn step<R: Real>(
-    s: &Structure,
-    problem: &Problem<R>,
-    kappa: R,
-    approach: &Approach<R>,
-    work: &mut Work<&mut [R]>,
-) {
+fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     // The symmetric part of the system in `h`, what the upper triangle has beside it in `upper`.
@@ -409,8 +398,7 @@ fn eliminate<R: Real>(
     // A contact of no weight: finite, and without an answer.
     let none = there.not();
     scaling.v = [0, 1, 2].map(|k| R::select(none, cone.n[k], scaling.v[k]));
-    (scaling.t, scaling.sqrt_q) =
-        (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
+    (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
     slide.scaling = scaling;
     let law = scaling.answer(cone.n);
     let tau = R::select(here, approach.tau, R::one());

@@ -105,13 +105,7 @@ impl Structure {
 
     /// The displacement that belongs to a contact's η, for its own κ; by the relaxed law in worlds of the mask.
     #[inline(always)]
-    pub(super) fn displacement<R: Real>(
-        &self,
-        cone: &Cone<R>,
-        kappa: R,
-        eta: Vec3<R>,
-        relaxed: R::Mask,
-    ) -> Vec3<R> {
+    pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
         let (relaxed_z, z) = (cone.pole(kappa, eta, rho), cone.displacement(kappa, eta, rho));
         let there = kappa.gt(R::zero());
