@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32, WIDTH};
+use super::lane::{
+    Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Packed, Precision, Single, SixteenF32, WIDTH,
+};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
@@ -219,10 +221,10 @@ impl Scratch {
     }
 
     #[inline(always)]
-    fn lanes<R: Lane>(&mut self) -> &mut [R] {
+    fn lanes<R: Packed>(&mut self) -> &mut [R] {
         let bytes = std::mem::size_of_val(self.blocks.as_slice());
         assert!(self.numbers * std::mem::size_of::<R>() <= bytes && std::mem::align_of::<R>() <= 64);
-        // SAFETY: the memory is large enough and aligned, as asserted; `Lane` is `unsafe` to implement because its
+        // SAFETY: the memory is large enough and aligned, as asserted; `Packed` is `unsafe` to implement because its
         // implementations must be valid for any bits that were written as numbers.
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
     }
@@ -230,6 +232,7 @@ impl Scratch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Rows;
     use super::*;
 
     /// One world's sine and cosine.
@@ -238,10 +241,7 @@ mod tests {
     impl Stage for Sines<'_> {
         #[inline(always)]
         fn run<R: Lane>(&self, first: usize, _: &mut [R], out: &mut Output) {
-            let mut x = R::zero();
-            for i in 0..R::WIDTH {
-                x.set(i, self.0[first + i]);
-            }
+            let x = Rows::from_slice(self.0, self.0.len(), 1).load::<R>(first, 0);
             let (s, c) = x.sin_cos();
             out.store_all(first, 0, &[s, c]);
         }

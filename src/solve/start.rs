@@ -63,9 +63,12 @@ pub(super) fn start<R: Real>(s: &Structure, problem: &Problem<R>, warm: bool, wo
         all
     };
     balance(s, problem, all, work);
-    if cold.any() {
-        renew(s, problem, cold, work);
-    }
+    R::when(
+        cold,
+        work,
+        #[inline(always)]
+        |work| renew(s, problem, cold, work),
+    );
     cold
 }
 

@@ -36,6 +36,8 @@ pub trait Number:
     fn fused(self, a: Self, b: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+    /// Sine and cosine.
+    fn sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// The angle of the point (x, self) from the x axis.
@@ -68,6 +70,10 @@ macro_rules! number {
             #[inline(always)]
             fn sqrt(self) -> Self {
                 $type::sqrt(self)
+            }
+            #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                $type::sin_cos(self)
             }
             #[inline(always)]
             fn ln(self) -> Self {
