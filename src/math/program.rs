@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::lane::{
     Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Packed, Precision, Single, SixteenF32, WIDTH,
 };
+use super::record::{Recorded, Recorder};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
@@ -86,6 +87,18 @@ pub trait Stage {
     fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Single<f64, false>>(first, scratch.lanes(), out);
     }
+
+    /// Records what [`Stage::run`] does to one world.
+    #[inline(never)]
+    fn record(&self, memory: &mut [Recorded<f64>], out: &mut Output) {
+        self.run(0, memory, out);
+    }
+
+    /// Records what it does in single precision.
+    #[inline(never)]
+    fn record_f32(&self, memory: &mut [Recorded<f32>], out: &mut Output) {
+        self.run(0, memory, out);
+    }
 }
 
 /// Work on lanes of worlds in stages that share their working memory.
@@ -101,16 +114,31 @@ pub trait Program: Sync {
 
 /// A lane of worlds on its way through a [`Program`].
 pub struct Group<'a, 'b> {
-    arithmetic: Arithmetic,
-    first: usize,
-    scratch: &'a mut Scratch,
+    numbers: Numbers<'a>,
     out: &'a mut Output<'b>,
 }
 
-impl Group<'_, '_> {
+/// What a group's numbers are.
+enum Numbers<'a> {
+    /// Those of worlds from a first one on.
+    Worlds { arithmetic: Arithmetic, first: usize, scratch: &'a mut Scratch },
+    /// None: the stages are recorded.
+    Recorded(&'a mut Recorder),
+}
+
+impl<'a, 'b> Group<'a, 'b> {
+    /// A group whose stages are recorded.
+    pub(super) fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
+        Self { numbers: Numbers::Recorded(recorder), out }
+    }
+
     /// Runs one stage, in single precision if that is the program's.
     pub fn run_in_either(&mut self, stage: &impl Stage) {
-        let Self { arithmetic, first, scratch, out } = self;
+        let out = &mut *self.out;
+        let (arithmetic, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage_in_either(stage, out),
+        };
         if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
             return self.run(stage);
         }
@@ -126,7 +154,11 @@ impl Group<'_, '_> {
 
     /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice.
     pub fn run(&mut self, stage: &impl Stage) {
-        let Self { arithmetic: Arithmetic { set, precision }, first, scratch, out } = self;
+        let out = &mut *self.out;
+        let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, out),
+        };
         debug_assert_eq!(*precision, Precision::Double);
         if cfg!(feature = "narrow") {
             // SAFETY: as below; no other set is available.
@@ -178,7 +210,7 @@ pub fn run_parts_on<P: Program, const N: usize>(
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group { arithmetic, first, scratch, out: &mut out });
+            program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
             first += arithmetic.width();
         }
     };

@@ -8,14 +8,15 @@ use nalgebra::DMatrix;
 use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::{Frames, Manifold};
-use crate::math::lane::InstructionSet;
+use crate::math::lane::{InstructionSet, Precision};
+use crate::math::record::Recording;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
 use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
 
-use super::fused;
+use super::fused::{self, Kernel};
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
 use super::linearize::Linearization;
@@ -238,6 +239,26 @@ impl Quasidynamic {
         let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
         self.check(q, u)?;
         fused::linearize(plan, [q, u, par], warm).map(Some)
+    }
+
+    /// A program of the fused form as the list of its operations: see [`Recording`].
+    ///
+    /// Of two precisions only the step has the single one.
+    ///
+    /// # Errors
+    /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
+    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Recording> {
+        let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
+        plan.record(kernel, precision, |contact| self.model.contact_names(contact))
+    }
+
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
+    /// recording.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn packed_parameters(&self) -> Result<Tensor> {
+        fused::packed(&self.parameters)
     }
 
     /// The fused form's tables and parameters, where there is one.

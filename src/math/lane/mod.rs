@@ -44,6 +44,7 @@ pub(in crate::math) use register::{EightF32, Four};
 pub(crate) use single::Single;
 pub(crate) use state::state;
 pub use state::{Slot, State};
+pub(in crate::math) use trigonometry::sin_cos;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type Four = array::Array<f64, 4>;
@@ -59,10 +60,10 @@ macro_rules! arithmetic {
     ([$($params:tt)*], $type:ty, |$x:ident, $y:ident| {
         add: $add:expr, sub: $sub:expr, mul: $mul:expr, div: $div:expr, neg: $neg:expr,
     }) => {
-        super::arithmetic!([$($params)*], $type, |$x, $y| Add add $add);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Sub sub $sub);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Mul mul $mul);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Div div $div);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Add add $add);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Sub sub $sub);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Mul mul $mul);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Div div $div);
         impl<$($params)*> Neg for $type {
             type Output = Self;
             #[inline(always)]
@@ -95,7 +96,7 @@ macro_rules! arithmetic {
         }
     };
 }
-use arithmetic;
+pub(in crate::math) use arithmetic;
 
 /// Most numbers of double precision in a lane.
 pub const WIDTH: usize = 8;

@@ -27,8 +27,9 @@ const COS: [f64; 6] = [
     -1.135_964_755_778_819_5e-11,
 ];
 
+/// Sine and cosine of numbers of double precision.
 #[inline(always)]
-pub(super) fn sin_cos<R: Real>(x: R) -> (R, R) {
+pub(in crate::math) fn sin_cos<R: Real>(x: R) -> (R, R) {
     let rounded = x.mul_add(R::splat(std::f64::consts::FRAC_2_PI), R::splat(ROUND)) - R::splat(ROUND);
     let mut r = (-rounded).mul_add(R::splat(HALF_PI[0]), x);
     r = (-rounded).mul_add(R::splat(HALF_PI[1]), r);
