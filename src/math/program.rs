@@ -195,7 +195,7 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
 ///
 /// # Panics
 /// As [`run_on`].
-pub fn run_parts_on<P: Program, const N: usize>(
+pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     arithmetic: Arithmetic,
     program: &P,
     worlds: usize,

@@ -2,11 +2,13 @@
 //! operations for one world, with its branches and loops, ready to be printed in another language.
 //!
 //! [`record()`] takes any [`Program`] of [`super::program`]; [`Recording::run`] computes what it recorded, bit for bit what a lane
-//! of one world with fused multiply-adds computes.
+//! of one world with fused multiply-adds computes; [`c`] prints it.
 
+pub(crate) mod c;
 mod op;
 mod recorded;
 mod recording;
+mod schedule;
 mod tape;
 
 pub use recorded::Recorded;
@@ -71,7 +73,7 @@ pub(crate) fn places(first: usize, n: usize) -> Vec<f64> {
 /// # Errors
 /// The reason, if a stage does what cannot be recorded.
 pub(crate) fn record(
-    program: &impl Program,
+    program: &dyn Program,
     precision: Precision,
     operands: Vec<Row>,
     results: Vec<Row>,

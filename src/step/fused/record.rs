@@ -1,23 +1,24 @@
-//! The step, its adjoint and its Jacobians as recordings.
+//! The step, its adjoint and its Jacobians as programs on rows of numbers: recorded, or run in lanes.
 
 use candle_core::{Result, bail};
 
-use crate::math::lane::Precision;
-use crate::math::program::Program;
+use crate::math::lane::{Arithmetic, InstructionSet, Precision};
+use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Recording, Row, places, record};
 use crate::math::rows::Rows;
 
 use super::jacobian::Linearize;
+use super::memory::GEOMETRY;
 use super::plan::{Method, Plan};
 use super::stages::Operands;
 use super::step_op::{Backward, Forward};
 
-/// Which program.
+/// A program of the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// (q, u, parameters) → the step's row.
     Step,
-    /// (q, u, parameters, warm) → the same, with the solve started at given forces.
+    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
     WarmStep,
     /// (q, u, parameters, the step's row, gradient of its results) → gradients of q, u and the parameters.
     Adjoint,
@@ -25,44 +26,85 @@ pub enum Kernel {
     Jacobians,
 }
 
-/// Operands whose numbers are the places that they have in the recording, one after the other.
-struct Places {
-    rows: Vec<Row>,
-    data: Vec<Vec<f64>>,
-}
+impl Kernel {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Step, Self::WarmStep, Self::Adjoint, Self::Jacobians];
 
-impl Places {
-    fn new(rows: &[(&'static str, usize)]) -> Self {
-        let mut first = 0;
-        let data = rows.iter().map(|&(_, width)| {
-            first += width;
-            places(first - width, width)
-        });
-        Self { data: data.collect(), rows: rows.iter().map(|&(name, width)| Row { name, width }).collect() }
+    /// Its name in printed code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::WarmStep => "step_from",
+            Self::Adjoint => "adjoint",
+            Self::Jacobians => "jacobians",
+        }
     }
 
-    fn row(&self, k: usize) -> Rows<'_> {
-        Rows::from_slice(&self.data[k], 1, self.data[k].len())
-    }
-
-    fn operands(&self, warm: bool) -> Operands<'_> {
-        Operands { q: self.row(0), u: self.row(1), par: self.row(2), warm: warm.then(|| self.row(3)) }
-    }
-
-    fn record(
-        &self,
-        program: &impl Program,
-        precision: Precision,
-        results: &[(&'static str, usize)],
-    ) -> Result<Recording> {
-        let results = results.iter().map(|&(name, width)| Row { name, width }).collect();
-        record(program, precision, self.rows.clone(), results)
-            .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
+    /// The precision that it has of the two that may be asked for: the adjoint and the Jacobians know the double one alone.
+    pub fn precision(self, wanted: Precision) -> Precision {
+        match self {
+            Self::Step | Self::WarmStep => wanted,
+            Self::Adjoint | Self::Jacobians => Precision::Double,
+        }
     }
 }
 
 impl Plan {
-    /// A recording of a program. The adjoint and the Jacobians are of double precision whatever is asked for, as in lanes.
+    /// The rows that a program reads.
+    pub(in super::super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
+        let row = |name, width| Row { name, width };
+        let mut rows = vec![row("q", self.nq), row("u", self.nu), row("par", self.at.n)];
+        match kernel {
+            Kernel::Step | Kernel::Jacobians => {}
+            Kernel::WarmStep => rows.push(row("warm", self.structure.n_eta())),
+            Kernel::Adjoint => rows.extend([row("row", self.n_row()), row("grad", self.n_results())]),
+        }
+        rows
+    }
+
+    /// What the row of a step consists of, in a scene whose pairs all have a formula.
+    pub(in super::super) fn row_parts(&self) -> Vec<Row> {
+        let s = &self.structure;
+        let parts = [
+            ("q_next", self.nq),
+            ("delta", s.nv),
+            ("force", 3 * s.nc()),
+            ("limit_force", s.nl()),
+            ("contact", GEOMETRY * s.nc()),
+            ("warm", s.n_eta()),
+            ("status", 1),
+            ("iterations", 1),
+            ("residual", 1),
+        ];
+        parts.map(|(name, width)| Row { name, width }).to_vec()
+    }
+
+    /// The rows that it writes.
+    pub(in super::super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
+        let row = |(name, width)| Row { name, width };
+        match kernel {
+            Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
+            Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
+            Kernel::Jacobians => {
+                let names = ["row", "a", "b", "c", "d", "growth"];
+                names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
+            }
+        }
+    }
+
+    /// Calls `f` with a program on one world's operands.
+    fn with_program<T>(&self, kernel: Kernel, data: &[Vec<f64>], f: impl FnOnce(&dyn Program) -> T) -> T {
+        let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
+        let warm = (kernel == Kernel::WarmStep).then(|| row(3));
+        let operands = Operands { q: row(0), u: row(1), par: row(2), warm };
+        match kernel {
+            Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
+            Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
+            Kernel::Jacobians => f(&Linearize { plan: self, operands, forces: true }),
+        }
+    }
+
+    /// A recording of a program.
     ///
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
@@ -79,38 +121,38 @@ impl Plan {
                  searched for; exclude the pair or give them other shapes"
             );
         }
-        let mut operands = vec![("q", self.nq), ("u", self.nu), ("par", self.at.n)];
-        let row = ("row", self.n_row());
-        match kernel {
-            Kernel::Step | Kernel::WarmStep => {
-                let warm = kernel == Kernel::WarmStep;
-                if warm {
-                    operands.push(("warm", self.structure.n_eta()));
-                }
-                let places = Places::new(&operands);
-                let program = Forward { plan: self, operands: &places.operands(warm) };
-                places.record(&program, precision, &[row])
-            }
-            Kernel::Adjoint => {
-                operands.extend([row, ("grad", self.n_results())]);
-                let places = Places::new(&operands);
-                let program = Backward {
-                    plan: self,
-                    operands: places.operands(false),
-                    result: places.row(3),
-                    grad: places.row(4),
-                };
-                let results = [("gradient", self.n_gradient())];
-                places.record(&program, Precision::Double, &results)
-            }
-            Kernel::Jacobians => {
-                let places = Places::new(&operands);
-                let program = Linearize { plan: self, operands: places.operands(false), forces: true };
-                let widths = self.jacobian_widths(true);
-                let names = ["row", "a", "b", "c", "d", "growth"];
-                let results: Vec<_> = names.into_iter().zip(widths).collect();
-                places.record(&program, Precision::Double, &results)
-            }
+        let operands = self.operand_rows(kernel);
+        let mut first = 0;
+        let data: Vec<Vec<f64>> = operands
+            .iter()
+            .map(|row| {
+                first += row.width;
+                places(first - row.width, row.width)
+            })
+            .collect();
+        self.with_program(kernel, &data, |program| {
+            record(program, kernel.precision(precision), operands, self.result_rows(kernel))
+        })
+        .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
+    }
+
+    /// What a program computes in lanes of one world with fused multiply-adds, row after row; nothing where this processor or
+    /// this build has none of that precision.
+    pub(in super::super) fn run(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        operands: &[Vec<f64>],
+    ) -> Option<Vec<f64>> {
+        let precision = kernel.precision(precision);
+        let arithmetic = Arithmetic { set: InstructionSet::Fma, precision };
+        if !arithmetic.set.is_available() || (cfg!(feature = "narrow") && precision == Precision::Single) {
+            return None;
         }
+        let widths: Vec<usize> = self.result_rows(kernel).iter().map(|row| row.width).collect();
+        let mut all = [0; 6];
+        all[..widths.len()].copy_from_slice(&widths);
+        let parts = self.with_program(kernel, operands, |program| run_parts_on(arithmetic, program, 1, all));
+        Some(parts.concat())
     }
 }
