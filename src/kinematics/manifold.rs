@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 
-use crate::math::lane::Lane;
+use crate::math::lane::Packed;
 use crate::math::tensor::{cross, dot, index};
 
 use super::charts::{Charts, Difference, Integrate};

@@ -5,7 +5,7 @@ use nalgebra::DMatrix;
 
 use super::frames::{FrameSpec, FrameTables, POSE, SCREW};
 use super::tree::Tree;
-use crate::math::lane::{Lane, Single};
+use crate::math::lane::{Packed, Single};
 
 /// One plain number as a lane.
 pub(super) type One = Single<f64, false>;

@@ -6,7 +6,7 @@
 //!
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
-use crate::math::lane::{Mask, Real, copy};
+use crate::math::lane::{Lockstep, Mask, Real, copy};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
@@ -97,16 +97,26 @@ impl<R: Real> Quaternion<R> {
     pub(super) fn unit(self) -> (Self, R) {
         let square = self.dot(self);
         let extreme = square.gt(R::splat(SQUARES[0])).and(square.lt(R::splat(SQUARES[1]))).not();
-        if !extreme.any() {
-            let inverse = R::one() / square.sqrt();
-            return (self.scaled(inverse), inverse);
-        }
-        let Self { w, v } = self;
-        let largest = w.abs().max(v[0].abs()).max(v[1].abs().max(v[2].abs()));
-        let largest = R::select(extreme, largest, R::one());
-        let near_one = Self { w: w / largest, v: [v[0] / largest, v[1] / largest, v[2] / largest] };
-        let inverse = R::one() / near_one.dot(near_one).sqrt();
-        (near_one.scaled(inverse), inverse / largest)
+        let inverse = R::one() / square.sqrt();
+        let Self { w, v } = self.scaled(inverse);
+        let mut unit = [w, v[0], v[1], v[2], inverse];
+        R::when(
+            extreme,
+            &mut unit,
+            #[inline(always)]
+            |unit| {
+                let Self { w, v } = self;
+                let largest = w.abs().max(v[0].abs()).max(v[1].abs().max(v[2].abs()));
+                let near_one = Self { w: w / largest, v: [v[0] / largest, v[1] / largest, v[2] / largest] };
+                let inverse = R::one() / near_one.dot(near_one).sqrt();
+                let Self { w, v } = near_one.scaled(inverse);
+                for (x, scaled) in unit.iter_mut().lockstep([w, v[0], v[1], v[2], inverse / largest]) {
+                    *x = R::select(extreme, scaled, *x);
+                }
+            },
+        );
+        let [w, x, y, z, inverse] = unit;
+        (Self { w, v: [x, y, z] }, inverse)
     }
 
     /// The gradient by a quaternion, given that by its unit quaternion `self`.

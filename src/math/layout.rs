@@ -10,6 +10,12 @@ macro_rules! layout {
             $($(#[$doc])* $vis $field: T,)*
         }
 
+        impl<R: $crate::math::lane::Real> $crate::math::lane::State<R> for $Name<&mut [R]> {
+            fn each(&mut self, f: &mut dyn FnMut($crate::math::lane::Slot<R>)) {
+                $($crate::math::lane::State::<R>::each(&mut *self.$field, f);)*
+            }
+        }
+
         impl $Name<usize> {
             /// The places of parts of these sizes, one after the other from `start` on.
             $vis fn from(self, start: usize) -> $Name<std::ops::Range<usize>> {

@@ -5,6 +5,7 @@ pub mod lane;
 pub mod largest;
 pub(crate) mod layout;
 pub mod program;
+pub(crate) mod record;
 pub mod rows;
 pub mod spatial;
 pub mod tensor;

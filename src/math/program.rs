@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 
-use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32, WIDTH};
+use super::lane::{
+    Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Packed, Precision, Single, SixteenF32, WIDTH,
+};
+use super::record::{Recorded, Recorder};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
@@ -84,6 +87,18 @@ pub trait Stage {
     fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
         self.run::<Single<f64, false>>(first, scratch.lanes(), out);
     }
+
+    /// Records what [`Stage::run`] does to one world.
+    #[inline(never)]
+    fn record(&self, memory: &mut [Recorded<f64>], out: &mut Output) {
+        self.run(0, memory, out);
+    }
+
+    /// Records what it does in single precision.
+    #[inline(never)]
+    fn record_f32(&self, memory: &mut [Recorded<f32>], out: &mut Output) {
+        self.run(0, memory, out);
+    }
 }
 
 /// Work on lanes of worlds in stages that share their working memory.
@@ -99,16 +114,31 @@ pub trait Program: Sync {
 
 /// A lane of worlds on its way through a [`Program`].
 pub struct Group<'a, 'b> {
-    arithmetic: Arithmetic,
-    first: usize,
-    scratch: &'a mut Scratch,
+    numbers: Numbers<'a>,
     out: &'a mut Output<'b>,
 }
 
-impl Group<'_, '_> {
+/// What a group's numbers are.
+enum Numbers<'a> {
+    /// Those of worlds from a first one on.
+    Worlds { arithmetic: Arithmetic, first: usize, scratch: &'a mut Scratch },
+    /// None: the stages are recorded.
+    Recorded(&'a mut Recorder),
+}
+
+impl<'a, 'b> Group<'a, 'b> {
+    /// A group whose stages are recorded.
+    pub(super) fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
+        Self { numbers: Numbers::Recorded(recorder), out }
+    }
+
     /// Runs one stage, in single precision if that is the program's.
     pub fn run_in_either(&mut self, stage: &impl Stage) {
-        let Self { arithmetic, first, scratch, out } = self;
+        let out = &mut *self.out;
+        let (arithmetic, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage_in_either(stage, out),
+        };
         if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
             return self.run(stage);
         }
@@ -124,7 +154,11 @@ impl Group<'_, '_> {
 
     /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice.
     pub fn run(&mut self, stage: &impl Stage) {
-        let Self { arithmetic: Arithmetic { set, precision }, first, scratch, out } = self;
+        let out = &mut *self.out;
+        let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, out),
+        };
         debug_assert_eq!(*precision, Precision::Double);
         if cfg!(feature = "narrow") {
             // SAFETY: as below; no other set is available.
@@ -161,7 +195,7 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
 ///
 /// # Panics
 /// As [`run_on`].
-pub fn run_parts_on<P: Program, const N: usize>(
+pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     arithmetic: Arithmetic,
     program: &P,
     worlds: usize,
@@ -176,7 +210,7 @@ pub fn run_parts_on<P: Program, const N: usize>(
         let mut first = range.start;
         while first < range.end {
             let arithmetic = arithmetic.within(range.end - first);
-            program.group(&mut Group { arithmetic, first, scratch, out: &mut out });
+            program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
             first += arithmetic.width();
         }
     };
@@ -219,10 +253,10 @@ impl Scratch {
     }
 
     #[inline(always)]
-    fn lanes<R: Lane>(&mut self) -> &mut [R] {
+    fn lanes<R: Packed>(&mut self) -> &mut [R] {
         let bytes = std::mem::size_of_val(self.blocks.as_slice());
         assert!(self.numbers * std::mem::size_of::<R>() <= bytes && std::mem::align_of::<R>() <= 64);
-        // SAFETY: the memory is large enough and aligned, as asserted; `Lane` is `unsafe` to implement because its
+        // SAFETY: the memory is large enough and aligned, as asserted; `Packed` is `unsafe` to implement because its
         // implementations must be valid for any bits that were written as numbers.
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
     }
@@ -230,6 +264,7 @@ impl Scratch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Rows;
     use super::*;
 
     /// One world's sine and cosine.
@@ -238,10 +273,7 @@ mod tests {
     impl Stage for Sines<'_> {
         #[inline(always)]
         fn run<R: Lane>(&self, first: usize, _: &mut [R], out: &mut Output) {
-            let mut x = R::zero();
-            for i in 0..R::WIDTH {
-                x.set(i, self.0[first + i]);
-            }
+            let x = Rows::from_slice(self.0, self.0.len(), 1).load::<R>(first, 0);
             let (s, c) = x.sin_cos();
             out.store_all(first, 0, &[s, c]);
         }

@@ -88,17 +88,29 @@ impl<'a> Rows<'a> {
         if self.rows == 1 {
             return R::splat(self.data[k]);
         }
-        let mut lane = R::zero();
-        for i in 0..R::WIDTH {
-            lane.set(i, self.data[(first + i) * self.stride + k]);
-        }
-        lane
+        let mut lane = [R::zero()];
+        R::exchange(
+            [],
+            [&mut lane],
+            #[inline(always)]
+            |[], [to]| {
+                for i in 0..R::WIDTH {
+                    to[i] = Number::of(self.row(first + i)[k]);
+                }
+            },
+        );
+        lane[0]
     }
 
     /// Columns from `k` on of the worlds from `first` on.
     #[inline(always)]
     pub fn load_all<R: Lane>(&self, first: usize, k: usize, to: &mut [R]) {
-        self.gather(first, k, R::WIDTH, R::numbers_mut(to));
+        R::exchange(
+            [],
+            [to],
+            #[inline(always)]
+            |[], [to]| self.gather(first, k, R::WIDTH, to),
+        );
     }
 
     /// Fills `to` with columns from `k` on, `width` worlds side by side.
@@ -194,9 +206,17 @@ impl Output<'_> {
     #[inline(always)]
     pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
         let Part { data, width } = &mut self.parts[0];
-        for i in 0..R::WIDTH {
-            data[(first - self.worlds.start + i) * *width + k] = lane.get(i);
-        }
+        let row = first - self.worlds.start;
+        R::exchange(
+            [&[lane]],
+            [],
+            #[inline(always)]
+            |[from], []| {
+                for i in 0..R::WIDTH {
+                    data[(row + i) * *width + k] = from[i].value();
+                }
+            },
+        );
     }
 
     /// Sets columns from `k` on of the worlds from `first` on.
@@ -209,7 +229,12 @@ impl Output<'_> {
     #[inline(always)]
     pub fn store_in<R: Lane>(&mut self, part: usize, first: usize, k: usize, from: &[R]) {
         let row = first - self.worlds.start;
-        self.parts[part].scatter(row, k, R::WIDTH, R::numbers(from));
+        R::exchange(
+            [from],
+            [],
+            #[inline(always)]
+            |[from], []| self.parts[part].scatter(row, k, R::WIDTH, from),
+        );
     }
 }
 

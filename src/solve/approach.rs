@@ -17,7 +17,7 @@
 //! has arrived once a full step for τ = 1 leaves it within Newton's reach. One that has not arrived after [`LONGEST`] steps, where there
 //! is no solution or rounding has its way, starts again as [`super::barrier`] says, which takes longer and always ends.
 
-use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::lane::{Lockstep, Mask, Real, state};
 use crate::math::vector::{Vec3, add, dot, scale, sub};
 
 use super::memory::{Problem, Work};
@@ -27,7 +27,7 @@ use super::symmetric::Symmetric;
 use super::touch::Touch;
 
 /// Most steps, with those of Newton's method that come first.
-pub(super) const LONGEST: usize = 18;
+pub(super) const LONGEST: f64 = 18.0;
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
 /// Part of the way to a cone's boundary that a step goes.
@@ -40,9 +40,19 @@ const FIRST: f64 = 0.1;
 /// The worlds on the way, and what they aim at.
 pub(super) struct Approach<R: Real> {
     pub(super) worlds: R::Mask,
-    any: bool,
     pub(super) tau: R,
 }
+
+state!(Approach { numbers: [tau], flags: [worlds], states: [] });
+
+/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
+struct Scaled<R> {
+    at: Vec3<R>,
+    h: R,
+    rho: R,
+}
+
+state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
 
 /// η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
@@ -50,35 +60,34 @@ pub(super) struct LimitResponse<R> {
     pub(super) pull: R,
 }
 
+state!(LimitResponse { numbers: [weight, pull], flags: [], states: [] });
+
 impl<R: Real> Approach<R> {
     /// No world.
     #[inline(always)]
     pub(super) fn none() -> Self {
-        Self { worlds: R::Mask::splat(false), any: false, tau: R::one() }
+        Self { worlds: R::Mask::splat(false), tau: R::one() }
     }
 
     /// Takes these worlds in, [`super::start::renew`] has set their slacks.
     #[inline(always)]
     pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         self.worlds = self.worlds.or(worlds);
-        self.any = self.worlds.any();
-        if self.any {
-            let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
-            self.tau = R::select(worlds, first, self.tau);
-        }
-    }
-
-    /// Is any world on its way?
-    #[inline(always)]
-    pub(super) fn any(&self) -> bool {
-        self.any
+        R::when(
+            worlds,
+            &mut (self, work),
+            #[inline(always)]
+            |(approach, work)| {
+                let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
+                approach.tau = R::select(worlds, first, approach.tau);
+            },
+        );
     }
 
     /// Takes these worlds out.
     #[inline(always)]
     pub(super) fn leave(&mut self, worlds: R::Mask) {
         self.worlds = self.worlds.and(worlds.not());
-        self.any = self.worlds.any();
     }
 
     /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
@@ -86,38 +95,61 @@ impl<R: Real> Approach<R> {
     pub(super) fn contact(&self, touch: &Touch<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
         let (cone, eta) = (&touch.cone, touch.eta);
         let rho = cone.rho(eta);
-        let wanted = scale(inverse_h, cone.n);
-        if !self.any {
-            return (cone.scaling(h, eta, rho), wanted);
-        }
         let here = self.worlds.and(touch.is_there());
-        let (v, t) = cone.between(eta, touch.slack);
-        let of = |between: R, own: R| R::select(here, between, own);
-        let at = [of(v[0], eta[0]), of(v[1], eta[1]), of(v[2], eta[2])];
-        let scaling = cone.scaling(of(t, h), at, of(R::one(), rho));
-        let lambda = scaling.times(touch.slack);
-        // ρ(λ)² = ρ(s) ρ(η)
-        let size = (cone.rho(touch.slack) * rho).sqrt();
-        let factor = self.tau * inverse_h * inverse_h / size;
-        let aim = scale(factor, cone.reflected(lambda));
-        (scaling, [of(aim[0], wanted[0]), of(aim[1], wanted[1]), of(aim[2], wanted[2])])
+        let select = |from: Vec3<R>, to: &mut Vec3<R>| {
+            for (to, x) in to.iter_mut().lockstep(from) {
+                *to = R::select(here, x, *to);
+            }
+        };
+        let mut scaled = Scaled { at: eta, h, rho };
+        R::when(
+            self.worlds,
+            &mut scaled,
+            #[inline(always)]
+            |scaled| {
+                let (v, t) = cone.between(eta, touch.slack);
+                select(v, &mut scaled.at);
+                scaled.h = R::select(here, t, h);
+                scaled.rho = R::select(here, R::one(), rho);
+            },
+        );
+        let scaling = cone.scaling(scaled.h, scaled.at, scaled.rho);
+        let mut wanted = scale(inverse_h, cone.n);
+        R::when(
+            self.worlds,
+            &mut wanted,
+            #[inline(always)]
+            |wanted| {
+                let lambda = scaling.times(touch.slack);
+                // ρ(λ)² = ρ(s) ρ(η)
+                let size = (cone.rho(touch.slack) * rho).sqrt();
+                let factor = self.tau * inverse_h * inverse_h / size;
+                select(scale(factor, cone.reflected(lambda)), wanted);
+            },
+        );
+        (scaling, wanted)
     }
 
     /// How a limit's force answers.
     #[inline(always)]
     pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
-        let own = (kappa * eta * eta).scale(0.5);
-        if !self.any {
-            return LimitResponse { weight: own, pull: eta.scale(2.0) };
-        }
-        let weight = R::select(self.worlds, eta / slack, own);
-        let aim = self.tau.scale(2.0) / (kappa * eta);
-        LimitResponse { weight, pull: R::select(self.worlds, weight.mul_add(aim, eta), eta.scale(2.0)) }
+        let mut response = LimitResponse { weight: (kappa * eta * eta).scale(0.5), pull: eta.scale(2.0) };
+        R::when(
+            self.worlds,
+            &mut response,
+            #[inline(always)]
+            |LimitResponse { weight, pull }| {
+                *weight = R::select(self.worlds, eta / slack, *weight);
+                let aim = self.tau.scale(2.0) / (kappa * eta);
+                *pull = R::select(self.worlds, weight.mul_add(aim, eta), *pull);
+            },
+        );
+        response
     }
 
     /// How far to go along the step; leaves there what it does to the slacks.
     #[inline(always)]
-    pub(super) fn length(&self, s: &Structure, work: &mut Work<&mut [R]>) -> R {
+    pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut end = R::splat(f64::INFINITY);
         for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {

@@ -16,7 +16,7 @@
 //! a small κ, which rises tenfold each time the iterate is near the path. Where the dual is unbounded below no δ is feasible: η then
 //! grows along a certificate of that, which is what ends the iteration.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Lockstep, Mask, Real, copy, state};
 
 use super::approach::{Approach, LONGEST};
 use super::judge::{Certificate, certificate, residual, tolerance};
@@ -37,7 +37,7 @@ const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
 /// Steps from given forces after which a world whose step had a κ · decrement² above the second takes another way.
-const TRIAL: usize = 2;
+const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
 /// First κ of worlds that start again, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
@@ -133,88 +133,27 @@ pub(crate) fn solve<R: Real>(
     let cold = start(s, problem, (warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join(cold.and(good_p), s, problem, work);
-    let mut kappa = problem.kappa;
-
     let code = |status: Status| R::splat(status.code());
-    let mut status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
-    let mut running = good_p;
-    let mut iterations = R::zero();
-    let mut last = R::splat(f64::INFINITY);
-    let mut slow = R::zero();
-    let mut patience = R::splat(STUCK);
-    for iteration in 1..=max_iterations {
-        if !running.any() {
-            break;
-        }
-        let (alone, change) = newton::step(s, problem, kappa, &approach, work);
-        let decrement = alone.max(change);
-        let sound = alone.is_finite().and(change.is_finite());
-        let moving = running.and(sound);
-        let apart = approach.worlds;
-        let full = decrement.lt(R::splat(FULL_STEP));
-        // Worlds that are not yet in the region of quadratic convergence.
-        let far = moving.and(full.or(apart).not());
-        let mut alpha = if far.any() { line_search(s, kappa, (far, alone), work) } else { R::one() };
-        if approach.any() {
-            alpha = R::select(apart, approach.length(s, work), alpha);
-        }
-        advance(moving, alpha, work.delta, work.step);
-        for touch in Touch::of(work.touches) {
-            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
-        }
-        advance(moving, alpha, work.limit_force, work.limit_step);
-        iterations += R::select(running, R::one(), R::zero());
-        if apart.any() {
-            approach.follow(s, problem, (moving.and(apart), alpha), work);
-            let lost =
-                if iteration < LONGEST { approach.worlds.and(sound.not()) } else { approach.worlds }.and(running);
-            if lost.any() {
-                approach.leave(lost);
-                kappa = R::select(lost, kappa.min(R::splat(FIRST_KAPPA)), kappa);
-                newton::prepare(s, problem, work);
-                start_again(s, problem, kappa, lost, work);
-            }
-        }
-
-        if iteration == TRIAL {
-            let steady = kappa.lt(problem.kappa).or(apart).not();
-            let late = moving.and(steady).and(decrement.gt(R::splat(FAR)));
-            if late.any() {
-                newton::prepare(s, problem, work);
-                renew(s, problem, (late, soft_kappa(problem.kappa)), work);
-                approach.join(late, s, problem, work);
-            }
-        }
-
-        let apart = apart.or(approach.worlds);
-        let at_last = kappa.lt(problem.kappa).not().and(apart.not());
-        let stalled = decrement.lt(R::splat(STALLED)).and(last.scale(0.25).lt(decrement));
-        let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
-        running = running.and(solved.not());
-        last = decrement;
-        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
-        last = R::select(rise.or(apart), R::splat(f64::INFINITY), last);
-        kappa = R::select(rise, kappa.scale(RISE).min(problem.kappa), kappa);
-        slow = R::select(alone.gt(R::one()).and(apart.not()), slow + R::one(), R::zero());
-        let broken = running.and(sound.or(apart).not());
-        let doubtful = running.and(slow.gt(R::splat(DOUBTFUL))).or(broken);
-        if doubtful.any() {
-            let Certificate { hopeless, energy } = certificate(s, problem, work);
-            let lost = doubtful.and(hopeless).and(sound);
-            status = R::select(lost, code(Status::Infeasible), status);
-            running = running.and(lost.not());
-            let stuck = running.and(slow.gt(patience)).or(broken);
-            slow = R::select(stuck, R::zero(), slow);
-            patience = R::select(stuck, patience.scale(PATIENCE), patience);
-            if stuck.any() {
-                let soft = R::one() / energy.max(R::tiny());
-                let soft = R::select(soft.gt(R::zero()), kappa.scale(FALL).min(soft), kappa.scale(FALL));
-                kappa = R::select(stuck, soft, kappa);
-                newton::prepare(s, problem, work);
-                start_again(s, problem, kappa, stuck, work);
-            }
-        }
-    }
+    let status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
+    let mut iterate = Iterate {
+        approach,
+        kappa: problem.kappa,
+        status,
+        iterations: R::zero(),
+        last: R::splat(f64::INFINITY),
+        slow: R::zero(),
+        patience: R::splat(STUCK),
+        running: good_p,
+    };
+    R::repeat(
+        max_iterations,
+        &mut (&mut iterate, &mut *work),
+        #[inline(always)]
+        |(at, _)| at.running,
+        #[inline(always)]
+        |(at, work)| at.advance(s, problem, work),
+    );
+    let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
     let mut sum = R::zero();
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
@@ -238,6 +177,152 @@ pub(crate) fn solve<R: Real>(
         *x = R::select(keep.and(sound), *x, R::zero());
     }
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
+}
+
+/// Where the iteration is, but for δ and the forces.
+struct Iterate<R: Real> {
+    approach: Approach<R>,
+    kappa: R,
+    status: R,
+    iterations: R,
+    /// κ · decrement² of the step before.
+    last: R,
+    /// Steps in a row that were far from the path, and with how many an iterate is stuck.
+    slow: R,
+    patience: R,
+    running: R::Mask,
+}
+
+state!(Iterate { numbers: [kappa, status, iterations, last, slow, patience], flags: [running], states: [approach] });
+
+impl<R: Real> Iterate<R> {
+    /// One iteration.
+    #[inline(always)]
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        let running = self.running;
+        let (alone, change) = newton::step(s, problem, self.kappa, &self.approach, work);
+        let decrement = alone.max(change);
+        let sound = alone.is_finite().and(change.is_finite());
+        let moving = running.and(sound);
+        let apart = self.approach.worlds;
+        let full = decrement.lt(R::splat(FULL_STEP));
+        // Worlds that are not yet in the region of quadratic convergence.
+        let far = moving.and(full.or(apart).not());
+        let kappa = self.kappa;
+        let mut alpha = [R::one()];
+        R::when(
+            far,
+            &mut (&mut alpha, &mut *work),
+            #[inline(always)]
+            |(alpha, work)| alpha[0] = line_search(s, kappa, (far, alone), work),
+        );
+        R::when(
+            apart,
+            &mut (&mut alpha, &mut *work),
+            #[inline(always)]
+            |(alpha, work)| alpha[0] = R::select(apart, Approach::length(s, work), alpha[0]),
+        );
+        let [alpha] = alpha;
+        advance(moving, alpha, work.delta, work.step);
+        for touch in Touch::of(work.touches) {
+            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
+        }
+        advance(moving, alpha, work.limit_force, work.limit_step);
+        self.iterations += R::select(running, R::one(), R::zero());
+        R::when(
+            apart,
+            &mut (&mut *self, &mut *work),
+            #[inline(always)]
+            |(at, work)| at.follow(s, problem, (moving.and(apart), alpha, sound), work),
+        );
+
+        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let steady = self.kappa.lt(problem.kappa).or(apart).not();
+        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
+        R::when(
+            late,
+            &mut (&mut self.approach, &mut *work),
+            #[inline(always)]
+            |(approach, work)| {
+                newton::prepare(s, problem, work);
+                renew(s, problem, (late, soft_kappa(problem.kappa)), work);
+                approach.join(late, s, problem, work);
+            },
+        );
+
+        let apart = apart.or(self.approach.worlds);
+        let at_last = self.kappa.lt(problem.kappa).not().and(apart.not());
+        let stalled = decrement.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(decrement));
+        let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
+        self.running = running.and(solved.not());
+        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
+        self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
+        self.kappa = R::select(rise, self.kappa.scale(RISE).min(problem.kappa), self.kappa);
+        self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
+        let broken = self.running.and(sound.or(apart).not());
+        let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
+        R::when(
+            doubtful,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| at.doubt(s, problem, (doubtful, broken, sound), work),
+        );
+    }
+
+    /// After a step of the approach: worlds that it has got nowhere with start again.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (moving, alpha, sound): (R::Mask, R, R::Mask),
+        work: &mut Work<&mut [R]>,
+    ) {
+        self.approach.follow(s, problem, (moving, alpha), work);
+        let late = self.iterations.lt(R::splat(LONGEST)).not();
+        let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
+        R::when(
+            lost,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| {
+                at.approach.leave(lost);
+                at.kappa = R::select(lost, at.kappa.min(R::splat(FIRST_KAPPA)), at.kappa);
+                newton::prepare(s, problem, work);
+                start_again(s, problem, at.kappa, lost, work);
+            },
+        );
+    }
+
+    /// Looks for a certificate of infeasibility; starts again where the iterate is stuck.
+    #[inline(always)]
+    fn doubt(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (doubtful, broken, sound): (R::Mask, R::Mask, R::Mask),
+        work: &mut Work<&mut [R]>,
+    ) {
+        let Certificate { hopeless, energy } = certificate(s, problem, work);
+        let lost = doubtful.and(hopeless).and(sound);
+        self.status = R::select(lost, R::splat(Status::Infeasible.code()), self.status);
+        self.running = self.running.and(lost.not());
+        let stuck = self.running.and(self.slow.gt(self.patience)).or(broken);
+        self.slow = R::select(stuck, R::zero(), self.slow);
+        self.patience = R::select(stuck, self.patience.scale(PATIENCE), self.patience);
+        R::when(
+            stuck,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| {
+                let soft = R::one() / energy.max(R::tiny());
+                let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
+                at.kappa = R::select(stuck, soft, at.kappa);
+                newton::prepare(s, problem, work);
+                start_again(s, problem, at.kappa, stuck, work);
+            },
+        );
+    }
 }
 
 /// x ← x + α step in worlds of the mask.

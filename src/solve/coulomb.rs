@@ -20,7 +20,7 @@
 //! A world takes up to three ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
 //! relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 use super::approach::{Approach, LimitResponse, limit_misfit};
@@ -44,7 +44,7 @@ const STALLED: f64 = 1e-8;
 const ARRIVED: f64 = 1e-2;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
-const TRIAL: usize = 2;
+const TRIAL: f64 = 2.0;
 /// Steps after which a way counts as none.
 const LONGEST: f64 = 26.0;
 /// κ at which contacts start anew on the first way, 1/J: the way from soft to hard chooses among several answers, as the slow
@@ -82,8 +82,8 @@ impl<R: Real> Slide<R> {
     }
 }
 
-/// How a world stands.
-struct State<R: Real> {
+/// How the worlds stand.
+struct Iterate<R: Real> {
     approach: Approach<R>,
     running: R::Mask,
     found: R::Mask,
@@ -91,8 +91,11 @@ struct State<R: Real> {
     steps: R,
     way: R,
     iterations: R,
+    /// Misfit after the step before.
     last: R,
 }
+
+state!(Iterate { numbers: [steps, way, iterations, last], flags: [running, found], states: [approach] });
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. What is not settled has that status, whatever the reason.
 ///
@@ -106,81 +109,101 @@ pub(crate) fn solve<R: Real>(
     (warm, again): (bool, bool),
     work: &mut Work<&mut [R]>,
 ) {
-    let unsettled = R::splat(Status::Unsettled.code());
-    let at_status = work.kept.len() - work.info.len();
-    let mut open = acceptable(s, problem);
-    if again {
-        open = is_unsettled(work.kept[at_status]);
-        if !open.any() {
-            return;
-        }
-        keep_where(open, work);
-    } else {
-        work.kept[at_status] = R::zero();
+    let status = &mut work.kept[work.delta.len() + work.eta.len()];
+    let worlds = if again { is_unsettled(*status) } else { R::Mask::splat(true) };
+    if !again {
+        *status = R::zero();
     }
+    R::when(
+        worlds,
+        work,
+        #[inline(always)]
+        |work| {
+            if again {
+                keep_where(worlds, work);
+            }
+            let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
+            report(s, problem, (found, iterations), work);
+            if again {
+                restore(worlds, work);
+            }
+        },
+    );
+}
+
+/// Gives the worlds with an answer, and the iterations that it took.
+#[inline(always)]
+fn find<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (worlds, warm, again): (R::Mask, bool, bool),
+    work: &mut Work<&mut [R]>,
+) -> (R::Mask, R) {
     fill_columns(s, problem, work.columns.as_chunks_mut().0);
     for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
         touch.start(problem.contacts, i);
     }
     newton::prepare(s, problem, work);
     factor_p(s, problem.p, work.pivot, work.factor_p);
+    let mut running = worlds.and(acceptable(s, problem));
     for &pivot in work.pivot.iter() {
-        open = open.and(pivot.gt(R::zero())).and(pivot.is_finite());
+        running = running.and(pivot.gt(R::zero())).and(pivot.is_finite());
     }
-    let mut state = State {
-        approach: Approach::none(),
-        running: open,
+    let mut approach = Approach::none();
+    if again {
+        running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
+        recall(s, problem, work);
+        join(running, s, problem, &mut approach, work);
+    } else {
+        let cold = start(s, problem, (warm, R::splat(SOFT_KAPPA)), work).and(running);
+        join_anew(cold, s, problem, &mut approach, work);
+    }
+    let mut iterate = Iterate {
+        approach,
+        running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        way: R::zero(),
+        way: R::splat(if again { 2.0 } else { 0.0 }),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
     };
-    if again {
-        state.running = open.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
-        state.way = R::splat(2.0);
-        recall(s, problem, work);
-        state.approach.join(state.running, s, problem, work);
-        state.approach.tau = mean_product(s, problem.kappa, work).max(R::one());
-    } else {
-        let cold = start(s, problem, (warm, R::splat(SOFT_KAPPA)), work);
-        join(cold.and(open), s, problem, &mut state, work);
-    }
-    for iteration in 1..=max_iterations {
-        if !state.running.any() {
-            break;
-        }
-        go(s, problem, iteration, &mut state, work);
-    }
+    R::repeat(
+        max_iterations,
+        &mut (&mut iterate, &mut *work),
+        #[inline(always)]
+        |(at, _)| at.running,
+        #[inline(always)]
+        |(at, work)| at.advance(s, problem, work),
+    );
+    (iterate.found, iterate.iterations)
+}
 
+/// η and the report, zeros for δ and η where there is no answer.
+#[inline(always)]
+fn report<R: Real>(s: &Structure, problem: &Problem<R>, (found, iterations): (R::Mask, R), work: &mut Work<&mut [R]>) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
     for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
         *eta = touch.eta;
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, work);
-    let settled = state.found.and(residual.lt(R::splat(tolerance::<R>())));
+    let settled = found.and(residual.lt(R::splat(tolerance::<R>())));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(settled, *x, R::zero());
     }
-    let status = R::select(settled, R::splat(Status::Solved.code()), unsettled);
-    copy(work.info, &[status, state.iterations, R::select(settled, residual, R::one())]);
-    if again {
-        restore(open, settled, work);
-    }
+    let code = |status: Status| R::splat(status.code());
+    let status = R::select(settled, code(Status::Solved), code(Status::Unsettled));
+    copy(work.info, &[status, iterations, R::select(settled, residual, R::one())]);
 }
 
-/// Keeps the results, if there are worlds that are not settled.
+/// Keeps the results.
 #[inline(always)]
-pub(super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) -> bool {
-    let any = is_unsettled(work.info[0]).any();
-    if any {
-        let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
-        for (kept, &result) in work.kept.iter_mut().zip(results) {
-            *kept = result;
-        }
+pub(super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
+    let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
+    for (kept, &result) in work.kept.iter_mut().zip(results) {
+        *kept = result;
     }
-    any
 }
 
 /// Does the status say that the answer is that of the relaxed law?
@@ -194,7 +217,7 @@ pub(super) fn is_unsettled<R: Real>(status: R) -> R::Mask {
 /// iterations so far.
 #[inline(always)]
 fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    let iterations = work.kept[work.kept.len() - work.info.len() + 1];
+    let iterations = work.kept[work.delta.len() + work.eta.len() + 1];
     work.info[1] += R::select(mask, iterations, R::zero());
     let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
     for (kept, &result) in work.kept.iter_mut().zip(results) {
@@ -202,20 +225,21 @@ fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     }
 }
 
-/// The kept results, but in worlds that have been settled since; worlds that were open and are not settled have the relaxed answer
+/// The kept results, but in worlds that have been settled since; worlds of the mask that are not settled have the relaxed answer
 /// under a status of their own.
 #[inline(always)]
-fn restore<R: Real>(open: R::Mask, settled: R::Mask, work: &mut Work<&mut [R]>) {
-    let at_info = work.kept.len() - work.info.len();
-    let before = work.kept[at_info + 1];
-    let iterations = R::select(open, work.info[1] + before, before);
+fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
+    let unsettled = R::splat(Status::Unsettled.code());
+    let settled = worlds.and(work.info[0].lt(unsettled));
+    let before = work.kept[work.delta.len() + work.eta.len() + 1];
+    let iterations = R::select(worlds, work.info[1] + before, before);
     let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
     for (result, &kept) in results.zip(work.kept.iter()) {
         *result = R::select(settled, *result, kept);
     }
     work.info[1] = iterations;
-    let relaxed = open.and(settled.not()).and(work.info[0].lt(R::splat(Status::Unsettled.code())));
-    work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
+    let relaxed = worlds.and(settled.not()).and(work.info[0].lt(unsettled));
+    work.info[0] = R::select(relaxed, unsettled, work.info[0]);
 }
 
 /// The relaxed answer's forces, and its slacks.
@@ -236,60 +260,74 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
     }
 }
 
-/// One step of the worlds that are running, and where they go from there.
-#[inline(always)]
-fn go<R: Real>(s: &Structure, problem: &Problem<R>, iteration: usize, state: &mut State<R>, work: &mut Work<&mut [R]>) {
-    let (running, kappa, apart) = (state.running, problem.kappa, state.approach.worlds);
-    step(s, problem, kappa, &state.approach, work);
-    let alpha = length(s, apart, kappa, state.approach.tau, work);
-    let sound = alpha.is_finite();
-    let moving = running.and(sound);
-    for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
-        *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
-    }
-    let before = state.last;
-    let worst = advance(s, kappa, (moving, alpha), problem, work);
-    state.iterations += R::select(running, R::one(), R::zero());
-    state.steps += R::one();
-    state.last = worst;
-
-    let short = R::one() - alpha;
-    let is_full = alpha.lt(R::one()).not();
-    let arrived =
-        moving.and(apart).and(is_full).and(R::one().lt(state.approach.tau).not()).and(worst.lt(R::splat(ARRIVED)));
-    let part = (short * short).max(R::splat(FASTEST)).min(R::one());
-    state.approach.tau = (mean_product(s, kappa, work) * part).max(R::one());
-    state.approach.leave(arrived);
-    let stalled = worst.lt(R::splat(STALLED)).and(before.scale(0.25).lt(worst));
-    let found = moving.and(apart.not()).and(is_full).and(before.lt(R::splat(CONVERGED)).or(stalled));
-    state.found = state.found.or(found);
-    state.running = running.and(found.not());
-
-    if iteration == TRIAL {
-        let late = state.running.and(state.approach.worlds.not()).and(worst.lt(R::splat(FAR)).not());
-        if late.any() {
-            newton::prepare(s, problem, work);
-            renew(s, problem, (late, R::splat(SOFT_KAPPA)), work);
-            join(late, s, problem, state, work);
+impl<R: Real> Iterate<R> {
+    /// One step of the worlds that are running, and where they go from there.
+    #[inline(always)]
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        let (running, apart) = (self.running, self.approach.worlds);
+        step(s, problem, &self.approach, work);
+        let alpha = length(s, problem.kappa, &self.approach, work);
+        let sound = alpha.is_finite();
+        let moving = running.and(sound);
+        for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
+            *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
         }
+        let worst = go(s, problem, (moving, alpha), work);
+        self.iterations += R::select(running, R::one(), R::zero());
+        self.steps += R::one();
+
+        let is_full = alpha.lt(R::one()).not();
+        let on_path = R::one().lt(self.approach.tau).not();
+        self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
+        let short = R::one() - alpha;
+        let part = (short * short).max(R::splat(FASTEST)).min(R::one());
+        self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
+        let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
+        let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
+        let found = moving.and(apart.not()).and(is_full).and(last_step);
+        self.last = worst;
+        self.found = self.found.or(found);
+        self.running = running.and(found.not());
+
+        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let far = worst.lt(R::splat(FAR)).not().and(apart.not());
+        let late = self.running.and(trial).and(far);
+        R::when(
+            late,
+            &mut (&mut self.approach, &mut *work),
+            #[inline(always)]
+            |(approach, work)| {
+                newton::prepare(s, problem, work);
+                renew(s, problem, (late, R::splat(SOFT_KAPPA)), work);
+                join_anew(late, s, problem, approach, work);
+            },
+        );
+        let lost = self.running.and(sound.not().or(self.steps.gt(R::splat(LONGEST))));
+        R::when(
+            lost,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| at.give_up(s, problem, lost, work),
+        );
     }
-    let lost = state.running.and(sound.not().or(state.steps.gt(R::splat(LONGEST))));
-    if lost.any() {
-        let again = lost.and(state.way.lt(R::splat(0.5)));
-        state.running = state.running.and(lost.not().or(again));
-        if again.any() {
-            state.way = R::select(again, R::one(), state.way);
-            state.steps = R::select(again, R::zero(), state.steps);
-            newton::prepare(s, problem, work);
-            renew_all(s, problem, (again, soft_kappa(problem.kappa)), work);
-            join(again, s, problem, state, work);
-        }
+
+    /// The end of a way: worlds of the mask take the second after the first, and none after another.
+    #[inline(always)]
+    fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
+        let again = lost.and(self.way.lt(R::splat(0.5)));
+        self.running = self.running.and(lost.not().or(again));
+        self.way = R::select(again, R::one(), self.way);
+        self.steps = R::select(again, R::zero(), self.steps);
+        newton::prepare(s, problem, work);
+        renew_all(s, problem, (again, soft_kappa(problem.kappa)), work);
+        join_anew(again, s, problem, &mut self.approach, work);
     }
 }
 
 /// The step of δ into `work.step`, and the contacts' and limits' own.
 #[inline(always)]
-fn step<R: Real>(s: &Structure, problem: &Problem<R>, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+    let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     // The symmetric part of the system in `h`, what the upper triangle has beside it in `upper`.
@@ -385,16 +423,20 @@ fn eliminate<R: Real>(
     let own = R::select(there, kappa * touch.share, R::one());
     let here = approach.worlds.and(there);
     let mut scaling = Scaling::of_forces(cone, own, eta);
-    if approach.any() {
-        let (v, t) = cone.between(eta, touch.slack);
-        let of = |between: R, own: R| R::select(here, between, own);
-        let sqrt_q = (dot(cone.n, eta) / slide.gap).sqrt();
-        scaling = Scaling {
-            sqrt_q: of(sqrt_q, scaling.sqrt_q),
-            v: [of(v[0], scaling.v[0]), of(v[1], scaling.v[1]), of(v[2], scaling.v[2])],
-            t: of(t, scaling.t),
-        };
-    }
+    let gap = slide.gap;
+    R::when(
+        approach.worlds,
+        &mut scaling,
+        #[inline(always)]
+        |scaling| {
+            let (v, t) = cone.between(eta, touch.slack);
+            for (to, v) in scaling.v.iter_mut().lockstep(v) {
+                *to = R::select(here, v, *to);
+            }
+            scaling.t = R::select(here, t, scaling.t);
+            scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
+        },
+    );
     // A contact of no weight: finite, and without an answer.
     let none = there.not();
     scaling.v = [0, 1, 2].map(|k| R::select(none, cone.n[k], scaling.v[k]));
@@ -431,24 +473,34 @@ fn eliminate<R: Real>(
     }
 }
 
-/// Takes worlds in whose slacks are there, at the mean of slack times force that they have.
+/// Takes worlds in whose slacks are those of [`renew`], each with the gap that belongs to it.
+#[inline(always)]
+fn join_anew<R: Real>(
+    worlds: R::Mask,
+    s: &Structure,
+    problem: &Problem<R>,
+    approach: &mut Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
+        let gap = touch.cone.rho(touch.slack) / dot(touch.cone.n, touch.slack);
+        slide.gap = R::select(worlds, gap, slide.gap);
+    }
+    join(worlds, s, problem, approach, work);
+}
+
+/// Takes worlds in whose slacks and gaps are there.
 #[inline(always)]
 fn join<R: Real>(
     worlds: R::Mask,
     s: &Structure,
     problem: &Problem<R>,
-    state: &mut State<R>,
+    approach: &mut Approach<R>,
     work: &mut Work<&mut [R]>,
 ) {
-    let tau = state.approach.tau;
-    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
-        // The gap that belongs to ζ = s.
-        let gap = touch.cone.rho(touch.slack) / dot(touch.cone.n, touch.slack);
-        slide.gap = R::select(worlds, gap, slide.gap);
-    }
-    state.approach.join(worlds, s, problem, work);
+    approach.worlds = approach.worlds.or(worlds);
     let product = mean_product(s, problem.kappa, work).max(R::one());
-    state.approach.tau = R::select(worlds, product, tau);
+    approach.tau = R::select(worlds, product, approach.tau);
 }
 
 /// The mean of slack times force over gaps, slips and limits, 1 on the path.
@@ -470,7 +522,8 @@ fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> 
 
 /// How far to go along the step; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
 #[inline(always)]
-fn length<R: Real>(s: &Structure, apart: R::Mask, kappa: R, tau: R, work: &mut Work<&mut [R]>) -> R {
+fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
+    let (apart, tau) = (approach.worlds, approach.tau);
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
     for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter()) {
@@ -509,13 +562,8 @@ fn length<R: Real>(s: &Structure, apart: R::Mask, kappa: R, tau: R, work: &mut W
 
 /// Takes the step in worlds of the mask; gives the largest misfit there.
 #[inline(always)]
-fn advance<R: Real>(
-    s: &Structure,
-    kappa: R,
-    (moving, alpha): (R::Mask, R),
-    problem: &Problem<R>,
-    work: &mut Work<&mut [R]>,
-) -> R {
+fn go<R: Real>(s: &Structure, problem: &Problem<R>, (moving, alpha): (R::Mask, R), work: &mut Work<&mut [R]>) -> R {
+    let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = R::zero();
     for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {

@@ -19,7 +19,7 @@
 //! ```
 
 use crate::description::Friction;
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Mask, Real, state};
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, product, scale, sub, zero};
 
 use super::cone::{Cone, Pull, Rates};
@@ -44,6 +44,8 @@ pub(super) struct Scaling<R> {
     pub(super) v: Vec3<R>,
     pub(super) t: R,
 }
+
+state!(Scaling { numbers: [sqrt_q, t], flags: [], states: [v] });
 
 impl<R: Real> Scaling<R> {
     /// At forces and the slacks that belong to them, for this contact's own κ.

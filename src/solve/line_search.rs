@@ -1,6 +1,6 @@
 //! How far to go along a Newton step.
 
-use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::lane::{Lockstep, Mask, Real, state};
 use crate::math::vector::dot;
 
 use super::memory::Work;
@@ -14,6 +14,20 @@ const LINE_SEARCH: usize = 8;
 const FLAT: f64 = 0.1;
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
+
+/// Where the search is.
+struct Search<R: Real> {
+    /// A minimum is between these.
+    low: R,
+    high: R,
+    alpha: R,
+    /// Slope and curvature there.
+    first: R,
+    second: R,
+    searching: R::Mask,
+}
+
+state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
 
 /// About the minimum of the dual function along the Newton step, in worlds that are `far` from the solution, where
 /// its slope is −`decrement` at first; 1 in others.
@@ -49,39 +63,53 @@ pub(super) fn line_search<R: Real>(
     }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
-    let mut low = R::zero();
-    let mut high = end;
-    let mut alpha = R::one().min(end.scale(0.9));
-    let mut searching = far;
-    for _ in 0..LINE_SEARCH {
-        let mut first = curvature.mul_add(alpha, slope);
-        let mut second = curvature;
-        for touch in touches.iter() {
-            let [c0, c1, c2] = touch.along_step;
-            let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
-            let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-            first -= touch.cone.weight * log;
-            second += touch.cone.weight * (log * log - c2.scale(2.0) * inverse);
-        }
-        for (&eta, &step) in work.limit_force.iter().lockstep(work.limit_step.iter()) {
-            let log = step / alpha.mul_add(step, eta);
-            first -= log.scale(2.0);
-            second = (log * log).mul_add(R::splat(2.0), second);
-        }
-        searching = searching.and(first.abs().lt(decrement.scale(FLAT)).not());
-        if !searching.any() {
-            break;
-        }
-        let beyond = first.gt(R::zero());
-        high = R::select(beyond, alpha, high);
-        low = R::select(beyond, low, alpha);
-        let newton = alpha - first / second;
-        let bounded = high.is_finite();
-        let middle = R::select(bounded, (low + R::select(bounded, high, low)).scale(0.5), alpha.scale(10.0));
-        let inside = newton.gt(low).and(newton.lt(high));
-        let next = R::select(inside, newton.min(alpha.scale(1e3)), middle);
-        alpha = R::select(searching, next, alpha);
-    }
+    let (touches, limit_force, limit_step) = (&*touches, &*work.limit_force, &*work.limit_step);
+    let mut search = Search {
+        low: R::zero(),
+        high: end,
+        alpha: R::one().min(end.scale(0.9)),
+        first: slope,
+        second: curvature,
+        searching: far,
+    };
+    R::repeat(
+        LINE_SEARCH,
+        &mut search,
+        #[inline(always)]
+        |search| {
+            let alpha = search.alpha;
+            let mut first = curvature.mul_add(alpha, slope);
+            let mut second = curvature;
+            for touch in touches {
+                let [c0, c1, c2] = touch.along_step;
+                let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+                let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+                first -= touch.cone.weight * log;
+                second += touch.cone.weight * (log * log - c2.scale(2.0) * inverse);
+            }
+            for (&eta, &step) in limit_force.iter().lockstep(limit_step) {
+                let log = step / alpha.mul_add(step, eta);
+                first -= log.scale(2.0);
+                second = (log * log).mul_add(R::splat(2.0), second);
+            }
+            (search.first, search.second) = (first, second);
+            search.searching = search.searching.and(first.abs().lt(decrement.scale(FLAT)).not());
+            search.searching
+        },
+        #[inline(always)]
+        |Search { low, high, alpha, first, second, searching }| {
+            let beyond = first.gt(R::zero());
+            *high = R::select(searching.and(beyond), *alpha, *high);
+            *low = R::select(searching.and(beyond.not()), *alpha, *low);
+            let newton = *alpha - *first / *second;
+            let bounded = high.is_finite();
+            let middle = R::select(bounded, (*low + R::select(bounded, *high, *low)).scale(0.5), alpha.scale(10.0));
+            let inside = newton.gt(*low).and(newton.lt(*high));
+            let next = R::select(inside, newton.min(alpha.scale(1e3)), middle);
+            *alpha = R::select(*searching, next, *alpha);
+        },
+    );
+    let Search { low, alpha, .. } = search;
     // `low` is inside and on the descending side; a Newton iterate just past the minimum is inside as well.
     let safe = alpha.lt(end);
     R::select(far, R::select(safe, alpha, low).min(R::splat(LONGEST_STEP)), R::one())

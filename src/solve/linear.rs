@@ -12,7 +12,7 @@
 //! [`super::friction`], and Hᵀ that of H.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub};
 
 use super::cone::Cone;
@@ -42,6 +42,19 @@ struct Parts<'a, R> {
     contacts: &'a mut [R],
     limits: &'a mut [R],
 }
+
+state!(Parts<'a> { numbers: [], flags: [], states: [contacts, limits] });
+
+/// How far the refinement has got.
+struct Refinement<'a, R: Real> {
+    y: &'a mut [R],
+    /// What is left of the first equation.
+    free: &'a mut [R],
+    /// Is that too much?
+    again: R::Mask,
+}
+
+state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
 impl<R: Real> System<'_, R> {
     /// A contact's cone and answer.
@@ -127,8 +140,8 @@ pub(super) fn solve<R: Real>(
     let (forces, rest) = work.touches.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
     let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
-    let (target, free) = (&mut *work.step, &mut *work.free);
-    copy(target, to.y);
+    copy(work.step, to.y);
+    let (target, free) = (&*work.step, &mut *work.free);
     clear(w.contacts);
     clear(w.limits);
     clear(free);
@@ -139,31 +152,42 @@ pub(super) fn solve<R: Real>(
     s.factor_h.solve_leading([eliminate, substitute], to.y, s.nv);
     system.add_moved(to.y, &mut w);
 
-    for _ in 0..REFINEMENTS {
-        clear(free);
-        times_p(s, problem.p, to.y, free);
-        let mut largest = R::tiny();
-        for (free, &target) in free.iter_mut().lockstep(target.iter()) {
-            largest = largest.max(target.abs()).max(free.abs());
-            *free = target - *free;
-        }
-        system.subtract(&w, free);
-        let mut worst = R::zero();
-        for free in free.iter() {
-            worst = worst.max(free.abs());
-        }
-        let again = worst.gt(largest.scale(BALANCED));
-        if !again.any() {
-            break;
-        }
-        system.left(to.y, to.force, to.limit, &w, &mut left);
-        system.subtract(&left, free);
-        s.factor_h.solve_leading([eliminate, substitute], free, s.nv);
-        system.add_moved(free, &mut left);
-        add_where(again, left.contacts, w.contacts);
-        add_where(again, left.limits, w.limits);
-        add_where(again, free, to.y);
-    }
+    let (grad_force, grad_limit) = (&*to.force, &*to.limit);
+    let mut state = (
+        Refinement { y: &mut *to.y, free, again: R::Mask::splat(true) },
+        (Parts { contacts: &mut *w.contacts, limits: &mut *w.limits }, left),
+    );
+    R::repeat(
+        REFINEMENTS,
+        &mut state,
+        #[inline(always)]
+        |(Refinement { y, free, again }, (w, _))| {
+            clear(free);
+            times_p(s, problem.p, y, free);
+            let mut largest = R::tiny();
+            for (free, &target) in free.iter_mut().lockstep(target.iter()) {
+                largest = largest.max(target.abs()).max(free.abs());
+                *free = target - *free;
+            }
+            system.subtract(w, free);
+            let mut worst = R::zero();
+            for free in free.iter() {
+                worst = worst.max(free.abs());
+            }
+            *again = worst.gt(largest.scale(BALANCED));
+            *again
+        },
+        #[inline(always)]
+        |(Refinement { y, free, again }, (w, left))| {
+            system.left(y, grad_force, grad_limit, w, left);
+            system.subtract(left, free);
+            s.factor_h.solve_leading([eliminate, substitute], free, s.nv);
+            system.add_moved(free, left);
+            add_where(*again, left.contacts, w.contacts);
+            add_where(*again, left.limits, w.limits);
+            add_where(*again, free, y);
+        },
+    );
     for i in 0..s.nc() {
         let (_, Answer { root, .. }) = system.answer(i);
         put3(w.contacts, i, root.times(at3(w.contacts, i)));

@@ -1,7 +1,7 @@
 //! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
 
 use crate::description::Friction;
-use crate::math::lane::{Lane, clear};
+use crate::math::lane::{Lane, Mask, clear};
 use crate::math::layout::parts;
 use crate::math::program::{Group, Stage};
 use crate::math::rows::Output;
@@ -50,10 +50,18 @@ impl Stage for Relaxed<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm } = self.of;
         let (problem, mut work) = at.of(memory);
-        if self.rest && !coulomb::put_aside(&mut work) {
-            return;
-        }
-        barrier::solve(structure, &problem, max_iterations, warm, &mut work);
+        let worlds = if self.rest { is_unsettled(work.info[0]) } else { R::Mask::splat(true) };
+        R::when(
+            worlds,
+            &mut work,
+            #[inline(always)]
+            |work| {
+                if self.rest {
+                    coulomb::put_aside(work);
+                }
+                barrier::solve(structure, &problem, max_iterations, warm, work);
+            },
+        );
     }
 }
 

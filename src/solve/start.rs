@@ -65,9 +65,12 @@ pub(super) fn start<R: Real>(
         all
     };
     balance(s, problem, all, work);
-    if cold.any() {
-        renew(s, problem, (cold, soft), work);
-    }
+    R::when(
+        cold,
+        work,
+        #[inline(always)]
+        |work| renew(s, problem, (cold, soft), work),
+    );
     cold
 }
 

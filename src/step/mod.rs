@@ -16,7 +16,9 @@ mod quasidynamic;
 mod rigid;
 mod separation;
 
+pub use crate::math::record::{Recording, Row};
 pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
+pub use fused::Kernel;
 pub use linearize::Linearization;
 pub use plain::{Held, Jacobians};
 pub use quasidynamic::{Form, Quasidynamic, Step};

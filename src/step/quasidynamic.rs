@@ -8,14 +8,15 @@ use nalgebra::DMatrix;
 use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::{Frames, Manifold};
-use crate::math::lane::InstructionSet;
+use crate::math::lane::{InstructionSet, Precision};
+use crate::math::record::{Recording, Row};
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
 use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
 
-use super::fused;
+use super::fused::{self, Kernel};
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
 use super::linearize::Linearization;
@@ -239,6 +240,58 @@ impl Quasidynamic {
         let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
         self.check(q, u)?;
         fused::linearize(plan, [q, u, par], warm).map(Some)
+    }
+
+    /// A program of the fused form as the list of its operations: see [`Recording`].
+    ///
+    /// Of two precisions only the step has the single one.
+    ///
+    /// # Errors
+    /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
+    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Recording> {
+        let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
+        plan.record(kernel, precision, |contact| self.model.contact_names(contact))
+    }
+
+    /// The rows of numbers that a program reads and writes.
+    ///
+    /// # Errors
+    /// If the step has no fused form.
+    pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
+        let Some(Fused { plan, .. }) = &self.fused else {
+            bail!("{}: expected a step with a fused form", kernel.name())
+        };
+        Ok([plan.operand_rows(kernel), plan.result_rows(kernel)])
+    }
+
+    /// What the row of a step consists of.
+    pub(crate) fn row_parts(&self) -> Result<Vec<Row>> {
+        let Some(Fused { plan, .. }) = &self.fused else { bail!("expected a step with a fused form") };
+        Ok(plan.row_parts())
+    }
+
+    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says: in a lane of one
+    /// world with fused multiply-adds; nothing where this processor or this build has none of that precision.
+    ///
+    /// # Errors
+    /// If the step has no fused form, or a row is of another length.
+    pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
+        let [rows, _] = self.rows_of(kernel)?;
+        let (expected, got): (Vec<_>, Vec<_>) =
+            (rows.iter().map(|row| row.width).collect(), operands.iter().map(Vec::len).collect());
+        if expected != got {
+            bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
+        }
+        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, operands)))
+    }
+
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
+    /// recording.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn packed_parameters(&self) -> Result<Tensor> {
+        fused::packed(&self.parameters)
     }
 
     /// The fused form's tables and parameters, where there is one.

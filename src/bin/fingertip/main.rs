@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod blame;
+mod codegen;
 mod controls;
 mod demo;
 mod export;
@@ -57,6 +58,7 @@ enum Command {
     Export(export::Args),
     Audit(audit::Args),
     Bench(bench::Args),
+    Codegen(codegen::Args),
     Mpc(Box<mpc::Args>),
     Tasks(mpc::tasks::Args),
 }
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Codegen(args) => codegen::run(&args),
         Command::Mpc(args) => mpc::run(&args),
         Command::Tasks(args) => mpc::tasks::run(&args),
     };

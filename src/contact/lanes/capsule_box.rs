@@ -3,11 +3,11 @@
 
 use super::block::{self, Nearest};
 use super::end::End;
-use super::penetration::{self, Deep};
+use super::penetration;
 use super::segment::{self, Closest, Segment, SegmentPull};
 use super::total::choose;
 use super::{Contact, Contacts, Gradients, Reaction, Side, core};
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Real, state};
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
 /// The capsule's core in the box's frame.
@@ -29,9 +29,9 @@ struct First<R: Real> {
     touch: Touch<R>,
     closest: Closest<R>,
     nearest: Nearest<R, 3>,
-    /// If any world needs it.
-    deep: Option<Deep<R>>,
 }
+
+state!(Touch { numbers: [t, gap], flags: [], states: [normal] });
 
 #[inline(always)]
 fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
@@ -39,18 +39,20 @@ fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
     let nearest = block::nearest(axpy(closest.t, segment.u, segment.c), e);
     let mut touch = Touch { t: closest.t, normal: nearest.normal(), gap: nearest.gap };
     let inside = nearest.inside();
-    let deep = if inside.any() {
-        let deep = penetration::of_segment(segment, e, closest.t);
-        touch = Touch {
-            t: R::select(inside, deep.t, touch.t),
-            normal: choose(inside, deep.normal, touch.normal),
-            gap: R::select(inside, deep.gap, touch.gap),
-        };
-        Some(deep)
-    } else {
-        None
-    };
-    First { touch, closest, nearest, deep }
+    R::when(
+        inside,
+        &mut touch,
+        #[inline(always)]
+        |touch| {
+            let deep = penetration::of_segment(segment, e, closest.t);
+            *touch = Touch {
+                t: R::select(inside, deep.t, touch.t),
+                normal: choose(inside, deep.normal, touch.normal),
+                gap: R::select(inside, deep.gap, touch.gap),
+            };
+        },
+    );
+    First { touch, closest, nearest }
 }
 
 /// The contact at the capsule's negative (k = 0) or positive end.
@@ -111,7 +113,7 @@ pub(super) fn pull<R: Real>(
     let (segment, e) = (local(a, b), b.box_core());
     let (mut to, mut to_e) = (SegmentPull::none(), zero());
 
-    let First { touch, closest, nearest, deep } = first(&segment, e);
+    let First { touch, closest, nearest } = first(&segment, e);
     let mut pulls = pull_touch(a, b, &touch, &grad.get(0), on_a, on_b);
     for k in 0..2 {
         let end = end(a, b, &segment, e, &touch, k);
@@ -131,12 +133,20 @@ pub(super) fn pull<R: Real>(
         normal: choose(inside, zero(), pulls.normal),
         gap: R::select(inside, none, pulls.gap),
     };
-    let mut t = pull_nearest(&segment, &nearest, closest.t, outer, &mut to, &mut to_e);
-    if let Some(deep) = deep {
-        let normal = choose(inside, pulls.normal, zero());
-        let (gap, place) = (R::select(inside, pulls.gap, none), R::select(inside, pulls.t, none));
-        t += deep.pull(&segment, e, normal, gap, place, &mut to, &mut to_e);
-    }
+    let t = pull_nearest(&segment, &nearest, closest.t, outer, &mut to, &mut to_e);
+    let mut sums = (to, (to_e, [t]));
+    R::when(
+        inside,
+        &mut sums,
+        #[inline(always)]
+        |(to, (to_e, [t]))| {
+            let normal = choose(inside, pulls.normal, zero());
+            let (gap, place) = (R::select(inside, pulls.gap, none), R::select(inside, pulls.t, none));
+            let deep = penetration::of_segment(&segment, e, closest.t);
+            *t += deep.pull(&segment, e, normal, gap, place, to, to_e);
+        },
+    );
+    let (mut to, (mut to_e, [t])) = sums;
     closest.pull(t, &mut to, &mut to_e);
 
     let (force, turn) = (rotate_back(&b.pose.axes, to.c), rotate_back(&b.pose.axes, to.u));

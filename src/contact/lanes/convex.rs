@@ -7,7 +7,7 @@ use crate::collision::{BodyGradient, Distance, MANIFOLD};
 use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES};
 use crate::description::Shape;
 use crate::kinematics::POSE;
-use crate::math::lane::{Lane, Number, Real};
+use crate::math::lane::{Lane, Number};
 
 use super::CONTACT;
 
@@ -28,8 +28,10 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) {
-    let out = [R::numbers_mut(contacts), R::numbers_mut(weights), R::numbers_mut(nearest)];
-    witness_worlds(pair, Worlds::new(places), out);
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
+        witness_worlds(pair, Worlds { width: R::WIDTH, places }, out);
+    });
 }
 
 /// Sets the wrenches on both shapes (force, then moment about the shape's origin) and the gradients of their sizes, given what
@@ -45,35 +47,44 @@ pub(crate) fn pull<R: Lane>(
 ) {
     let [on_a, on_b] = wrenches;
     let [grow_a, grow_b] = sizes;
-    let to = [(R::numbers_mut(on_a), R::numbers_mut(grow_a)), (R::numbers_mut(on_b), R::numbers_mut(grow_b))];
-    let gradients = (R::numbers(contacts), R::numbers(weights));
-    pull_worlds(pair, Worlds::new(places), R::numbers(nearest), gradients, to);
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange(
+        [pose_a, size_a, pose_b, size_b, nearest, contacts, weights],
+        [on_a, grow_a, on_b, grow_b],
+        |[pose_a, size_a, pose_b, size_b, nearest, contacts, weights], [on_a, grow_a, on_b, grow_b]| {
+            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+            pull_worlds(pair, worlds, nearest, (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
+        },
+    );
 }
 
 /// How what [`witness`] gives changes with motions, as [`ConvexPair::rates`] says; in worlds where `needed` is positive, zeros in
 /// others.
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
-    let needed = [needed];
-    rates_of_worlds(pair, Worlds::new(places), R::numbers(nearest), R::numbers(&needed), R::numbers_mut(rates));
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange(
+        [pose_a, size_a, pose_b, size_b, nearest, &[needed]],
+        [rates],
+        |[pose_a, size_a, pose_b, size_b, nearest, needed], [rates]| {
+            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+            rates_of_worlds(pair, worlds, nearest, needed, rates);
+        },
+    );
 }
 
 /// [`Places`] as numbers, those of `width` worlds side by side.
 struct Worlds<'a, N> {
     width: usize,
-    places: [(&'a [N], &'a [N]); 2],
+    /// Pose and sizes of A, then of B.
+    places: [&'a [N]; 4],
 }
 
-impl<'a, N: Number> Worlds<'a, N> {
-    #[inline(always)]
-    fn new<R: Lane + Real<Number = N>>([(pose_a, size_a), (pose_b, size_b)]: Places<'a, R>) -> Self {
-        let places = [(R::numbers(pose_a), R::numbers(size_a)), (R::numbers(pose_b), R::numbers(size_b))];
-        Self { width: R::WIDTH, places }
-    }
-
+impl<N: Number> Worlds<'_, N> {
     /// The shapes in a world: numbers for [`placed`].
     fn at(&self, world: usize) -> [[f64; PLACE]; 2] {
-        self.places.map(|(pose, sizes)| {
+        let [pose_a, sizes_a, pose_b, sizes_b] = self.places;
+        [(pose_a, sizes_a), (pose_b, sizes_b)].map(|(pose, sizes)| {
             let mut all = [0.0; PLACE];
             self.gather(world, pose, &mut all[..POSE]);
             self.gather(world, sizes, &mut all[POSE..]);

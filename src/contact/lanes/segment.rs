@@ -3,7 +3,7 @@
 
 use super::total::{Limited, limited, sign};
 use crate::contact::pair::capsule_box::RIGHT_ANGLE;
-use crate::math::lane::{Mask, Real};
+use crate::math::lane::{Mask, Real, state};
 use crate::math::vector::{Vec3, axpy, dot, zero};
 
 /// A capsule's core in the block's frame.
@@ -20,6 +20,8 @@ pub(super) struct SegmentPull<R> {
     pub(super) u: Vec3<R>,
     pub(super) h: R,
 }
+
+state!(SegmentPull { numbers: [h], flags: [], states: [c, u] });
 
 impl<R: Real> SegmentPull<R> {
     #[inline(always)]

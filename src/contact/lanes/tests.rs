@@ -9,7 +9,7 @@ use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate,
 use super::{CONTACT, has_push, pull, push, witness};
 use crate::contact::pair::{PairFunction, PairKind, Shapes};
 use crate::kinematics::Pose;
-use crate::math::lane::{InstructionSet, Lane};
+use crate::math::lane::{InstructionSet, Lane, Number};
 use crate::math::largest::largest;
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
@@ -53,11 +53,9 @@ impl Stage for Geometry<'_> {
         let (kind, swapped) = PairKind::find(&self.pairs[0].0.shape, &self.pairs[0].1.shape).unwrap();
         let n = CONTACT * kind.contacts();
         let gather = |get: &dyn Fn(usize) -> f64| {
-            let mut lane = R::zero();
-            for i in 0..R::WIDTH {
-                lane.set(i, get(first + i));
-            }
-            lane
+            let mut lane = [R::zero()];
+            R::exchange([], [&mut lane], |[], [to]| (0..R::WIDTH).for_each(|i| to[i] = Number::of(get(first + i))));
+            lane[0]
         };
         let pose = |get: &dyn Fn(usize) -> [f64; 12]| {
             Pose::read(&std::array::from_fn::<R, 12, _>(|k| gather(&|world| get(world)[k])))

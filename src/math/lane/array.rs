@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Number, Real, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
 
 /// `W` numbers; multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ super::arithmetic!([N: Number, const W: usize], Array<N, W>, |x, y| {
 });
 
 // SAFETY: an array of numbers.
-unsafe impl<N: Number, const W: usize> Lane for Array<N, W> {
+unsafe impl<N: Number, const W: usize> Packed for Array<N, W> {
     const WIDTH: usize = W;
 
     #[inline(always)]
@@ -99,6 +99,14 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
         (Self::narrow(s), Self::narrow(c))
     }
     #[inline(always)]
+    fn library_sin_cos(self) -> (Self, Self) {
+        let (mut sin, mut cos) = (self, self);
+        for i in 0..W {
+            (sin.0[i], cos.0[i]) = self.0[i].sin_cos();
+        }
+        (sin, cos)
+    }
+    #[inline(always)]
     fn ln(self) -> Self {
         Self::each(
             #[inline(always)]
@@ -141,6 +149,27 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
             |i| if mask.0[i] { yes.0[i] } else { no.0[i] },
         )
     }
+    #[inline(always)]
+    fn when<S: State<Self> + ?Sized>(mask: ArrayMask<W>, state: &mut S, body: impl Fn(&mut S)) {
+        if mask.any() {
+            body(state);
+        }
+    }
+    #[inline(always)]
+    fn repeat<S: State<Self> + ?Sized>(
+        most: usize,
+        state: &mut S,
+        go: impl Fn(&mut S) -> ArrayMask<W>,
+        body: impl Fn(&mut S),
+    ) {
+        state::repeat(
+            most,
+            state,
+            #[inline(always)]
+            |state| go(state).any(),
+            body,
+        );
+    }
 }
 
 impl<const W: usize> Mask for ArrayMask<W> {
@@ -169,6 +198,9 @@ impl<const W: usize> Mask for ArrayMask<W> {
             |i| !self.0[i],
         )
     }
+}
+
+impl<const W: usize> Flags for ArrayMask<W> {
     #[inline(always)]
     fn any(self) -> bool {
         let mut any = false;

@@ -87,7 +87,7 @@ pub struct Arithmetic {
 }
 
 /// Of a kernel's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `f64`.
     Double,

@@ -9,6 +9,10 @@
 //! and a loop that ends when *all* worlds are done must not change a world that is done already
 //! (use [`Real::select`]).
 //!
+//! A kernel cannot ask what a number or a mask is. Where it would branch or loop on one it says so, with [`Real::when`] and
+//! [`Real::repeat`], and names what the branch may change. Lanes run that for all their worlds if any of them asks for it; a
+//! number that records what is done with it makes a branch or a loop of it.
+//!
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
 //! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
 //! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Lockstep::lockstep`, `copy`,
@@ -23,6 +27,7 @@ mod number;
 #[cfg_attr(feature = "emulate-avx512", allow(dead_code, reason = "the emulation is in its place"))]
 mod register;
 mod single;
+mod state;
 #[cfg(test)]
 mod tests;
 mod trigonometry;
@@ -37,6 +42,9 @@ pub(in crate::math) use register::{Eight, SixteenF32};
 #[cfg(target_arch = "x86_64")]
 pub(in crate::math) use register::{EightF32, Four};
 pub(crate) use single::Single;
+pub(crate) use state::state;
+pub use state::{Slot, State};
+pub(in crate::math) use trigonometry::sin_cos;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type Four = array::Array<f64, 4>;
@@ -52,10 +60,10 @@ macro_rules! arithmetic {
     ([$($params:tt)*], $type:ty, |$x:ident, $y:ident| {
         add: $add:expr, sub: $sub:expr, mul: $mul:expr, div: $div:expr, neg: $neg:expr,
     }) => {
-        super::arithmetic!([$($params)*], $type, |$x, $y| Add add $add);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Sub sub $sub);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Mul mul $mul);
-        super::arithmetic!([$($params)*], $type, |$x, $y| Div div $div);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Add add $add);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Sub sub $sub);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Mul mul $mul);
+        $crate::math::lane::arithmetic!([$($params)*], $type, |$x, $y| Div div $div);
         impl<$($params)*> Neg for $type {
             type Output = Self;
             #[inline(always)]
@@ -88,7 +96,7 @@ macro_rules! arithmetic {
         }
     };
 }
-use arithmetic;
+pub(in crate::math) use arithmetic;
 
 /// Most numbers of double precision in a lane.
 pub const WIDTH: usize = 8;
@@ -122,6 +130,8 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// Sine and cosine.
     fn sin_cos(self) -> (Self, Self);
+    /// Sine and cosine as the standard library has them, number by number.
+    fn library_sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// The angle of the point (x, self) from the x axis, from −π to π.
@@ -136,6 +146,18 @@ pub trait Real:
     fn lt(self, other: Self) -> Self::Mask;
     /// `self` where the mask is set, else `other`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// Calls `body` if the mask is set in any world. What it does to `state` counts in these worlds; in the others it must not
+    /// change anything that is read later.
+    fn when<S: State<Self> + ?Sized>(mask: Self::Mask, state: &mut S, body: impl Fn(&mut S));
+    /// Calls `go` and then `body`, `most` times at most, until `go` is false in all worlds. In a world where it is false it and
+    /// the body must not change anything that is read later.
+    fn repeat<S: State<Self> + ?Sized>(
+        most: usize,
+        state: &mut S,
+        go: impl Fn(&mut S) -> Self::Mask,
+        body: impl Fn(&mut S),
+    );
 
     /// The smallest positive number of full precision, where a division by zero has to be kept away.
     #[inline(always)]
@@ -175,12 +197,24 @@ pub trait Real:
     }
 }
 
-/// A [`Real`] that is nothing but one number per world.
+/// A [`Real`] whose values come from rows of numbers and go there.
+pub trait Lane: Real {
+    /// Worlds in one value.
+    const WIDTH: usize;
+    /// Hands `f` the numbers of lanes, `WIDTH` for each: some to read, others to set.
+    fn exchange<const N: usize, const M: usize>(
+        read: [&[Self]; N],
+        set: [&mut [Self]; M],
+        f: impl FnOnce([&[Self::Number]; N], [&mut [Self::Number]; M]),
+    );
+}
+
+/// A [`Lane`] that is nothing but one number per world.
 ///
 /// # Safety
 /// A value must be `WIDTH` numbers of type `Number` in memory and nothing else, so that working memory can be read as lanes of
 /// any width.
-pub unsafe trait Lane: Real {
+pub unsafe trait Packed: Real<Mask: Flags> {
     /// Worlds in one value.
     const WIDTH: usize;
     /// The value of world `i < WIDTH`.
@@ -202,7 +236,20 @@ pub unsafe trait Lane: Real {
     }
 }
 
-/// Flags, one per world of a lane.
+impl<R: Packed> Lane for R {
+    const WIDTH: usize = <R as Packed>::WIDTH;
+
+    #[inline(always)]
+    fn exchange<const N: usize, const M: usize>(
+        read: [&[Self]; N],
+        set: [&mut [Self]; M],
+        f: impl FnOnce([&[Self::Number]; N], [&mut [Self::Number]; M]),
+    ) {
+        f(read.map(R::numbers), set.map(R::numbers_mut));
+    }
+}
+
+/// A flag per world.
 pub trait Mask: Copy + Send + Sync {
     /// The same flag in every world.
     fn splat(flag: bool) -> Self;
@@ -212,6 +259,10 @@ pub trait Mask: Copy + Send + Sync {
     fn or(self, other: Self) -> Self;
     /// The opposite.
     fn not(self) -> Self;
+}
+
+/// A [`Mask`] that can be asked.
+pub trait Flags: Mask {
     /// Is any world's flag set?
     fn any(self) -> bool;
     /// The flag of world `i`.

@@ -6,6 +6,8 @@ use crate::math::tensor::no_length;
 
 use candle_core::DType;
 
+use super::Precision;
+
 /// A number of single or double precision, with the standard library's functions.
 pub trait Number:
     Copy
@@ -20,6 +22,8 @@ pub trait Number:
     + std::fmt::Debug
     + 'static
 {
+    /// Which of the two it is.
+    const PRECISION: Precision;
     /// The smallest positive number of full precision.
     const TINY: f64;
     /// See [`no_length`].
@@ -36,6 +40,8 @@ pub trait Number:
     fn fused(self, a: Self, b: Self) -> Self;
     /// Square root.
     fn sqrt(self) -> Self;
+    /// Sine and cosine.
+    fn sin_cos(self) -> (Self, Self);
     /// Natural logarithm.
     fn ln(self) -> Self;
     /// The angle of the point (x, self) from the x axis.
@@ -45,8 +51,9 @@ pub trait Number:
 }
 
 macro_rules! number {
-    ($type:ident, $dtype:ident, $out_of_range:literal) => {
+    ($type:ident, $dtype:ident, $precision:ident, $out_of_range:literal) => {
         impl Number for $type {
+            const PRECISION: Precision = Precision::$precision;
             const TINY: f64 = $type::MIN_POSITIVE as f64;
             const NO_LENGTH: f64 = no_length(DType::$dtype);
             const EPSILON: f64 = $type::EPSILON as f64;
@@ -70,6 +77,10 @@ macro_rules! number {
                 $type::sqrt(self)
             }
             #[inline(always)]
+            fn sin_cos(self) -> (Self, Self) {
+                $type::sin_cos(self)
+            }
+            #[inline(always)]
             fn ln(self) -> Self {
                 $type::ln(self)
             }
@@ -85,5 +96,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, F64, 1e278);
-number!(f32, F32, 1e8);
+number!(f64, F64, Double, 1e278);
+number!(f32, F32, Single, 1e8);

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Number, Real, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ macro_rules! register {
         }
 
         // SAFETY: a register holds nothing but its numbers, in their order.
-        unsafe impl Lane for $Lane {
+        unsafe impl Packed for $Lane {
             const WIDTH: usize = $width;
 
             #[inline(always)]
@@ -118,6 +118,14 @@ macro_rules! register {
             fn sin_cos(self) -> (Self, Self) {
                 let $x = self;
                 $sin_cos
+            }
+            #[inline(always)]
+            fn library_sin_cos(self) -> (Self, Self) {
+                let (mut sin, mut cos) = (self.to_array(), self.to_array());
+                for i in 0..$width {
+                    (sin[i], cos[i]) = sin[i].sin_cos();
+                }
+                (Self::from_array(sin), Self::from_array(cos))
             }
             #[inline(always)]
             fn ln(self) -> Self {
@@ -157,6 +165,27 @@ macro_rules! register {
             fn select(mask: $Mask, yes: Self, no: Self) -> Self {
                 let ($x, $y, $z) = (mask, yes, no);
                 Self(unsafe { $select })
+            }
+            #[inline(always)]
+            fn when<S: State<Self> + ?Sized>(mask: $Mask, state: &mut S, body: impl Fn(&mut S)) {
+                if mask.any() {
+                    body(state);
+                }
+            }
+            #[inline(always)]
+            fn repeat<S: State<Self> + ?Sized>(
+                most: usize,
+                state: &mut S,
+                go: impl Fn(&mut S) -> $Mask,
+                body: impl Fn(&mut S),
+            ) {
+                state::repeat(
+                    most,
+                    state,
+                    #[inline(always)]
+                    |state| go(state).any(),
+                    body,
+                );
             }
         }
     };
@@ -268,6 +297,9 @@ macro_rules! wide_mask {
             fn not(self) -> Self {
                 Self(unsafe { $xor(self.0, Self::splat(true).0) })
             }
+        }
+
+        impl Flags for $Mask {
             #[inline(always)]
             fn any(self) -> bool {
                 unsafe { $movemask(self.0) != 0 }
@@ -315,6 +347,9 @@ macro_rules! bit_mask {
             fn not(self) -> Self {
                 Self(!self.0)
             }
+        }
+
+        impl Flags for $Mask {
             #[inline(always)]
             fn any(self) -> bool {
                 self.0 != 0

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Lane, Mask, Number, Real, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
 
 /// One number. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ super::arithmetic!([N: Number, const FMA: bool], Single<N, FMA>, |x, y| {
 });
 
 // SAFETY: one number.
-unsafe impl<N: Number, const FMA: bool> Lane for Single<N, FMA> {
+unsafe impl<N: Number, const FMA: bool> Packed for Single<N, FMA> {
     const WIDTH: usize = 1;
 
     #[inline(always)]
@@ -53,6 +53,11 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
         (Self(N::of(s.0)), Self(N::of(c.0)))
     }
     #[inline(always)]
+    fn library_sin_cos(self) -> (Self, Self) {
+        let (sin, cos) = self.0.sin_cos();
+        (Self(sin), Self(cos))
+    }
+    #[inline(always)]
     fn ln(self) -> Self {
         Self(self.0.ln())
     }
@@ -81,6 +86,22 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         if mask { yes } else { no }
     }
+    #[inline(always)]
+    fn when<S: State<Self> + ?Sized>(mask: bool, state: &mut S, body: impl Fn(&mut S)) {
+        if mask.any() {
+            body(state);
+        }
+    }
+    #[inline(always)]
+    fn repeat<S: State<Self> + ?Sized>(most: usize, state: &mut S, go: impl Fn(&mut S) -> bool, body: impl Fn(&mut S)) {
+        state::repeat(
+            most,
+            state,
+            #[inline(always)]
+            |state| go(state).any(),
+            body,
+        );
+    }
 }
 
 impl Mask for bool {
@@ -100,6 +121,9 @@ impl Mask for bool {
     fn not(self) -> Self {
         !self
     }
+}
+
+impl Flags for bool {
     #[inline(always)]
     fn any(self) -> bool {
         self

@@ -1,13 +1,13 @@
 //! All lane types do to each number what one number alone does.
 
 use super::array::Array;
-use super::{Eight, EightF32, Four, InstructionSet, Lane, Mask, Single, SixteenF32};
+use super::{Eight, EightF32, Flags, Four, InstructionSet, Mask, Packed, Single, SixteenF32};
 
 const SPECIAL: [f64; 12] =
     [0.0, -0.0, 1.0, -1.5, 1e-308, 3e200, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1, -7.25, 1e-17];
 
 /// The bits that every operation gives for all pairs of [`SPECIAL`].
-fn bits<R: Lane>() -> Vec<u64> {
+fn bits<R: Packed>() -> Vec<u64> {
     let mut bits = Vec::new();
     let n = SPECIAL.len();
     for first in (0..n * n).step_by(R::WIDTH) {

@@ -1,6 +1,6 @@
 //! Sine and cosine in lanes, so that a joint angle costs the same few multiply-adds in every world.
 
-use super::{Lane, Mask};
+use super::{Mask, Real};
 
 // π/2 in three parts, the first two with 33 significant bits each, so that k·π/2 is exact for |k| < 2^20
 // (Cody and Waite, Software Manual for the Elementary Functions, 1980).
@@ -27,8 +27,9 @@ const COS: [f64; 6] = [
     -1.135_964_755_778_819_5e-11,
 ];
 
+/// Sine and cosine of numbers of double precision.
 #[inline(always)]
-pub(super) fn sin_cos<R: Lane>(x: R) -> (R, R) {
+pub(in crate::math) fn sin_cos<R: Real>(x: R) -> (R, R) {
     let rounded = x.mul_add(R::splat(std::f64::consts::FRAC_2_PI), R::splat(ROUND)) - R::splat(ROUND);
     let mut r = (-rounded).mul_add(R::splat(HALF_PI[0]), x);
     r = (-rounded).mul_add(R::splat(HALF_PI[1]), r);
@@ -52,17 +53,17 @@ pub(super) fn sin_cos<R: Lane>(x: R) -> (R, R) {
     let cos_negative = (quadrant - R::splat(1.5)).abs().lt(R::one());
     let s = R::select(odd, cos, sin);
     let c = R::select(odd, sin, cos);
-    let mut s = R::select(sin_negative, -s, s);
-    let mut c = R::select(cos_negative, -c, c);
+    let mut result = [R::select(sin_negative, -s, s), R::select(cos_negative, -c, c)];
     let far = x.abs().lt(R::splat(LIMIT)).not();
-    if far.any() {
-        for i in 0..R::WIDTH {
-            if far.get(i) {
-                let (sin, cos) = x.get(i).sin_cos();
-                s.set(i, sin);
-                c.set(i, cos);
-            }
-        }
-    }
+    R::when(
+        far,
+        &mut result,
+        #[inline(always)]
+        |[s, c]| {
+            let (sin, cos) = x.library_sin_cos();
+            (*s, *c) = (R::select(far, sin, *s), R::select(far, cos, *c));
+        },
+    );
+    let [s, c] = result;
     (s, c)
 }

@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::contact::lanes;
-use crate::math::lane::{Lane, Real, Single, copy};
+use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Held, Output, Rows, worlds};
 use crate::solve::INFO;

@@ -9,6 +9,7 @@ mod jacobian;
 mod memory;
 mod paths;
 mod plan;
+mod record;
 mod rollout;
 mod single;
 mod stages;
@@ -29,6 +30,7 @@ use memory::GEOMETRY;
 
 pub(super) use hold::{hold, jacobians};
 pub(super) use plan::{Plan, packed};
+pub use record::Kernel;
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm: Option<&Tensor>) -> Result<Step> {

@@ -233,13 +233,16 @@ impl Stage for Finish<'_> {
         Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
         // What a parameter that is not a number has made of the geometry.
         let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
-        if bad.any() {
-            for numbers in [&mut *m.geometry, m.share] {
-                for x in numbers {
+        R::when(
+            bad,
+            &mut (&mut *m.geometry, &mut *m.share),
+            #[inline(always)]
+            |(geometry, share)| {
+                for x in geometry.iter_mut().chain(share.iter_mut()) {
                     *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
                 }
-            }
-        }
+            },
+        );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
         for c in 0..s.nc() {

@@ -21,9 +21,10 @@ pub(super) struct StepOp {
     pub(super) warm: Option<Tensor>,
 }
 
-struct Forward<'a> {
-    plan: &'a Plan,
-    operands: &'a Operands<'a>,
+/// One step.
+pub(super) struct Forward<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
 }
 
 impl Program for Forward<'_> {
@@ -40,11 +41,12 @@ impl Program for Forward<'_> {
     }
 }
 
-struct Backward<'a> {
-    plan: &'a Plan,
-    operands: Operands<'a>,
-    result: Rows<'a>,
-    grad: Rows<'a>,
+/// Its adjoint, given its result and the gradient of that.
+pub(super) struct Backward<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: Operands<'a>,
+    pub(super) result: Rows<'a>,
+    pub(super) grad: Rows<'a>,
 }
 
 impl Program for Backward<'_> {

@@ -62,10 +62,11 @@ pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool)
     run_parts_on(plan.set.into(), &program, worlds, plan.jacobian_widths(forces))
 }
 
-struct Linearize<'a> {
-    plan: &'a Plan,
-    operands: Operands<'a>,
-    forces: bool,
+/// A step and its Jacobians, C and D among them with `forces`.
+pub(super) struct Linearize<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: Operands<'a>,
+    pub(super) forces: bool,
 }
 
 impl Program for Linearize<'_> {
@@ -92,7 +93,7 @@ impl Program for Linearize<'_> {
 
 impl Plan {
     /// Numbers in a world's row of each matrix.
-    fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
+    pub(super) fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
         let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { 3 * self.structure.nc() } else { 0 });
         [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
     }

@@ -27,11 +27,16 @@ fn clean<R: Real>(numbers: &mut [R]) {
         sums[0] = x.mul_add(R::zero(), sums[0]);
     }
     let sum = sums[0] + sums[1] + (sums[2] + sums[3]);
-    if sum.is_finite().not().any() {
-        for x in numbers {
-            *x = R::select(x.is_finite(), *x, R::zero());
-        }
-    }
+    R::when(
+        sum.is_finite().not(),
+        numbers,
+        #[inline(always)]
+        |numbers| {
+            for x in numbers {
+                *x = R::select(x.is_finite(), *x, R::zero());
+            }
+        },
+    );
 }
 
 /// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes the growth of H's factor.

@@ -1,0 +1,98 @@
+//! `fingertip codegen`: the step of a scene as C.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use candle_core::Tensor;
+use fingertip::codegen::{Codegen, State};
+use fingertip::description::Scene;
+use fingertip::math::lane::Precision;
+use fingertip::rollout::rollout;
+use fingertip::step::{Kernel, Quasidynamic};
+
+use super::Outcome;
+use super::scene::SceneArgs;
+use super::table::table;
+
+/// States that the printed program checks itself at, along the scene's script.
+const STATES: usize = 8;
+/// How long a scene without a script is followed, s.
+const UNSCRIPTED: f64 = 1.0;
+/// Steps between home and the last state, at most.
+const STEPS: usize = 400;
+
+/// Prints the step of a scene as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
+///
+/// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
+/// arguments. Without one of --step, --adjoint and --jacobians, the step and its adjoint are printed.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scene: SceneArgs,
+
+    /// The folder for the files; its name begins all names in the code.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// The step, from nothing and from the forces of a step before.
+    #[arg(long)]
+    step: bool,
+
+    /// Gradients of q, u and all parameters, given those of a step's results.
+    #[arg(long)]
+    adjoint: bool,
+
+    /// The step with its Jacobians A, B, C, D.
+    #[arg(long)]
+    jacobians: bool,
+
+    /// The step in single precision; the adjoint and the Jacobians stay in double precision.
+    #[arg(long)]
+    f32: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let (source, step) = args.scene.load()?;
+    let default = !(args.step || args.adjoint || args.jacobians);
+    let wanted = [args.step || default, args.step || default, args.adjoint || default, args.jacobians];
+    let kernels: Vec<Kernel> =
+        Kernel::ALL.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(kernel, _)| kernel).collect();
+    let precision = if args.f32 { Precision::Single } else { Precision::Double };
+    let name = args.out.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
+    let code = Codegen::new(&step, &name, &kernels, precision, &states(&step, &source.scene)?)?;
+    code.write(&args.out)?;
+
+    let mut table = table(&["kernel", "stage", "operations"], 2);
+    for printed in code.printed() {
+        let kernel = printed.kernel.name();
+        let operations = printed.recording.operations();
+        let total = operations.iter().map(|(_, count)| count).sum::<usize>();
+        table.add_rows(
+            operations.iter().map(|(stage, count)| [kernel.to_owned(), (*stage).to_owned(), count.to_string()]),
+        );
+        table.add_row([kernel.to_owned(), String::from("all"), total.to_string()]);
+    }
+    println!("{table}");
+    for printed in code.printed() {
+        println!("{:<10} {} bytes of working memory", printed.kernel.name(), printed.memory());
+    }
+    println!("C          {}", args.out.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Home, and states along the script.
+fn states(step: &Quasidynamic, scene: &Scene) -> candle_core::Result<Vec<State>> {
+    let (model, h) = (step.model(), scene.params.h);
+    let end = scene.script.last().map_or(UNSCRIPTED, |last| last.time);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
+    let n = ((end / h).min(STEPS as f64) as usize).max(STATES);
+    let control = |t: usize| scene.control(h * t as f64);
+    let commands: Vec<Vec<f64>> = (1..=n).map(control).collect();
+    let u: Tensor = model.tensor(&commands.iter().map(Vec::as_slice).collect::<Vec<_>>())?.unsqueeze(0)?;
+    let q = rollout(step, &model.home(1)?, &u)?.q.squeeze(0)?.to_vec2::<f64>()?;
+    let at = |k: usize| {
+        let t = k * (n - 1) / (STATES - 1);
+        State { q: q[t].clone(), u: control(t + 1) }
+    };
+    Ok((0..STATES).map(at).collect())
+}

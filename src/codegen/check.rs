@@ -1,0 +1,97 @@
+//! A program that checks printed code on recorded states.
+
+use std::fmt::Write;
+
+use crate::math::lane::Precision;
+use crate::math::record::c::number;
+
+use super::{Codegen, Printed};
+
+/// Bits of a number.
+fn bits(precision: Precision, x: f64) -> String {
+    match precision {
+        Precision::Double => format!("0x{:016x}", x.to_bits()),
+        #[expect(clippy::cast_possible_truncation, reason = "it is a number of single precision")]
+        Precision::Single => format!("0x{:08x}", (x as f32).to_bits()),
+    }
+}
+
+fn table(name: &str, precision: Precision, rows: &[&[f64]]) -> String {
+    let word = if precision == Precision::Double { "uint64_t" } else { "uint32_t" };
+    let width = rows.first().map_or(0, |row| row.len()).max(1);
+    let mut text = format!("static const {word} {name}[{}][{width}] = {{\n", rows.len());
+    for row in rows {
+        text.push_str("  {\n");
+        for line in row.chunks(6) {
+            let line: Vec<String> = line.iter().map(|&x| bits(precision, x)).collect();
+            let _ = writeln!(text, "    {},", line.join(", "));
+        }
+        text.push_str("  },\n");
+    }
+    text.push_str("};\n");
+    text
+}
+
+impl Codegen {
+    pub(super) fn check_program(&self) -> String {
+        let mut text = super::files::head(&self.name);
+        let _ = write!(
+            text,
+            "\n/* Compares all results at recorded states with what fingertip computed, bit for bit: exit status 1 when one differs. */\n\n\
+             #include <inttypes.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <string.h>\n\n#include \"{}.h\"\n\n",
+            self.name
+        );
+        self.printed.iter().for_each(|printed| text.push_str(&self.check_function(printed)));
+        text.push_str("int main(void)\n{\n  int wrong = 0;\n");
+        for Printed { kernel, .. } in &self.printed {
+            let _ = writeln!(text, "  wrong += check_{}();", kernel.name());
+        }
+        text.push_str("  return wrong > 0;\n}\n");
+        text
+    }
+
+    fn check_function(&self, printed: &Printed) -> String {
+        let Printed { kernel, recording, checks, .. } = printed;
+        let (name, precision) = (kernel.name(), kernel.precision(self.precision));
+        let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
+        let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
+        text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
+        let width = |rows: &[crate::math::record::Row]| rows.iter().map(|row| row.width).sum::<usize>();
+        let (n_in, n_out) = (width(recording.operands()), width(recording.results()));
+        let places = |array: &str, rows: &[crate::math::record::Row]| {
+            let mut first = 0;
+            let of = rows.iter().map(|row| {
+                first += row.width;
+                format!("{array} + {}", first - row.width)
+            });
+            of.collect::<Vec<_>>().join(", ")
+        };
+        let format = if precision == Precision::Double { "PRIx64" } else { "PRIx32" };
+        let word = if precision == Precision::Double { "uint64_t" } else { "uint32_t" };
+        let _ = write!(
+            text,
+            "\nstatic int check_{name}(void)\n{{\n  \
+             static {number} in[{n_in}], out[{n_out}];\n  \
+             static {all}_{name}_work work;\n  \
+             int wrong = 0;\n  \
+             for (int state = 0; state < {n}; ++state) {{\n    \
+             memcpy(in, {name}_operands[state], sizeof in);\n    \
+             {all}_{name}({operands}, {results}, &work);\n    \
+             for (int k = 0; k < {n_out}; ++k) {{\n      \
+             {word} bits;\n      \
+             memcpy(&bits, out + k, sizeof bits);\n      \
+             if (bits != {name}_results[state][k]) {{\n        \
+             if (wrong++ == 0) printf(\"{name}: state %d, number %d: expected %\" {format} \", got %\" {format} \"\\n\", state, k, \
+             {name}_results[state][k], bits);\n      }}\n    }}\n  }}\n  \
+             printf(\"{name}: %d of {total} numbers differ\\n\", wrong);\n  \
+             return wrong;\n}}\n\n",
+            number = number(precision),
+            all = self.name,
+            n = checks.len(),
+            total = checks.len() * n_out,
+            operands = places("in", recording.operands()),
+            results = places("out", recording.results()),
+        );
+        text
+    }
+}

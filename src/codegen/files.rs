@@ -1,0 +1,112 @@
+//! The header, the source and the build file.
+
+use std::fmt::Write;
+
+use crate::math::record::c::{PRELUDE, literal, number};
+
+use super::{Codegen, Part, Printed};
+
+/// The first lines of every file.
+pub(super) fn head(name: &str) -> String {
+    format!("/* {name}: printed by fingertip {}. Do not edit. */\n", env!("CARGO_PKG_VERSION"))
+}
+
+impl Codegen {
+    pub(super) fn header(&self) -> String {
+        let Self { name, precision, parameters, row, .. } = self;
+        let big = name.to_uppercase();
+        let mut text = head(name);
+        let _ = write!(
+            text,
+            "\n/* SI units and radians. Rows may not overlap. A call reads and writes its arguments alone: calls with other results\n   \
+             and other working memory may run at the same time. Nothing is kept in the memory from call to call. */\n\n\
+             #ifndef {big}_H\n#define {big}_H\n\n#ifdef __cplusplus\nextern \"C\" {{\n#define restrict\n#endif\n\n"
+        );
+        let mut places = |title: &str, prefix: &str, parts: &[Part]| {
+            let _ = writeln!(text, "/* {title} */");
+            for Part { name, about, first, width } in parts.iter().filter(|part| part.width > 0) {
+                let define = format!("#define {big}_{prefix}_{} {first}", name.to_uppercase());
+                let plural = if *width == 1 { "" } else { "s" };
+                let about = if about.is_empty() { String::new() } else { format!(": {about}") };
+                let _ = writeln!(text, "{define:<44} /* {width} number{plural}{about} */");
+            }
+            let end = parts.last().map_or(0, |part| part.first + part.width);
+            let _ = writeln!(text, "#define {big}_{prefix}_SIZE {end}\n");
+        };
+        places("Places in the row of a step.", "ROW", row);
+        places("Places in the row of parameters.", "PAR", parameters);
+        let number = number(*precision);
+        let _ = writeln!(
+            text,
+            "/* The scene's own parameters. */\nextern const {number} {name}_par[{}];\n",
+            self.values.len()
+        );
+        for printed in &self.printed {
+            let _ = writeln!(text, "{}{}\n", printed.comment(), printed.function.declaration);
+        }
+        text.push_str("#ifdef __cplusplus\n#undef restrict\n}\n#endif\n\n#endif\n");
+        text
+    }
+
+    pub(super) fn source(&self) -> String {
+        let mut text = head(&self.name);
+        let _ = write!(text, "\n#include \"{}.h\"\n\n{PRELUDE}\n", self.name);
+        let values: Vec<String> = self.values.iter().map(|&x| literal(self.precision, x)).collect();
+        let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
+        let number = number(self.precision);
+        let _ = writeln!(text, "const {number} {}_par[{}] = {{\n{}}};\n", self.name, values.len(), lines.concat());
+        self.printed.iter().for_each(|printed| text.push_str(&printed.function.definition));
+        text
+    }
+
+    pub(super) fn cmake(&self) -> String {
+        let Self { name, .. } = self;
+        format!(
+            "# {name}: printed by fingertip {}.\n\
+             cmake_minimum_required(VERSION 3.10)\n\
+             project({name} C)\n\n\
+             # Without the processor's own fused multiply-add libm's takes its place: the same bits, many times slower.\n\
+             option(HAS_FMA \"Does the processor have a fused multiply-add?\" ON)\n\n\
+             add_library({name} STATIC {name}.c)\n\
+             target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})\n\
+             set_target_properties({name} PROPERTIES C_STANDARD 99)\n\
+             target_compile_options({name} PRIVATE -O2 -ffp-contract=off)\n\
+             if(HAS_FMA AND CMAKE_SYSTEM_PROCESSOR MATCHES \"x86_64|AMD64\")\n  \
+             target_compile_options({name} PRIVATE -mfma)\n\
+             endif()\n\
+             target_link_libraries({name} PUBLIC m)\n\n\
+             # Exit status 1 when a bit of a result differs from what fingertip computed.\n\
+             add_executable({name}_check main.c)\n\
+             set_target_properties({name}_check PROPERTIES C_STANDARD 99)\n\
+             target_link_libraries({name}_check {name})\n\
+             enable_testing()\n\
+             add_test(NAME {name}_check COMMAND {name}_check)\n",
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+}
+
+impl Printed {
+    fn comment(&self) -> String {
+        let rows = |rows: &[crate::math::record::Row]| -> String {
+            rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
+        };
+        let about = match self.kernel {
+            crate::step::Kernel::Step => "One step.",
+            crate::step::Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
+            crate::step::Kernel::Adjoint => {
+                "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
+            }
+            crate::step::Kernel::Jacobians => {
+                "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
+                 same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+            }
+        };
+        format!(
+            "/* {about}\n   Reads {}; writes {}; works in {} bytes. */\n",
+            rows(self.recording.operands()),
+            rows(self.recording.results()),
+            self.memory()
+        )
+    }
+}

@@ -1,0 +1,229 @@
+//! Floor 7: the step of one scene as C, for embedded controllers and other languages.
+//!
+//! The kernels of [`crate::step`] are run once on numbers that record what is done with them, and the operations of one world are
+//! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has
+//! the bits that the library gives, as long as the compiler rounds as it is told to (`-ffp-contract=off`); a program that is
+//! printed too checks that.
+//!
+//! ```no_run
+//! use fingertip::codegen::{Codegen, State};
+//! use fingertip::math::lane::Precision;
+//! use fingertip::step::{Kernel, Quasidynamic};
+//! use fingertip::{Model, description::Scene};
+//! # use candle_core::{DType, Device};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scene = Scene::load("assets/scenes/hand_ball.toml")?;
+//! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+//! let step = Quasidynamic::new(&model, &model.parameters)?;
+//! let states = [State { q: model.tree.home(), u: scene.control(0.1) }];
+//! let code = Codegen::new(&step, "hand_ball", &[Kernel::Step, Kernel::Adjoint], Precision::Double, &states)?;
+//! code.write("out/hand_ball".as_ref())?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod check;
+mod files;
+
+use std::path::Path;
+
+use candle_core::Result;
+
+use crate::math::lane::Precision;
+use crate::math::record::c::{CFunction, print};
+use crate::math::record::{Recording, Row};
+use crate::parameters::Parameters;
+use crate::solve::INFO;
+use crate::step::{Kernel, Quasidynamic};
+
+/// A configuration and a command to check printed code at.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// q, as long as the model's.
+    pub q: Vec<f64>,
+    /// u, as long as the model's.
+    pub u: Vec<f64>,
+}
+
+/// Kernels of one scene's step, printed.
+pub struct Codegen {
+    name: String,
+    precision: Precision,
+    printed: Vec<Printed>,
+    /// Places in a step's row and in the parameters: name, what it is, first number, how many.
+    row: Vec<Part>,
+    parameters: Vec<Part>,
+    /// The scene's own parameters.
+    values: Vec<f64>,
+}
+
+/// A kernel, printed.
+pub struct Printed {
+    /// Which.
+    pub kernel: Kernel,
+    /// Its operations.
+    pub recording: Recording,
+    function: CFunction,
+    checks: Vec<Check>,
+}
+
+/// Operands and results at a state.
+struct Check {
+    operands: Vec<f64>,
+    results: Vec<f64>,
+}
+
+/// A part of a row.
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    first: usize,
+    width: usize,
+}
+
+impl Printed {
+    /// Bytes of working memory that a call needs.
+    pub fn memory(&self) -> usize {
+        self.function.memory
+    }
+}
+
+impl Codegen {
+    /// Prints kernels of a step for the parameters of one world that it has, which remain operands; `states` become the checks of
+    /// the program that checks itself. `name` begins all names in the code.
+    ///
+    /// # Errors
+    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if a state is not as long as the
+    /// model's.
+    pub fn new(
+        step: &Quasidynamic,
+        name: &str,
+        kernels: &[Kernel],
+        precision: Precision,
+        states: &[State],
+    ) -> Result<Self> {
+        check_name(name)?;
+        let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
+        let values = values.into_iter().next().unwrap_or_default();
+        let printed = kernels
+            .iter()
+            .map(|&kernel| {
+                let recording = step.record(kernel, precision)?;
+                let own = kernel.precision(precision);
+                let function = print(&recording, &format!("{name}_{}", kernel.name()), own);
+                let checks = states
+                    .iter()
+                    .map(|state| Check::new(step, &recording, kernel, own, state, &values))
+                    .collect::<Result<_>>()?;
+                Ok(Printed { kernel, recording, function, checks })
+            })
+            .collect::<Result<_>>()?;
+        let tensors = Parameters::NAMES.into_iter().zip(step.parameters().tensors());
+        let parameters =
+            tensors.map(|(name, tensor)| Ok(Row { name, width: tensor.dim(1)? })).collect::<Result<Vec<_>>>()?;
+        let row = parts(step.row_parts()?);
+        Ok(Self { name: name.to_owned(), precision, printed, row, parameters: parts(parameters), values })
+    }
+
+    /// The kernels.
+    pub fn printed(&self) -> &[Printed] {
+        &self.printed
+    }
+
+    /// Writes `NAME.c`, `NAME.h`, `main.c` (it checks itself: exit status 1 when a bit differs) and `CMakeLists.txt` to a folder,
+    /// which is made if it is not there.
+    ///
+    /// # Errors
+    /// If a file cannot be written; the message names it.
+    pub fn write(&self, folder: &Path) -> crate::Result<()> {
+        let failed = |path: &Path, source| crate::Error::File { path: path.to_owned(), source };
+        std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        for (file, text) in [
+            (format!("{}.h", self.name), self.header()),
+            (format!("{}.c", self.name), self.source()),
+            (String::from("main.c"), self.check_program()),
+            (String::from("CMakeLists.txt"), self.cmake()),
+        ] {
+            let path = folder.join(file);
+            std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Check {
+    fn new(
+        step: &Quasidynamic,
+        recording: &Recording,
+        kernel: Kernel,
+        precision: Precision,
+        State { q, u }: &State,
+        par: &[f64],
+    ) -> Result<Self> {
+        let mut operands = vec![q.clone(), u.clone(), par.to_vec()];
+        let [rows, _] = step.rows_of(kernel)?;
+        if kernel != Kernel::Step && kernel != Kernel::Jacobians {
+            let row = step.run_kernel(Kernel::Step, Precision::Double, &operands)?;
+            let row = match row {
+                Some(row) => row,
+                None => step.record(Kernel::Step, Precision::Double)?.run(&operands.concat()),
+            };
+            for Row { name, width } in &rows[3..] {
+                operands.push(match *name {
+                    "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
+                    "row" => row.clone(),
+                    _ => weights(*width),
+                });
+            }
+        }
+        operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
+        let results = match step.run_kernel(kernel, precision, &operands)? {
+            Some(results) => results,
+            None => recording.run(&operands.concat()),
+        };
+        Ok(Self { operands: operands.concat(), results })
+    }
+}
+
+/// Numbers between −1 and 1 that look like any.
+fn weights(n: usize) -> Vec<f64> {
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    (1..=n).map(|k| 2.0 * (k as f64 * GOLDEN).fract() - 1.0).collect()
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.chars().all(is_word) && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic()) {
+        return Ok(());
+    }
+    let message = format!("expected a name of letters, digits and _ that starts with a letter, got \"{name}\"");
+    Err(crate::Error::invalid("codegen", message).into())
+}
+
+/// What the parts of a step's row are.
+fn about(name: &str) -> &'static str {
+    match name {
+        "q_next" => "the next configuration",
+        "delta" => "the step in tangent coordinates",
+        "force" => "force on B of each contact in world axes, N",
+        "limit_force" => "force of each joint limit, N or N m",
+        "contact" => "each contact's normal from A to B, point on A, point on B, distance",
+        "warm" => "forces for the next step to start from",
+        "status" => "0 solved, 1 iteration limit, 2 infeasible, 3 bad input",
+        "iterations" => "of Newton's method",
+        "residual" => "of the optimality conditions, relative",
+        _ => "",
+    }
+}
+
+/// Where each row starts that stand one after the other.
+fn parts(rows: impl IntoIterator<Item = Row>) -> Vec<Part> {
+    let mut first = 0;
+    let part = |Row { name, width }| {
+        first += width;
+        Part { name, about: about(name), first: first - width, width }
+    };
+    rows.into_iter().map(part).collect()
+}

@@ -1,0 +1,326 @@
+//! Recordings as C.
+
+use std::fmt::Write;
+
+use crate::math::lane::Precision;
+
+use super::op::{Id, Node, Op};
+use super::recording::{Item, Kind, Recording, Region, Row, Variable};
+use super::schedule::{Pool, Schedule, Step};
+
+/// What every file starts with: the operations that C has no sign for.
+pub(crate) const PRELUDE: &str = "\
+#include <math.h>
+
+#ifdef __FAST_MATH__
+#error \"This code counts on the rounding that IEEE 754 asks for: compile without -ffast-math.\"
+#endif
+#if defined(__GNUC__)
+#define STAGE static __attribute__((noinline)) void
+#else
+#define STAGE static void
+#endif
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+";
+
+/// A recording as a C function.
+pub(crate) struct CFunction {
+    /// The type of its working memory and the function's declaration.
+    pub(crate) declaration: String,
+    /// The function and those that it calls.
+    pub(crate) definition: String,
+    /// Bytes of working memory.
+    pub(crate) memory: usize,
+}
+
+/// The recording as a C function of a name, whose numbers are of a precision.
+pub(crate) fn print(recording: &Recording, name: &str, precision: Precision) -> CFunction {
+    let schedule = Schedule::new(recording);
+    let mut outputs = vec![Vec::new(); recording.nodes.len()];
+    let mut late = Vec::new();
+    let mut next = recording.outputs.iter();
+    for row in &recording.results {
+        for (k, &id) in next.by_ref().take(row.width).enumerate() {
+            let place = format!("{}[{k}]", row.name);
+            match recording.nodes[id as usize].op {
+                Op::Constant | Op::Input => late.push((place, id)),
+                _ => outputs[id as usize].push(place),
+            }
+        }
+    }
+    let printer = Printer { recording, schedule: &schedule, name, number: number(precision), outputs };
+    let mut definition = String::new();
+    for function in 0..schedule.functions.len() {
+        printer.function(function, &mut definition);
+    }
+    let signature = printer.signature(name);
+    let _ = writeln!(definition, "void {signature}\n{{");
+    printer.steps(&schedule.steps, 1, &mut definition);
+    for (place, id) in late {
+        let _ = writeln!(definition, "  {place} = {};", printer.value(id, None));
+    }
+    definition.push_str("}\n\n");
+
+    let [doubles, singles, flags] = schedule.sizes;
+    let mut declaration = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
+    if singles > 0 {
+        let _ = writeln!(declaration, "  float s[{singles}];");
+    }
+    let _ = writeln!(declaration, "  int f[{}];\n}} {name}_work;\n\nvoid {signature};", flags.max(1));
+    let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
+    CFunction { declaration, definition, memory: memory.next_multiple_of(8) }
+}
+
+/// The C type of numbers.
+pub(crate) fn number(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Double => "double",
+        Precision::Single => "float",
+    }
+}
+
+struct Printer<'a> {
+    recording: &'a Recording,
+    schedule: &'a Schedule,
+    name: &'a str,
+    number: &'static str,
+    /// The results that each node is.
+    outputs: Vec<Vec<String>>,
+}
+
+impl Printer<'_> {
+    fn node(&self, id: Id) -> Node {
+        self.recording.nodes[id as usize]
+    }
+
+    fn signature(&self, name: &str) -> String {
+        let number = self.number;
+        let read = self.recording.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
+        let written = self.recording.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
+        let work = format!("{}_work *restrict w", self.name);
+        format!("{name}({})", read.chain(written).chain([work]).collect::<Vec<_>>().join(", "))
+    }
+
+    fn function_name(&self, function: usize) -> String {
+        let stage = usize::from(self.schedule.functions[function].stage);
+        let words = self.recording.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
+    }
+
+    fn function(&self, function: usize, text: &mut String) {
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&self.function_name(function)));
+        self.items(&self.schedule.functions[function].items, function, 1, text);
+        text.push_str("}\n\n");
+    }
+
+    fn place(&self, id: Id) -> Option<String> {
+        let place = self.schedule.places[id as usize]?;
+        let pool = match Pool::of(self.recording, id) {
+            Pool::Double => 'd',
+            Pool::Single => 's',
+            Pool::Flag => 'f',
+        };
+        Some(format!("w->{pool}[{place}]"))
+    }
+
+    /// A node's value in a function, or in the driver.
+    fn value(&self, id: Id, function: Option<usize>) -> String {
+        let node = self.node(id);
+        match node.op {
+            Op::Constant => literal(node.precision, f64::from_bits(node.bits)),
+            Op::Flag => node.bits.to_string(),
+            Op::Input => {
+                let mut place = node.bits as usize;
+                for Row { name, width } in &self.recording.operands {
+                    if place < *width {
+                        return format!("{name}[{place}]");
+                    }
+                    place -= width;
+                }
+                String::from("NAN")
+            }
+            _ => match self.place(id) {
+                Some(place) if function.is_none() || self.schedule.function_of[id as usize] != function => place,
+                _ => format!("v{id}"),
+            },
+        }
+    }
+
+    fn type_of(&self, id: Id) -> &'static str {
+        match Pool::of(self.recording, id) {
+            Pool::Double => "double",
+            Pool::Single => "float",
+            Pool::Flag => "int",
+        }
+    }
+
+    fn items(&self, items: &[Item], function: usize, depth: usize, text: &mut String) {
+        let pad = "  ".repeat(depth);
+        for item in items {
+            match *item {
+                Item::Node(id) => {
+                    let expression = self.expression(id, function);
+                    let _ = writeln!(text, "{pad}const {} v{id} = {expression};", self.type_of(id));
+                    self.leave(id, &pad, text);
+                }
+                Item::Region(region) => self.region(region, function, depth, text),
+                Item::LeaveUnless(_) => {}
+            }
+        }
+    }
+
+    /// What others want of a node that is there.
+    fn leave(&self, id: Id, pad: &str, text: &mut String) {
+        for place in self.place(id).iter().chain(&self.outputs[id as usize]) {
+            let _ = writeln!(text, "{pad}{place} = v{id};");
+        }
+    }
+
+    /// A region inside a function.
+    fn region(&self, region: usize, function: usize, depth: usize, text: &mut String) {
+        let pad = "  ".repeat(depth);
+        let Region { kind, items, variables } = &self.recording.regions[region];
+        for Variable { id, start, .. } in variables {
+            let _ = writeln!(text, "{pad}{} v{id} = {};", self.type_of(*id), self.value(*start, Some(function)));
+        }
+        let set = |from: fn(&Variable) -> Id, pad: &str, text: &mut String| {
+            let to = |id: Id| format!("v{id}");
+            self.set(variables, from, &to, &|id| self.value(id, Some(function)), pad, text);
+        };
+        match *kind {
+            Kind::Loop { most } => {
+                let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
+                let leaves = items.iter().position(|item| matches!(item, Item::LeaveUnless(_)));
+                let (before, behind) = items.split_at(leaves.unwrap_or(0));
+                self.items(before, function, depth + 1, text);
+                if let Some(Item::LeaveUnless(go)) = behind.first() {
+                    let _ = writeln!(text, "{pad}  if (!{}) {{", self.value(*go, Some(function)));
+                    set(|variable| variable.exit, &format!("{pad}    "), text);
+                    let _ = writeln!(text, "{pad}    break;\n{pad}  }}");
+                }
+                self.items(behind, function, depth + 1, text);
+            }
+            Kind::Branch { mask } => {
+                let _ = writeln!(text, "{pad}if ({}) {{", self.value(mask, Some(function)));
+                self.items(items, function, depth + 1, text);
+            }
+            Kind::Whole => {}
+        }
+        set(|variable| variable.end, &format!("{pad}  "), text);
+        let _ = writeln!(text, "{pad}}}");
+        for variable in variables {
+            self.leave(variable.id, &pad, text);
+        }
+    }
+
+    /// Sets variables, all at once.
+    fn set(
+        &self,
+        variables: &[Variable],
+        from: fn(&Variable) -> Id,
+        to: &dyn Fn(Id) -> String,
+        value: &dyn Fn(Id) -> String,
+        pad: &str,
+        text: &mut String,
+    ) {
+        let changes: Vec<(Id, Id)> =
+            variables.iter().map(|v| (v.id, from(v))).filter(|(id, from)| id != from).collect();
+        // One that becomes what another of them was.
+        let follows = |from: Id| changes.iter().any(|(id, _)| *id == from);
+        for &(id, from) in changes.iter().filter(|(_, from)| follows(*from)) {
+            let _ = writeln!(text, "{pad}const {} n{id} = {};", self.type_of(id), value(from));
+        }
+        for &(id, from) in &changes {
+            let value = if follows(from) { format!("n{id}") } else { value(from) };
+            let _ = writeln!(text, "{pad}{} = {value};", to(id));
+        }
+    }
+
+    fn steps(&self, steps: &[Step], depth: usize, text: &mut String) {
+        let pad = "  ".repeat(depth);
+        let value = |id: Id| self.value(id, None);
+        for step in steps {
+            match step {
+                Step::Call(function) => {
+                    let rows = self.recording.operands.iter().chain(&self.recording.results).map(|row| row.name);
+                    let arguments = rows.chain(["w"]).collect::<Vec<_>>().join(", ");
+                    let _ = writeln!(text, "{pad}{}({arguments});", self.function_name(*function));
+                }
+                Step::LeaveUnless { region, go } => {
+                    let _ = writeln!(text, "{pad}if (!{}) {{", value(*go));
+                    let variables = &self.recording.regions[*region].variables;
+                    self.set(variables, |variable| variable.exit, &value, &value, &format!("{pad}  "), text);
+                    let _ = writeln!(text, "{pad}  break;\n{pad}}}");
+                }
+                Step::Region { region, steps } => {
+                    let Region { kind, variables, .. } = &self.recording.regions[*region];
+                    for Variable { id, start, .. } in variables {
+                        let _ = writeln!(text, "{pad}{} = {};", value(*id), value(*start));
+                    }
+                    match *kind {
+                        Kind::Branch { mask } => {
+                            let _ = writeln!(text, "{pad}if ({}) {{", value(mask));
+                        }
+                        Kind::Loop { most } => {
+                            let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
+                        }
+                        Kind::Whole => {}
+                    }
+                    self.steps(steps, depth + 1, text);
+                    self.set(variables, |variable| variable.end, &value, &value, &format!("{pad}  "), text);
+                    let _ = writeln!(text, "{pad}}}");
+                    for variable in variables {
+                        for place in &self.outputs[variable.id as usize] {
+                            let _ = writeln!(text, "{pad}{place} = {};", value(variable.id));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn expression(&self, id: Id, function: usize) -> String {
+        let node = self.node(id);
+        let [a, b, c] = node.arguments;
+        let value = |id: Id| self.value(id, Some(function));
+        // Of the functions of math.h.
+        let suffix = if node.precision == Precision::Single { "f" } else { "" };
+        match node.op {
+            Op::Constant | Op::Flag | Op::Input | Op::Variable | Op::FlagVariable => value(id),
+            Op::Add => format!("{} + {}", value(a), value(b)),
+            Op::Sub => format!("{} - {}", value(a), value(b)),
+            Op::Mul => format!("{} * {}", value(a), value(b)),
+            Op::Div => format!("{} / {}", value(a), value(b)),
+            Op::Neg => format!("-{}", value(a)),
+            Op::Fma => format!("fma{suffix}({}, {}, {})", value(a), value(b), value(c)),
+            Op::Sqrt => format!("sqrt{suffix}({})", value(a)),
+            Op::Sin => format!("sin{suffix}({})", value(a)),
+            Op::Cos => format!("cos{suffix}({})", value(a)),
+            Op::Ln => format!("log{suffix}({})", value(a)),
+            Op::Atan2 => format!("atan2{suffix}({}, {})", value(a), value(b)),
+            Op::Abs => format!("fabs{suffix}({})", value(a)),
+            Op::Min => format!("MIN({}, {})", value(a), value(b)),
+            Op::Max => format!("MAX({}, {})", value(a), value(b)),
+            Op::Lt => format!("{} < {}", value(a), value(b)),
+            Op::Select => format!("{} ? {} : {}", value(a), value(b), value(c)),
+            Op::And => format!("{} & {}", value(a), value(b)),
+            Op::Or => format!("{} | {}", value(a), value(b)),
+            Op::Not => format!("!{}", value(a)),
+            Op::Widen => format!("(double){}", value(a)),
+            Op::Narrow => format!("(float){}", value(a)),
+        }
+    }
+}
+
+/// A number as C reads it back to the last bit.
+pub(crate) fn literal(precision: Precision, x: f64) -> String {
+    let number = match (x.is_nan(), x.is_infinite()) {
+        (true, _) => String::from("NAN"),
+        (_, true) => String::from("INFINITY"),
+        #[expect(clippy::cast_possible_truncation, reason = "it is a number of single precision")]
+        _ if precision == Precision::Single => format!("{:e}f", (x as f32).abs()),
+        _ => format!("{:e}", x.abs()),
+    };
+    if x.is_sign_negative() && !x.is_nan() { format!("(-{number})") } else { number }
+}

@@ -1,0 +1,112 @@
+//! Programs recorded: kernels run once, on numbers that remember what was done with them, and what comes out is the list of their
+//! operations for one world, with its branches and loops, ready to be printed in another language.
+//!
+//! [`record()`] takes any [`Program`] of [`super::program`]; [`Recording::run`] computes what it recorded, bit for bit what a lane
+//! of one world with fused multiply-adds computes; [`c`] prints it.
+
+pub(crate) mod c;
+mod op;
+mod recorded;
+mod recording;
+mod schedule;
+mod tape;
+
+pub use recorded::Recorded;
+pub use recording::{Recording, Row};
+
+use super::lane::{Number, Precision, Real};
+use super::program::{Group, Program, Stage};
+use super::rows::{Output, Part};
+
+/// Where the stages of a program leave what they do: a memory of numbers that record.
+pub struct Recorder {
+    memory: Memory,
+}
+
+enum Memory {
+    Double(Vec<Recorded<f64>>),
+    Single(Vec<Recorded<f32>>),
+}
+
+impl Recorder {
+    /// Records a stage that knows double precision alone.
+    pub(super) fn stage(&mut self, stage: &impl Stage, out: &mut Output) {
+        begin(stage);
+        match &mut self.memory {
+            Memory::Double(memory) => stage.record(memory, out),
+            Memory::Single(_) => recorded::with(|tape| {
+                tape.failure.get_or_insert_with(|| String::from("a stage that is not there in single precision"));
+            }),
+        }
+    }
+
+    /// Records a stage in the program's precision.
+    pub(super) fn stage_in_either(&mut self, stage: &impl Stage, out: &mut Output) {
+        begin(stage);
+        match &mut self.memory {
+            Memory::Double(memory) => stage.record(memory, out),
+            Memory::Single(memory) => stage.record_f32(memory, out),
+        }
+    }
+}
+
+/// What follows belongs to a stage, by the name of its type.
+fn begin<S: Stage>(_: &S) {
+    let path = std::any::type_name::<S>();
+    let path = path.split('<').next().unwrap_or(path);
+    let name = path.rsplit("::").next().unwrap_or(path);
+    recorded::with(|tape| tape.stage(name));
+}
+
+fn zeros<R: Real>(n: usize) -> Vec<R> {
+    vec![R::zero(); n]
+}
+
+/// The places of numbers that start behind `first`, as the rows of a program that is recorded have them.
+pub(crate) fn places(first: usize, n: usize) -> Vec<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "places in rows")]
+    (first..first + n).map(|place| place as f64).collect()
+}
+
+/// Records a program whose operands' rows hold [`places`] in the place of numbers, one world's, and that writes such results.
+///
+/// # Errors
+/// The reason, if a stage does what cannot be recorded.
+pub(crate) fn record(
+    program: &dyn Program,
+    precision: Precision,
+    operands: Vec<Row>,
+    results: Vec<Row>,
+) -> Result<Recording, String> {
+    drop(recorded::take());
+    let scratch = program.scratch();
+    let memory = match precision {
+        Precision::Double => Memory::Double(zeros(scratch)),
+        Precision::Single => Memory::Single(zeros(scratch)),
+    };
+    // What is not written is zero.
+    let zero = recorded::with(|tape| tape.constant(precision, 0.0));
+    let mut data: Vec<Vec<f64>> = results.iter().map(|row| vec![f64::from(zero); row.width]).collect();
+    let parts = data.iter_mut().zip(&results).map(|(data, row)| Part { data, width: row.width }).collect();
+    let mut out = Output { worlds: 0..1, parts };
+    program.group(&mut Group::recording(&mut Recorder { memory }, &mut out));
+    let tape = recorded::take();
+    match tape.failure {
+        Some(failure) => Err(failure),
+        None => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nodes of the tape")]
+            let outputs = data.into_iter().flatten().map(|node| node as u32).collect();
+            Ok(Recording::new(tape, operands, results, outputs))
+        }
+    }
+}
+
+impl Precision {
+    /// The nearest number of this precision.
+    pub(crate) fn rounded(self, x: f64) -> f64 {
+        match self {
+            Self::Double => x,
+            Self::Single => f32::of(x).value(),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! How a recording is cut into functions that a compiler takes in seconds, and where numbers wait between them.
+//!
+//! Compilers take more than twice as long for a function of twice the length. A function here has a few hundred operations, with
+//! the branches and loops among them that are short; longer ones are in the hands of a driver that calls the functions. What one
+//! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
+//! wants what is there has had it.
+
+use crate::math::lane::Precision;
+
+use super::op::{Id, Op};
+use super::recording::{Item, Kind, Recording, Region};
+
+/// Operations of a function, at most; a branch or loop that has more is the driver's.
+const LENGTH: usize = 400;
+
+/// What the driver does.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Calls a function.
+    Call(usize),
+    /// Runs steps where a region's flag is set, or again and again.
+    Region { region: usize, steps: Vec<Step> },
+    /// Leaves the innermost loop, a region, where the flag is not set.
+    LeaveUnless { region: usize, go: Id },
+}
+
+/// Operations of one stage in a row.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) stage: u16,
+    pub(super) items: Vec<Item>,
+}
+
+/// Kinds of working memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pool {
+    Double,
+    Single,
+    Flag,
+}
+
+impl Pool {
+    pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
+
+    /// Where results of a node wait.
+    pub(super) fn of(recording: &Recording, id: Id) -> Self {
+        let node = recording.nodes[id as usize];
+        match node.precision {
+            _ if node.op.is_flag() => Self::Flag,
+            Precision::Double => Self::Double,
+            Precision::Single => Self::Single,
+        }
+    }
+}
+
+/// A recording cut into functions.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    pub(super) functions: Vec<Function>,
+    pub(super) steps: Vec<Step>,
+    /// The function that computes each node; none for the driver's variables.
+    pub(super) function_of: Vec<Option<usize>>,
+    /// Where each node waits, if it does.
+    pub(super) places: Vec<Option<usize>>,
+    /// Places of each pool.
+    pub(super) sizes: [usize; 3],
+}
+
+impl Schedule {
+    pub(super) fn new(recording: &Recording) -> Self {
+        let mut functions = Vec::new();
+        let steps = cut(recording, 0, &mut functions);
+        let mut lives = Lives::new(recording, &functions);
+        lives.follow(&steps, None);
+        let (places, sizes) = lives.places();
+        let function_of = lives.function_of;
+        Self { functions, steps, function_of, places, sizes }
+    }
+}
+
+fn length(recording: &Recording, region: usize) -> usize {
+    let mut n = 0;
+    recording.visit(region, &mut |_| n += 1);
+    n
+}
+
+/// A region as steps of the driver.
+fn cut(recording: &Recording, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut items: Vec<Item> = Vec::new();
+    let (mut stage, mut n) = (0, 0);
+    let flush = |items: &mut Vec<Item>, stage: u16, steps: &mut Vec<Step>, functions: &mut Vec<Function>| {
+        if !items.is_empty() {
+            steps.push(Step::Call(functions.len()));
+            functions.push(Function { stage, items: std::mem::take(items) });
+        }
+    };
+    for &item in &recording.regions[region].items {
+        let (own, size) = match item {
+            Item::Node(id) => (recording.stage_of[id as usize], 1),
+            Item::Region(inner) => (first_stage(recording, inner).unwrap_or(stage), length(recording, inner)),
+            Item::LeaveUnless(go) => {
+                flush(&mut items, stage, &mut steps, functions);
+                n = 0;
+                steps.push(Step::LeaveUnless { region, go });
+                continue;
+            }
+        };
+        if own != stage || n + size > LENGTH {
+            flush(&mut items, stage, &mut steps, functions);
+            (stage, n) = (own, 0);
+        }
+        match item {
+            Item::Region(inner) if size > LENGTH => {
+                let inner_steps = cut(recording, inner, functions);
+                steps.push(Step::Region { region: inner, steps: inner_steps });
+            }
+            _ => {
+                items.push(item);
+                n += size;
+            }
+        }
+    }
+    flush(&mut items, stage, &mut steps, functions);
+    steps
+}
+
+fn first_stage(recording: &Recording, region: usize) -> Option<u16> {
+    let mut first = None;
+    recording.visit(region, &mut |id| first = first.or(Some(recording.stage_of[id as usize])));
+    first
+}
+
+/// From when to when each node is wanted, in the driver's steps.
+struct Lives<'a> {
+    recording: &'a Recording,
+    functions: &'a [Function],
+    function_of: Vec<Option<usize>>,
+    born: Vec<usize>,
+    last: Vec<usize>,
+    /// Is it wanted by others than the function that computes it?
+    waits: Vec<bool>,
+    now: usize,
+    /// Loops: when they start and end, and which they are in.
+    loops: Vec<(usize, usize, Option<usize>)>,
+    /// Uses: who, when, by which function, in which loop.
+    uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
+}
+
+impl<'a> Lives<'a> {
+    fn new(recording: &'a Recording, functions: &'a [Function]) -> Self {
+        let n = recording.nodes.len();
+        Self {
+            recording,
+            functions,
+            function_of: vec![None; n],
+            born: vec![0; n],
+            last: vec![0; n],
+            waits: vec![false; n],
+            now: 0,
+            loops: Vec::new(),
+            uses: Vec::new(),
+        }
+    }
+
+    fn follow(&mut self, steps: &[Step], within: Option<usize>) {
+        let recording = self.recording;
+        for step in steps {
+            self.now += 1;
+            match step {
+                Step::Call(function) => {
+                    let functions = self.functions;
+                    self.function(&functions[*function].items, *function, within);
+                }
+                Step::LeaveUnless { region, go } => {
+                    self.wanted(*go, None, within);
+                    let variables = &recording.regions[*region].variables;
+                    variables.iter().for_each(|variable| self.wanted(variable.exit, None, within));
+                }
+                Step::Region { region, steps } => {
+                    let Region { kind, variables, .. } = &recording.regions[*region];
+                    let start = self.now;
+                    for variable in variables {
+                        self.wanted(variable.start, None, within);
+                        (self.born[variable.id as usize], self.waits[variable.id as usize]) = (start, true);
+                    }
+                    let inner = match kind {
+                        Kind::Loop { .. } => {
+                            self.loops.push((start, start, within));
+                            Some(self.loops.len() - 1)
+                        }
+                        Kind::Branch { mask } => {
+                            self.wanted(*mask, None, within);
+                            within
+                        }
+                        Kind::Whole => within,
+                    };
+                    self.follow(steps, inner);
+                    self.now += 1;
+                    for variable in variables {
+                        self.wanted(variable.end, None, inner);
+                        // Results are written behind the region.
+                        self.wanted(variable.id, None, inner);
+                    }
+                    if let (Kind::Loop { .. }, Some(inner)) = (kind, inner) {
+                        self.loops[inner].1 = self.now;
+                    }
+                }
+            }
+        }
+    }
+
+    fn function(&mut self, items: &[Item], function: usize, within: Option<usize>) {
+        let recording = self.recording;
+        let by = Some(function);
+        for item in items {
+            match *item {
+                Item::Node(id) => {
+                    self.compute(id, function);
+                    for &argument in recording.nodes[id as usize].arguments() {
+                        self.wanted(argument, by, within);
+                    }
+                }
+                Item::LeaveUnless(go) => self.wanted(go, by, within),
+                Item::Region(inner) => {
+                    let Region { kind, variables, items } = &recording.regions[inner];
+                    if let Kind::Branch { mask } = kind {
+                        self.wanted(*mask, by, within);
+                    }
+                    for variable in variables {
+                        self.compute(variable.id, function);
+                        for id in [variable.start, variable.exit, variable.end] {
+                            self.wanted(id, by, within);
+                        }
+                    }
+                    self.function(items, function, within);
+                }
+            }
+        }
+    }
+
+    fn compute(&mut self, id: Id, function: usize) {
+        self.function_of[id as usize] = Some(function);
+        self.born[id as usize] = self.now;
+    }
+
+    fn wanted(&mut self, id: Id, by: Option<usize>, within: Option<usize>) {
+        let op = self.recording.nodes[id as usize].op;
+        if !matches!(op, Op::Constant | Op::Flag | Op::Input) {
+            self.uses.push((id, self.now, by, within));
+        }
+    }
+
+    /// Places for all that wait, and how many there are of each pool.
+    fn places(&mut self) -> (Vec<Option<usize>>, [usize; 3]) {
+        for &(id, now, by, mut within) in &self.uses {
+            let id = id as usize;
+            self.waits[id] |= by.is_none() || by != self.function_of[id];
+            let mut until = now;
+            // What was there before a loop is wanted in its next pass too.
+            while let Some((start, end, outer)) = within.map(|within| self.loops[within]) {
+                if self.born[id] <= start {
+                    until = until.max(end);
+                }
+                within = outer;
+            }
+            self.last[id] = self.last[id].max(until);
+        }
+        let mut order: Vec<usize> = (0..self.waits.len()).filter(|&id| self.waits[id]).collect();
+        order.sort_by_key(|&id| self.born[id]);
+        let mut places = vec![None; self.waits.len()];
+        let sizes = Pool::ALL.map(|pool| {
+            // When each place is free again.
+            let mut free: Vec<usize> = Vec::new();
+            for &id in order.iter().filter(|&&id| Pool::of(self.recording, id as Id) == pool) {
+                let place = free.iter().position(|&last| last < self.born[id]).unwrap_or(free.len());
+                if place == free.len() {
+                    free.push(0);
+                }
+                free[place] = self.last[id];
+                places[id] = Some(place);
+            }
+            free.len()
+        });
+        (places, sizes)
+    }
+}
