@@ -55,7 +55,7 @@ impl Stage for Geometry<'_> {
         let gather = |get: &dyn Fn(usize) -> f64| {
             let mut lane = R::zero();
             for i in 0..R::WIDTH {
-                lane.set(i, get(first + i));
+                lane.set(i, get((first + i).min(self.pairs.len() - 1)));
             }
             lane
         };
