@@ -70,7 +70,8 @@ impl Codegen {
              add_library({name} STATIC {name}.c)\n\
              target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})\n\
              set_target_properties({name} PROPERTIES C_STANDARD 99)\n\
-             target_compile_options({name} PRIVATE -O2 -ffp-contract=off)\n\
+             # The code is straight and without repetitions: higher levels take twice the time and gain nothing.\n\
+             target_compile_options({name} PRIVATE -O1 -ffp-contract=off)\n\
              if(HAS_FMA AND CMAKE_SYSTEM_PROCESSOR MATCHES \"x86_64|AMD64\")\n  \
              target_compile_options({name} PRIVATE -mfma)\n\
              endif()\n\

@@ -94,8 +94,8 @@ impl Codegen {
     /// the program that checks itself. `name` begins all names in the code.
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if a state is not as long as the
-    /// model's.
+    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if there is no state, or one that
+    /// is not as long as the model's.
     pub fn new(
         step: &Quasidynamic,
         name: &str,
@@ -104,6 +104,9 @@ impl Codegen {
         states: &[State],
     ) -> Result<Self> {
         check_name(name)?;
+        if states.is_empty() {
+            return Err(crate::Error::invalid("codegen", "expected a state to check the code at, got none").into());
+        }
         let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
         let values = values.into_iter().next().unwrap_or_default();
         let printed = kernels

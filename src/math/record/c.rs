@@ -1,5 +1,6 @@
 //! Recordings as C.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
@@ -49,14 +50,17 @@ pub(crate) fn print(recording: &Recording, name: &str, precision: Precision) -> 
             }
         }
     }
-    let printer = Printer { recording, schedule: &schedule, name, number: number(precision), outputs };
+    let mut printer =
+        Printer { recording, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
     let mut definition = String::new();
     for function in 0..schedule.functions.len() {
         printer.function(function, &mut definition);
     }
+    let mut driver = String::new();
+    printer.steps(&schedule.steps, 1, &mut driver);
+    printer.moves.iter().for_each(|function| definition.push_str(function));
     let signature = printer.signature(name);
-    let _ = writeln!(definition, "void {signature}\n{{");
-    printer.steps(&schedule.steps, 1, &mut definition);
+    let _ = write!(definition, "void {signature}\n{{\n{driver}");
     for (place, id) in late {
         let _ = writeln!(definition, "  {place} = {};", printer.value(id, None));
     }
@@ -87,7 +91,14 @@ struct Printer<'a> {
     number: &'static str,
     /// The results that each node is.
     outputs: Vec<Vec<String>>,
+    /// Functions that set variables of the driver.
+    moves: Vec<String>,
 }
+
+/// Assignments in the driver, at most; a compiler takes long for thousands of them, which have functions of their own.
+const MOVES: usize = 64;
+/// Assignments in such a function, at most.
+const MOVES_OF_FUNCTION: usize = 400;
 
 impl Printer<'_> {
     fn node(&self, id: Id) -> Node {
@@ -186,7 +197,10 @@ impl Printer<'_> {
         }
         let set = |from: fn(&Variable) -> Id, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
-            self.set(variables, from, &to, &|id| self.value(id, Some(function)), pad, text);
+            let [copies, changes] = self.changes(variables, from, &to, &|id| self.value(id, Some(function)));
+            copies.iter().chain(&changes).for_each(|line| {
+                let _ = writeln!(text, "{pad}{line}");
+            });
         };
         match *kind {
             Kind::Loop { most } => {
@@ -214,53 +228,72 @@ impl Printer<'_> {
         }
     }
 
-    /// Sets variables, all at once.
-    fn set(
+    /// What sets variables, all at once: copies of those that others of them become, then what changes.
+    fn changes(
         &self,
         variables: &[Variable],
         from: fn(&Variable) -> Id,
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
-        pad: &str,
-        text: &mut String,
-    ) {
+    ) -> [Vec<String>; 2] {
         let changes: Vec<(Id, Id)> =
             variables.iter().map(|v| (v.id, from(v))).filter(|(id, from)| id != from).collect();
-        // One that becomes what another of them was.
-        let follows = |from: Id| changes.iter().any(|(id, _)| *id == from);
-        for &(id, from) in changes.iter().filter(|(_, from)| follows(*from)) {
-            let _ = writeln!(text, "{pad}const {} n{id} = {};", self.type_of(id), value(from));
+        let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
+        let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
+        let change = |&(id, from): &(Id, Id)| {
+            let value = if own.contains(&from) { format!("n{id}") } else { value(from) };
+            format!("{} = {value};", to(id))
+        };
+        let copies = changes.iter().filter(|(_, from)| own.contains(from)).map(copy).collect();
+        [copies, changes.iter().map(change).collect()]
+    }
+
+    /// The same in the driver.
+    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, depth: usize, text: &mut String) {
+        let pad = "  ".repeat(depth);
+        let value = |id: Id| self.value(id, None);
+        let [copies, changes] = self.changes(variables, from, &value, &value);
+        if changes.len() <= MOVES {
+            copies.iter().chain(&changes).for_each(|line| {
+                let _ = writeln!(text, "{pad}{line}");
+            });
+            return;
         }
-        for &(id, from) in &changes {
-            let value = if follows(from) { format!("n{id}") } else { value(from) };
-            let _ = writeln!(text, "{pad}{} = {value};", to(id));
+        // With copies, all in one function.
+        let most = if copies.is_empty() { MOVES_OF_FUNCTION } else { changes.len() };
+        for changes in changes.chunks(most) {
+            let name = format!("{}_set_{}", self.name, self.moves.len());
+            let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
+            let signature = self.signature(&name);
+            self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
+            let _ = writeln!(text, "{pad}{name}({});", self.arguments());
         }
     }
 
-    fn steps(&self, steps: &[Step], depth: usize, text: &mut String) {
+    fn arguments(&self) -> String {
+        let rows = self.recording.operands.iter().chain(&self.recording.results).map(|row| row.name);
+        rows.chain(["w"]).collect::<Vec<_>>().join(", ")
+    }
+
+    fn steps(&mut self, steps: &[Step], depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
-        let value = |id: Id| self.value(id, None);
+        let recording = self.recording;
         for step in steps {
             match step {
                 Step::Call(function) => {
-                    let rows = self.recording.operands.iter().chain(&self.recording.results).map(|row| row.name);
-                    let arguments = rows.chain(["w"]).collect::<Vec<_>>().join(", ");
-                    let _ = writeln!(text, "{pad}{}({arguments});", self.function_name(*function));
+                    let _ = writeln!(text, "{pad}{}({});", self.function_name(*function), self.arguments());
                 }
                 Step::LeaveUnless { region, go } => {
-                    let _ = writeln!(text, "{pad}if (!{}) {{", value(*go));
-                    let variables = &self.recording.regions[*region].variables;
-                    self.set(variables, |variable| variable.exit, &value, &value, &format!("{pad}  "), text);
+                    let _ = writeln!(text, "{pad}if (!{}) {{", self.value(*go, None));
+                    self.set(&recording.regions[*region].variables, |variable| variable.exit, depth + 1, text);
                     let _ = writeln!(text, "{pad}  break;\n{pad}}}");
                 }
                 Step::Region { region, steps } => {
-                    let Region { kind, variables, .. } = &self.recording.regions[*region];
-                    for Variable { id, start, .. } in variables {
-                        let _ = writeln!(text, "{pad}{} = {};", value(*id), value(*start));
-                    }
+                    let Region { kind, variables, .. } = &recording.regions[*region];
+                    self.set(variables, |variable| variable.start, depth, text);
                     match *kind {
                         Kind::Branch { mask } => {
-                            let _ = writeln!(text, "{pad}if ({}) {{", value(mask));
+                            let _ = writeln!(text, "{pad}if ({}) {{", self.value(mask, None));
                         }
                         Kind::Loop { most } => {
                             let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
@@ -268,11 +301,11 @@ impl Printer<'_> {
                         Kind::Whole => {}
                     }
                     self.steps(steps, depth + 1, text);
-                    self.set(variables, |variable| variable.end, &value, &value, &format!("{pad}  "), text);
+                    self.set(variables, |variable| variable.end, depth + 1, text);
                     let _ = writeln!(text, "{pad}}}");
                     for variable in variables {
                         for place in &self.outputs[variable.id as usize] {
-                            let _ = writeln!(text, "{pad}{place} = {};", value(variable.id));
+                            let _ = writeln!(text, "{pad}{place} = {};", self.value(variable.id, None));
                         }
                     }
                 }
