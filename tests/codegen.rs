@@ -6,7 +6,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
 use fingertip::codegen::{Codegen, State};
 use fingertip::description::{Object, Scene, Shape};
@@ -137,4 +137,35 @@ fn what_cannot_be_printed_is_an_error_that_says_why() {
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let error = print(&step, "eggs", &state(model.nq(), model.nu())).unwrap();
     assert!(error.contains("\"egg\"") && error.contains("\"brick\""), "{error}");
+}
+
+#[test]
+fn the_main_in_the_documentation_computes_what_the_library_computes() {
+    let Some(compiler) = compiler() else { return };
+    let model = states::model("two_fingers");
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let states = states(&model, &mut Random::new(53));
+    let folder = folder("documentation");
+    Codegen::new(&step, "two_fingers", &[Kernel::WarmStep], Precision::Double, &states)
+        .unwrap()
+        .write(&folder)
+        .unwrap();
+    let text = include_str!("../docs/codegen.md");
+    let main = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    std::fs::write(folder.join("main.c"), main).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "two_fingers"));
+    assert_eq!(status, Some(0), "{words}");
+
+    let mass = Tensor::new(&[[0.3]], &Device::Cpu).unwrap();
+    let parameters = model.parameters.map(|name, t| Ok(if name == "mass" { mass.clone() } else { t.clone() })).unwrap();
+    let step = Quasidynamic::new(&model, &parameters).unwrap();
+    let u = support::row(&[0.6, -1.5, -0.6, 1.5]);
+    let mut q = support::row(&[0.13, 0.0, 0.0, 0.66, -1.54, -0.66, 1.54]);
+    let mut warm = Tensor::zeros((1, 3 * model.nc()), DType::F64, &Device::Cpu).unwrap();
+    for _ in 0..20 {
+        let next = step.step_from(&q, &u, Some(&warm)).unwrap();
+        (q, warm) = (next.q_next, next.warm);
+    }
+    let x: f64 = words.split_whitespace().next().unwrap().parse().unwrap();
+    assert_eq!(x.to_bits(), support::numbers(&q)[0].to_bits(), "{words}");
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
+use crate::math::record::Row;
 use crate::math::record::c::number;
 
 use super::{Codegen, Printed};
@@ -56,9 +57,9 @@ impl Codegen {
         let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
         let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
         text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
-        let width = |rows: &[crate::math::record::Row]| rows.iter().map(|row| row.width).sum::<usize>();
+        let width = |rows: &[Row]| rows.iter().map(|row| row.width).sum::<usize>();
         let (n_in, n_out) = (width(recording.operands()), width(recording.results()));
-        let places = |array: &str, rows: &[crate::math::record::Row]| {
+        let places = |array: &str, rows: &[Row]| {
             let mut first = 0;
             let of = rows.iter().map(|row| {
                 first += row.width;

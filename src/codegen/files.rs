@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::math::lane::Precision;
+use crate::math::record::Row;
 use crate::math::record::c::{PRELUDE, literal, number};
+use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
 
@@ -13,7 +16,7 @@ pub(super) fn head(name: &str) -> String {
 
 impl Codegen {
     pub(super) fn header(&self) -> String {
-        let Self { name, precision, parameters, row, .. } = self;
+        let Self { name, parameters, row, .. } = self;
         let big = name.to_uppercase();
         let mut text = head(name);
         let _ = write!(
@@ -35,12 +38,11 @@ impl Codegen {
         };
         places("Places in the row of a step.", "ROW", row);
         places("Places in the row of parameters.", "PAR", parameters);
-        let number = number(*precision);
-        let _ = writeln!(
-            text,
-            "/* The scene's own parameters. */\nextern const {number} {name}_par[{}];\n",
-            self.values.len()
-        );
+        text.push_str("/* The scene's own parameters. */\n");
+        for (_, declaration) in self.parameter_tables() {
+            let _ = writeln!(text, "extern {declaration};");
+        }
+        text.push('\n');
         for printed in &self.printed {
             let _ = writeln!(text, "{}{}\n", printed.comment(), printed.function.declaration);
         }
@@ -51,12 +53,23 @@ impl Codegen {
     pub(super) fn source(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(text, "\n#include \"{}.h\"\n\n{PRELUDE}\n", self.name);
-        let values: Vec<String> = self.values.iter().map(|&x| literal(self.precision, x)).collect();
-        let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
-        let number = number(self.precision);
-        let _ = writeln!(text, "const {number} {}_par[{}] = {{\n{}}};\n", self.name, values.len(), lines.concat());
+        for (precision, declaration) in self.parameter_tables() {
+            let values: Vec<String> = self.values.iter().map(|&x| literal(precision, precision.rounded(x))).collect();
+            let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
+            let _ = writeln!(text, "{declaration} = {{\n{}}};\n", lines.concat());
+        }
         self.printed.iter().for_each(|printed| text.push_str(&printed.function.definition));
         text
+    }
+
+    /// The tables of parameters that the kernels' precisions ask for, and how they are declared.
+    fn parameter_tables(&self) -> Vec<(Precision, String)> {
+        let has = |precision| self.printed.iter().any(|printed| printed.kernel.precision(self.precision) == precision);
+        let tables = [(Precision::Double, "par"), (Precision::Single, "par_f32")];
+        let declaration =
+            |precision, suffix| format!("const {} {}_{suffix}[{}]", number(precision), self.name, self.values.len());
+        let tables = tables.into_iter().filter(|(precision, _)| has(*precision));
+        tables.map(|(precision, suffix)| (precision, declaration(precision, suffix))).collect()
     }
 
     pub(super) fn cmake(&self) -> String {
@@ -89,16 +102,16 @@ impl Codegen {
 
 impl Printed {
     fn comment(&self) -> String {
-        let rows = |rows: &[crate::math::record::Row]| -> String {
+        let rows = |rows: &[Row]| -> String {
             rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
         };
         let about = match self.kernel {
-            crate::step::Kernel::Step => "One step.",
-            crate::step::Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
-            crate::step::Kernel::Adjoint => {
+            Kernel::Step => "One step.",
+            Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
+            Kernel::Adjoint => {
                 "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
             }
-            crate::step::Kernel::Jacobians => {
+            Kernel::Jacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
             }

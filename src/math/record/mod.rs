@@ -10,6 +10,8 @@ mod recorded;
 mod recording;
 mod schedule;
 mod tape;
+#[cfg(test)]
+mod tests;
 
 pub use recorded::Recorded;
 pub use recording::{Recording, Row};
