@@ -169,3 +169,71 @@ fn the_main_in_the_documentation_computes_what_the_library_computes() {
     let x: f64 = words.split_whitespace().next().unwrap().parse().unwrap();
     assert_eq!(x.to_bits(), support::numbers(&q)[0].to_bits(), "{words}");
 }
+
+/// What CUDA has and a host compiler lacks.
+const SHIM: &str = "
+#include <math.h>
+#include <string.h>
+struct Dimension { unsigned x; };
+static Dimension blockIdx, blockDim, threadIdx;
+#define __device__
+#define __global__
+#define __noinline__ __attribute__((noinline))
+namespace cuda {
+";
+
+/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, and hands back what the second wrote.
+/// The third is one too many.
+fn through_cuda(name: &str, kernel: Kernel, step: &Quasidynamic) -> String {
+    let [read, written] = step.rows_of(kernel).unwrap();
+    let function = format!("{name}_{}", kernel.name());
+    let all = || read.iter().chain(&written);
+    let arguments: Vec<String> = all().map(|row| format!("double *{}", row.name)).collect();
+    let mut text = format!("extern \"C\" void {function}({}, void *) {{\n", arguments.join(", "));
+    for row in all() {
+        let (row, n) = (row.name, row.width);
+        text += &format!("  static double {row}s[3 * {n} + 1];\n");
+        text += &format!("  for (int i = 0; i < 3; ++i) memcpy({row}s + i * {n}, {row}, {n} * sizeof(double));\n");
+    }
+    let names: Vec<String> = all().map(|row| format!("{}s", row.name)).collect();
+    let par = read.iter().find(|row| row.name == "par").unwrap().width;
+    text += "  blockDim.x = 2;\n  for (unsigned i = 0; i < 3; ++i) {\n";
+    text += "    blockIdx.x = i / 2;\n    threadIdx.x = i % 2;\n";
+    text += &format!("    cuda::{function}_worlds({}, {par}, 2);\n  }}\n", names.join(", "));
+    for row in &written {
+        let (row, n) = (row.name, row.width);
+        text += &format!("  if (memcmp({row}s + 2 * {n}, {row}, {n} * sizeof(double))) {row}s[{n}] = -1e9;\n");
+        text += &format!("  memcpy({row}, {row}s + {n}, {n} * sizeof(double));\n");
+    }
+    text + "}\n"
+}
+
+#[test]
+fn the_text_for_cuda_has_the_bits_of_the_lanes() {
+    let (Some(compiler), name) = (compiler(), "push") else { return };
+    let step = stepper(name, 1e4);
+    let states = states(step.model(), &mut Random::new(54));
+    let code = Codegen::new(&step, name, &Kernel::ALL, Precision::Double, &states).unwrap();
+    let folder = folder("cuda");
+    code.write(&folder).unwrap();
+    let wrappers: String = Kernel::ALL.iter().map(|&kernel| through_cuda(name, kernel, &step)).collect();
+    // In the place of the C code, so that the same program checks it.
+    std::fs::write(folder.join(format!("{name}.cpp")), format!("{SHIM}{}}}\n{wrappers}", code.cuda())).unwrap();
+    let object = folder.join("cuda.o");
+    let source = folder.join(format!("{name}.cpp"));
+    let mut command = Command::new(&compiler);
+    command.args(["-x", "c++", "-std=c++14", "-O1", "-ffp-contract=off", "-c"]).arg(source).arg("-o").arg(&object);
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if words.contains("cc1plus") {
+        println!("skipped: there is no compiler for C++");
+        return;
+    }
+    assert!(output.status.success(), "{words}");
+    let program = folder.join("check");
+    let mut command = Command::new(&compiler);
+    command.args(["-std=c99", "-O1"]).arg(folder.join("main.c")).arg(&object).arg("-o").arg(&program).arg("-lm");
+    assert!(command.status().unwrap().success());
+    let (status, words) = run(&program);
+    assert_eq!(status, Some(0), "{words}");
+}

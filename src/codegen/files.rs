@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 use crate::math::record::Row;
-use crate::math::record::c::{PRELUDE, literal, number};
+use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, literal, number};
 use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
@@ -44,7 +44,8 @@ impl Codegen {
         }
         text.push('\n');
         for printed in &self.printed {
-            let _ = writeln!(text, "{}{}\n", printed.comment(), printed.function.declaration);
+            let CFunction { work, signature, .. } = &printed.function;
+            let _ = writeln!(text, "{}{work}\nvoid {signature};\n", printed.comment());
         }
         text.push_str("#ifdef __cplusplus\n#undef restrict\n}\n#endif\n\n#endif\n");
         text
@@ -58,7 +59,45 @@ impl Codegen {
             let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
             let _ = writeln!(text, "{declaration} = {{\n{}}};\n", lines.concat());
         }
-        self.printed.iter().for_each(|printed| text.push_str(&printed.function.definition));
+        for Printed { function: CFunction { stages, signature, body, .. }, .. } in &self.printed {
+            let _ = writeln!(text, "{stages}void {signature}\n{body}");
+        }
+        text
+    }
+
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world, rows of worlds one after the other, then the
+    /// parameters' stride (0 for one row for all worlds) and the number of worlds. For NVRTC or `nvcc`, with `--fmad=false`.
+    pub fn cuda(&self) -> String {
+        let mut text = head(&self.name);
+        let _ = write!(
+            text,
+            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{CUDA_PRELUDE}\n"
+        );
+        for Printed { kernel, recording, function: CFunction { work, stages, signature, body, .. }, .. } in
+            &self.printed
+        {
+            let name = format!("{}_{}", self.name, kernel.name());
+            let number = number(kernel.precision(self.precision));
+            let read = recording.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
+            let written = recording.results().iter().map(|row| format!("{number} *restrict {}", row.name));
+            let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
+            let rows = recording.operands().iter().chain(recording.results());
+            let of_world = |Row { name, width }: &Row| match *name {
+                "par" => String::from("par + world * par_stride"),
+                _ => format!("{name} + world * {width}"),
+            };
+            let rows = rows.map(of_world).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                text,
+                "{work}\n{stages}static __device__ void {signature}\n{body}\n\
+                 extern \"C\" __global__ void {name}_worlds({arguments}, unsigned long long par_stride, unsigned long long n)\n\
+                 {{\n  \
+                 const unsigned long long world = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n  \
+                 if (world >= n) return;\n  \
+                 {name}_work work;\n  \
+                 {name}({rows}, &work);\n}}\n"
+            );
+        }
         text
     }
 

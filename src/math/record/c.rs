@@ -1,4 +1,4 @@
-//! Recordings as C.
+//! Recordings as C, which is CUDA C too.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -9,7 +9,19 @@ use super::op::{Id, Node, Op};
 use super::recording::{Item, Kind, Recording, Region, Row, Variable};
 use super::schedule::{Pool, Schedule, Step};
 
-/// What every file starts with: the operations that C has no sign for.
+/// What text for CUDA starts with: NVRTC has no files to include.
+pub(crate) const CUDA_PRELUDE: &str = "\
+#define restrict __restrict__
+#define STAGE static __device__ __noinline__ void
+#ifdef __CUDACC_RTC__
+#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define NAN __longlong_as_double(0x7ff8000000000000ll)
+#endif
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+";
+
+/// What text in C starts with: the operations that it has no sign for.
 pub(crate) const PRELUDE: &str = "\
 #include <math.h>
 
@@ -27,10 +39,14 @@ pub(crate) const PRELUDE: &str = "\
 
 /// A recording as a C function.
 pub(crate) struct CFunction {
-    /// The type of its working memory and the function's declaration.
-    pub(crate) declaration: String,
-    /// The function and those that it calls.
-    pub(crate) definition: String,
+    /// The type of its working memory, `NAME_work`.
+    pub(crate) work: String,
+    /// The functions that it calls.
+    pub(crate) stages: String,
+    /// Its name and arguments.
+    pub(crate) signature: String,
+    /// What it does, in braces.
+    pub(crate) body: String,
     /// Bytes of working memory.
     pub(crate) memory: usize,
 }
@@ -52,28 +68,27 @@ pub(crate) fn print(recording: &Recording, name: &str, precision: Precision) -> 
     }
     let mut printer =
         Printer { recording, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
-    let mut definition = String::new();
+    let mut stages = String::new();
     for function in 0..schedule.functions.len() {
-        printer.function(function, &mut definition);
+        printer.function(function, &mut stages);
     }
-    let mut driver = String::new();
-    printer.steps(&schedule.steps, 1, &mut driver);
-    printer.moves.iter().for_each(|function| definition.push_str(function));
-    let signature = printer.signature(name);
-    let _ = write!(definition, "void {signature}\n{{\n{driver}");
+    let mut body = String::from("{\n");
+    printer.steps(&schedule.steps, 1, &mut body);
+    printer.moves.iter().for_each(|function| stages.push_str(function));
     for (place, id) in late {
-        let _ = writeln!(definition, "  {place} = {};", printer.value(id, None));
+        let _ = writeln!(body, "  {place} = {};", printer.value(id, None));
     }
-    definition.push_str("}\n\n");
+    body.push_str("}\n");
 
     let [doubles, singles, flags] = schedule.sizes;
-    let mut declaration = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
+    let mut work = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
     if singles > 0 {
-        let _ = writeln!(declaration, "  float s[{singles}];");
+        let _ = writeln!(work, "  float s[{singles}];");
     }
-    let _ = writeln!(declaration, "  int f[{}];\n}} {name}_work;\n\nvoid {signature};", flags.max(1));
+    let _ = writeln!(work, "  int f[{}];\n}} {name}_work;", flags.max(1));
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    CFunction { declaration, definition, memory: memory.next_multiple_of(8) }
+    let signature = printer.signature(name);
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8) }
 }
 
 /// The C type of numbers.
