@@ -3,7 +3,7 @@
 mod support;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use fingertip::description::{Freedom, Scene};
+use fingertip::description::{Freedom, Friction, Scene};
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
@@ -134,6 +134,20 @@ fn joint_limits_and_fading_contacts() -> Result<()> {
         compare_scene(&format!("{name} with limits"), &scene, stray, TOLERANCE)?;
         (scene.params.contact_distance, scene.params.fade) = (Some(0.05), 0.03);
         compare_scene(&format!("{name} fading"), &scene, stray, TOLERANCE)?;
+    }
+    Ok(())
+}
+
+/// By Coulomb's law; by the relaxed one in worlds that it does not settle.
+#[test]
+fn coulombs_law() -> Result<()> {
+    for (name, stray) in SCENES {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml"))?;
+        scene.params.friction = Friction::Coulomb;
+        scene.params.joint_limits = true;
+        compare_scene(&format!("{name}, Coulomb"), &scene, stray, TOLERANCE)?;
+        (scene.params.contact_distance, scene.params.fade) = (Some(0.05), 0.03);
+        compare_scene(&format!("{name}, Coulomb, fading"), &scene, stray, TOLERANCE)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::description::{Freedom, Object, PairRule, Scene};
+use fingertip::description::{Freedom, Friction, Object, PairRule, Scene};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
@@ -355,6 +355,17 @@ fn fading_contacts() {
     let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
     (scene.params.contact_distance, scene.params.fade) = (Some(0.025), 0.02);
     check_scene("fade", &scene, 0.03, 10, 13);
+}
+
+/// By Coulomb's law, whose linear system is not symmetric.
+#[test]
+fn coulombs_law() {
+    for ((name, stray), n) in SCENES.into_iter().zip([10, 8, 25, 25]) {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        scene.params.friction = Friction::Coulomb;
+        scene.params.joint_limits = name == "two_fingers";
+        check_scene(&format!("{name}, Coulomb"), &scene, stray, n, 18);
+    }
 }
 
 #[test]

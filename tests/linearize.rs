@@ -4,7 +4,7 @@ mod support;
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
-use fingertip::description::{Freedom, JointKind, Object, PairRule, Robot, Scene, Shape};
+use fingertip::description::{Freedom, Friction, JointKind, Object, PairRule, Robot, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::{Form, Linearization, Quasidynamic};
 use nalgebra::Isometry3;
@@ -76,6 +76,19 @@ fn joint_limits_and_fading_contacts() {
         compare_scene(&format!("{name} fading"), &scene, stray, 9);
         scene.params.fade = 0.0;
         compare_scene(&format!("{name} cut"), &scene, stray, 9);
+    }
+}
+
+/// By Coulomb's law, whose linear system is not symmetric.
+#[test]
+fn coulombs_law() {
+    for (name, stray) in SCENES {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        scene.params.friction = Friction::Coulomb;
+        scene.params.joint_limits = true;
+        compare_scene(&format!("{name}, Coulomb"), &scene, stray, 9);
+        (scene.params.contact_distance, scene.params.fade) = (Some(0.025), 0.02);
+        compare_scene(&format!("{name}, Coulomb, fading"), &scene, stray, 9);
     }
 }
 

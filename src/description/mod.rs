@@ -28,6 +28,6 @@ pub use hull::{Hull, HullFace};
 pub use inertia::Inertia;
 pub use mesh::{MeshFile, Triangles};
 pub use rest::Rest;
-pub use scene::{Collision, Freedom, Object, ObjectBody, PairRule, Params, Robot, Scene};
+pub use scene::{Collision, Freedom, Friction, Object, ObjectBody, PairRule, Params, Robot, Scene};
 pub use script::Keyframe;
 pub use shape::Shape;

@@ -61,6 +61,8 @@ pub struct Params {
     pub kappa: f64,
     /// Friction coefficient of pairs for which no rule says otherwise; from 0 up.
     pub mu: f64,
+    /// The law of friction.
+    pub friction: Friction,
     /// Pairs farther apart than this are left out of the sum, m; none keeps every pair, which is what smoothness needs.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight fades to zero, twice continuously
@@ -79,10 +81,39 @@ impl Default for Params {
             epsilon: 0.1,
             kappa: 1e4,
             mu: 0.5,
+            friction: Friction::default(),
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
             max_iterations: 200,
+        }
+    }
+}
+
+/// The law that normal and friction forces follow with gap and slip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Friction {
+    /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a gap μ d, so
+    /// that what is dragged rises, and what hinders that presses harder: a pushed cube presses on the floor with 1.44 times its weight
+    /// at μ = 0.5.
+    #[default]
+    Relaxed,
+    /// Coulomb's law: friction is in the cone of the normal force, against the slip where there is one, and the gap is that of
+    /// frictionless contact, 2/(κ f_n). A step may have more than one answer; the one that is found sticks where sticking exists
+    /// near the start. Where none is found the relaxed answer stands, with the status `unsettled`.
+    Coulomb,
+}
+
+impl Friction {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Relaxed, Self::Coulomb];
+
+    /// The name in scene files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Relaxed => "relaxed",
+            Self::Coulomb => "coulomb",
         }
     }
 }

@@ -111,18 +111,50 @@ impl Pattern {
         }
     }
 
+    /// Replaces the leading `n` rows and columns of a matrix M that is not symmetric by its factors, without pivoting. `lower` has the
+    /// entries (i, j) with j above i and the diagonal, `upper` the entries (j, i) in the same places.
+    ///
+    /// A solve eliminates by one factor and substitutes by the other: M by the upper and the lower one, Mᵀ by the lower and the
+    /// upper one.
+    #[inline(always)]
+    pub fn factor_pair_leading<R: Real>(&self, lower: &mut [R], upper: &mut [R], n: usize) {
+        for &Row { first, depth, .. } in self.rows[..n].iter().rev() {
+            let (lower_above, lower) = lower.split_at_mut(first);
+            let (upper_above, upper) = upper.split_at_mut(first);
+            let pivot = R::one() / lower[depth];
+            lower[depth] = pivot;
+            upper[depth] = pivot;
+            let ancestors = &self.columns[first..first + depth];
+            for (d, &i) in ancestors.iter().enumerate().rev() {
+                let (l, u) = (lower[d] * pivot, upper[d] * pivot);
+                let other = self.rows[i].first;
+                for (to, &x) in lower_above[other..=other + d].iter_mut().lockstep(&lower[..=d]) {
+                    *to = (-u).mul_add(x, *to);
+                }
+                for (to, &x) in upper_above[other..=other + d].iter_mut().lockstep(&upper[..=d]) {
+                    *to = (-l).mul_add(x, *to);
+                }
+                lower[d] = l;
+                upper[d] = u;
+            }
+        }
+    }
+
     /// The largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so many times as
     /// much as in M counts rounding in the factor. `sums` has a number for each row.
     #[inline(always)]
-    pub fn growth<R: Real>(&self, factor: &[R], sums: &mut [R]) -> R {
+    pub fn growth<R: Real>(&self, [lower, upper]: [&[R]; 2], sums: &mut [R]) -> R {
         clear(sums);
         let mut growth = R::one();
         for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
-            let inverse = factor[first + depth];
+            let inverse = lower[first + depth].abs();
             let pivot = R::one() / inverse;
             growth = growth.max(sums[i].mul_add(inverse, R::one()));
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
-                sums[j] = (l * l).mul_add(pivot, sums[j]);
+            let ancestors = &self.columns[first..first + depth];
+            for ((&l, &u), &j) in
+                lower[first..first + depth].iter().lockstep(&upper[first..first + depth]).lockstep(ancestors)
+            {
+                sums[j] = (l * u).abs().mul_add(pivot, sums[j]);
             }
         }
         growth
@@ -131,15 +163,15 @@ impl Pattern {
     /// x ← M⁻¹ x, given the factor.
     #[inline(always)]
     pub fn solve<R: Real>(&self, factor: &[R], x: &mut [R]) {
-        self.eliminate(factor, x, self.n());
-        self.substitute(factor, x, self.n());
+        self.solve_leading([factor, factor], x, self.n());
     }
 
-    /// [`Pattern::solve`] with the factor of the leading `n` rows and columns alone.
+    /// [`Pattern::solve`] with factors of the leading `n` rows and columns alone, see [`Pattern::factor_pair_leading`]: those to
+    /// eliminate and to substitute by, which are the same for a symmetric matrix.
     #[inline(always)]
-    pub fn solve_leading<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
-        self.eliminate(factor, x, n);
-        self.substitute(factor, x, n);
+    pub fn solve_leading<R: Real>(&self, [down, up]: [&[R]; 2], x: &mut [R], n: usize) {
+        self.eliminate(down, x, n);
+        self.substitute(up, x, n);
     }
 
     /// [`Pattern::factor_leading`] and [`Pattern::solve_leading`] for `N` leading rows that are dense, without loops.
@@ -163,6 +195,35 @@ impl Pattern {
         for i in 0..N {
             for j in 0..i {
                 x[i] = (-m[row(i) + j]).mul_add(x[j], x[i]);
+            }
+        }
+    }
+
+    /// [`Pattern::factor_pair_leading`] and [`Pattern::solve_leading`] for `N` leading rows that are dense, without loops.
+    #[inline(always)]
+    pub fn solve_dense_pair<R: Real, const N: usize>(lower: &mut [R], upper: &mut [R], x: &mut [R]) {
+        let entries = N * (N + 1) / 2;
+        let (lower, upper, x) = (&mut lower[..entries], &mut upper[..entries], &mut x[..N]);
+        let row = |i: usize| i * (i + 1) / 2;
+        for i in (0..N).rev() {
+            let pivot = R::one() / lower[row(i) + i];
+            let below = x[i];
+            for j in (0..i).rev() {
+                let (l, u) = (lower[row(i) + j] * pivot, upper[row(i) + j] * pivot);
+                for k in 0..=j {
+                    lower[row(j) + k] = (-u).mul_add(lower[row(i) + k], lower[row(j) + k]);
+                }
+                for k in 0..j {
+                    upper[row(j) + k] = (-l).mul_add(upper[row(i) + k], upper[row(j) + k]);
+                }
+                lower[row(i) + j] = l;
+                x[j] = (-below).mul_add(u, x[j]);
+            }
+            x[i] = below * pivot;
+        }
+        for i in 0..N {
+            for j in 0..i {
+                x[i] = (-lower[row(i) + j]).mul_add(x[j], x[i]);
             }
         }
     }
@@ -191,14 +252,14 @@ impl Pattern {
         }
     }
 
-    /// [`Pattern::solve`] for N vectors side by side, so that their sums do not wait for each other. `reach` are the rows
+    /// [`Pattern::solve_leading`] of all rows for N vectors side by side, so that their sums do not wait for each other. `reach` are the rows
     /// that elimination makes nonzero, as [`Pattern::reach`] has them.
     #[inline(always)]
-    pub fn solve_block<R: Real, const N: usize>(&self, factor: &[R], reach: &[usize], x: &mut [[R; N]]) {
+    pub fn solve_block<R: Real, const N: usize>(&self, [down, up]: [&[R]; 2], reach: &[usize], x: &mut [[R; N]]) {
         for &i in reach {
             let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in down[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     x[j][n] = below[n].mul_add(-l, x[j][n]);
                 }
@@ -207,9 +268,9 @@ impl Pattern {
         for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate() {
             let mut sums = x[i];
             for sum in &mut sums {
-                *sum = *sum * factor[first + depth];
+                *sum = *sum * up[first + depth];
             }
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in up[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     sums[n] = x[j][n].mul_add(-l, sums[n]);
                 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{Overrides, ParamOverrides, parse};
-use crate::description::unknown;
+use crate::description::{Friction, unknown};
 use crate::error::{Error, Result};
 
 impl Overrides {
@@ -59,13 +59,14 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 10] = [
+    const KEYS: [&'static str; 11] = [
         "h",
         "epsilon",
         "kappa",
         "hover",
         "gravity",
         "mu",
+        "friction",
         "contact_distance",
         "fade",
         "joint_limits",
@@ -82,6 +83,14 @@ impl ParamOverrides {
                 "kappa" => own.kappa = Some(number(&place, value)?),
                 "hover" => own.hover = Some(number(&place, value)?),
                 "mu" => own.mu = Some(number(&place, value)?),
+                "friction" => {
+                    let name = value.as_str().ok_or_else(|| {
+                        Error::invalid(&place, format!("expected the name of a law, got {}", shown(value)))
+                    })?;
+                    let law = Friction::ALL.into_iter().find(|law| law.name() == name);
+                    let names = Friction::ALL.map(Friction::name).into_iter();
+                    own.friction = Some(law.ok_or_else(|| Error::invalid(&place, unknown("law", name, names)))?);
+                }
                 "fade" => own.fade = Some(number(&place, value)?),
                 "contact_distance" if value.is_null() => own.contact_distance = Some(None),
                 "contact_distance" => own.contact_distance = Some(Some(number(&place, value)?)),

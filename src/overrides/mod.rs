@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub use json::{list, number, shown};
 pub use unique::parse;
 
-use crate::description::{Params, Rest, Shape, check};
+use crate::description::{Friction, Params, Rest, Shape, check};
 use crate::error::{Error, Result};
 use crate::kinematics::Tree;
 use crate::model::Model;
@@ -19,7 +19,7 @@ use crate::parameters::Parameters;
 /// As JSON, all keys optional, none twice:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "gravity": [0, 0, -9.81], "contact_distance": null,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
 ///             "fade": 0, "joint_limits": false, "max_iterations": 200},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
@@ -47,6 +47,7 @@ struct ParamOverrides {
     hover: Option<f64>,
     gravity: Option<[f64; 3]>,
     mu: Option<f64>,
+    friction: Option<Friction>,
     contact_distance: Option<Option<f64>>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
@@ -58,7 +59,7 @@ impl Overrides {
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
     /// The scene's numbers of the step with these in their place. What of it [`Parameters`] does not hold (`mu` of pairs
-    /// without a rule, `contact_distance`, `fade`, `joint_limits`, `max_iterations`) asks for a model of its own.
+    /// without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `max_iterations`) asks for a model of its own.
     ///
     /// # Errors
     /// A number out of its range.
@@ -69,6 +70,7 @@ impl Overrides {
             epsilon: own.epsilon.unwrap_or(scene.epsilon),
             kappa: own.kappa.unwrap_or(scene.kappa),
             mu: own.mu.unwrap_or(scene.mu),
+            friction: own.friction.unwrap_or(scene.friction),
             contact_distance: own.contact_distance.unwrap_or(scene.contact_distance),
             fade: own.fade.unwrap_or(scene.fade),
             joint_limits: own.joint_limits.unwrap_or(scene.joint_limits),

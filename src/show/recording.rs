@@ -196,7 +196,7 @@ pub struct StepRecord {
     pub point: Vec<[f64; 3]>,
     /// Force of each contact on B during the step, N.
     pub force: Vec<[f64; 3]>,
-    /// How the solve ended: `"solved"`, `"iteration_limit"`, `"infeasible"` or `"bad_input"`.
+    /// How the solve ended: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"infeasible"` or `"bad_input"`.
     pub status: String,
     /// Its Newton iterations.
     pub iterations: usize,

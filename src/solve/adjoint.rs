@@ -10,10 +10,12 @@
 //!
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, clear};
 use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
 
 use super::cone::{CONTACT, Cone};
+use super::coulomb::is_unsettled;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{at3, put3};
@@ -49,7 +51,14 @@ pub(crate) fn pull<R: Real>(
             d = axpy(work.delta[dof], velocity, d);
             e = axpy(y[dof], velocity, e);
         }
-        let pull = cone.pull(own, eta, d, e, at3(work.touches, i));
+        let weighed = at3(work.touches, i);
+        let pull = match s.friction {
+            Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
+            Friction::Coulomb => {
+                let z = s.displacement(&cone, own, eta, is_unsettled(work.info[0]));
+                cone.pull_by(own, (eta, z), d, e, weighed)
+            }
+        };
         let force = cone.scaled(eta);
         let mut points = [zero(); 2];
         for &(screw, slot, b) in &contact.columns {

@@ -40,7 +40,7 @@ const FIRST: f64 = 0.1;
 /// The worlds on the way, and what they aim at.
 pub(super) struct Approach<R: Real> {
     pub(super) worlds: R::Mask,
-    tau: R,
+    pub(super) tau: R,
 }
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });

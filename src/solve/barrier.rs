@@ -24,7 +24,7 @@ use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::problem::{acceptable, factor_p, fill_columns};
-use super::start::{renew, start, start_again};
+use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
 
@@ -60,6 +60,8 @@ pub enum Status {
     /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
     /// the last iterate, inside the cones; zero where the iteration left the range of its numbers.
     IterationLimit,
+    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Other scenes never say so.
+    Unsettled,
     /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
     Infeasible,
     /// A number of the problem is NaN or out of its range (any number beyond 1e30; κ, μ, P): δ = 0 and λ = 0.
@@ -72,8 +74,9 @@ impl Status {
         match self {
             Self::Solved => 0.0,
             Self::IterationLimit => 1.0,
-            Self::Infeasible => 2.0,
-            Self::BadInput => 3.0,
+            Self::Unsettled => 2.0,
+            Self::Infeasible => 3.0,
+            Self::BadInput => 4.0,
         }
     }
 
@@ -82,7 +85,8 @@ impl Status {
         match code {
             0.0 => Self::Solved,
             1.0 => Self::IterationLimit,
-            2.0 => Self::Infeasible,
+            2.0 => Self::Unsettled,
+            3.0 => Self::Infeasible,
             _ => Self::BadInput,
         }
     }
@@ -92,6 +96,7 @@ impl Status {
         match self {
             Self::Solved => "solved",
             Self::IterationLimit => "iteration_limit",
+            Self::Unsettled => "unsettled",
             Self::Infeasible => "infeasible",
             Self::BadInput => "bad_input",
         }
@@ -125,7 +130,7 @@ pub(crate) fn solve<R: Real>(
         good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
     }
 
-    let cold = start(s, problem, warm, work);
+    let cold = start(s, problem, (warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join(cold.and(good_p), s, problem, work);
     let code = |status: Status| R::splat(status.code());
@@ -240,7 +245,7 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(approach, work)| {
                 newton::prepare(s, problem, work);
-                renew(s, problem, late, work);
+                renew(s, problem, (late, soft_kappa(problem.kappa)), work);
                 approach.join(late, s, problem, work);
             },
         );

@@ -98,7 +98,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
         let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
         let own = R::select(there, kappa * touch.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));
-        let zeta = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+        let zeta = s.law(cone, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
         add_force(contact, columns, eta, work.free);
         let pole = cone.pole(own, eta, rho);
         let mut lengths = cone.phi.abs() + length(pole) * square / rho;

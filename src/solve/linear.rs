@@ -8,16 +8,19 @@
 //! ```
 //!
 //! has no large numbers that cancel; what is left of both equations is solved for again with the same factor of H (iterative
-//! refinement), until nothing is. A limit is a contact of one dimension.
+//! refinement), until nothing is. A limit is a contact of one dimension. By Coulomb's law W̃ᵀ = G (1 + n bᵀ) G takes the place of F F, see
+//! [`super::friction`], and Hᵀ that of H.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub};
 
 use super::cone::Cone;
+use super::coulomb::is_unsettled;
+use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{add_force, along, at3, put3, times_p};
 use super::structure::Structure;
-use super::symmetric::Symmetric;
 
 /// An imbalance of this part of its largest term is solved for again.
 const BALANCED: f64 = 1e-12;
@@ -25,10 +28,12 @@ const BALANCED: f64 = 1e-12;
 const REFINEMENTS: usize = 5;
 
 /// The contacts and limits at a solution.
-struct System<'a, R> {
+struct System<'a, R: Real> {
     s: &'a Structure,
     problem: &'a Problem<'a, R>,
     eta: &'a [R],
+    /// Worlds with forces of the relaxed law.
+    relaxed: R::Mask,
     columns: &'a [Vec3<R>],
 }
 
@@ -52,13 +57,20 @@ struct Refinement<'a, R: Real> {
 state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
 impl<R: Real> System<'_, R> {
-    /// A contact's cone and F.
+    /// A contact's cone and answer.
     #[inline(always)]
-    fn scaling(&self, i: usize) -> (Cone<R>, Symmetric<R>) {
+    fn answer(&self, i: usize) -> (Cone<R>, Answer<R>) {
         let (cone, eta) = (Cone::read(self.problem.contacts, i), at3(self.eta, i));
-        let h = cone.kappa(self.problem.kappa).scale(0.5).sqrt();
-        let rho = cone.rho(eta);
-        (cone, cone.scaling(h, eta, rho))
+        (cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed))
+    }
+
+    /// What W̃ᵀ makes of x, with one F still to come.
+    #[inline(always)]
+    fn gather(&self, cone: &Cone<R>, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
+        match self.s.friction {
+            Friction::Relaxed => answer.root.times(x),
+            Friction::Coulomb => answer.gather(cone.n, x),
+        }
     }
 
     #[inline(always)]
@@ -70,8 +82,8 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in self.s.contacts.iter().enumerate() {
-            let (_, f) = self.scaling(i);
-            add_force(contact, self.columns, scale(-R::one(), f.times(at3(w.contacts, i))), x);
+            let (_, Answer { root, .. }) = self.answer(i);
+            add_force(contact, self.columns, scale(-R::one(), root.times(at3(w.contacts, i))), x);
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
@@ -82,8 +94,9 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
         for (i, contact) in self.s.contacts.iter().enumerate() {
-            let (_, f) = self.scaling(i);
-            put3(w.contacts, i, add(at3(w.contacts, i), f.times(along(contact, self.columns, y))));
+            let (cone, answer) = self.answer(i);
+            let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
+            put3(w.contacts, i, add(at3(w.contacts, i), moved));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
@@ -94,9 +107,9 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in self.s.contacts.iter().enumerate() {
-            let (cone, f) = self.scaling(i);
+            let (cone, answer) = self.answer(i);
             let moved = add(along(contact, self.columns, y), cone.scaled(at3(grad_force, i)));
-            put3(to.contacts, i, sub(f.times(moved), at3(w.contacts, i)));
+            put3(to.contacts, i, sub(self.gather(&cone, &answer, moved), at3(w.contacts, i)));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
@@ -121,7 +134,9 @@ pub(super) fn solve<R: Real>(
     work: &mut Work<&mut [R]>,
     to: &mut Gradients<&mut [R]>,
 ) {
-    let system = System { s, problem, eta: work.eta, columns: work.columns.as_chunks().0 };
+    let relaxed = is_unsettled(work.info[0]);
+    let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
+    let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.touches.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
     let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
@@ -134,10 +149,10 @@ pub(super) fn solve<R: Real>(
     copy(w.contacts, left.contacts);
     copy(w.limits, left.limits);
     system.subtract(&w, to.y);
-    s.factor_h.solve(work.h, to.y);
+    s.factor_h.solve_leading([eliminate, substitute], to.y, s.nv);
     system.add_moved(to.y, &mut w);
 
-    let (grad_force, grad_limit, h) = (&*to.force, &*to.limit, &*work.h);
+    let (grad_force, grad_limit) = (&*to.force, &*to.limit);
     let mut state = (
         Refinement { y: &mut *to.y, free, again: R::Mask::splat(true) },
         (Parts { contacts: &mut *w.contacts, limits: &mut *w.limits }, left),
@@ -166,7 +181,7 @@ pub(super) fn solve<R: Real>(
         |(Refinement { y, free, again }, (w, left))| {
             system.left(y, grad_force, grad_limit, w, left);
             system.subtract(left, free);
-            s.factor_h.solve(h, free);
+            s.factor_h.solve_leading([eliminate, substitute], free, s.nv);
             system.add_moved(free, left);
             add_where(*again, left.contacts, w.contacts);
             add_where(*again, left.limits, w.limits);
@@ -174,8 +189,8 @@ pub(super) fn solve<R: Real>(
         },
     );
     for i in 0..s.nc() {
-        let (_, f) = system.scaling(i);
-        put3(w.contacts, i, f.times(at3(w.contacts, i)));
+        let (_, Answer { root, .. }) = system.answer(i);
+        put3(w.contacts, i, root.times(at3(w.contacts, i)));
     }
     for (l, force) in w.limits.iter_mut().enumerate() {
         *force = *force * system.limit_scaling(l);

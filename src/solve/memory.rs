@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use crate::description::Friction;
 use crate::math::lane::Real;
 use crate::math::layout::layout;
 
 use super::cone::CONTACT;
+use super::coulomb::SLIDE;
 use super::structure::Structure;
 use super::touch::TOUCH;
 
@@ -53,6 +55,11 @@ layout! {
         /// In the places of its pattern: H = P + J̃ᵀWJ̃, or in its leading rows what is left without the private degrees of
         /// freedom; or the factor of either.
         h,
+        /// The upper triangle of H in the same places, where it is not symmetric: see [`super::coulomb`], as for the next two.
+        upper,
+        slides,
+        /// Results of the worlds that are settled, while others are solved by the relaxed law: δ, η, report.
+        kept,
         /// In the order of elimination, as the vectors that follow.
         delta,
         step,
@@ -99,6 +106,7 @@ impl Operands<usize> {
 
 impl Work<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
+        let coulomb = s.friction == Friction::Coulomb;
         Self {
             columns: 3 * s.n_slots,
             scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
@@ -111,6 +119,9 @@ impl Work<usize> {
             factor_p: s.factor_p.n_entries(),
             pivot: s.nv,
             h: s.factor_h.n_entries(),
+            upper: if coulomb { s.factor_h.n_entries() } else { 0 },
+            slides: if coulomb { SLIDE * s.nc() } else { 0 },
+            kept: if coulomb { s.nv + s.n_eta() + INFO } else { 0 },
             delta: s.nv,
             step: s.nv,
             free: s.nv,

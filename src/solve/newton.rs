@@ -43,7 +43,7 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 
 /// D.
 #[inline(always)]
-fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
+pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
     let mut sum = Symmetric::diagonal(R::zero());
     for (&column, &pivot) in columns.iter().lockstep(&pivot[contact.private.clone()]) {
         sum = sum.plus(pivot, column);

@@ -110,7 +110,7 @@ impl Program for Forward<'_> {
         let Self { base, max_iterations } = self;
         group.run(&Load(base));
         let (structure, at, warm) = (base.structure, &base.at, base.warm.is_some());
-        group.run(&Solve { structure, at, max_iterations: *max_iterations, warm });
+        Solve { structure, at, max_iterations: *max_iterations, warm }.run(group);
         group.run(&Store(base));
     }
 }

@@ -4,6 +4,7 @@ use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
+use super::friction::Answer;
 use super::memory::{Problem, Work};
 use super::structure::{ContactColumns, Entry, Structure};
 
@@ -91,7 +92,7 @@ pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], pivot: &[R], factor: &mu
 /// x ← P⁻¹ x.
 #[inline(always)]
 pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
-    s.factor_p.solve_leading(factor, x, s.n_shared);
+    s.factor_p.solve_leading([factor, factor], x, s.n_shared);
     let first = s.factor_p.n_leading_entries(s.n_shared);
     for (x, &inverse) in x[s.n_shared..].iter_mut().lockstep(&factor[first..]) {
         *x = *x * inverse;
@@ -143,6 +144,43 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
     for (&(dof, _), &force) in s.limits.iter().lockstep(&eta[3 * s.nc()..]) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+}
+
+/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one in the same places. The worlds of the mask have
+/// forces of the relaxed law.
+#[inline(always)]
+pub(super) fn fill_pair<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    columns: &[Vec3<R>],
+    (eta, relaxed): (&[R], R::Mask),
+    (lower, upper): (&mut [R], &mut [R]),
+) {
+    clear(lower);
+    for (entry, &value) in s.entries.iter().lockstep(problem.p) {
+        lower[entry.in_h] = value;
+    }
+    for (&(dof, _), &force) in s.limits.iter().lockstep(&eta[3 * s.nc()..]) {
+        lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+    copy(upper, lower);
+    for (i, contact) in s.contacts.iter().enumerate() {
+        let cone = Cone::read(problem.contacts, i);
+        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), at3(eta, i), relaxed);
+        // W̃ = G² + (G b)(G n)ᵀ
+        let (up, down) = (root.times(tilt), root.times(cone.n));
+        let columns = contact.part(columns);
+        let mut entries = contact.entries.iter();
+        for (a, &column) in columns.iter().enumerate() {
+            let weighed = root.times(root.times(column));
+            let (row, along) = (dot(up, column), dot(down, column));
+            for (&other, &entry) in columns[..=a].iter().lockstep(entries.by_ref()) {
+                let both = dot(weighed, other);
+                lower[entry] += row.mul_add(dot(down, other), both);
+                upper[entry] += along.mul_add(dot(up, other), both);
+            }
+        }
     }
 }
 

@@ -80,10 +80,62 @@ fn add_leading<R: Real, const N: usize>(
     }
 }
 
+/// M += J̃_sᵀ up downᵀ J̃_s of a contact, for an M whose lower triangle is in `h`; in `upper` what the upper one has beside it.
+#[inline(always)]
+pub(super) fn add_tilt<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    (up, down): (Vec3<R>, Vec3<R>),
+    scaled: &mut [Vec3<R>],
+    h: &mut [R],
+    upper: &mut [R],
+) {
+    let columns = contact.shared_part(columns);
+    sized!(contact.n_leading, N => return add_leading_tilt::<R, N>(columns, (up, down), h, upper), ());
+    let mut entries = contact.entries.iter();
+    for (a, &column) in columns.iter().enumerate() {
+        let (row, along) = (dot(column, up), dot(column, down));
+        scaled[a] = [row, along, R::zero()];
+        for (&[other_row, other_along, _], &entry) in scaled[..=a].iter().lockstep(entries.by_ref()) {
+            let below = row * other_along;
+            h[entry] += below;
+            upper[entry] += other_row * along - below;
+        }
+    }
+}
+
+#[inline(always)]
+fn add_leading_tilt<R: Real, const N: usize>(
+    columns: &[Vec3<R>],
+    (up, down): (Vec3<R>, Vec3<R>),
+    h: &mut [R],
+    upper: &mut [R],
+) {
+    let (columns, h, upper) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut upper[..N * (N + 1) / 2]);
+    let (mut rows, mut alongs) = ([R::zero(); N], [R::zero(); N]);
+    for a in 0..N {
+        rows[a] = dot(columns[a], up);
+        alongs[a] = dot(columns[a], down);
+        for b in 0..=a {
+            let below = rows[a] * alongs[b];
+            h[a * (a + 1) / 2 + b] += below;
+            upper[a * (a + 1) / 2 + b] += rows[b] * alongs[a] - below;
+        }
+    }
+}
+
+/// x_s ← M_s⁻¹ x_s for an M that is not symmetric, in two triangles; they become its factors.
+#[inline(always)]
+pub(super) fn solve_pair<R: Real>(s: &Structure, h: &mut [R], upper: &mut [R], x: &mut [R]) {
+    sized!(s.n_dense, N => return Pattern::solve_dense_pair::<R, N>(h, upper, x), ());
+    s.factor_h.factor_pair_leading(h, upper, s.n_shared);
+    s.factor_h.solve_leading([upper, h], x, s.n_shared);
+}
+
 /// x_s ← H_s⁻¹ x_s; H becomes its factor.
 #[inline(always)]
 pub(super) fn solve<R: Real>(s: &Structure, h: &mut [R], x: &mut [R]) {
     sized!(s.n_dense, N => return Pattern::solve_dense::<R, N>(h, x), ());
     s.factor_h.factor_leading(h, s.n_shared);
-    s.factor_h.solve_leading(h, x, s.n_shared);
+    s.factor_h.solve_leading([h, h], x, s.n_shared);
 }

@@ -1,18 +1,21 @@
 //! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
 
-use crate::math::lane::{Lane, clear};
+use crate::description::Friction;
+use crate::math::lane::{Lane, Mask, clear};
 use crate::math::layout::parts;
-use crate::math::program::Stage;
+use crate::math::program::{Group, Stage};
 use crate::math::rows::Output;
 use crate::math::vector::scale;
 
 use super::adjoint;
 use super::barrier::{self, Status};
+use super::coulomb::{self, is_unsettled};
 use super::memory::{Gradients, Places};
-use super::problem::{add_force, at3, balance, factor_p, fill_columns, fill_h, fill_pivots};
+use super::problem::{add_force, at3, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots};
 use super::structure::Structure;
 
-/// The Newton iteration: δ, η and the report are left in the working memory.
+/// The solve by the structure's law: δ, η and the report are left in the working memory.
+#[derive(Clone, Copy)]
 pub(crate) struct Solve<'a> {
     pub(crate) structure: &'a Structure,
     pub(crate) at: &'a Places,
@@ -21,11 +24,60 @@ pub(crate) struct Solve<'a> {
     pub(crate) warm: bool,
 }
 
-impl Stage for Solve<'_> {
+impl Solve<'_> {
+    /// Runs it, in single precision if that is the program's and the law is the relaxed one.
+    pub(crate) fn run(self, group: &mut Group) {
+        match self.structure.friction {
+            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, rest: false }),
+            Friction::Coulomb => {
+                group.run(&Coulomb { of: self, again: false });
+                group.run_in_either(&Relaxed { of: self, rest: true });
+                group.run(&Coulomb { of: self, again: true });
+            }
+        }
+    }
+}
+
+/// The Newton iteration for the relaxed law.
+struct Relaxed<'a> {
+    of: Solve<'a>,
+    /// For worlds alone that Coulomb's law has not settled?
+    rest: bool,
+}
+
+impl Stage for Relaxed<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let (problem, mut work) = self.at.of(memory);
-        barrier::solve(self.structure, &problem, self.max_iterations, self.warm, &mut work);
+        let Solve { structure, at, max_iterations, warm } = self.of;
+        let (problem, mut work) = at.of(memory);
+        let worlds = if self.rest { is_unsettled(work.info[0]) } else { R::Mask::splat(true) };
+        R::when(
+            worlds,
+            &mut work,
+            #[inline(always)]
+            |work| {
+                if self.rest {
+                    coulomb::put_aside(work);
+                }
+                barrier::solve(structure, &problem, max_iterations, warm, work);
+            },
+        );
+    }
+}
+
+/// The iteration for Coulomb's law.
+struct Coulomb<'a> {
+    of: Solve<'a>,
+    /// After the relaxed one, from its answer?
+    again: bool,
+}
+
+impl Stage for Coulomb<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Solve { structure, at, max_iterations, warm } = self.of;
+        let (problem, mut work) = at.of(memory);
+        coulomb::solve(structure, &problem, max_iterations, (warm, self.again), &mut work);
     }
 }
 
@@ -64,8 +116,17 @@ impl Stage for Factor<'_> {
         if !self.solved {
             fill_columns(s, &problem, columns);
         }
-        fill_h(s, &problem, columns, work.eta, work.h);
-        s.factor_h.factor(work.h);
+        match s.friction {
+            Friction::Relaxed => {
+                fill_h(s, &problem, columns, work.eta, work.h);
+                s.factor_h.factor(work.h);
+            }
+            Friction::Coulomb => {
+                let relaxed = is_unsettled(work.info[0]);
+                fill_pair(s, &problem, columns, (work.eta, relaxed), (work.h, work.upper));
+                s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
+            }
+        }
     }
 }
 
@@ -121,6 +182,6 @@ impl Stage for Smoothing<'_> {
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
         }
-        s.factor_h.solve(work.h, work.delta);
+        s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
     }
 }

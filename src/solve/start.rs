@@ -1,7 +1,7 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear};
-use crate::math::vector::{Vec3, axpy, dot, scale, sub, zero};
+use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::approach::limit_misfit;
 use super::memory::{Problem, Work};
@@ -51,15 +51,17 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 
 /// First forces and their δ: those given (`warm`), or of contacts that start anew. Gives the worlds with one or more of the latter.
 #[inline(always)]
-pub(super) fn start<R: Real>(s: &Structure, problem: &Problem<R>, warm: bool, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn start<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (warm, soft): (bool, R),
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
     let all = R::Mask::splat(true);
     let cold = if warm {
         recall(s, problem, work)
     } else {
-        for touch in Touch::of(work.touches) {
-            touch.eta = zero();
-        }
-        clear(work.limit_force);
+        forget(all, work);
         all
     };
     balance(s, problem, all, work);
@@ -67,29 +69,67 @@ pub(super) fn start<R: Real>(s: &Structure, problem: &Problem<R>, warm: bool, wo
         cold,
         work,
         #[inline(always)]
-        |work| renew(s, problem, cold, work),
+        |work| renew(s, problem, (cold, soft), work),
     );
     cold
 }
 
-/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each alone, from
-/// the gap that the others' forces leave it; all get a slack.
+/// No forces, in worlds of the mask.
 #[inline(always)]
-pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
+fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    for touch in Touch::of(work.touches) {
+        for x in &mut touch.eta {
+            *x = R::select(mask, R::zero(), *x);
+        }
+    }
+    for x in work.limit_force.iter_mut() {
+        *x = R::select(mask, R::zero(), *x);
+    }
+}
+
+/// All contacts and limits start anew in worlds of the mask, see [`renew`].
+#[inline(always)]
+pub(super) fn renew_all<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (mask, soft): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) {
+    forget(mask, work);
+    balance(s, problem, mask, work);
+    renew(s, problem, (mask, soft), work);
+}
+
+/// κ at which contacts start anew: see [`SOFT_KAPPA`].
+#[inline(always)]
+pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
+    (kappa * R::splat(SOFT_KAPPA)).sqrt()
+}
+
+/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each alone, from
+/// the gap that the others' forces leave it, with a κ that is soft; all get a slack.
+#[inline(always)]
+pub(super) fn renew<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (mask, soft): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) {
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
-    let part = (R::splat(SOFT_KAPPA) / kappa).sqrt().min(R::one());
+    let part = (soft / kappa).min(R::one());
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
-        let zeta = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+        let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+        let zeta = s.law(cone, z);
         let own = R::select(there, kappa * touch.share, R::one());
         // Not a number where there is no force yet.
         let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
         let d = compliance(contact, columns, cone.n, work.pivot, least);
-        let soft = own * part;
-        let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, zeta)), soft);
-        let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (soft * force));
+        let own_soft = own * part;
+        let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
+        let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
         let anew = mask.and(there).and(keep.not());
         for k in 0..3 {
             touch.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
@@ -101,7 +141,7 @@ pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask,
         let (force, d) = (work.limit_force[l], work.pivot[dof]);
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
         let keep = force.gt(R::zero()).and(limit_misfit(kappa, force, gap).lt(R::splat(KEPT)));
-        let soft = kappa * part;
+        let soft = kappa.min(soft);
         let fresh = root(d, (-d).mul_add(force, gap), soft);
         work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
         let slack = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
@@ -110,8 +150,8 @@ pub(super) fn renew<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask,
     balance(s, problem, mask, work);
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
-        let zeta = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
-        let off = sub(zeta, touch.slack);
+        let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
+        let off = sub(s.law(cone, z), touch.slack);
         let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
         touch.slack = axpy(lift, cone.n, touch.slack);
     }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::elimination::{Graph, rows};
+use crate::description::Friction;
 use crate::math::factor::Pattern;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
@@ -41,6 +42,8 @@ pub struct Structure {
     pub(crate) limited: Vec<usize>,
     /// Sum of the contacts' slots.
     pub(crate) n_slots: usize,
+    /// The law of all contacts.
+    pub(crate) friction: Friction,
 }
 
 /// An entry P_ij = P_ji.
@@ -150,7 +153,13 @@ impl Structure {
             n_slots,
             diagonal,
             limited,
+            friction: Friction::default(),
         }
+    }
+
+    /// The same with another law of friction; [`Structure::new`] has the relaxed one.
+    pub fn with_friction(self, friction: Friction) -> Self {
+        Self { friction, ..self }
     }
 
     /// Contacts.

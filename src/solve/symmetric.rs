@@ -19,6 +19,12 @@ impl<R: Real> Symmetric<R> {
         Self([s, zero, s, zero, zero, s])
     }
 
+    /// `yes` where the mask is set, else `no`.
+    #[inline(always)]
+    pub(super) fn select(mask: R::Mask, yes: Self, no: Self) -> Self {
+        Self(std::array::from_fn(|k| R::select(mask, yes.0[k], no.0[k])))
+    }
+
     /// self + s v vᵀ.
     #[inline(always)]
     pub(super) fn plus(self, s: R, v: Vec3<R>) -> Self {

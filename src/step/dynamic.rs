@@ -164,6 +164,7 @@ impl Dynamic {
         let (limits, limit_dofs) = LimitTables::new(model)?;
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
+        let structure = structure.with_friction(model.params.friction);
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),

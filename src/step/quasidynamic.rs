@@ -112,7 +112,8 @@ impl Quasidynamic {
         let mut entries = inertia.entries.clone();
         entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
         let (limits, limit_dofs) = LimitTables::new(model)?;
-        let structure = Arc::new(Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs));
+        let structure = Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs);
+        let structure = Arc::new(structure.with_friction(model.params.friction));
         let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
         let mut inverse = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);

@@ -52,6 +52,10 @@ impl Why {
                     _ => format!("{limit}; {}", infeasible(scene, step, &overlaps, q, u)?),
                 }
             }
+            Status::Unsettled => {
+                "Coulomb's law was not settled, the relaxed answer stands (params: friction = \"relaxed\" has one always)"
+                    .to_owned()
+            }
             Status::BadInput => "a number in q or u is not finite, or too large".to_owned(),
             Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),
         }))

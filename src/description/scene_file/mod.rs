@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use self::things::{ObjectFile, RobotFile};
 use super::urdf::root_tag;
-use super::{Keyframe, PairRule, Params, Scene, file};
+use super::{Friction, Keyframe, PairRule, Params, Scene, file};
 use crate::error::{Error, Findings, Result};
 
 impl Scene {
@@ -151,6 +151,7 @@ struct ParamsFile {
     kappa: Option<f64>,
     hover: Option<f64>,
     mu: Option<f64>,
+    friction: Option<Friction>,
     contact_distance: Option<f64>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
@@ -192,6 +193,7 @@ impl ParamsFile {
             epsilon: self.epsilon.unwrap_or(default.epsilon),
             kappa: self.kappa.unwrap_or(default.kappa),
             mu: self.mu.unwrap_or(default.mu),
+            friction: self.friction.unwrap_or(default.friction),
             contact_distance: self.contact_distance,
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),

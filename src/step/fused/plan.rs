@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use crate::contact::lanes::convex::Places as ShapePlaces;
 use crate::contact::pair::PairFunction;
 use crate::contact::{ConvexPair, UNUSED};
-use crate::description::{Params, Shape};
+use crate::description::{Friction, Params, Shape};
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
 use crate::math::lane::InstructionSet;
 use crate::math::program::Group;
@@ -197,6 +197,14 @@ impl Plan {
         Self { set, ..self.clone() }
     }
 
+    /// The type that kernels compute in for tensors of a type: Coulomb's law asks for double precision.
+    pub(super) fn dtype(&self, dtype: DType) -> DType {
+        match self.structure.friction {
+            Friction::Relaxed => dtype,
+            Friction::Coulomb => DType::F64,
+        }
+    }
+
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
         self.nq + self.structure.nv + self.structure.n_eta() + GEOMETRY * self.structure.nc() + self.n_shares()
@@ -239,7 +247,7 @@ impl Plan {
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
     pub(super) fn solve(&self, group: &mut Group, warm: bool) {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        group.run_in_either(&solve::Solve { structure, at, max_iterations, warm });
+        solve::Solve { structure, at, max_iterations, warm }.run(group);
         group.run_in_either(&Finish(self));
     }
 

@@ -89,7 +89,7 @@ impl CustomOp3 for StepOp {
             |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);
         let solved = |[rows]: &[Vec<f64>; 1], world: usize| is_solved(&rows[world * width..][width - INFO..width]);
         let operands = Operands { q, u, par, warm };
-        let [data] = solve_all(plan.set, dtype, b, &operands, [width], program, solved);
+        let [data] = solve_all(plan.set, plan.dtype(dtype), b, &operands, [width], program, solved);
         Ok((storage(data, dtype)?, Shape::from((b, width))))
     }
 

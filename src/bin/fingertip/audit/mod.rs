@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Outcome {
                 gradients.push(Gradients::of(&step, state, &result.warm, seed)?);
             }
             Status::Infeasible => infeasible += 1,
-            Status::IterationLimit | Status::BadInput => unsolved += 1,
+            Status::IterationLimit | Status::Unsettled | Status::BadInput => unsolved += 1,
         }
         bar.inc(1);
     }

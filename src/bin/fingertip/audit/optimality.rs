@@ -7,11 +7,11 @@
 //! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
 //! ```
 //!
-//! P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
+//! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
-use fingertip::description::JointKind;
+use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::{POSE, SCREW};
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
@@ -89,7 +89,9 @@ impl Optimality {
             balance -= pull;
 
             let nu = &jacobian * &delta + phi[i] * n;
-            let (nu_n, nu_t) = (n.dot(&nu), nu - n * n.dot(&nu));
+            let nu_t = nu - n * n.dot(&nu);
+            let nu_n = lifted(model.params.friction, n.dot(&nu), mu * nu_t.norm());
+            let nu = nu_t + nu_n * n;
             let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
             let w = nu_n * n - mu * mu * nu_t;
             let gain = 2.0 * weight / (kappa * s);
@@ -176,6 +178,15 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
         f(c.v, sign, force, sign * (q[c.q] - bound));
     }
     Ok(())
+}
+
+/// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb, smoothed, ζ
+/// with ζ (ζ − gap) = slip².
+fn lifted(friction: Friction, gap: f64, slip: f64) -> f64 {
+    match friction {
+        Friction::Relaxed => gap,
+        Friction::Coulomb => f64::midpoint(gap, (2.0 * slip).hypot(gap)),
+    }
 }
 
 /// 1 up to `distance − fade`, 0 from `distance` on, a C² polynomial between; 0 for what a pair does not use.

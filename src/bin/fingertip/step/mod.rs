@@ -26,7 +26,7 @@ const BLOCK: usize = 256;
 /// line only, "jacobians": true, and "output": ["q_next", "forces"] for a choice of what is put out.
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), contacts
-/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, infeasible, bad_input; with a message
+/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; with a message
 /// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///

@@ -77,7 +77,7 @@ impl Stage for Balance<'_> {
                 m.contacts,
                 share(m.share, contact),
                 kappa,
-                work.eta,
+                (work.eta, work.info[0]),
                 work.delta,
                 work.columns,
                 &mut to,
@@ -154,7 +154,7 @@ impl Plan {
         contacts: &[R],
         share: R,
         kappa: R,
-        eta: &[R],
+        (eta, status): (&[R], R),
         delta: &[R],
         columns: &[R],
         to: &mut Jacobian<&mut [R]>,
@@ -186,7 +186,7 @@ impl Plan {
         let (weight, slope) = self.weight(cone.phi);
         let fading = per(weight, slope);
         let by_share = scale(per(share, R::one()), force);
-        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = cone.rates(own, eta, d);
+        let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(&cone, own, eta, d, status);
         let by_phi = axpy(fading, force, by_phi);
         let by_delta = product(&frame, &zeta);
         for slot in slots.clone() {

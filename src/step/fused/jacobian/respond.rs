@@ -48,7 +48,7 @@ impl Stage for Respond<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let (Memory { work, .. }, to) = plan.with_jacobian(memory);
-        out.store_in(GROWTH, first, 0, &[s.factor_h.growth(work.h, work.step)]);
+        out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
         for (b, reach) in plan.paths.reach.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Stage for Respond<'_> {
                     *number = R::select(keep, *number, R::zero());
                 }
             }
-            s.factor_h.solve_block(work.h, reach, x);
+            s.factor_h.solve_block(s.factors(work.h, work.upper), reach, x);
         }
         clean(to.x);
     }

@@ -143,7 +143,8 @@ impl CustomOp3 for States {
             let reports = &parts[Sweep::INFO][world * widths[Sweep::INFO]..][..widths[Sweep::INFO]];
             reports.chunks(INFO).all(is_solved)
         };
-        let [states, force, limit_force, info] = solve_all(plan.set, dtype, b, &operands, widths, program, solved);
+        let [states, force, limit_force, info] =
+            solve_all(plan.set, plan.dtype(dtype), b, &operands, widths, program, solved);
         aside.get_or_init(|| Aside { force: Mutex::new(force), limit_force, info });
         Ok((storage(states, dtype)?, Shape::from((b, widths[Sweep::STATES]))))
     }

@@ -1,0 +1,23 @@
+//! Coulomb's law in the place of its relaxation: closed forms, all modes of small problems, recorded motions of another simulator, how
+//! often it settles.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod closed_forms;
+mod modes;
+mod settling;
+mod transitions;
+
+use candle_core::{DType, Device};
+use fingertip::Model;
+use fingertip::description::{Friction, Scene};
+
+fn compile(scene: &Scene) -> Model {
+    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
+}
+
+fn with_coulomb(mut scene: Scene) -> Scene {
+    scene.params.friction = Friction::Coulomb;
+    scene
+}

@@ -1,0 +1,43 @@
+//! How often the law settles on random states of the shipped scenes.
+
+use fingertip::description::Scene;
+use fingertip::solve::Status;
+use fingertip::step::Quasidynamic;
+
+use super::support::states::{self, Random, Ranges};
+use super::{compile, with_coulomb};
+
+/// States in all; `FINGERTIP_COULOMB` asks for another number.
+const STATES: usize = 4000;
+/// Of those that the relaxed law solves.
+const UNSETTLED: f64 = 1e-3;
+
+#[test]
+fn random_states_settle() {
+    let states = std::env::var("FINGERTIP_COULOMB").ok().and_then(|n| n.parse().ok()).unwrap_or(STATES);
+    let mut random = Random::new(81);
+    let (mut unsettled, mut all) = (0, 0);
+    for (name, stray) in
+        [("hand_ball", 0.03), ("tips", 0.02), ("allegro_cube", 0.02), ("push", 0.06), ("two_fingers", 0.03)]
+    {
+        for (kappa, mu) in [(1e4, 0.5), (1e6, 0.5), (1e5, 0.2), (1e5, 1.0)] {
+            let mut scene = with_coulomb(Scene::load(format!("assets/scenes/{name}.toml")).unwrap());
+            (scene.params.kappa, scene.params.mu) = (kappa, mu);
+            let model = compile(&scene);
+            let ranges =
+                Ranges { kappa: (kappa, kappa), mu: (mu, mu), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
+            let batch = states::batch(&model, stray, states / 20, &ranges, &mut random);
+            let step = Quasidynamic::new(&batch.model, &batch.parameters).unwrap().step(&batch.q, &batch.u).unwrap();
+            let open = step.reports.iter().filter(|report| report.status == Status::Unsettled).count();
+            let iterations: usize = step.reports.iter().map(|report| report.iterations).sum();
+            let solved = step.reports.iter().filter(|report| report.status == Status::Solved).count();
+            println!(
+                "{name}, κ {kappa:.0e}, μ {mu}: {solved} solved, {open} unsettled, {:.1} iterations",
+                iterations as f64 / step.reports.len() as f64
+            );
+            unsettled += open;
+            all += open + solved;
+        }
+    }
+    assert!((unsettled as f64) < UNSETTLED * all as f64, "{unsettled} of {all} unsettled");
+}
