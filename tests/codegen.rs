@@ -9,7 +9,7 @@ use std::process::Command;
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
 use fingertip::codegen::{Codegen, State};
-use fingertip::description::{Object, Scene, Shape};
+use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::math::lane::Precision;
 use fingertip::step::{Kernel, Quasidynamic};
 
@@ -66,8 +66,12 @@ fn states(model: &Model, random: &mut Random) -> Vec<State> {
 }
 
 fn stepper(name: &str, kappa: f64) -> Quasidynamic {
+    stepper_by(name, kappa, Friction::Relaxed)
+}
+
+fn stepper_by(name: &str, kappa: f64, friction: Friction) -> Quasidynamic {
     let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
-    scene.params.kappa = kappa;
+    (scene.params.kappa, scene.params.friction) = (kappa, friction);
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     Quasidynamic::new(&model, &model.parameters).unwrap()
 }
@@ -93,6 +97,19 @@ fn printed_code_has_the_bits_of_the_lanes() {
             assert!(words.lines().any(|line| line.starts_with(&zero)), "{name}: {words}");
         }
     }
+}
+
+#[test]
+fn printed_code_by_coulombs_law_has_the_bits_of_the_lanes() {
+    let Some(compiler) = compiler() else { return };
+    let step = stepper_by("push", 1e4, Friction::Coulomb);
+    let states = states(step.model(), &mut Random::new(55));
+    let folder = folder("coulomb");
+    Codegen::new(&step, "push", &Kernel::ALL, Precision::Double, &states).unwrap().write(&folder).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "push"));
+    assert_eq!(status, Some(0), "{words}");
+    let error = Codegen::new(&step, "push", &Kernel::ALL, Precision::Single, &states).err().unwrap().to_string();
+    assert!(error.contains("double precision") && error.contains("Coulomb"), "{error}");
 }
 
 #[test]

@@ -40,8 +40,9 @@ fn code(report: &Report) -> [f64; 3] {
     let status = match report.status {
         Status::Solved => 0.0,
         Status::IterationLimit => 1.0,
-        Status::Infeasible => 2.0,
-        Status::BadInput => 3.0,
+        Status::Unsettled => 2.0,
+        Status::Infeasible => 3.0,
+        Status::BadInput => 4.0,
     };
     [status, report.iterations as f64, report.residual]
 }

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, bail};
 
+use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Recording, Row, places, record};
@@ -120,6 +121,9 @@ impl Plan {
                 "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
                  searched for; exclude the pair or give them other shapes"
             );
+        }
+        if kernel.precision(precision) == Precision::Single && self.structure.friction == Friction::Coulomb {
+            bail!("record: expected double precision, got single: Coulomb's law asks for it");
         }
         let operands = self.operand_rows(kernel);
         let mut first = 0;
