@@ -122,7 +122,7 @@ impl Codegen {
                 Ok(Printed { kernel, recording, function, checks })
             })
             .collect::<Result<_>>()?;
-        let tensors = Parameters::NAMES.into_iter().zip(step.parameters().tensors());
+        let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
         let parameters =
             tensors.map(|(name, tensor)| Ok(Row { name, width: tensor.dim(1)? })).collect::<Result<Vec<_>>>()?;
         let row = parts(step.row_parts()?);
