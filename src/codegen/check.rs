@@ -52,13 +52,13 @@ impl Codegen {
     }
 
     fn check_function(&self, printed: &Printed) -> String {
-        let Printed { kernel, recording, checks, .. } = printed;
+        let Printed { kernel, trace, checks, .. } = printed;
         let (name, precision) = (kernel.name(), kernel.precision(self.precision));
         let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
         let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
         text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
         let width = |rows: &[Row]| rows.iter().map(|row| row.width).sum::<usize>();
-        let (n_in, n_out) = (width(recording.operands()), width(recording.results()));
+        let (n_in, n_out) = (width(trace.operands()), width(trace.results()));
         let places = |array: &str, rows: &[Row]| {
             let mut first = 0;
             let of = rows.iter().map(|row| {
@@ -93,8 +93,8 @@ impl Codegen {
             all = self.name,
             n = checks.len(),
             total = checks.len() * n_out,
-            operands = places("in", recording.operands()),
-            results = places("out", recording.results()),
+            operands = places("in", trace.operands()),
+            results = places("out", trace.results()),
         );
         text
     }

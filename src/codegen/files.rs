@@ -73,15 +73,13 @@ impl Codegen {
             text,
             "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{CUDA_PRELUDE}\n"
         );
-        for Printed { kernel, recording, function: CFunction { work, stages, signature, body, .. }, .. } in
-            &self.printed
-        {
+        for Printed { kernel, trace, function: CFunction { work, stages, signature, body, .. }, .. } in &self.printed {
             let name = format!("{}_{}", self.name, kernel.name());
             let number = number(kernel.precision(self.precision));
-            let read = recording.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
-            let written = recording.results().iter().map(|row| format!("{number} *restrict {}", row.name));
+            let read = trace.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
+            let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
             let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
-            let rows = recording.operands().iter().chain(recording.results());
+            let rows = trace.operands().iter().chain(trace.results());
             let of_world = |Row { name, width }: &Row| match *name {
                 "par" => String::from("par + world * par_stride"),
                 _ => format!("{name} + world * {width}"),
@@ -157,8 +155,8 @@ impl Printed {
         };
         format!(
             "/* {about}\n   Reads {}; writes {}; works in {} bytes. */\n",
-            rows(self.recording.operands()),
-            rows(self.recording.results()),
+            rows(self.trace.operands()),
+            rows(self.trace.results()),
             self.memory()
         )
     }

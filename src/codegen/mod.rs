@@ -32,7 +32,7 @@ use candle_core::Result;
 
 use crate::math::lane::Precision;
 use crate::math::record::c::{CFunction, print};
-use crate::math::record::{Recording, Row};
+use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
 use crate::step::{Kernel, Quasidynamic};
@@ -63,7 +63,7 @@ pub struct Printed {
     /// Which.
     pub kernel: Kernel,
     /// Its operations.
-    pub recording: Recording,
+    pub trace: Trace,
     function: CFunction,
     checks: Vec<Check>,
 }
@@ -112,14 +112,14 @@ impl Codegen {
         let printed = kernels
             .iter()
             .map(|&kernel| {
-                let recording = step.record(kernel, precision)?;
+                let trace = step.record(kernel, precision)?;
                 let own = kernel.precision(precision);
-                let function = print(&recording, &format!("{name}_{}", kernel.name()), own);
+                let function = print(&trace, &format!("{name}_{}", kernel.name()), own);
                 let checks = states
                     .iter()
-                    .map(|state| Check::new(step, &recording, kernel, own, state, &values))
+                    .map(|state| Check::new(step, &trace, kernel, own, state, &values))
                     .collect::<Result<_>>()?;
-                Ok(Printed { kernel, recording, function, checks })
+                Ok(Printed { kernel, trace, function, checks })
             })
             .collect::<Result<_>>()?;
         let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
@@ -158,7 +158,7 @@ impl Codegen {
 impl Check {
     fn new(
         step: &Quasidynamic,
-        recording: &Recording,
+        trace: &Trace,
         kernel: Kernel,
         precision: Precision,
         State { q, u }: &State,
@@ -183,7 +183,7 @@ impl Check {
         operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
         let results = match step.run_kernel(kernel, precision, &operands)? {
             Some(results) => results,
-            None => recording.run(&operands.concat()),
+            None => trace.run(&operands.concat()),
         };
         Ok(Self { operands: operands.concat(), results })
     }

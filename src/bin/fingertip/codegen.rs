@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Outcome {
     let mut table = table(&["kernel", "stage", "operations"], 2);
     for printed in code.printed() {
         let kernel = printed.kernel.name();
-        let operations = printed.recording.operations();
+        let operations = printed.trace.operations();
         let total = operations.iter().map(|(_, count)| count).sum::<usize>();
         table.add_rows(
             operations.iter().map(|(stage, count)| [kernel.to_owned(), (*stage).to_owned(), count.to_string()]),

@@ -1,4 +1,4 @@
-//! Recordings as C, which is CUDA C too.
+//! Traces as C, which is CUDA C too.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -6,8 +6,8 @@ use std::fmt::Write;
 use crate::math::lane::Precision;
 
 use super::op::{Id, Node, Op};
-use super::recording::{Item, Kind, Recording, Region, Row, Variable};
 use super::schedule::{Pool, Schedule, Step};
+use super::trace::{Item, Kind, Region, Row, Trace, Variable};
 
 /// What text for CUDA starts with: NVRTC has no files to include.
 pub(crate) const CUDA_PRELUDE: &str = "\
@@ -37,7 +37,7 @@ pub(crate) const PRELUDE: &str = "\
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
 
-/// A recording as a C function.
+/// A trace as a C function.
 pub(crate) struct CFunction {
     /// The type of its working memory, `NAME_work`.
     pub(crate) work: String,
@@ -51,23 +51,23 @@ pub(crate) struct CFunction {
     pub(crate) memory: usize,
 }
 
-/// The recording as a C function of a name, whose numbers are of a precision.
-pub(crate) fn print(recording: &Recording, name: &str, precision: Precision) -> CFunction {
-    let schedule = Schedule::new(recording);
-    let mut outputs = vec![Vec::new(); recording.nodes.len()];
+/// The trace as a C function of a name, whose numbers are of a precision.
+pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunction {
+    let schedule = Schedule::new(trace);
+    let mut outputs = vec![Vec::new(); trace.nodes.len()];
     let mut late = Vec::new();
-    let mut next = recording.outputs.iter();
-    for row in &recording.results {
+    let mut next = trace.outputs.iter();
+    for row in &trace.results {
         for (k, &id) in next.by_ref().take(row.width).enumerate() {
             let place = format!("{}[{k}]", row.name);
-            match recording.nodes[id as usize].op {
+            match trace.nodes[id as usize].op {
                 Op::Constant | Op::Input => late.push((place, id)),
                 _ => outputs[id as usize].push(place),
             }
         }
     }
     let mut printer =
-        Printer { recording, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
+        Printer { trace, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
     let mut stages = String::new();
     for function in 0..schedule.functions.len() {
         printer.function(function, &mut stages);
@@ -100,7 +100,7 @@ pub(crate) fn number(precision: Precision) -> &'static str {
 }
 
 struct Printer<'a> {
-    recording: &'a Recording,
+    trace: &'a Trace,
     schedule: &'a Schedule,
     name: &'a str,
     number: &'static str,
@@ -117,20 +117,20 @@ const MOVES_OF_FUNCTION: usize = 400;
 
 impl Printer<'_> {
     fn node(&self, id: Id) -> Node {
-        self.recording.nodes[id as usize]
+        self.trace.nodes[id as usize]
     }
 
     fn signature(&self, name: &str) -> String {
         let number = self.number;
-        let read = self.recording.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
-        let written = self.recording.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
+        let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
+        let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
         let work = format!("{}_work *restrict w", self.name);
         format!("{name}({})", read.chain(written).chain([work]).collect::<Vec<_>>().join(", "))
     }
 
     fn function_name(&self, function: usize) -> String {
         let stage = usize::from(self.schedule.functions[function].stage);
-        let words = self.recording.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        let words = self.trace.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
@@ -142,7 +142,7 @@ impl Printer<'_> {
 
     fn place(&self, id: Id) -> Option<String> {
         let place = self.schedule.places[id as usize]?;
-        let pool = match Pool::of(self.recording, id) {
+        let pool = match Pool::of(self.trace, id) {
             Pool::Double => 'd',
             Pool::Single => 's',
             Pool::Flag => 'f',
@@ -158,7 +158,7 @@ impl Printer<'_> {
             Op::Flag => node.bits.to_string(),
             Op::Input => {
                 let mut place = node.bits as usize;
-                for Row { name, width } in &self.recording.operands {
+                for Row { name, width } in &self.trace.operands {
                     if place < *width {
                         return format!("{name}[{place}]");
                     }
@@ -174,7 +174,7 @@ impl Printer<'_> {
     }
 
     fn type_of(&self, id: Id) -> &'static str {
-        match Pool::of(self.recording, id) {
+        match Pool::of(self.trace, id) {
             Pool::Double => "double",
             Pool::Single => "float",
             Pool::Flag => "int",
@@ -206,7 +206,7 @@ impl Printer<'_> {
     /// A region inside a function.
     fn region(&self, region: usize, function: usize, depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
-        let Region { kind, items, variables } = &self.recording.regions[region];
+        let Region { kind, items, variables } = &self.trace.regions[region];
         for Variable { id, start, .. } in variables {
             let _ = writeln!(text, "{pad}{} v{id} = {};", self.type_of(*id), self.value(*start, Some(function)));
         }
@@ -286,13 +286,13 @@ impl Printer<'_> {
     }
 
     fn arguments(&self) -> String {
-        let rows = self.recording.operands.iter().chain(&self.recording.results).map(|row| row.name);
+        let rows = self.trace.operands.iter().chain(&self.trace.results).map(|row| row.name);
         rows.chain(["w"]).collect::<Vec<_>>().join(", ")
     }
 
     fn steps(&mut self, steps: &[Step], depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
-        let recording = self.recording;
+        let trace = self.trace;
         for step in steps {
             match step {
                 Step::Call(function) => {
@@ -300,11 +300,11 @@ impl Printer<'_> {
                 }
                 Step::LeaveUnless { region, go } => {
                     let _ = writeln!(text, "{pad}if (!{}) {{", self.value(*go, None));
-                    self.set(&recording.regions[*region].variables, |variable| variable.exit, depth + 1, text);
+                    self.set(&trace.regions[*region].variables, |variable| variable.exit, depth + 1, text);
                     let _ = writeln!(text, "{pad}  break;\n{pad}}}");
                 }
                 Step::Region { region, steps } => {
-                    let Region { kind, variables, .. } = &recording.regions[*region];
+                    let Region { kind, variables, .. } = &trace.regions[*region];
                     self.set(variables, |variable| variable.start, depth, text);
                     match *kind {
                         Kind::Branch { mask } => {

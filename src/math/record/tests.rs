@@ -4,7 +4,7 @@ use crate::math::lane::{InstructionSet, Lane, Mask, Precision, Real, State, stat
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::{Output, Rows};
 
-use super::{Recording, Row, places, record};
+use super::{Row, Trace, places, record};
 
 /// A program of one stage: a function of `N` numbers.
 struct Function<'a, F>(Rows<'a>, F);
@@ -33,32 +33,32 @@ impl<F: Of> Program for Function<'_, F> {
     }
 }
 
-fn recorded<F: Of>(f: F) -> Recording {
+fn recorded<F: Of>(f: F) -> Trace {
     let names = places(0, F::IN);
     let row = |name, width| vec![Row { name, width }];
     let program = Function(Rows::from_slice(&names, 1, F::IN), f);
     record(&program, Precision::Double, row("x", F::IN), row("y", F::OUT)).unwrap()
 }
 
-/// Compares a recording with a lane of one world, at all combinations of some numbers.
-fn compare<F: Of + Copy>(f: F) -> Recording {
+/// Compares a trace with a lane of one world, at all combinations of some numbers.
+fn compare<F: Of + Copy>(f: F) -> Trace {
     const NUMBERS: [f64; 9] = [0.0, -0.0, 1.0, -1.5, 3.0, 1e-320, f64::INFINITY, f64::NAN, 40.0];
-    let recording = recorded(f);
+    let trace = recorded(f);
     let all = NUMBERS.len().pow(F::IN as u32);
     for k in 0..all {
         let x: Vec<f64> = (0..F::IN).map(|i| NUMBERS[k / NUMBERS.len().pow(i as u32) % NUMBERS.len()]).collect();
         let expected = run_on(InstructionSet::Fma, &Function(Rows::from_slice(&x, 1, F::IN), f), 1, F::OUT);
-        for (found, expected) in recording.run(&x).iter().zip(&expected) {
+        for (found, expected) in trace.run(&x).iter().zip(&expected) {
             // The sign and payload of a NaN are no one's business.
             let same = found.to_bits() == expected.to_bits() || (found.is_nan() && expected.is_nan());
             assert!(same, "at {x:?}: {found:e}, expected {expected:e}");
         }
     }
-    recording
+    trace
 }
 
-fn n_operations(recording: &Recording) -> usize {
-    recording.operations().iter().map(|(_, count)| count).sum()
+fn n_operations(trace: &Trace) -> usize {
+    trace.operations().iter().map(|(_, count)| count).sum()
 }
 
 /// Simplifications that must keep zeros' signs and what is not a number.
@@ -93,9 +93,9 @@ fn folding_keeps_every_bit() {
     if !InstructionSet::Fma.is_available() {
         return;
     }
-    let recording = compare(Folds);
+    let trace = compare(Folds);
     // x + 0, |x|, x · 0, two multiply-adds or products, x − y, 0 − x, x < y, two selections.
-    assert_eq!(n_operations(&recording), 10, "{:?}", recording.operations());
+    assert_eq!(n_operations(&trace), 10, "{:?}", trace.operations());
 }
 
 /// Two numbers that change places in a loop that is left in the middle of a pass, and a branch in it.
@@ -151,9 +151,9 @@ impl<R: Real> State<R> for [Cell<'_, R>; 2] {
 #[test]
 fn loops_and_branches_are_left_where_lanes_leave_them() {
     if InstructionSet::Fma.is_available() {
-        let recording = compare(Loops);
+        let trace = compare(Loops);
         // What does not change is no variable.
-        let variables = recording.regions.iter().map(|region| region.variables.len()).max();
+        let variables = trace.regions.iter().map(|region| region.variables.len()).max();
         assert_eq!(variables, Some(3));
     }
 }
@@ -174,7 +174,7 @@ impl Of for Angles {
 #[test]
 fn far_angles_go_to_the_library() {
     if InstructionSet::Fma.is_available() {
-        let recording = compare(Angles);
-        assert_eq!(recording.regions.iter().filter(|region| !region.variables.is_empty()).count(), 1);
+        let trace = compare(Angles);
+        assert_eq!(trace.regions.iter().filter(|region| !region.variables.is_empty()).count(), 1);
     }
 }

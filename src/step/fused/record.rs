@@ -5,7 +5,7 @@ use candle_core::{Result, bail};
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
-use crate::math::record::{Recording, Row, places, record};
+use crate::math::record::{Row, Trace, places, record};
 use crate::math::rows::Rows;
 
 use super::jacobian::Linearize;
@@ -105,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// A recording of a program.
+    /// A program as a trace.
     ///
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
@@ -114,7 +114,7 @@ impl Plan {
         kernel: Kernel,
         precision: Precision,
         names: impl Fn(usize) -> (&'a str, &'a str),
-    ) -> Result<Recording> {
+    ) -> Result<Trace> {
         if let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) {
             let (a, b) = names(pair.first);
             bail!(
