@@ -524,3 +524,27 @@ fn floating_bases_and_hovering_cubes() {
     let error = answers[1]["error"].as_str().unwrap();
     assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
 }
+
+#[test]
+fn codegen_writes_files_and_counts_operations() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli_codegen").join("two_arms");
+    let out = folder.to_str().unwrap();
+    let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out, "--cuda"], "");
+    for word in ["step_from", "adjoint", "Solve", "PullGeometry", "bytes of working memory"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    for file in ["two_arms.c", "two_arms.h", "two_arms.cu", "main.c", "CMakeLists.txt"] {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        assert!(text.contains("two_arms") && text.contains("printed by fingertip"), "{file}");
+    }
+
+    let refused = |args: &[&str]| {
+        let output = fingertip(args, "");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out]);
+    assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
+    let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", "out/2 arms"]);
+    assert!(error.contains("2 arms") && error.contains("letters"), "{error}");
+}

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
+use crate::math::record::Row;
 use crate::math::record::c::number;
 
 use super::{Codegen, Printed};
@@ -51,14 +52,14 @@ impl Codegen {
     }
 
     fn check_function(&self, printed: &Printed) -> String {
-        let Printed { kernel, recording, checks, .. } = printed;
+        let Printed { kernel, trace, checks, .. } = printed;
         let (name, precision) = (kernel.name(), kernel.precision(self.precision));
         let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
         let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
         text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
-        let width = |rows: &[crate::math::record::Row]| rows.iter().map(|row| row.width).sum::<usize>();
-        let (n_in, n_out) = (width(recording.operands()), width(recording.results()));
-        let places = |array: &str, rows: &[crate::math::record::Row]| {
+        let width = |rows: &[Row]| rows.iter().map(|row| row.width).sum::<usize>();
+        let (n_in, n_out) = (width(trace.operands()), width(trace.results()));
+        let places = |array: &str, rows: &[Row]| {
             let mut first = 0;
             let of = rows.iter().map(|row| {
                 first += row.width;
@@ -78,9 +79,12 @@ impl Codegen {
              memcpy(in, {name}_operands[state], sizeof in);\n    \
              {all}_{name}({operands}, {results}, &work);\n    \
              for (int k = 0; k < {n_out}; ++k) {{\n      \
+             {number} expected;\n      \
              {word} bits;\n      \
+             memcpy(&expected, {name}_results[state] + k, sizeof expected);\n      \
              memcpy(&bits, out + k, sizeof bits);\n      \
-             if (bits != {name}_results[state][k]) {{\n        \
+             /* What is not a number has no bits to compare. */\n      \
+             if (bits != {name}_results[state][k] && (expected == expected || out[k] == out[k])) {{\n        \
              if (wrong++ == 0) printf(\"{name}: state %d, number %d: expected %\" {format} \", got %\" {format} \"\\n\", state, k, \
              {name}_results[state][k], bits);\n      }}\n    }}\n  }}\n  \
              printf(\"{name}: %d of {total} numbers differ\\n\", wrong);\n  \
@@ -89,8 +93,8 @@ impl Codegen {
             all = self.name,
             n = checks.len(),
             total = checks.len() * n_out,
-            operands = places("in", recording.operands()),
-            results = places("out", recording.results()),
+            operands = places("in", trace.operands()),
+            results = places("out", trace.results()),
         );
         text
     }

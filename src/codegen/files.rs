@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use crate::math::record::c::{PRELUDE, literal, number};
+use crate::math::lane::Precision;
+use crate::math::record::Row;
+use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, literal, number};
+use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
 
@@ -13,7 +16,7 @@ pub(super) fn head(name: &str) -> String {
 
 impl Codegen {
     pub(super) fn header(&self) -> String {
-        let Self { name, precision, parameters, row, .. } = self;
+        let Self { name, parameters, row, .. } = self;
         let big = name.to_uppercase();
         let mut text = head(name);
         let _ = write!(
@@ -35,14 +38,14 @@ impl Codegen {
         };
         places("Places in the row of a step.", "ROW", row);
         places("Places in the row of parameters.", "PAR", parameters);
-        let number = number(*precision);
-        let _ = writeln!(
-            text,
-            "/* The scene's own parameters. */\nextern const {number} {name}_par[{}];\n",
-            self.values.len()
-        );
+        text.push_str("/* The scene's own parameters. */\n");
+        for (_, declaration) in self.parameter_tables() {
+            let _ = writeln!(text, "extern {declaration};");
+        }
+        text.push('\n');
         for printed in &self.printed {
-            let _ = writeln!(text, "{}{}\n", printed.comment(), printed.function.declaration);
+            let CFunction { work, signature, .. } = &printed.function;
+            let _ = writeln!(text, "{}{work}\nvoid {signature};\n", printed.comment());
         }
         text.push_str("#ifdef __cplusplus\n#undef restrict\n}\n#endif\n\n#endif\n");
         text
@@ -51,12 +54,59 @@ impl Codegen {
     pub(super) fn source(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(text, "\n#include \"{}.h\"\n\n{PRELUDE}\n", self.name);
-        let values: Vec<String> = self.values.iter().map(|&x| literal(self.precision, x)).collect();
-        let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
-        let number = number(self.precision);
-        let _ = writeln!(text, "const {number} {}_par[{}] = {{\n{}}};\n", self.name, values.len(), lines.concat());
-        self.printed.iter().for_each(|printed| text.push_str(&printed.function.definition));
+        for (precision, declaration) in self.parameter_tables() {
+            let values: Vec<String> = self.values.iter().map(|&x| literal(precision, precision.rounded(x))).collect();
+            let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
+            let _ = writeln!(text, "{declaration} = {{\n{}}};\n", lines.concat());
+        }
+        for Printed { function: CFunction { stages, signature, body, .. }, .. } in &self.printed {
+            let _ = writeln!(text, "{stages}void {signature}\n{body}");
+        }
         text
+    }
+
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world, rows of worlds one after the other, then the
+    /// parameters' stride (0 for one row for all worlds) and the number of worlds. For NVRTC or `nvcc`, with `--fmad=false`.
+    pub fn cuda(&self) -> String {
+        let mut text = head(&self.name);
+        let _ = write!(
+            text,
+            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{CUDA_PRELUDE}\n"
+        );
+        for Printed { kernel, trace, function: CFunction { work, stages, signature, body, .. }, .. } in &self.printed {
+            let name = format!("{}_{}", self.name, kernel.name());
+            let number = number(kernel.precision(self.precision));
+            let read = trace.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
+            let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
+            let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
+            let rows = trace.operands().iter().chain(trace.results());
+            let of_world = |Row { name, width }: &Row| match *name {
+                "par" => String::from("par + world * par_stride"),
+                _ => format!("{name} + world * {width}"),
+            };
+            let rows = rows.map(of_world).collect::<Vec<_>>().join(", ");
+            let _ = writeln!(
+                text,
+                "{work}\n{stages}static __device__ void {signature}\n{body}\n\
+                 extern \"C\" __global__ void {name}_worlds({arguments}, unsigned long long par_stride, unsigned long long n)\n\
+                 {{\n  \
+                 const unsigned long long world = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n  \
+                 if (world >= n) return;\n  \
+                 {name}_work work;\n  \
+                 {name}({rows}, &work);\n}}\n"
+            );
+        }
+        text
+    }
+
+    /// The tables of parameters that the kernels' precisions ask for, and how they are declared.
+    fn parameter_tables(&self) -> Vec<(Precision, String)> {
+        let has = |precision| self.printed.iter().any(|printed| printed.kernel.precision(self.precision) == precision);
+        let tables = [(Precision::Double, "par"), (Precision::Single, "par_f32")];
+        let declaration =
+            |precision, suffix| format!("const {} {}_{suffix}[{}]", number(precision), self.name, self.values.len());
+        let tables = tables.into_iter().filter(|(precision, _)| has(*precision));
+        tables.map(|(precision, suffix)| (precision, declaration(precision, suffix))).collect()
     }
 
     pub(super) fn cmake(&self) -> String {
@@ -70,7 +120,8 @@ impl Codegen {
              add_library({name} STATIC {name}.c)\n\
              target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})\n\
              set_target_properties({name} PROPERTIES C_STANDARD 99)\n\
-             target_compile_options({name} PRIVATE -O2 -ffp-contract=off)\n\
+             # The code is straight and without repetitions: higher levels take twice the time and gain nothing.\n\
+             target_compile_options({name} PRIVATE -O1 -ffp-contract=off)\n\
              if(HAS_FMA AND CMAKE_SYSTEM_PROCESSOR MATCHES \"x86_64|AMD64\")\n  \
              target_compile_options({name} PRIVATE -mfma)\n\
              endif()\n\
@@ -88,24 +139,24 @@ impl Codegen {
 
 impl Printed {
     fn comment(&self) -> String {
-        let rows = |rows: &[crate::math::record::Row]| -> String {
+        let rows = |rows: &[Row]| -> String {
             rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
         };
         let about = match self.kernel {
-            crate::step::Kernel::Step => "One step.",
-            crate::step::Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
-            crate::step::Kernel::Adjoint => {
+            Kernel::Step => "One step.",
+            Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
+            Kernel::Adjoint => {
                 "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
             }
-            crate::step::Kernel::Jacobians => {
+            Kernel::Jacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
             }
         };
         format!(
             "/* {about}\n   Reads {}; writes {}; works in {} bytes. */\n",
-            rows(self.recording.operands()),
-            rows(self.recording.results()),
+            rows(self.trace.operands()),
+            rows(self.trace.results()),
             self.memory()
         )
     }

@@ -32,7 +32,7 @@ use candle_core::Result;
 
 use crate::math::lane::Precision;
 use crate::math::record::c::{CFunction, print};
-use crate::math::record::{Recording, Row};
+use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
 use crate::step::{Kernel, Quasidynamic};
@@ -63,7 +63,7 @@ pub struct Printed {
     /// Which.
     pub kernel: Kernel,
     /// Its operations.
-    pub recording: Recording,
+    pub trace: Trace,
     function: CFunction,
     checks: Vec<Check>,
 }
@@ -94,8 +94,8 @@ impl Codegen {
     /// the program that checks itself. `name` begins all names in the code.
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if a state is not as long as the
-    /// model's.
+    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if there is no state, or one that
+    /// is not as long as the model's.
     pub fn new(
         step: &Quasidynamic,
         name: &str,
@@ -104,22 +104,25 @@ impl Codegen {
         states: &[State],
     ) -> Result<Self> {
         check_name(name)?;
+        if states.is_empty() {
+            return Err(crate::Error::invalid("codegen", "expected a state to check the code at, got none").into());
+        }
         let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
         let values = values.into_iter().next().unwrap_or_default();
         let printed = kernels
             .iter()
             .map(|&kernel| {
-                let recording = step.record(kernel, precision)?;
+                let trace = step.record(kernel, precision)?;
                 let own = kernel.precision(precision);
-                let function = print(&recording, &format!("{name}_{}", kernel.name()), own);
+                let function = print(&trace, &format!("{name}_{}", kernel.name()), own);
                 let checks = states
                     .iter()
-                    .map(|state| Check::new(step, &recording, kernel, own, state, &values))
+                    .map(|state| Check::new(step, &trace, kernel, own, state, &values))
                     .collect::<Result<_>>()?;
-                Ok(Printed { kernel, recording, function, checks })
+                Ok(Printed { kernel, trace, function, checks })
             })
             .collect::<Result<_>>()?;
-        let tensors = Parameters::NAMES.into_iter().zip(step.parameters().tensors());
+        let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
         let parameters =
             tensors.map(|(name, tensor)| Ok(Row { name, width: tensor.dim(1)? })).collect::<Result<Vec<_>>>()?;
         let row = parts(step.row_parts()?);
@@ -155,7 +158,7 @@ impl Codegen {
 impl Check {
     fn new(
         step: &Quasidynamic,
-        recording: &Recording,
+        trace: &Trace,
         kernel: Kernel,
         precision: Precision,
         State { q, u }: &State,
@@ -180,7 +183,7 @@ impl Check {
         operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
         let results = match step.run_kernel(kernel, precision, &operands)? {
             Some(results) => results,
-            None => recording.run(&operands.concat()),
+            None => trace.run(&operands.concat()),
         };
         Ok(Self { operands: operands.concat(), results })
     }
@@ -211,7 +214,7 @@ fn about(name: &str) -> &'static str {
         "limit_force" => "force of each joint limit, N or N m",
         "contact" => "each contact's normal from A to B, point on A, point on B, distance",
         "warm" => "forces for the next step to start from",
-        "status" => "0 solved, 1 iteration limit, 2 infeasible, 3 bad input",
+        "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 infeasible, 4 bad input",
         "iterations" => "of Newton's method",
         "residual" => "of the optimality conditions, relative",
         _ => "",

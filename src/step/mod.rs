@@ -17,7 +17,7 @@ mod quasidynamic;
 mod rigid;
 mod separation;
 
-pub use crate::math::record::{Recording, Row};
+pub use crate::math::record::{Row, Trace};
 pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
 pub use fused::Kernel;
 pub use linearize::Linearization;

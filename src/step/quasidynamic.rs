@@ -9,7 +9,7 @@ use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::{Frames, Manifold};
 use crate::math::lane::{InstructionSet, Precision};
-use crate::math::record::{Recording, Row};
+use crate::math::record::{Row, Trace};
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -242,13 +242,13 @@ impl Quasidynamic {
         fused::linearize(plan, [q, u, par], warm).map(Some)
     }
 
-    /// A program of the fused form as the list of its operations: see [`Recording`].
+    /// A program of the fused form as the list of its operations: see [`Trace`].
     ///
     /// Of two precisions only the step has the single one.
     ///
     /// # Errors
     /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
-    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Recording> {
+    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
         plan.record(kernel, precision, |contact| self.model.contact_names(contact))
     }

@@ -10,7 +10,7 @@ mod scenes;
 mod rows;
 
 use candle_core::{DType, Device};
-use fingertip::description::{Freedom, Object, Scene};
+use fingertip::description::{Freedom, Friction, Object, Scene};
 use fingertip::math::lane::Precision;
 use fingertip::step::{Kernel, Quasidynamic};
 use fingertip::{Model, Parameters};
@@ -94,6 +94,17 @@ fn recordings_of_the_shipped_scenes_compute_what_lanes_compute() {
     let mut random = Random::new(41);
     for name in SCENES {
         let model = states::model(name);
+        compare(name, &batch(&model, 0.03, &mut random), &mut random);
+    }
+}
+
+#[test]
+fn recordings_by_coulombs_law_compute_what_lanes_compute() {
+    let mut random = Random::new(43);
+    for name in ["hand_ball", "cube_fingertips", "push", "allegro_cube"] {
+        let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        scene.params.friction = Friction::Coulomb;
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
         compare(name, &batch(&model, 0.03, &mut random), &mut random);
     }
 }

@@ -49,6 +49,10 @@ pub struct Args {
     /// The step in single precision; the adjoint and the Jacobians stay in double precision.
     #[arg(long)]
     f32: bool,
+
+    /// Writes NAME.cu too: the same for CUDA, a thread for each world.
+    #[arg(long)]
+    cuda: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -61,11 +65,15 @@ pub fn run(args: &Args) -> Outcome {
     let name = args.out.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
     let code = Codegen::new(&step, &name, &kernels, precision, &states(&step, &source.scene)?)?;
     code.write(&args.out)?;
+    if args.cuda {
+        let path = args.out.join(format!("{name}.cu"));
+        std::fs::write(&path, code.cuda()).map_err(|source| fingertip::Error::File { path, source })?;
+    }
 
     let mut table = table(&["kernel", "stage", "operations"], 2);
     for printed in code.printed() {
         let kernel = printed.kernel.name();
-        let operations = printed.recording.operations();
+        let operations = printed.trace.operations();
         let total = operations.iter().map(|(_, count)| count).sum::<usize>();
         table.add_rows(
             operations.iter().map(|(stage, count)| [kernel.to_owned(), (*stage).to_owned(), count.to_string()]),

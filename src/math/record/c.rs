@@ -1,14 +1,27 @@
-//! Recordings as C.
+//! Traces as C, which is CUDA C too.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
 use super::op::{Id, Node, Op};
-use super::recording::{Item, Kind, Recording, Region, Row, Variable};
 use super::schedule::{Pool, Schedule, Step};
+use super::trace::{Item, Kind, Region, Row, Trace, Variable};
 
-/// What every file starts with: the operations that C has no sign for.
+/// What text for CUDA starts with: NVRTC has no files to include.
+pub(crate) const CUDA_PRELUDE: &str = "\
+#define restrict __restrict__
+#define STAGE static __device__ __noinline__ void
+#ifdef __CUDACC_RTC__
+#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define NAN __longlong_as_double(0x7ff8000000000000ll)
+#endif
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+";
+
+/// What text in C starts with: the operations that it has no sign for.
 pub(crate) const PRELUDE: &str = "\
 #include <math.h>
 
@@ -24,52 +37,58 @@ pub(crate) const PRELUDE: &str = "\
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
 
-/// A recording as a C function.
+/// A trace as a C function.
 pub(crate) struct CFunction {
-    /// The type of its working memory and the function's declaration.
-    pub(crate) declaration: String,
-    /// The function and those that it calls.
-    pub(crate) definition: String,
+    /// The type of its working memory, `NAME_work`.
+    pub(crate) work: String,
+    /// The functions that it calls.
+    pub(crate) stages: String,
+    /// Its name and arguments.
+    pub(crate) signature: String,
+    /// What it does, in braces.
+    pub(crate) body: String,
     /// Bytes of working memory.
     pub(crate) memory: usize,
 }
 
-/// The recording as a C function of a name, whose numbers are of a precision.
-pub(crate) fn print(recording: &Recording, name: &str, precision: Precision) -> CFunction {
-    let schedule = Schedule::new(recording);
-    let mut outputs = vec![Vec::new(); recording.nodes.len()];
+/// The trace as a C function of a name, whose numbers are of a precision.
+pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunction {
+    let schedule = Schedule::new(trace);
+    let mut outputs = vec![Vec::new(); trace.nodes.len()];
     let mut late = Vec::new();
-    let mut next = recording.outputs.iter();
-    for row in &recording.results {
+    let mut next = trace.outputs.iter();
+    for row in &trace.results {
         for (k, &id) in next.by_ref().take(row.width).enumerate() {
             let place = format!("{}[{k}]", row.name);
-            match recording.nodes[id as usize].op {
+            match trace.nodes[id as usize].op {
                 Op::Constant | Op::Input => late.push((place, id)),
                 _ => outputs[id as usize].push(place),
             }
         }
     }
-    let printer = Printer { recording, schedule: &schedule, name, number: number(precision), outputs };
-    let mut definition = String::new();
+    let mut printer =
+        Printer { trace, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
+    let mut stages = String::new();
     for function in 0..schedule.functions.len() {
-        printer.function(function, &mut definition);
+        printer.function(function, &mut stages);
     }
-    let signature = printer.signature(name);
-    let _ = writeln!(definition, "void {signature}\n{{");
-    printer.steps(&schedule.steps, 1, &mut definition);
+    let mut body = String::from("{\n");
+    printer.steps(&schedule.steps, 1, &mut body);
+    printer.moves.iter().for_each(|function| stages.push_str(function));
     for (place, id) in late {
-        let _ = writeln!(definition, "  {place} = {};", printer.value(id, None));
+        let _ = writeln!(body, "  {place} = {};", printer.value(id, None));
     }
-    definition.push_str("}\n\n");
+    body.push_str("}\n");
 
     let [doubles, singles, flags] = schedule.sizes;
-    let mut declaration = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
+    let mut work = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
     if singles > 0 {
-        let _ = writeln!(declaration, "  float s[{singles}];");
+        let _ = writeln!(work, "  float s[{singles}];");
     }
-    let _ = writeln!(declaration, "  int f[{}];\n}} {name}_work;\n\nvoid {signature};", flags.max(1));
+    let _ = writeln!(work, "  int f[{}];\n}} {name}_work;", flags.max(1));
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    CFunction { declaration, definition, memory: memory.next_multiple_of(8) }
+    let signature = printer.signature(name);
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8) }
 }
 
 /// The C type of numbers.
@@ -81,30 +100,37 @@ pub(crate) fn number(precision: Precision) -> &'static str {
 }
 
 struct Printer<'a> {
-    recording: &'a Recording,
+    trace: &'a Trace,
     schedule: &'a Schedule,
     name: &'a str,
     number: &'static str,
     /// The results that each node is.
     outputs: Vec<Vec<String>>,
+    /// Functions that set variables of the driver.
+    moves: Vec<String>,
 }
+
+/// Assignments in the driver, at most; a compiler takes long for thousands of them, which have functions of their own.
+const MOVES: usize = 64;
+/// Assignments in such a function, at most.
+const MOVES_OF_FUNCTION: usize = 400;
 
 impl Printer<'_> {
     fn node(&self, id: Id) -> Node {
-        self.recording.nodes[id as usize]
+        self.trace.nodes[id as usize]
     }
 
     fn signature(&self, name: &str) -> String {
         let number = self.number;
-        let read = self.recording.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
-        let written = self.recording.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
+        let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
+        let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
         let work = format!("{}_work *restrict w", self.name);
         format!("{name}({})", read.chain(written).chain([work]).collect::<Vec<_>>().join(", "))
     }
 
     fn function_name(&self, function: usize) -> String {
         let stage = usize::from(self.schedule.functions[function].stage);
-        let words = self.recording.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        let words = self.trace.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
@@ -116,7 +142,7 @@ impl Printer<'_> {
 
     fn place(&self, id: Id) -> Option<String> {
         let place = self.schedule.places[id as usize]?;
-        let pool = match Pool::of(self.recording, id) {
+        let pool = match Pool::of(self.trace, id) {
             Pool::Double => 'd',
             Pool::Single => 's',
             Pool::Flag => 'f',
@@ -132,7 +158,7 @@ impl Printer<'_> {
             Op::Flag => node.bits.to_string(),
             Op::Input => {
                 let mut place = node.bits as usize;
-                for Row { name, width } in &self.recording.operands {
+                for Row { name, width } in &self.trace.operands {
                     if place < *width {
                         return format!("{name}[{place}]");
                     }
@@ -148,7 +174,7 @@ impl Printer<'_> {
     }
 
     fn type_of(&self, id: Id) -> &'static str {
-        match Pool::of(self.recording, id) {
+        match Pool::of(self.trace, id) {
             Pool::Double => "double",
             Pool::Single => "float",
             Pool::Flag => "int",
@@ -180,13 +206,16 @@ impl Printer<'_> {
     /// A region inside a function.
     fn region(&self, region: usize, function: usize, depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
-        let Region { kind, items, variables } = &self.recording.regions[region];
+        let Region { kind, items, variables } = &self.trace.regions[region];
         for Variable { id, start, .. } in variables {
             let _ = writeln!(text, "{pad}{} v{id} = {};", self.type_of(*id), self.value(*start, Some(function)));
         }
         let set = |from: fn(&Variable) -> Id, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
-            self.set(variables, from, &to, &|id| self.value(id, Some(function)), pad, text);
+            let [copies, changes] = self.changes(variables, from, &to, &|id| self.value(id, Some(function)));
+            copies.iter().chain(&changes).for_each(|line| {
+                let _ = writeln!(text, "{pad}{line}");
+            });
         };
         match *kind {
             Kind::Loop { most } => {
@@ -214,53 +243,72 @@ impl Printer<'_> {
         }
     }
 
-    /// Sets variables, all at once.
-    fn set(
+    /// What sets variables, all at once: copies of those that others of them become, then what changes.
+    fn changes(
         &self,
         variables: &[Variable],
         from: fn(&Variable) -> Id,
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
-        pad: &str,
-        text: &mut String,
-    ) {
+    ) -> [Vec<String>; 2] {
         let changes: Vec<(Id, Id)> =
             variables.iter().map(|v| (v.id, from(v))).filter(|(id, from)| id != from).collect();
-        // One that becomes what another of them was.
-        let follows = |from: Id| changes.iter().any(|(id, _)| *id == from);
-        for &(id, from) in changes.iter().filter(|(_, from)| follows(*from)) {
-            let _ = writeln!(text, "{pad}const {} n{id} = {};", self.type_of(id), value(from));
+        let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
+        let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
+        let change = |&(id, from): &(Id, Id)| {
+            let value = if own.contains(&from) { format!("n{id}") } else { value(from) };
+            format!("{} = {value};", to(id))
+        };
+        let copies = changes.iter().filter(|(_, from)| own.contains(from)).map(copy).collect();
+        [copies, changes.iter().map(change).collect()]
+    }
+
+    /// The same in the driver.
+    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, depth: usize, text: &mut String) {
+        let pad = "  ".repeat(depth);
+        let value = |id: Id| self.value(id, None);
+        let [copies, changes] = self.changes(variables, from, &value, &value);
+        if changes.len() <= MOVES {
+            copies.iter().chain(&changes).for_each(|line| {
+                let _ = writeln!(text, "{pad}{line}");
+            });
+            return;
         }
-        for &(id, from) in &changes {
-            let value = if follows(from) { format!("n{id}") } else { value(from) };
-            let _ = writeln!(text, "{pad}{} = {value};", to(id));
+        // With copies, all in one function.
+        let most = if copies.is_empty() { MOVES_OF_FUNCTION } else { changes.len() };
+        for changes in changes.chunks(most) {
+            let name = format!("{}_set_{}", self.name, self.moves.len());
+            let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
+            let signature = self.signature(&name);
+            self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
+            let _ = writeln!(text, "{pad}{name}({});", self.arguments());
         }
     }
 
-    fn steps(&self, steps: &[Step], depth: usize, text: &mut String) {
+    fn arguments(&self) -> String {
+        let rows = self.trace.operands.iter().chain(&self.trace.results).map(|row| row.name);
+        rows.chain(["w"]).collect::<Vec<_>>().join(", ")
+    }
+
+    fn steps(&mut self, steps: &[Step], depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
-        let value = |id: Id| self.value(id, None);
+        let trace = self.trace;
         for step in steps {
             match step {
                 Step::Call(function) => {
-                    let rows = self.recording.operands.iter().chain(&self.recording.results).map(|row| row.name);
-                    let arguments = rows.chain(["w"]).collect::<Vec<_>>().join(", ");
-                    let _ = writeln!(text, "{pad}{}({arguments});", self.function_name(*function));
+                    let _ = writeln!(text, "{pad}{}({});", self.function_name(*function), self.arguments());
                 }
                 Step::LeaveUnless { region, go } => {
-                    let _ = writeln!(text, "{pad}if (!{}) {{", value(*go));
-                    let variables = &self.recording.regions[*region].variables;
-                    self.set(variables, |variable| variable.exit, &value, &value, &format!("{pad}  "), text);
+                    let _ = writeln!(text, "{pad}if (!{}) {{", self.value(*go, None));
+                    self.set(&trace.regions[*region].variables, |variable| variable.exit, depth + 1, text);
                     let _ = writeln!(text, "{pad}  break;\n{pad}}}");
                 }
                 Step::Region { region, steps } => {
-                    let Region { kind, variables, .. } = &self.recording.regions[*region];
-                    for Variable { id, start, .. } in variables {
-                        let _ = writeln!(text, "{pad}{} = {};", value(*id), value(*start));
-                    }
+                    let Region { kind, variables, .. } = &trace.regions[*region];
+                    self.set(variables, |variable| variable.start, depth, text);
                     match *kind {
                         Kind::Branch { mask } => {
-                            let _ = writeln!(text, "{pad}if ({}) {{", value(mask));
+                            let _ = writeln!(text, "{pad}if ({}) {{", self.value(mask, None));
                         }
                         Kind::Loop { most } => {
                             let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
@@ -268,11 +316,11 @@ impl Printer<'_> {
                         Kind::Whole => {}
                     }
                     self.steps(steps, depth + 1, text);
-                    self.set(variables, |variable| variable.end, &value, &value, &format!("{pad}  "), text);
+                    self.set(variables, |variable| variable.end, depth + 1, text);
                     let _ = writeln!(text, "{pad}}}");
                     for variable in variables {
                         for place in &self.outputs[variable.id as usize] {
-                            let _ = writeln!(text, "{pad}{place} = {};", value(variable.id));
+                            let _ = writeln!(text, "{pad}{place} = {};", self.value(variable.id, None));
                         }
                     }
                 }

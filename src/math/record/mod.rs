@@ -1,18 +1,21 @@
 //! Programs recorded: kernels run once, on numbers that remember what was done with them, and what comes out is the list of their
 //! operations for one world, with its branches and loops, ready to be printed in another language.
 //!
-//! [`record()`] takes any [`Program`] of [`super::program`]; [`Recording::run`] computes what it recorded, bit for bit what a lane
+//! [`record()`] takes any [`Program`] of [`super::program`]; [`Trace::run`] computes what it recorded, bit for bit what a lane
 //! of one world with fused multiply-adds computes; [`c`] prints it.
 
 pub(crate) mod c;
 mod op;
 mod recorded;
-mod recording;
+
 mod schedule;
 mod tape;
+#[cfg(test)]
+mod tests;
+mod trace;
 
 pub use recorded::Recorded;
-pub use recording::{Recording, Row};
+pub use trace::{Row, Trace};
 
 use super::lane::{Number, Precision, Real};
 use super::program::{Group, Program, Stage};
@@ -77,7 +80,7 @@ pub(crate) fn record(
     precision: Precision,
     operands: Vec<Row>,
     results: Vec<Row>,
-) -> Result<Recording, String> {
+) -> Result<Trace, String> {
     drop(recorded::take());
     let scratch = program.scratch();
     let memory = match precision {
@@ -96,7 +99,7 @@ pub(crate) fn record(
         None => {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nodes of the tape")]
             let outputs = data.into_iter().flatten().map(|node| node as u32).collect();
-            Ok(Recording::new(tape, operands, results, outputs))
+            Ok(Trace::new(tape, operands, results, outputs))
         }
     }
 }

@@ -86,7 +86,6 @@ impl<N: Number> Lane for Recorded<N> {
             with(|tape| tape.failure.get_or_insert_with(|| String::from("a query that branches as it likes")).clone());
             return;
         }
-        #[expect(clippy::cast_precision_loss, reason = "fewer nodes than a number of single precision counts")]
         let nodes = read.map(|lanes| lanes.iter().map(|x| N::of(f64::from(x.id))).collect::<Vec<_>>());
         let mut places = set.each_ref().map(|lanes| vec![N::of(0.0); lanes.len()]);
         f(nodes.each_ref().map(Vec::as_slice), places.each_mut().map(Vec::as_mut_slice));

@@ -1,4 +1,4 @@
-//! How a recording is cut into functions that a compiler takes in seconds, and where numbers wait between them.
+//! How a trace is cut into functions that a compiler takes in seconds, and where numbers wait between them.
 //!
 //! Compilers take more than twice as long for a function of twice the length. A function here has a few hundred operations, with
 //! the branches and loops among them that are short; longer ones are in the hands of a driver that calls the functions. What one
@@ -8,7 +8,7 @@
 use crate::math::lane::Precision;
 
 use super::op::{Id, Op};
-use super::recording::{Item, Kind, Recording, Region};
+use super::trace::{Item, Kind, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 const LENGTH: usize = 400;
@@ -43,8 +43,8 @@ impl Pool {
     pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
 
     /// Where results of a node wait.
-    pub(super) fn of(recording: &Recording, id: Id) -> Self {
-        let node = recording.nodes[id as usize];
+    pub(super) fn of(trace: &Trace, id: Id) -> Self {
+        let node = trace.nodes[id as usize];
         match node.precision {
             _ if node.op.is_flag() => Self::Flag,
             Precision::Double => Self::Double,
@@ -53,7 +53,7 @@ impl Pool {
     }
 }
 
-/// A recording cut into functions.
+/// A trace cut into functions.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) functions: Vec<Function>,
@@ -67,10 +67,10 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(recording: &Recording) -> Self {
+    pub(super) fn new(trace: &Trace) -> Self {
         let mut functions = Vec::new();
-        let steps = cut(recording, 0, &mut functions);
-        let mut lives = Lives::new(recording, &functions);
+        let steps = cut(trace, 0, &mut functions);
+        let mut lives = Lives::new(trace, &functions);
         lives.follow(&steps, None);
         let (places, sizes) = lives.places();
         let function_of = lives.function_of;
@@ -78,14 +78,14 @@ impl Schedule {
     }
 }
 
-fn length(recording: &Recording, region: usize) -> usize {
+fn length(trace: &Trace, region: usize) -> usize {
     let mut n = 0;
-    recording.visit(region, &mut |_| n += 1);
+    trace.visit(region, &mut |_| n += 1);
     n
 }
 
 /// A region as steps of the driver.
-fn cut(recording: &Recording, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
+fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut items: Vec<Item> = Vec::new();
     let (mut stage, mut n) = (0, 0);
@@ -95,10 +95,10 @@ fn cut(recording: &Recording, region: usize, functions: &mut Vec<Function>) -> V
             functions.push(Function { stage, items: std::mem::take(items) });
         }
     };
-    for &item in &recording.regions[region].items {
+    for &item in &trace.regions[region].items {
         let (own, size) = match item {
-            Item::Node(id) => (recording.stage_of[id as usize], 1),
-            Item::Region(inner) => (first_stage(recording, inner).unwrap_or(stage), length(recording, inner)),
+            Item::Node(id) => (trace.stage_of[id as usize], 1),
+            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), length(trace, inner)),
             Item::LeaveUnless(go) => {
                 flush(&mut items, stage, &mut steps, functions);
                 n = 0;
@@ -112,7 +112,7 @@ fn cut(recording: &Recording, region: usize, functions: &mut Vec<Function>) -> V
         }
         match item {
             Item::Region(inner) if size > LENGTH => {
-                let inner_steps = cut(recording, inner, functions);
+                let inner_steps = cut(trace, inner, functions);
                 steps.push(Step::Region { region: inner, steps: inner_steps });
             }
             _ => {
@@ -125,15 +125,15 @@ fn cut(recording: &Recording, region: usize, functions: &mut Vec<Function>) -> V
     steps
 }
 
-fn first_stage(recording: &Recording, region: usize) -> Option<u16> {
+fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
     let mut first = None;
-    recording.visit(region, &mut |id| first = first.or(Some(recording.stage_of[id as usize])));
+    trace.visit(region, &mut |id| first = first.or(Some(trace.stage_of[id as usize])));
     first
 }
 
 /// From when to when each node is wanted, in the driver's steps.
 struct Lives<'a> {
-    recording: &'a Recording,
+    trace: &'a Trace,
     functions: &'a [Function],
     function_of: Vec<Option<usize>>,
     born: Vec<usize>,
@@ -148,10 +148,10 @@ struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
-    fn new(recording: &'a Recording, functions: &'a [Function]) -> Self {
-        let n = recording.nodes.len();
+    fn new(trace: &'a Trace, functions: &'a [Function]) -> Self {
+        let n = trace.nodes.len();
         Self {
-            recording,
+            trace,
             functions,
             function_of: vec![None; n],
             born: vec![0; n],
@@ -164,7 +164,7 @@ impl<'a> Lives<'a> {
     }
 
     fn follow(&mut self, steps: &[Step], within: Option<usize>) {
-        let recording = self.recording;
+        let trace = self.trace;
         for step in steps {
             self.now += 1;
             match step {
@@ -174,11 +174,11 @@ impl<'a> Lives<'a> {
                 }
                 Step::LeaveUnless { region, go } => {
                     self.wanted(*go, None, within);
-                    let variables = &recording.regions[*region].variables;
+                    let variables = &trace.regions[*region].variables;
                     variables.iter().for_each(|variable| self.wanted(variable.exit, None, within));
                 }
                 Step::Region { region, steps } => {
-                    let Region { kind, variables, .. } = &recording.regions[*region];
+                    let Region { kind, variables, .. } = &trace.regions[*region];
                     let start = self.now;
                     for variable in variables {
                         self.wanted(variable.start, None, within);
@@ -211,19 +211,19 @@ impl<'a> Lives<'a> {
     }
 
     fn function(&mut self, items: &[Item], function: usize, within: Option<usize>) {
-        let recording = self.recording;
+        let trace = self.trace;
         let by = Some(function);
         for item in items {
             match *item {
                 Item::Node(id) => {
                     self.compute(id, function);
-                    for &argument in recording.nodes[id as usize].arguments() {
+                    for &argument in trace.nodes[id as usize].arguments() {
                         self.wanted(argument, by, within);
                     }
                 }
                 Item::LeaveUnless(go) => self.wanted(go, by, within),
                 Item::Region(inner) => {
-                    let Region { kind, variables, items } = &recording.regions[inner];
+                    let Region { kind, variables, items } = &trace.regions[inner];
                     if let Kind::Branch { mask } = kind {
                         self.wanted(*mask, by, within);
                     }
@@ -245,7 +245,7 @@ impl<'a> Lives<'a> {
     }
 
     fn wanted(&mut self, id: Id, by: Option<usize>, within: Option<usize>) {
-        let op = self.recording.nodes[id as usize].op;
+        let op = self.trace.nodes[id as usize].op;
         if !matches!(op, Op::Constant | Op::Flag | Op::Input) {
             self.uses.push((id, self.now, by, within));
         }
@@ -272,7 +272,7 @@ impl<'a> Lives<'a> {
         let sizes = Pool::ALL.map(|pool| {
             // When each place is free again.
             let mut free: Vec<usize> = Vec::new();
-            for &id in order.iter().filter(|&&id| Pool::of(self.recording, id as Id) == pool) {
+            for &id in order.iter().filter(|&&id| Pool::of(self.trace, id as Id) == pool) {
                 let place = free.iter().position(|&last| last < self.born[id]).unwrap_or(free.len());
                 if place == free.len() {
                     free.push(0);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::math::lane::Precision;
 
 use super::op::{Id, Node, Op};
-use super::recording::{Item, Kind, Region, Variable};
+use super::trace::{Item, Kind, Region, Variable};
 
 /// Nodes on a tape at most: their places pass as numbers of single precision through the rows of results.
 const LONGEST: usize = 1 << 24;

@@ -2,9 +2,10 @@
 
 use candle_core::{Result, bail};
 
+use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
-use crate::math::record::{Recording, Row, places, record};
+use crate::math::record::{Row, Trace, places, record};
 use crate::math::rows::Rows;
 
 use super::jacobian::Linearize;
@@ -104,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// A recording of a program.
+    /// A program as a trace.
     ///
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
@@ -113,13 +114,16 @@ impl Plan {
         kernel: Kernel,
         precision: Precision,
         names: impl Fn(usize) -> (&'a str, &'a str),
-    ) -> Result<Recording> {
+    ) -> Result<Trace> {
         if let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) {
             let (a, b) = names(pair.first);
             bail!(
                 "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
                  searched for; exclude the pair or give them other shapes"
             );
+        }
+        if kernel.precision(precision) == Precision::Single && self.structure.friction == Friction::Coulomb {
+            bail!("record: expected double precision, got single: Coulomb's law asks for it");
         }
         let operands = self.operand_rows(kernel);
         let mut first = 0;

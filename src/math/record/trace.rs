@@ -60,7 +60,7 @@ pub struct Row {
 
 /// A program as operations, for one world.
 #[derive(Clone, Debug)]
-pub struct Recording {
+pub struct Trace {
     pub(crate) nodes: Vec<Node>,
     pub(crate) stages: Vec<String>,
     pub(crate) stage_of: Vec<u16>,
@@ -72,7 +72,7 @@ pub struct Recording {
     pub(crate) outputs: Vec<Id>,
 }
 
-impl Recording {
+impl Trace {
     /// What of a tape matters for its outputs.
     pub(super) fn new(tape: Tape, operands: Vec<Row>, results: Vec<Row>, outputs: Vec<Id>) -> Self {
         let Tape { nodes, stages, stage_of, mut regions, .. } = tape;

@@ -1,0 +1,256 @@
+//! The printed C has the bits of the lanes: compiled with the machine's compiler, at random states, in the step, its gradients
+//! and its Jacobians. Without a compiler these tests say that they were skipped.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use candle_core::{DType, Device, Tensor};
+use fingertip::Model;
+use fingertip::codegen::{Codegen, State};
+use fingertip::description::{Friction, Object, Scene, Shape};
+use fingertip::math::lane::Precision;
+use fingertip::step::{Kernel, Quasidynamic};
+
+use support::states::{self, Random};
+
+/// The machine's C compiler.
+fn compiler() -> Option<String> {
+    let name = std::env::var("CC").unwrap_or_else(|_| String::from("cc"));
+    let found = Command::new(&name).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: there is no C compiler {name}");
+    }
+    found.then_some(name)
+}
+
+/// As `CMakeLists.txt` compiles, but for the level of optimisation, which must not matter.
+fn compile(compiler: &str, level: &str, folder: &Path, name: &str) -> PathBuf {
+    let mut command = Command::new(compiler);
+    command.args(["-std=c99", level, "-ffp-contract=off", "-Wall", "-Wno-unused-variable", "-Werror"]);
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("fma") {
+        command.arg("-mfma");
+    }
+    let program = folder.join("check");
+    command.arg(folder.join(format!("{name}.c"))).arg(folder.join("main.c")).arg("-o").arg(&program).arg("-lm");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// Exit status and words of the program that checks itself.
+fn run(program: &Path) -> (Option<i32>, String) {
+    let output = Command::new(program).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("codegen").join(name)
+}
+
+/// Home, states near it, one that is not usable and one that is far from everything.
+fn states(model: &Model, random: &mut Random) -> Vec<State> {
+    let mut all: Vec<State> = (0..10)
+        .map(|_| {
+            let q = states::configuration(model, 0.03, random);
+            let u = states::command(model, &q, random);
+            State { q, u }
+        })
+        .collect();
+    all[0].q = model.tree.home();
+    all[1].q[0] = f64::NAN;
+    all[2].q.iter_mut().for_each(|x| *x *= 1e6);
+    all
+}
+
+fn stepper(name: &str, kappa: f64) -> Quasidynamic {
+    stepper_by(name, kappa, Friction::Relaxed)
+}
+
+fn stepper_by(name: &str, kappa: f64, friction: Friction) -> Quasidynamic {
+    let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+    (scene.params.kappa, scene.params.friction) = (kappa, friction);
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    Quasidynamic::new(&model, &model.parameters).unwrap()
+}
+
+#[test]
+fn printed_code_has_the_bits_of_the_lanes() {
+    let Some(compiler) = compiler() else { return };
+    let mut random = Random::new(51);
+    for (name, kappa, kernels, precision, level) in [
+        ("two_fingers", 1e2, &Kernel::ALL[..], Precision::Double, "-O2"),
+        ("two_fingers", 1e4, &[Kernel::Step, Kernel::WarmStep], Precision::Single, "-O1"),
+        ("push", 1e4, &Kernel::ALL, Precision::Double, "-O0"),
+        ("hand_ball", 1e4, &[Kernel::Step, Kernel::Adjoint], Precision::Double, "-O1"),
+    ] {
+        let step = stepper(name, kappa);
+        let code = Codegen::new(&step, name, kernels, precision, &states(step.model(), &mut random)).unwrap();
+        let folder = folder(&format!("{name}_{}_{precision:?}", kernels.len()));
+        code.write(&folder).unwrap();
+        let (status, words) = run(&compile(&compiler, level, &folder, name));
+        assert_eq!(status, Some(0), "{name}: {words}");
+        for kernel in kernels {
+            let zero = format!("{}: 0 of ", kernel.name());
+            assert!(words.lines().any(|line| line.starts_with(&zero)), "{name}: {words}");
+        }
+    }
+}
+
+#[test]
+fn printed_code_by_coulombs_law_has_the_bits_of_the_lanes() {
+    let Some(compiler) = compiler() else { return };
+    let step = stepper_by("push", 1e4, Friction::Coulomb);
+    let states = states(step.model(), &mut Random::new(55));
+    let folder = folder("coulomb");
+    Codegen::new(&step, "push", &Kernel::ALL, Precision::Double, &states).unwrap().write(&folder).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "push"));
+    assert_eq!(status, Some(0), "{words}");
+    let error = Codegen::new(&step, "push", &Kernel::ALL, Precision::Single, &states).err().unwrap().to_string();
+    assert!(error.contains("double precision") && error.contains("Coulomb"), "{error}");
+}
+
+#[test]
+fn the_program_that_checks_itself_sees_one_bit() {
+    let Some(compiler) = compiler() else { return };
+    let step = stepper("push", 1e2);
+    let code =
+        Codegen::new(&step, "push", &[Kernel::Step], Precision::Double, &states(step.model(), &mut Random::new(52)));
+    let folder = folder("one_bit");
+    code.unwrap().write(&folder).unwrap();
+    let path = folder.join("main.c");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let place = text.find("step_results").unwrap() + text[text.find("step_results").unwrap()..].find("0x").unwrap();
+    let digit = place + "0x".len() + 15;
+    let other = if &text[digit..=digit] == "0" { "1" } else { "0" };
+    std::fs::write(&path, format!("{}{other}{}", &text[..digit], &text[digit + 1..])).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "push"));
+    assert_eq!(status, Some(1), "{words}");
+    assert!(words.contains("state 0, number 0") && words.contains("1 of "), "{words}");
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error_that_says_why() {
+    let step = stepper("push", 1e2);
+    let state = |nq, nu| [State { q: vec![0.0; nq], u: vec![0.0; nu] }];
+    let (nq, nu) = (step.model().nq(), step.model().nu());
+    let print = |step: &Quasidynamic, name: &str, states: &[State]| {
+        Codegen::new(step, name, &[Kernel::Step], Precision::Double, states).err().map(|error| error.to_string())
+    };
+    assert_eq!(print(&step, "push", &state(nq, nu)), None);
+    let error = print(&step, "2 arms", &state(nq, nu)).unwrap();
+    assert!(error.contains("\"2 arms\"") && error.contains("letter"), "{error}");
+    let error = print(&step, "push", &[]).unwrap();
+    assert!(error.contains("expected a state"), "{error}");
+    let error = print(&step, "push", &state(nq + 1, nu)).unwrap();
+    assert!(error.contains(&format!("{}", nq + 1)) && error.contains("expected"), "{error}");
+
+    let scene = Scene::new()
+        .object(Object::rigid("egg", Shape::ellipsoid([0.02, 0.03, 0.04]), 0.1))
+        .object(Object::rigid("brick", Shape::cuboid([0.02, 0.03, 0.04]), 0.1));
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let error = print(&step, "eggs", &state(model.nq(), model.nu())).unwrap();
+    assert!(error.contains("\"egg\"") && error.contains("\"brick\""), "{error}");
+}
+
+#[test]
+fn the_main_in_the_documentation_computes_what_the_library_computes() {
+    let Some(compiler) = compiler() else { return };
+    let model = states::model("two_fingers");
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let states = states(&model, &mut Random::new(53));
+    let folder = folder("documentation");
+    Codegen::new(&step, "two_fingers", &[Kernel::WarmStep], Precision::Double, &states)
+        .unwrap()
+        .write(&folder)
+        .unwrap();
+    let text = include_str!("../docs/codegen.md");
+    let main = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    std::fs::write(folder.join("main.c"), main).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "two_fingers"));
+    assert_eq!(status, Some(0), "{words}");
+
+    let mass = Tensor::new(&[[0.3]], &Device::Cpu).unwrap();
+    let parameters = model.parameters.map(|name, t| Ok(if name == "mass" { mass.clone() } else { t.clone() })).unwrap();
+    let step = Quasidynamic::new(&model, &parameters).unwrap();
+    let u = support::row(&[0.6, -1.5, -0.6, 1.5]);
+    let mut q = support::row(&[0.13, 0.0, 0.0, 0.66, -1.54, -0.66, 1.54]);
+    let mut warm = Tensor::zeros((1, 3 * model.nc()), DType::F64, &Device::Cpu).unwrap();
+    for _ in 0..20 {
+        let next = step.step_from(&q, &u, Some(&warm)).unwrap();
+        (q, warm) = (next.q_next, next.warm);
+    }
+    let x: f64 = words.split_whitespace().next().unwrap().parse().unwrap();
+    assert_eq!(x.to_bits(), support::numbers(&q)[0].to_bits(), "{words}");
+}
+
+/// What CUDA has and a host compiler lacks.
+const SHIM: &str = "
+#include <math.h>
+#include <string.h>
+struct Dimension { unsigned x; };
+static Dimension blockIdx, blockDim, threadIdx;
+#define __device__
+#define __global__
+#define __noinline__ __attribute__((noinline))
+namespace cuda {
+";
+
+/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, and hands back what the second wrote.
+/// The third is one too many.
+fn through_cuda(name: &str, kernel: Kernel, step: &Quasidynamic) -> String {
+    let [read, written] = step.rows_of(kernel).unwrap();
+    let function = format!("{name}_{}", kernel.name());
+    let all = || read.iter().chain(&written);
+    let arguments: Vec<String> = all().map(|row| format!("double *{}", row.name)).collect();
+    let mut text = format!("extern \"C\" void {function}({}, void *) {{\n", arguments.join(", "));
+    for row in all() {
+        let (row, n) = (row.name, row.width);
+        text += &format!("  static double {row}s[3 * {n} + 1];\n");
+        text += &format!("  for (int i = 0; i < 3; ++i) memcpy({row}s + i * {n}, {row}, {n} * sizeof(double));\n");
+    }
+    let names: Vec<String> = all().map(|row| format!("{}s", row.name)).collect();
+    let par = read.iter().find(|row| row.name == "par").unwrap().width;
+    text += "  blockDim.x = 2;\n  for (unsigned i = 0; i < 3; ++i) {\n";
+    text += "    blockIdx.x = i / 2;\n    threadIdx.x = i % 2;\n";
+    text += &format!("    cuda::{function}_worlds({}, {par}, 2);\n  }}\n", names.join(", "));
+    for row in &written {
+        let (row, n) = (row.name, row.width);
+        text += &format!("  if (memcmp({row}s + 2 * {n}, {row}, {n} * sizeof(double))) {row}s[{n}] = -1e9;\n");
+        text += &format!("  memcpy({row}, {row}s + {n}, {n} * sizeof(double));\n");
+    }
+    text + "}\n"
+}
+
+#[test]
+fn the_text_for_cuda_has_the_bits_of_the_lanes() {
+    let (Some(compiler), name) = (compiler(), "push") else { return };
+    let step = stepper(name, 1e4);
+    let states = states(step.model(), &mut Random::new(54));
+    let code = Codegen::new(&step, name, &Kernel::ALL, Precision::Double, &states).unwrap();
+    let folder = folder("cuda");
+    code.write(&folder).unwrap();
+    let wrappers: String = Kernel::ALL.iter().map(|&kernel| through_cuda(name, kernel, &step)).collect();
+    // In the place of the C code, so that the same program checks it.
+    std::fs::write(folder.join(format!("{name}.cpp")), format!("{SHIM}{}}}\n{wrappers}", code.cuda())).unwrap();
+    let object = folder.join("cuda.o");
+    let source = folder.join(format!("{name}.cpp"));
+    let mut command = Command::new(&compiler);
+    command.args(["-x", "c++", "-std=c++14", "-O1", "-ffp-contract=off", "-c"]).arg(source).arg("-o").arg(&object);
+    let output = command.output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if words.contains("cc1plus") {
+        println!("skipped: there is no compiler for C++");
+        return;
+    }
+    assert!(output.status.success(), "{words}");
+    let program = folder.join("check");
+    let mut command = Command::new(&compiler);
+    command.args(["-std=c99", "-O1"]).arg(folder.join("main.c")).arg(&object).arg("-o").arg(&program).arg("-lm");
+    assert!(command.status().unwrap().success());
+    let (status, words) = run(&program);
+    assert_eq!(status, Some(0), "{words}");
+}
