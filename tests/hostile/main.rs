@@ -14,7 +14,7 @@ mod verdict;
 
 use candle_core::{DType, Device};
 use fingertip::Model;
-use fingertip::description::Freedom;
+use fingertip::description::{Freedom, Friction};
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 
@@ -61,12 +61,18 @@ fn is_finite(step: &Step) -> bool {
 }
 
 /// Random states of random scenes: `each` gets the scene's number and a batch.
-fn for_each_batch(seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
+fn for_each_batch(seed: u64, states: usize, each: impl FnMut(usize, Batch, &mut Random)) {
+    for_each_batch_by(Friction::Relaxed, seed, states, each);
+}
+
+/// [`for_each_batch`] by this law.
+fn for_each_batch_by(friction: Friction, seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
     let mut random = Random::new(seed + number::<u64>("FINGERTIP_SEED").unwrap_or(0));
     let (mut done, mut number) = (0, 0);
     while done < states {
         number += 1;
-        let scene = scenes::scene(&mut random);
+        let mut scene = scenes::scene(&mut random);
+        scene.params.friction = friction;
         if scene.robots.iter().all(|r| r.articulation.joints.iter().all(|j| !j.is_commandable()))
             && scene.objects.iter().all(|o| o.freedom == Freedom::Fixed)
         {
@@ -96,15 +102,16 @@ struct Tally {
     solved: usize,
     limit: usize,
     infeasible: usize,
+    unsettled: usize,
     worst: f64,
     wrong: Vec<String>,
 }
 
 impl Tally {
     fn words(&self) -> String {
-        let Self { worlds, solved, limit, infeasible, worst, .. } = self;
+        let Self { worlds, solved, limit, infeasible, unsettled, worst, .. } = self;
         format!(
-            "{worlds} worlds: {solved} solved, {infeasible} infeasible, {limit} not done; worst residual {worst:.1e}"
+            "{worlds} worlds: {solved} solved, {infeasible} infeasible, {limit} not done, {unsettled} not settled; worst residual {worst:.1e}"
         )
     }
 }
@@ -114,6 +121,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
     let parts = step.contacts.weight.as_ref().map(rows);
+    let friction = batch.model.params.friction;
     if !is_finite(step) {
         tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
         return;
@@ -122,11 +130,13 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         let report = step.reports[w];
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
         let weight: Vec<f64> = phi[w].iter().enumerate().map(|(i, &phi)| part(i) * weight(&batch.model, phi)).collect();
-        let answer = Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report };
+        let answer =
+            Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report, friction };
         tally.worlds += 1;
         let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);
         match report.status {
             Status::Solved => tally.solved += 1,
+            Status::Unsettled => tally.unsettled += 1,
             Status::IterationLimit => {
                 tally.limit += 1;
                 println!("{place}, world {w}: {report:?}, κ {:e}, deepest {deepest:e}", problem.kappa);
@@ -171,6 +181,32 @@ fn answers_of_random_scenes_are_what_their_status_says() {
     });
     println!("{}", tally.words());
     report(&tally.wrong);
+}
+
+/// By Coulomb's law; where it is not settled, by the relaxed one.
+#[test]
+fn answers_by_coulombs_law() {
+    let mut tally = Tally::default();
+    for_each_batch_by(Friction::Coulomb, 110, n_states(1600), |number, batch, _| {
+        let step = stepper(&batch).step(&batch.q, &batch.u).unwrap();
+        examine(&format!("scene {number}"), &batch, &step, &mut tally);
+    });
+    println!("Coulomb: {}", tally.words());
+    report(&tally.wrong);
+}
+
+#[test]
+fn gradients_and_jacobians_by_coulombs_law() {
+    let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
+    for_each_batch_by(Friction::Coulomb, 210, n_states(320), |number, batch, random| {
+        let place = format!("scene {number}");
+        gradients::check(&place, &batch, |step| step, random, &mut tally);
+        jacobians::check(&place, &batch, random, &mut forward);
+    });
+    println!("{} compared, {} unsure, worst {:.1e}", tally.compared, tally.unsure, tally.worst);
+    println!("{} worlds, worst {:.1e}", forward.worlds, forward.worst);
+    report(&tally.wrong);
+    report(&forward.wrong);
 }
 
 /// κ to where rounding ends, springs and masses of all sizes, commands a hundred radians away.

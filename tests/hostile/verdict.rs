@@ -1,5 +1,6 @@
 //! Whether a step's answer is what its status says, computed without the library's solver.
 
+use fingertip::description::Friction;
 use fingertip::solve::{Report, Status};
 use nalgebra::{DVector, Vector3};
 
@@ -21,6 +22,7 @@ pub struct Answer<'a> {
     /// Weights of the contacts' barriers.
     pub weight: &'a [f64],
     pub report: Report,
+    pub friction: Friction,
 }
 
 impl Answer<'_> {
@@ -29,7 +31,9 @@ impl Answer<'_> {
     ///
     /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² − ‖λ_t‖²),
     /// relative to that, with room for the rounding of lengths.
-    pub fn residual(&self, problem: &Problem) -> Result<f64, String> {
+    ///
+    /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, ζ with ζ (ζ − ν_n) = μ²‖ν_t‖².
+    pub fn residual(&self, problem: &Problem, friction: Friction) -> Result<f64, String> {
         let delta = DVector::from_column_slice(self.delta);
         let mut balance = &problem.p * &delta + &problem.g;
         let mut size = problem.p.abs() * delta.abs() + problem.g.abs();
@@ -55,6 +59,10 @@ impl Answer<'_> {
                 ));
             }
             let (nu_n, nu_t) = problem.slack(i, &delta);
+            let nu_n = match friction {
+                Friction::Relaxed => nu_n,
+                Friction::Coulomb => f64::midpoint(nu_n, nu_n.hypot(2.0 * contact.mu * nu_t.norm())),
+            };
             let moved = contact.jacobian.abs() * delta.abs();
             let lengths = contact.phi.abs() + moved.sum();
             let kappa = problem.kappa / self.weight[i];
@@ -94,10 +102,11 @@ impl Answer<'_> {
     /// Is the status true?
     pub fn check(&self, problem: &Problem) -> Result<f64, String> {
         match self.report.status {
-            Status::Solved => {
-                let residual = self.residual(problem)?;
+            Status::Solved | Status::Unsettled => {
+                let law = if self.report.status == Status::Solved { self.friction } else { Friction::Relaxed };
+                let residual = self.residual(problem, law)?;
                 if residual > RESIDUAL {
-                    return Err(format!("solved with a residual of {residual:e}"));
+                    return Err(format!("{:?} with a residual of {residual:e}", self.report.status));
                 }
                 Ok(residual)
             }
