@@ -65,7 +65,7 @@ fn gaps_are_those_of_the_geometry_to_first_order() {
             let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
             let (gaps, phi) = (numbers(&step.gaps(&q, &first).unwrap()), numbers(&then.contacts.phi));
             assert!(gaps.iter().all(|&gap| gap > 0.0), "{name}: {gaps:?}");
-            (largest(gaps.iter().zip(&phi).map(|(a, b)| a - b)), largest(numbers(&first.delta).into_iter()))
+            (largest(gaps.iter().zip(&phi).map(|(a, b)| a - b)), largest(numbers(&first.delta)))
         };
         for soft in [1e-1, 1e-2, 1e-3] {
             let (error, moved) = error(soft);
