@@ -8,6 +8,15 @@ use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Start, Task};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Tasks and the horizon of the iteration that is timed; the control period has the task's.
+const TASKS: [(&str, usize); 6] = [
+    ("tips_ground", 4),
+    ("tips_air", 4),
+    ("allegro_cube", 10),
+    ("allegro_capsules", 10),
+    ("hand_turn", 10),
+    ("two_arms", 10),
+];
 /// Control periods before the one that is timed, on the task's own model as the plant: the fingers have arrived.
 const PERIODS: usize = 12;
 /// The iteration starts at the plan before, but for this share: else there is nothing left to do.
@@ -39,8 +48,10 @@ fn middle(name: &str) -> candle_core::Result<Middle> {
 }
 
 fn bench(c: &mut Criterion) {
-    for name in ["tips_ground", "tips_air", "allegro_cube", "allegro_capsules", "hand_turn", "two_arms"] {
-        let Middle { controller, problem, start, v } = middle(name).expect("the task is in assets");
+    for (name, horizon) in TASKS {
+        let Middle { controller, mut problem, start, mut v } = middle(name).expect("the task is in assets");
+        problem.horizon = horizon;
+        v.resize(horizon * start.u.len(), 0.0);
         let mut group = c.benchmark_group(name);
         group.sample_size(20);
         let solve = |iterations| {

@@ -75,8 +75,8 @@ fn derivatives(batch: &Batch) -> Vec<Vec<u64>> {
 fn sixty_four_worlds_are_sixty_four_singles() {
     let mut random = Random::new(21);
     for (name, stray) in SCENES {
-        // 150 worlds are several chunks, which threads share.
-        for n in [64, 150] {
+        // 150 worlds are several chunks, which threads share; the others leave lanes that are not full.
+        for n in [2, 3, 6, 13, 64, 150] {
             are_singles(name, &states::batch(&states::model(name), stray, n, &RANGES, &mut random));
         }
         derivatives_are_singles(name, &states::batch(&states::model(name), stray, 64, &RANGES, &mut random));

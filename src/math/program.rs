@@ -17,7 +17,8 @@ const CHUNK: usize = 32;
 /// The provided methods are [`Stage::run`] as compiled for each instruction set, once for each stage; they are methods so
 /// that the compiler puts each into its stage's own module and compiles modules side by side.
 pub trait Stage {
-    /// Handles the worlds `first .. first + R::WIDTH`. Implementations are `#[inline(always)]`.
+    /// Handles the worlds `first .. first + R::WIDTH`, as many of them as there are: [`Rows`](super::rows::Rows) repeats the last,
+    /// [`Output`] leaves out what is beyond it. Implementations are `#[inline(always)]`.
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
 
     /// [`InstructionSet::Eight`].

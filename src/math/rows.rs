@@ -76,9 +76,9 @@ impl<'a> Rows<'a> {
         self.width
     }
 
-    /// The row of a world.
+    /// The row of a world; beyond the last one the last: what fills a lane that is wider than the worlds that are left.
     pub fn row(&self, world: usize) -> &[f64] {
-        let row = if self.rows == 1 { 0 } else { world };
+        let row = world.min(self.rows.saturating_sub(1));
         &self.data[row * self.stride..row * self.stride + self.width]
     }
 
@@ -206,13 +206,13 @@ impl Output<'_> {
     #[inline(always)]
     pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
         let Part { data, width } = &mut self.parts[0];
-        let row = first - self.worlds.start;
+        let (row, last) = (first - self.worlds.start, self.worlds.end);
         R::exchange(
             [&[lane]],
             [],
             #[inline(always)]
             |[from], []| {
-                for i in 0..R::WIDTH {
+                for i in 0..R::WIDTH.min(last - first) {
                     data[(row + i) * *width + k] = from[i].value();
                 }
             },
@@ -228,34 +228,34 @@ impl Output<'_> {
     /// [`Output::store_all`] in the matrix with index `part`.
     #[inline(always)]
     pub fn store_in<R: Lane>(&mut self, part: usize, first: usize, k: usize, from: &[R]) {
-        let row = first - self.worlds.start;
+        let rows = first - self.worlds.start..(first + R::WIDTH).min(self.worlds.end) - self.worlds.start;
         R::exchange(
             [from],
             [],
             #[inline(always)]
-            |[from], []| self.parts[part].scatter(row, k, R::WIDTH, from),
+            |[from], []| self.parts[part].scatter(rows.clone(), k, R::WIDTH, from),
         );
     }
 }
 
 impl Part<'_> {
-    /// The opposite of [`Rows::gather`].
+    /// The opposite of [`Rows::gather`], for the worlds that are there.
     #[inline(never)]
-    fn scatter<N: Number>(&mut self, row: usize, k: usize, width: usize, from: &[N]) {
+    fn scatter<N: Number>(&mut self, rows: Range<usize>, k: usize, width: usize, from: &[N]) {
         match width {
-            1 => self.scatter_columns(row, k, from.as_chunks::<1>().0),
-            4 => self.scatter_columns(row, k, from.as_chunks::<4>().0),
-            8 => self.scatter_columns(row, k, from.as_chunks::<8>().0),
-            _ => self.scatter_columns(row, k, from.as_chunks::<16>().0),
+            1 => self.scatter_columns(rows, k, from.as_chunks::<1>().0),
+            4 => self.scatter_columns(rows, k, from.as_chunks::<4>().0),
+            8 => self.scatter_columns(rows, k, from.as_chunks::<8>().0),
+            _ => self.scatter_columns(rows, k, from.as_chunks::<16>().0),
         }
     }
 
     /// [`Part::scatter`] for W worlds.
     #[inline(always)]
-    fn scatter_columns<N: Number, const W: usize>(&mut self, row: usize, k: usize, from: &[[N; W]]) {
+    fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
         let (blocks, rest) = from.as_chunks::<UNROLLED>();
-        for i in 0..W {
-            let start = (row + i) * self.width + k;
+        for (i, row) in (0..W).zip(rows) {
+            let start = row * self.width + k;
             let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
             for (to, from) in to.iter_mut().lockstep(blocks) {
                 for j in 0..UNROLLED {

@@ -11,6 +11,7 @@ use super::outcome::{Clock, Outcome, Plan};
 use super::problem::{Problem, Start};
 use super::sampling::{Deviates, Sampler, Sampling};
 use super::shooting::shoot;
+use super::simulator::Joint;
 use super::trust::{Region, Trust};
 
 /// How plans are improved.
@@ -145,7 +146,8 @@ impl Controller {
 
     /// The command for the coming period at the measured state q (nq), within `limit` if one is given.
     ///
-    /// With numbers that are not finite in q it is the command before; in less time than one roll-out with its linearisation
+    /// Where q has numbers that are not finite, or joints farther beyond a limit than their limits are apart, it is the command
+    /// before, and so where all of q is NaN, which says that nothing was measured; in less time than one roll-out with its linearisation
     /// takes it is what the plan of the period before says.
     ///
     /// # Errors
@@ -155,8 +157,8 @@ impl Controller {
         let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
         self.problem().check(&start)?;
         let nu = self.u_before.len();
-        let (plan, v, u) = if q.iter().any(|x| !x.is_finite() || x.abs() > USABLE) {
-            (Err(Outcome::BadInput), vec![0.0; nu], self.u_before.clone())
+        let (plan, v, u) = if let Some(outcome) = self.doubt(q) {
+            (Err(outcome), vec![0.0; nu], self.u_before.clone())
         } else if limit.is_some_and(|limit| limit < self.least) {
             let (v, u) = self.problem().limited(q, &self.u_before, &self.plan[..nu])?;
             (Err(Outcome::Deadline), v, u)
@@ -173,6 +175,19 @@ impl Controller {
         self.u_before.clone_from(&u);
         let outcome = plan.as_ref().map_or_else(|outcome| *outcome, |plan| plan.outcome);
         Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
+    }
+
+    /// Why a state cannot be planned from, if it cannot.
+    fn doubt(&self, q: &[f64]) -> Option<Outcome> {
+        let is_far = |joint: &Joint| {
+            let range = joint.upper - joint.lower;
+            q[joint.q] < joint.lower - range || q[joint.q] > joint.upper + range
+        };
+        if q.iter().all(|x| x.is_nan()) {
+            return Some(Outcome::Silent);
+        }
+        let is_usable = q.iter().all(|x| x.is_finite() && x.abs() <= USABLE);
+        (!is_usable || self.problem().simulator.joints().iter().any(is_far)).then_some(Outcome::BadInput)
     }
 
     /// The shifted plan, parts of it, and nothing: side by side in one SIMD group.

@@ -17,8 +17,10 @@ pub enum Outcome {
     NoGradient,
     /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
-    /// A number of the start is not finite: the plan is the one before.
+    /// A number of the start cannot be: the plan is the one before.
     BadInput,
+    /// Nothing was measured: the plan is the one before.
+    Silent,
 }
 
 impl Outcome {
@@ -31,6 +33,7 @@ impl Outcome {
             Self::NoGradient => "no gradient",
             Self::Unsolved => "unsolved",
             Self::BadInput => "bad input",
+            Self::Silent => "silent",
         }
     }
 }

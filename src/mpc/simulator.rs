@@ -1,7 +1,7 @@
 //! The step as a controller sees it: one command per period, which the model holds over some steps.
 
 use candle_core::{DType, Device, Result, Tensor};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DMatrixView, DVector};
 
 use crate::description::Scene;
 use crate::kinematics::Manifold;
@@ -183,30 +183,33 @@ impl Simulator {
         let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), 3 * self.model().nc(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
         let all = self.step.jacobians(q, &held, warm, forces)?;
+        // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 | Bₖ)ᵀ.
         let chain = |period: usize| {
-            let a = |k: usize| DMatrix::from_row_slice(nv, nv, &all.a[(period * n + k) * nv * nv..][..nv * nv]);
-            let b = |k: usize| DMatrix::from_row_slice(nv, nu, &all.b[(period * n + k) * nv * nu..][..nv * nu]);
-            let mut sum = Linear { a: a(0), b: b(0), forces: None };
-            let last = period * n + n - 1;
-            let own = forces.then(|| Forces {
-                lambda: DVector::from_row_slice(&all.lambda[last * nf..][..nf]),
-                c: DMatrix::from_row_slice(nf, nv, &all.c[last * nf * nv..][..nf * nv]),
-                d: DMatrix::from_row_slice(nf, nu, &all.d[last * nf * nu..][..nf * nu]),
-            });
-            for k in 1..n {
-                if k + 1 == n {
-                    sum.forces = own.as_ref().map(|own| Forces {
-                        lambda: own.lambda.clone(),
-                        d: &own.c * &sum.b + &own.d,
-                        c: &own.c * &sum.a,
-                    });
-                }
-                let next = a(k);
-                sum.b = &next * sum.b + b(k);
-                sum.a = next * sum.a;
+            let a = |k: usize| DMatrixView::from_slice(&all.a[k * nv * nv..][..nv * nv], nv, nv);
+            let b = |k: usize| DMatrixView::from_slice(&all.b[k * nv * nu..][..nv * nu], nu, nv);
+            let (first, last) = (period * n, period * n + n - 1);
+            let mut sum = DMatrix::zeros(nv + nu, nv);
+            sum.rows_mut(0, nv).copy_from(&a(first));
+            sum.rows_mut(nv, nu).copy_from(&b(first));
+            let mut before = DMatrix::zeros(nv + nu, nv);
+            for k in first + 1..=last {
+                std::mem::swap(&mut sum, &mut before);
+                before.mul_to(&a(k), &mut sum);
+                let mut own = sum.rows_mut(nv, nu);
+                own += b(k);
             }
-            sum.forces = sum.forces.or(own);
-            sum
+            let own_forces = forces.then(|| {
+                let lambda = DVector::from_row_slice(&all.lambda[last * nf..][..nf]);
+                let mut c = DMatrix::from_row_slice(nf, nv, &all.c[last * nf * nv..][..nf * nv]);
+                let mut d = DMatrix::from_row_slice(nf, nu, &all.d[last * nf * nu..][..nf * nu]);
+                if n > 1 {
+                    let by_start = &c * before.transpose();
+                    d += by_start.columns(nv, nu);
+                    c = by_start.columns(0, nv).into_owned();
+                }
+                Forces { lambda, c, d }
+            });
+            Linear { a: sum.rows(0, nv).transpose(), b: sum.rows(nv, nu).transpose(), forces: own_forces }
         };
         Ok((0..u.len() / nu).map(chain).collect())
     }

@@ -30,6 +30,7 @@ pub struct Chart {
     title: String,
     x_label: String,
     panels: Vec<Panel>,
+    logarithmic: bool,
 }
 
 /// Lines in one pair of axes.
@@ -54,12 +55,18 @@ struct Line {
 impl Chart {
     /// A chart without panels.
     pub fn new(title: impl Into<String>, x_label: impl Into<String>) -> Self {
-        Self { title: title.into(), x_label: x_label.into(), panels: Vec::new() }
+        Self { title: title.into(), x_label: x_label.into(), panels: Vec::new(), logarithmic: false }
     }
 
     /// With one more panel, below the others.
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
+        self
+    }
+
+    /// With a logarithmic x axis; it is for x that are positive.
+    pub fn logarithmic(mut self) -> Self {
+        self.logarithmic = true;
         self
     }
 
@@ -84,6 +91,7 @@ impl Chart {
         let plots: Vec<Vec<Plot>> = self.panels.iter().map(Panel::plots).collect();
         let layout = |(i, panel): (usize, &Panel)| {
             let layout = panel.layout(&plots[i]).with_x_axis_min(first).with_x_axis_max(last);
+            let layout = if self.logarithmic { layout.with_log_x() } else { layout };
             if i + 1 == self.panels.len() { layout.with_x_label(&*self.x_label) } else { layout }
         };
         let layouts: Vec<Layout> = self.panels.iter().enumerate().map(layout).collect();

@@ -17,8 +17,8 @@
 //!
 //! τ falls to 1 as steps get longer. Near the answer slacks are taken from the forces, and the steps are Newton's.
 //!
-//! A world takes up to three ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
-//! relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
+//! A world takes up to four ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
+//! softest, with care; from the relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
 
 use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
@@ -40,21 +40,35 @@ use super::touch::Touch;
 const CONVERGED: f64 = 1e-14;
 /// Misfit below which an iterate that no longer improves counts as found: rounding has the last word.
 const STALLED: f64 = 1e-8;
-/// Misfit, after a full step for τ = 1, from which on slacks are those of the forces.
-const ARRIVED: f64 = 1e-2;
+/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does not get much
+/// nearer where κ leaves them few digits.
+const ARRIVED: f64 = 0.5;
+const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
 const TRIAL: f64 = 2.0;
-/// Steps after which a way counts as none.
-const LONGEST: f64 = 26.0;
 /// κ at which contacts start anew on the first way, 1/J: the way from soft to hard chooses among several answers, as the slow
 /// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
 /// path from soft to hard ends before it is there, they help.
 const SOFT_KAPPA: f64 = 300.0;
-/// Part of the way to a boundary that a step goes, and the least part to which τ falls in one: more would leave some contact behind the
-/// others, with steps that end at its boundary.
-const REACH: f64 = 0.9;
-const FASTEST: f64 = 0.3;
+/// How a world goes.
+struct Pace {
+    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one: more would leave some contact behind
+    /// the others, with steps that end at its boundary.
+    reach: f64,
+    fastest: f64,
+    /// Steps after which a way counts as none.
+    longest: f64,
+}
+
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.3, longest: 26.0 };
+/// Where the brisk ways have led nowhere, from a softer start.
+const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 90.0 };
+const SOFTEST_KAPPA: f64 = 30.0;
+/// The ways: soft, hard, careful; from the relaxed answer.
+const HARD: f64 = 1.0;
+const CAREFULLY: f64 = 2.0;
+const FROM_RELAXED: f64 = 3.0;
 
 /// What the iteration knows of a contact beside [`Touch`].
 #[derive(Clone, Copy)]
@@ -164,7 +178,7 @@ fn find<R: Real>(
         running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        way: R::splat(if again { 2.0 } else { 0.0 }),
+        way: R::splat(if again { FROM_RELAXED } else { 0.0 }),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
     };
@@ -266,7 +280,10 @@ impl<R: Real> Iterate<R> {
     fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
         step(s, problem, &self.approach, work);
-        let alpha = length(s, problem.kappa, &self.approach, work);
+        let careful = self.takes(CAREFULLY);
+        let pace = |brisk: f64, careful_one: f64| R::select(careful, R::splat(careful_one), R::splat(brisk));
+        let end = length(s, problem.kappa, &self.approach, work);
+        let alpha = (end * pace(BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
         for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
@@ -277,10 +294,10 @@ impl<R: Real> Iterate<R> {
         self.steps += R::one();
 
         let is_full = alpha.lt(R::one()).not();
-        let on_path = R::one().lt(self.approach.tau).not();
+        let on_path = self.approach.tau.lt(R::splat(NEAR));
         self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
         let short = R::one() - alpha;
-        let part = (short * short).max(R::splat(FASTEST)).min(R::one());
+        let part = (short * short).max(pace(BRISK.fastest, CAREFUL.fastest)).min(R::one());
         self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
         let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
@@ -302,7 +319,7 @@ impl<R: Real> Iterate<R> {
                 join_anew(late, s, problem, approach, work);
             },
         );
-        let lost = self.running.and(sound.not().or(self.steps.gt(R::splat(LONGEST))));
+        let lost = self.running.and(sound.not().or(self.steps.gt(pace(BRISK.longest, CAREFUL.longest))));
         R::when(
             lost,
             &mut (self, work),
@@ -311,15 +328,22 @@ impl<R: Real> Iterate<R> {
         );
     }
 
-    /// The end of a way: worlds of the mask take the second after the first, and none after another.
+    /// Are worlds on this way?
+    #[inline(always)]
+    fn takes(&self, way: f64) -> R::Mask {
+        self.way.gt(R::splat(way - 0.5)).and(self.way.lt(R::splat(way + 0.5)))
+    }
+
+    /// The end of a way: worlds of the mask take the next one, and none after the careful one.
     #[inline(always)]
     fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
-        let again = lost.and(self.way.lt(R::splat(0.5)));
+        let again = lost.and(self.way.lt(R::splat(CAREFULLY - 0.5)));
         self.running = self.running.and(lost.not().or(again));
-        self.way = R::select(again, R::one(), self.way);
+        self.way += R::select(again, R::one(), R::zero());
+        let soft = R::select(self.takes(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
         self.steps = R::select(again, R::zero(), self.steps);
         newton::prepare(s, problem, work);
-        renew_all(s, problem, (again, soft_kappa(problem.kappa)), work);
+        renew_all(s, problem, (again, soft), work);
         join_anew(again, s, problem, &mut self.approach, work);
     }
 }
@@ -520,7 +544,7 @@ fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> 
     (kappa * sum).scale(0.5) / weights.max(R::tiny())
 }
 
-/// How far to go along the step; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
+/// How far it is to a boundary along the step, in steps; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
 #[inline(always)]
 fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
     let (apart, tau) = (approach.worlds, approach.tau);
@@ -557,7 +581,7 @@ fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut W
     for &x in work.step.iter() {
         doubt = x.doubt(doubt);
     }
-    doubt.mul_add(R::zero(), end.scale(REACH).min(R::one()))
+    doubt.mul_add(R::zero(), end)
 }
 
 /// Takes the step in worlds of the mask; gives the largest misfit there.

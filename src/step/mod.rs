@@ -6,6 +6,7 @@ mod bodies;
 pub mod control;
 mod dynamic;
 mod fused;
+mod gaps;
 mod inertia;
 mod joints;
 mod limits;

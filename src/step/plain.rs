@@ -15,6 +15,8 @@ pub struct Held {
     pub warm: Vec<f64>,
     /// Contact force on B in world axes of each step (B, n, nc, 3), N.
     pub force: Vec<f64>,
+    /// The gap that each step leaves at each contact (B, n, nc), m: see [`Quasidynamic::gaps`].
+    pub gap: Vec<f64>,
     /// How each solve went (B, n).
     pub reports: Vec<Report>,
 }
@@ -48,14 +50,16 @@ impl Quasidynamic {
             bail!("hold: expected at least 1 step, got 0");
         }
         if let Some((plan, par)) = self.fused_parts() {
-            let [q, warm, force, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
-            return Ok(Held { q, warm, force, reports: Report::of(&info).collect() });
+            let [q, warm, force, gap, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
+            return Ok(Held { q, warm, force, gap, reports: Report::of(&info).collect() });
         }
         let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
         let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
+        let mut gaps = Vec::new();
         warms.extend(warm);
         for _ in 0..n {
             let step = self.step_from(&q, &u, warms.last())?;
+            gaps.push(self.gaps(&q, &step)?.detach());
             q = step.q_next.detach();
             states.push(q.clone());
             forces.push(step.force.detach().flatten_from(1)?);
@@ -67,6 +71,7 @@ impl Quasidynamic {
             q: side_by_side(&states)?,
             warm: side_by_side(&warms[warms.len() - n..])?,
             force: side_by_side(&forces)?,
+            gap: side_by_side(&gaps)?,
             reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
         })
     }

@@ -8,7 +8,7 @@ use super::support::states::{self, Random, Ranges};
 use super::{compile, with_coulomb};
 
 /// States in all; `FINGERTIP_COULOMB` asks for another number.
-const STATES: usize = 4000;
+const STATES: usize = 12000;
 /// Of those that the relaxed law solves.
 const UNSETTLED: f64 = 1e-3;
 

@@ -1,6 +1,6 @@
 //! Steps on plain numbers against those on tensors, derivatives of control periods against differences.
 
-use candle_core::{DType, Device};
+use candle_core::{DType, Device, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::mpc::cost::{ContactForce, Objective};
@@ -36,8 +36,77 @@ fn holding_is_stepping() {
             assert!(largest(found.iter().zip(program).map(|(a, b)| a - b)) < 1e-10);
             let force: Vec<f64> = result.force.get(world).unwrap().flatten_all().unwrap().to_vec1().unwrap();
             assert_eq!(bits(&held.force[(world * 4 + t) * force.len()..][..force.len()]), bits(&force));
+            let gaps: Vec<f64> = step.gaps(&q, &result).unwrap().get(world).unwrap().to_vec1().unwrap();
+            // Sums of the same products in another order; gaps are below 0.1 m.
+            let own = (world * 4 + t) * gaps.len()..(world * 4 + t + 1) * gaps.len();
+            assert!(largest(held.gap[own.clone()].iter().zip(&gaps).map(|(a, b)| a - b)) < 1e-15);
+            assert!(largest(slow.gap[own].iter().zip(&gaps).map(|(a, b)| a - b)) < 1e-10);
         }
         (q, warm) = (result.q_next, Some(result.warm));
+    }
+}
+
+/// Against the geometry where the step ends: what a gap is off by is of the second order in the motion.
+#[test]
+fn gaps_are_those_of_the_geometry_to_first_order() {
+    for name in ["cube_fingertips", "hand_turn", "allegro_capsules"] {
+        let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        // The harder the object is held in its place, the less moves.
+        let error = |soft: f64| {
+            let mut parameters = model.parameters.clone();
+            parameters.epsilon = (&parameters.epsilon / soft.powi(2)).unwrap();
+            parameters.stiffness = (&parameters.stiffness / soft.powi(2)).unwrap();
+            let step = Quasidynamic::new(&model, &parameters).unwrap();
+            let q = model.home(1).unwrap();
+            let u = model.tensor(&[&scene.control(0.1 * soft)]).unwrap();
+            let first = step.step(&q, &u).unwrap();
+            let then = step.step(&first.q_next, &u).unwrap();
+            let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+            let (gaps, phi) = (numbers(&step.gaps(&q, &first).unwrap()), numbers(&then.contacts.phi));
+            assert!(gaps.iter().all(|&gap| gap > 0.0), "{name}: {gaps:?}");
+            (largest(gaps.iter().zip(&phi).map(|(a, b)| a - b)), largest(numbers(&first.delta).into_iter()))
+        };
+        for soft in [1e-1, 1e-2, 1e-3] {
+            let (error, moved) = error(soft);
+            println!("{name}: moved by {moved:.1e}, gaps off by {error:.1e}");
+            // What turns fastest is a normal, with the curvature of the smallest sphere: 1/r < 100/m. Rounding of lengths below 1 m.
+            assert!(error < 100.0 * moved * moved + 1e-15, "{name}: {error:e} after a motion of {moved:e}");
+        }
+    }
+}
+
+#[test]
+fn gradients_of_gaps_agree_with_differences() {
+    let scene = Scene::load("assets/scenes/cube_fingertips.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let q = Var::from_tensor(&model.home(1).unwrap()).unwrap();
+    let u = Var::from_tensor(&model.tensor(&[&scene.control(0.5)]).unwrap()).unwrap();
+    let weights = Random(3).vec(model.nc(), 1.0);
+    let weights = model.tensor(&[&weights]).unwrap();
+    let value = |q: &Tensor, u: &Tensor| {
+        let gaps = step.gaps(q, &step.step(q, u).unwrap()).unwrap();
+        (gaps * &weights).unwrap().sum_all().unwrap()
+    };
+    let gradients = value(&q, &u).backward().unwrap();
+    // q's last numbers are the fingertips': what moves a quaternion apart from its sphere would change its length.
+    let skip = model.nq() - model.nu();
+    for (var, skip) in [(&q, skip), (&u, 0)] {
+        let found = gradients.get(var).unwrap().flatten_all().unwrap().to_vec1::<f64>().unwrap();
+        let at = var.flatten_all().unwrap().to_vec1::<f64>().unwrap();
+        for k in skip..at.len() {
+            let shifted = |by: f64| {
+                let mut at = at.clone();
+                at[k] += by;
+                let moved = model.tensor(&[&at]).unwrap();
+                let (q, u) = if skip == 0 { (q.as_tensor(), &moved) } else { (&moved, u.as_tensor()) };
+                value(q, u).to_scalar::<f64>().unwrap()
+            };
+            let difference = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+            // Gaps of 0.1 m have 17 digits, their differences 1e-11 over the step; third derivatives over 1 mm matter more.
+            assert!((found[k] - difference).abs() < 1e-5, "{k}: {} by {difference}", found[k]);
+        }
     }
 }
 

@@ -102,6 +102,50 @@ fn a_plant_that_lies() {
     }
 }
 
+/// Joints where they cannot be, quaternions without a length: the command before, or one within the limits.
+#[test]
+fn states_that_cannot_be() {
+    let task = Task::load("assets/tasks/tips_ground.toml").unwrap();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let first = controller.command(&episode.start.q, None).unwrap();
+    let joints = task.simulator().joints();
+    let range = joints[0].upper - joints[0].lower;
+    for (by, outcome) in [(1.01, Some(Outcome::BadInput)), (1e20, Some(Outcome::BadInput)), (0.9, None)] {
+        let mut q = episode.start.q.clone();
+        q[joints[0].q] = joints[0].upper + by * range;
+        let answer = controller.command(&q, None).unwrap();
+        match outcome {
+            Some(outcome) => assert_eq!((answer.outcome, answer.u), (outcome, first.u.clone()), "{by} ranges beyond"),
+            None => assert!(answer.plan.is_some() && usable(&task, &answer.u)),
+        }
+        controller = task.controller(&episode).unwrap();
+        controller.command(&episode.start.q, None).unwrap();
+    }
+    let mut q = episode.start.q.clone();
+    q[3..7].fill(0.0);
+    let answer = controller.command(&q, None).unwrap();
+    assert_eq!(answer.outcome, Outcome::Unsolved);
+    let inside = |(joint, u): (&fingertip::mpc::Joint, &f64)| (joint.lower..=joint.upper).contains(u);
+    assert!(joints.iter().zip(&answer.u).all(inside));
+}
+
+/// Nothing measured for a while: the command stays, and the plan is found again.
+#[test]
+fn a_plant_that_is_silent() {
+    let task = disc();
+    let episode = task.episode(0, 0).unwrap();
+    let mut controller = task.controller(&episode).unwrap();
+    let first = controller.command(&episode.start.q, None).unwrap();
+    for _ in 0..20 {
+        let answer = controller.command(&[f64::NAN; 7], None).unwrap();
+        assert_eq!((answer.outcome, answer.u), (Outcome::Silent, first.u.clone()));
+        assert!(answer.plan.is_none() && answer.v.iter().all(|v| *v == 0.0));
+    }
+    let answer = controller.command(&episode.start.q, None).unwrap();
+    assert!(answer.plan.is_some() && usable(&task, &answer.u) && answer.outcome != Outcome::Silent);
+}
+
 /// Plans of numbers that are not: the trajectories are finite all the same.
 #[test]
 fn plans_that_are_not_numbers() {

@@ -6,26 +6,27 @@ use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Held, Output, Rows, worlds};
-use crate::solve::INFO;
+use crate::math::vector::dot;
+use crate::solve::{INFO, Status, along};
 
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory};
 use super::plan::Plan;
-use super::stages::{Load, Operands};
+use super::stages::{Load, Operands, at3};
 
-/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces and reports after each
-/// step, a row for each world.
+/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
+/// each step, a row for each world.
 pub(in super::super) fn hold(
     plan: &Plan,
     [q, u, warm]: [&[f64]; 3],
     par: &Tensor,
     b: usize,
     n_steps: usize,
-) -> Result<[Vec<f64>; 4]> {
+) -> Result<[Vec<f64>; 5]> {
     let par = Held::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let s = &plan.structure;
-    let widths = [plan.nq, s.n_eta(), 3 * s.nc(), INFO].map(|width| n_steps * width);
+    let widths = [plan.nq, s.n_eta(), 3 * s.nc(), s.nc(), INFO].map(|width| n_steps * width);
     Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps }, b, widths))
 }
 
@@ -114,8 +115,16 @@ impl Stage for Keep<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let t = self.t;
         let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
-        for (part, block) in [&*m.q_next, work.eta, m.force, work.info].into_iter().enumerate() {
+        for (part, block) in [(0, &*m.q_next), (1, work.eta), (2, m.force), (4, work.info)] {
             out.store_in(part, first, t * block.len(), block);
+        }
+        let s = &*self.plan.structure;
+        let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for (i, contact) in s.contacts.iter().enumerate() {
+            let geometry = &m.geometry[GEOMETRY * i..GEOMETRY * (i + 1)];
+            let moved = along(contact, work.columns.as_chunks().0, work.delta);
+            let gap = R::select(solved, geometry[9] + dot(at3(geometry, 0), moved), geometry[9]);
+            out.store_in(3, first, t * s.nc() + i, &[gap]);
         }
     }
 }

@@ -7,6 +7,7 @@ mod stdio;
 pub mod tasks;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fingertip::mpc::Task;
 
@@ -69,6 +70,10 @@ pub struct Args {
     /// Answers lines of JSON: measured states in, commands out.
     #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot"])]
     stdio: bool,
+
+    /// With --stdio: says the command again, with the status "silent", each time that so long passes without a line, ms.
+    #[arg(long, value_name = "MS", requires = "stdio")]
+    silence: Option<f64>,
 }
 
 /// κ of the own plant unless it is given, 1/J.
@@ -91,6 +96,7 @@ impl Args {
             record: Some(record),
             plot: Some(plot),
             stdio: false,
+            silence: None,
         }
     }
 }
@@ -99,10 +105,13 @@ impl Args {
 const FOLDER: &str = "assets/tasks";
 /// Longest deadline, ms.
 const LONGEST: f64 = 1e9;
+/// Shortest time that counts as silence, ms.
+const LEAST_SILENCE: f64 = 1.0;
 
 pub fn run(args: &Args) -> Outcome {
     let task = load(args)?;
-    if args.stdio { stdio::run(task, args.seed) } else { episodes::run(&task, args) }
+    let silence = args.silence.map(|ms| milliseconds("--silence", ms, LEAST_SILENCE)).transpose()?;
+    if args.stdio { stdio::run(task, args.seed, silence) } else { episodes::run(&task, args) }
 }
 
 /// The task of a file, or one in [`FOLDER`] by its name.
@@ -123,11 +132,16 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     if task.cap == 0 {
         return Err("--cap: expected at least 1, got 0".into());
     }
-    if let Some(ms) = args.deadline.filter(|ms| !(0.0..=LONGEST).contains(ms)) {
-        return Err(format!("--deadline: expected milliseconds from 0 to {LONGEST:e}, got {ms}").into());
-    }
+    args.deadline.map(|ms| milliseconds("--deadline", ms, 0.0)).transpose()?;
     plant_kappa(args.plant_kappa)?;
     Ok(task)
+}
+
+/// A time from milliseconds, if it can be one.
+fn milliseconds(name: &str, ms: f64, least: f64) -> Result<Duration, String> {
+    let is_sound = (least..=LONGEST).contains(&ms);
+    let expected = || format!("{name}: expected milliseconds from {least} to {LONGEST:e}, got {ms}");
+    is_sound.then(|| Duration::from_secs_f64(1e-3 * ms)).ok_or_else(expected)
 }
 
 /// κ of a plant, 1/J, if it can be one.

@@ -2,17 +2,18 @@
 
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Answer, Controller, Task};
+use fingertip::mpc::{Answer, Controller, Outcome as Planned, Task};
 use fingertip::overrides::{list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
 use super::super::Outcome;
-use super::LONGEST;
+use super::milliseconds;
 use super::results::{errors, goal};
 use crate::{lines, message};
 
@@ -28,16 +29,37 @@ struct Session {
     running: Option<(Episode, Controller, Progress)>,
 }
 
-pub fn run(task: Task, seed: u64) -> Outcome {
+/// Lines that are read ahead.
+const AHEAD: usize = 16;
+
+/// `silence`: how long a running episode waits for a line before it says the command again.
+pub fn run(task: Task, seed: u64, silence: Option<Duration>) -> Outcome {
     let mut session = Session { task, seed, running: None };
     let mut output = io::stdout().lock();
-    let mut input = lines::input();
-    while let Some(line) = lines::next(&mut input)? {
-        let answer = line.and_then(|line| session.answer(&line)).unwrap_or_else(|message| json!({ "error": message }));
+    let (sender, received) = mpsc::sync_channel(AHEAD);
+    std::thread::spawn(move || {
+        let mut input = lines::input();
+        while let Some(line) = lines::next(&mut input).transpose() {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        let line = match silence.filter(|_| session.running.is_some()) {
+            Some(limit) => received.recv_timeout(limit),
+            None => received.recv().map_err(RecvTimeoutError::from),
+        };
+        let answer = match line {
+            Ok(line) => {
+                line?.and_then(|line| session.answer(&line)).unwrap_or_else(|message| json!({ "error": message }))
+            }
+            Err(RecvTimeoutError::Timeout) => session.hold(),
+            Err(RecvTimeoutError::Disconnected) => return Ok(ExitCode::SUCCESS),
+        };
         writeln!(output, "{answer}")?;
         output.flush()?;
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 impl Session {
@@ -94,18 +116,25 @@ impl Session {
         Ok(answer)
     }
 
+    /// What is said to a plant that says nothing.
+    fn hold(&self) -> Value {
+        let u = self.running.as_ref().map(|(_, controller, _)| controller.u_before());
+        json!({ "u": u, "status": Planned::Silent.name() })
+    }
+
     fn ask(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
         let Some((episode, controller, progress)) = &mut self.running else {
             return Err("expected {\"episode\": 0} first".to_owned());
         };
         let task = &self.task;
-        let q = state(map.get("q").ok_or("expected \"q\"")?, task.simulator().model().nq())?;
+        let nq = task.simulator().model().nq();
+        let q = match map.get("q").ok_or("expected \"q\"")? {
+            Value::Null => vec![f64::NAN; nq],
+            measured => state(measured, nq)?,
+        };
         let limit = map.get("deadline_ms").map(|value| {
             let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
-            if (0.0..=LONGEST).contains(&ms) {
-                return Ok(Duration::from_secs_f64(1e-3 * ms));
-            }
-            Err(format!("deadline_ms: expected a number from 0 to {LONGEST:e}, got {ms}"))
+            milliseconds("deadline_ms", ms, 0.0)
         });
         let plain = |error: candle_core::Error| message::plain(&error);
         let answer = controller.command(&q, limit.transpose()?).map_err(plain)?;
