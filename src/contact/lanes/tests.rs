@@ -54,7 +54,9 @@ impl Stage for Geometry<'_> {
         let n = CONTACT * kind.contacts();
         let gather = |get: &dyn Fn(usize) -> f64| {
             let mut lane = [R::zero()];
-            R::exchange([], [&mut lane], |[], [to]| (0..R::WIDTH).for_each(|i| to[i] = Number::of(get((first + i).min(self.pairs.len() - 1)))));
+            R::exchange([], [&mut lane], |[], [to]| {
+                (0..R::WIDTH).for_each(|i| to[i] = Number::of(get((first + i).min(self.pairs.len() - 1))))
+            });
             lane[0]
         };
         let pose = |get: &dyn Fn(usize) -> [f64; 12]| {
