@@ -530,7 +530,7 @@ fn codegen_writes_files_and_counts_operations() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli_codegen").join("two_arms");
     let out = folder.to_str().unwrap();
     let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out, "--cuda"], "");
-    for word in ["step_from", "adjoint", "Solve", "PullGeometry", "bytes of working memory"] {
+    for word in ["step_from", "adjoint", "Relaxed", "PullGeometry", "bytes of working memory"] {
         assert!(words.contains(word), "{word}: {words}");
     }
     for file in ["two_arms.c", "two_arms.h", "two_arms.cu", "main.c", "CMakeLists.txt"] {
