@@ -23,7 +23,6 @@ use super::judge::{Certificate, certificate, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
-use super::problem::{acceptable, factor_p, fill_columns};
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
@@ -114,21 +113,7 @@ pub(crate) fn solve<R: Real>(
     warm: bool,
     work: &mut Work<&mut [R]>,
 ) {
-    let good = acceptable(s, problem);
-    fill_columns(s, problem, work.columns.as_chunks_mut().0);
-    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
-        touch.start(problem.contacts, i);
-    }
-    newton::prepare(s, problem, work);
-    factor_p(s, problem.p, work.pivot, work.factor_p);
-    let mut good_p = good;
-    for &pivot in work.pivot.iter() {
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
-    }
-    for k in 0..s.n_shared {
-        let pivot = work.factor_p[s.factor_p.at(k, k)];
-        good_p = good_p.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
-    }
+    let good_p = newton::set_up(s, problem, work);
 
     let cold = start(s, problem, (warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();

@@ -23,13 +23,13 @@
 use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
-use super::approach::{Approach, LimitResponse, limit_misfit};
+use super::approach::{Approach, limit_misfit};
 use super::barrier::Status;
 use super::friction::Scaling;
 use super::judge::{residual, tolerance};
 use super::memory::{Problem, Work};
 use super::newton;
-use super::problem::{acceptable, along, along_shared, at3, factor_p, fill_columns, times_p};
+use super::problem::{along, along_shared, at3};
 use super::response::Response;
 use super::shared;
 use super::start::{renew, renew_all, soft_kappa, start};
@@ -154,16 +154,7 @@ fn find<R: Real>(
     (worlds, warm, again): (R::Mask, bool, bool),
     work: &mut Work<&mut [R]>,
 ) -> (R::Mask, R) {
-    fill_columns(s, problem, work.columns.as_chunks_mut().0);
-    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
-        touch.start(problem.contacts, i);
-    }
-    newton::prepare(s, problem, work);
-    factor_p(s, problem.p, work.pivot, work.factor_p);
-    let mut running = worlds.and(acceptable(s, problem));
-    for &pivot in work.pivot.iter() {
-        running = running.and(pivot.gt(R::zero())).and(pivot.is_finite());
-    }
+    let mut running = worlds.and(newton::set_up(s, problem, work));
     let mut approach = Approach::none();
     if again {
         running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
@@ -252,7 +243,8 @@ fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
         *result = R::select(settled, *result, kept);
     }
     work.info[1] = iterations;
-    let relaxed = worlds.and(settled.not()).and(work.info[0].lt(unsettled));
+    // What the relaxed law has not solved either keeps its status.
+    let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, unsettled, work.info[0]);
 }
 
@@ -352,34 +344,12 @@ impl<R: Real> Iterate<R> {
 #[inline(always)]
 fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     let kappa = problem.kappa;
+    newton::begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
-    // The symmetric part of the system in `h`, what the upper triangle has beside it in `upper`.
+    // What the upper triangle of the system has beside the symmetric part.
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
-    clear(&mut work.h[..n_entries]);
     clear(&mut work.upper[..n_entries]);
-    for &(k, entry) in &s.shared_entries {
-        work.h[entry] = problem.p[k];
-    }
-    copy(work.step, problem.g);
-    times_p(s, problem.p, work.delta, work.step);
-    for &dof in &s.limited {
-        work.pivot[dof] = problem.p[s.diagonal[dof]];
-    }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
-        work.limit_gap[l] = gap;
-        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
-        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
-        if dof < s.n_shared {
-            work.h[s.factor_h.at(dof, dof)] += weight;
-        } else {
-            work.pivot[dof] += weight;
-        }
-    }
-    for &dof in &s.limited {
-        work.pivot[dof] = R::one() / work.pivot[dof];
-    }
     for ((touch, slide), contact) in
         Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).lockstep(&s.contacts)
     {
@@ -407,20 +377,13 @@ fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, wo
             *step += dot(column, d_eta);
         }
     }
-    for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
-        *x = *x * pivot;
-    }
+    newton::end(s, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
     for (slide, contact) in Slide::of(work.slides).iter_mut().lockstep(&s.contacts) {
         let private = contact.private_part(columns);
         for (&column, &step) in private.iter().lockstep(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
         }
-    }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
-        let next = gap + work.step[dof].scale(sign);
-        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
-        work.limit_step[l] = weight.mul_add(-next, pull - eta);
     }
 }
 

@@ -19,12 +19,12 @@
 //! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
 //! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
 
-use crate::math::lane::{Lockstep, Real, clear, copy};
+use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::approach::{Approach, LimitResponse};
 use super::memory::{Problem, Work};
-use super::problem::{along, along_shared, fill_pivots, times_p};
+use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
 use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
@@ -39,6 +39,26 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
+}
+
+/// The contacts, J̃ and the factor of P; gives the worlds that can be solved: numbers in range, P positive definite.
+#[inline(always)]
+pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut good = acceptable(s, problem);
+    fill_columns(s, problem, work.columns.as_chunks_mut().0);
+    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
+        touch.start(problem.contacts, i);
+    }
+    prepare(s, problem, work);
+    factor_p(s, problem.p, work.pivot, work.factor_p);
+    for &pivot in work.pivot.iter() {
+        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+    }
+    for k in 0..s.n_shared {
+        let pivot = work.factor_p[s.factor_p.at(k, k)];
+        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+    }
+    good
 }
 
 /// D.
@@ -61,32 +81,9 @@ pub(super) fn step<R: Real>(
     approach: &Approach<R>,
     work: &mut Work<&mut [R]>,
 ) -> (R, R) {
+    begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
-    // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
-    clear(&mut work.h[..s.factor_h.n_leading_entries(s.n_shared)]);
-    for &(k, entry) in &s.shared_entries {
-        work.h[entry] = problem.p[k];
-    }
-    copy(work.step, problem.g);
-    times_p(s, problem.p, work.delta, work.step);
-    for &dof in &s.limited {
-        work.pivot[dof] = problem.p[s.diagonal[dof]];
-    }
-    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
-        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
-        work.limit_gap[l] = gap;
-        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
-        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
-        if dof < s.n_shared {
-            work.h[s.factor_h.at(dof, dof)] += weight;
-        } else {
-            work.pivot[dof] += weight;
-        }
-    }
-    for &dof in &s.limited {
-        work.pivot[dof] = R::one() / work.pivot[dof];
-    }
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, touch, work.pivot, work.step);
@@ -115,20 +112,62 @@ pub(super) fn step<R: Real>(
         let y = response.up(w);
         change = change.max(touch.share * dot(y, y));
     }
+    decrement = decrement * kappa;
+    change = change * kappa;
+    end(s, kappa, approach, work);
+    for l in 0..s.nl() {
+        decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);
+    }
+    (decrement, change)
+}
+
+/// What a step starts with: in `work.h` the shared part of P, in `work.step` P δ + g, and in both what the limits add.
+#[inline(always)]
+pub(super) fn begin<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
+    clear(&mut work.h[..s.factor_h.n_leading_entries(s.n_shared)]);
+    for &(k, entry) in &s.shared_entries {
+        work.h[entry] = problem.p[k];
+    }
+    copy(work.step, problem.g);
+    times_p(s, problem.p, work.delta, work.step);
+    for &dof in &s.limited {
+        work.pivot[dof] = problem.p[s.diagonal[dof]];
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
+        work.limit_gap[l] = gap;
+        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
+        if dof < s.n_shared {
+            work.h[s.factor_h.at(dof, dof)] += weight;
+        } else {
+            work.pivot[dof] += weight;
+        }
+    }
+    for &dof in &s.limited {
+        work.pivot[dof] = R::one() / work.pivot[dof];
+    }
+}
+
+/// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
+#[inline(always)]
+pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
-    decrement = decrement * kappa;
-    change = change * kappa;
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
         let next = gap + work.step[dof].scale(sign);
         let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
-        let step = weight.mul_add(-next, pull - eta);
-        work.limit_step[l] = step;
-        decrement -= step * (kappa * gap - R::splat(2.0) / eta);
+        work.limit_step[l] = weight.mul_add(-next, pull - eta);
     }
-    (decrement, change)
 }
 
 /// A contact's A, r₂ and e; in `step` r₁ of its private degrees of freedom.
