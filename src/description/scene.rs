@@ -70,7 +70,7 @@ pub struct Params {
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
-    /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`].
+    /// Newton iterations after which a world gives up, by Coulomb's law with each of its three solves; 1 … [`Params::MOST_ITERATIONS`].
     pub max_iterations: usize,
 }
 
@@ -95,8 +95,8 @@ impl Default for Params {
 #[serde(rename_all = "lowercase")]
 pub enum Friction {
     /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a gap μ d, so
-    /// that what is dragged rises, and what hinders that presses harder: a pushed cube presses on the floor with 1.44 times its weight
-    /// at μ = 0.5.
+    /// that what is dragged rises, and what hinders that presses harder: a cube that is pushed twice as hard as friction holds presses on
+    /// the floor with 1.2 times its weight at μ = 0.5.
     #[default]
     Relaxed,
     /// Coulomb's law: friction is in the cone of the normal force, against the slip where there is one, and the gap is that of

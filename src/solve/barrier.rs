@@ -16,6 +16,7 @@
 //! a small κ, which rises tenfold each time the iterate is near the path. Where the dual is unbounded below no δ is feasible: η then
 //! grows along a certificate of that, which is what ends the iteration.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, copy, state};
 
 use super::approach::{Approach, LONGEST};
@@ -115,7 +116,7 @@ pub(crate) fn solve<R: Real>(
 ) {
     let good_p = newton::set_up(s, problem, work);
 
-    let cold = start(s, problem, (warm, soft_kappa(problem.kappa)), work);
+    let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
     let mut approach = Approach::none();
     approach.join(cold.and(good_p), s, problem, work);
     let code = |status: Status| R::splat(status.code());
@@ -150,7 +151,7 @@ pub(crate) fn solve<R: Real>(
         }
     }
     let sound = sum.is_finite();
-    let residual = residual(s, problem, work);
+    let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
@@ -230,7 +231,7 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(approach, work)| {
                 newton::prepare(s, problem, work);
-                renew(s, problem, (late, soft_kappa(problem.kappa)), work);
+                renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
                 approach.join(late, s, problem, work);
             },
         );

@@ -20,6 +20,7 @@
 //! A world takes up to four ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
 //! softest, with care; from the relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
@@ -36,6 +37,7 @@ use super::start::{renew, renew_all, soft_kappa, start};
 use super::structure::{ContactColumns, Structure};
 use super::touch::Touch;
 
+const LAW: Friction = Friction::Coulomb;
 /// Misfit below which a step is the last: it leaves an error of no more than its square.
 const CONVERGED: f64 = 1e-14;
 /// Misfit below which an iterate that no longer improves counts as found: rounding has the last word.
@@ -161,7 +163,7 @@ fn find<R: Real>(
         recall(s, problem, work);
         join(running, s, problem, &mut approach, work);
     } else {
-        let cold = start(s, problem, (warm, R::splat(SOFT_KAPPA)), work).and(running);
+        let cold = start(s, problem, (LAW, warm, R::splat(SOFT_KAPPA)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
     }
     let mut iterate = Iterate {
@@ -192,7 +194,7 @@ fn report<R: Real>(s: &Structure, problem: &Problem<R>, (found, iterations): (R:
         *eta = touch.eta;
     }
     copy(limits, work.limit_force);
-    let residual = residual(s, problem, work);
+    let residual = residual(s, problem, LAW, work);
     let settled = found.and(residual.lt(R::splat(tolerance::<R>())));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(settled, *x, R::zero());
@@ -307,7 +309,7 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(approach, work)| {
                 newton::prepare(s, problem, work);
-                renew(s, problem, (late, R::splat(SOFT_KAPPA)), work);
+                renew(s, problem, (LAW, late, R::splat(SOFT_KAPPA)), work);
                 join_anew(late, s, problem, approach, work);
             },
         );
@@ -335,7 +337,7 @@ impl<R: Real> Iterate<R> {
         let soft = R::select(self.takes(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
         self.steps = R::select(again, R::zero(), self.steps);
         newton::prepare(s, problem, work);
-        renew_all(s, problem, (again, soft), work);
+        renew_all(s, problem, (LAW, again, soft), work);
         join_anew(again, s, problem, &mut self.approach, work);
     }
 }

@@ -140,15 +140,6 @@ impl Structure {
             Friction::Coulomb => [upper, h],
         }
     }
-
-    /// ζ of a displacement z by the law of the structure's contacts.
-    #[inline(always)]
-    pub(super) fn law<R: Real>(&self, cone: &Cone<R>, z: Vec3<R>) -> Vec3<R> {
-        match self.friction {
-            Friction::Relaxed => z,
-            Friction::Coulomb => cone.lifted(z),
-        }
-    }
 }
 
 impl<R: Real> Cone<R> {
@@ -206,6 +197,15 @@ impl<R: Real> Cone<R> {
             *row = add(add(of_force, scale(eta_n, self.scaled(unit))), of_answer);
         }
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
+    }
+
+    /// ζ of a displacement z by a law.
+    #[inline(always)]
+    pub(super) fn by(&self, law: Friction, z: Vec3<R>) -> Vec3<R> {
+        match law {
+            Friction::Relaxed => z,
+            Friction::Coulomb => self.lifted(z),
+        }
     }
 
     /// ζ of a displacement z by Coulomb's law: ζ_n (ζ_n − z_n) = ‖z_t‖².

@@ -1,5 +1,6 @@
 //! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Number, Real, clear};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
@@ -84,7 +85,7 @@ const ROUNDING: f64 = 16.0;
 ///
 /// 1 where it is not a number.
 #[inline(always)]
-pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Friction, work: &mut Work<&mut [R]>) -> R {
     let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
     let rounding = ROUNDING * R::Number::EPSILON;
@@ -98,7 +99,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut 
         let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
         let own = R::select(there, kappa * touch.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));
-        let zeta = s.law(cone, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
+        let zeta = cone.by(law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
         add_force(contact, columns, eta, work.free);
         let pole = cone.pole(own, eta, rho);
         let mut lengths = cone.phi.abs() + length(pole) * square / rho;

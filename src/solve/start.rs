@@ -1,5 +1,6 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
+use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
@@ -54,7 +55,7 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
 pub(super) fn start<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (warm, soft): (bool, R),
+    (law, warm, soft): (Friction, bool, R),
     work: &mut Work<&mut [R]>,
 ) -> R::Mask {
     let all = R::Mask::splat(true);
@@ -69,7 +70,7 @@ pub(super) fn start<R: Real>(
         cold,
         work,
         #[inline(always)]
-        |work| renew(s, problem, (cold, soft), work),
+        |work| renew(s, problem, (law, cold, soft), work),
     );
     cold
 }
@@ -92,12 +93,12 @@ fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
 pub(super) fn renew_all<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (mask, soft): (R::Mask, R),
+    (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
     forget(mask, work);
     balance(s, problem, mask, work);
-    renew(s, problem, (mask, soft), work);
+    renew(s, problem, (law, mask, soft), work);
 }
 
 /// κ at which contacts start anew: see [`SOFT_KAPPA`].
@@ -112,7 +113,7 @@ pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
 pub(super) fn renew<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
-    (mask, soft): (R::Mask, R),
+    (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
     let columns = work.columns.as_chunks().0;
@@ -122,7 +123,7 @@ pub(super) fn renew<R: Real>(
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
         let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-        let zeta = s.law(cone, z);
+        let zeta = cone.by(law, z);
         let own = R::select(there, kappa * touch.share, R::one());
         // Not a number where there is no force yet.
         let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
@@ -151,7 +152,7 @@ pub(super) fn renew<R: Real>(
     for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
         let cone = &touch.cone;
         let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
-        let off = sub(s.law(cone, z), touch.slack);
+        let off = sub(cone.by(law, z), touch.slack);
         let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
         touch.slack = axpy(lift, cone.n, touch.slack);
     }
