@@ -55,7 +55,7 @@ impl Problem {
         let g = DVector::from_fn(nv, |k, _| random.between(-2.0, 2.0) * if k == 2 { 0.05 } else { 1.0 });
         let contacts = (0..fingers)
             .map(|_| {
-                let (at, tilt) = (random.between(0.0, 6.28), random.between(-0.3, 0.3));
+                let (at, tilt) = (random.between(0.0, std::f64::consts::TAU), random.between(-0.3, 0.3));
                 let point = 0.05 * Vector3::new(at.cos(), at.sin(), 0.0);
                 // Into the body.
                 let normal = -Vector3::new((at + tilt).cos(), (at + tilt).sin(), 0.0);
