@@ -11,7 +11,7 @@ use nalgebra::{DMatrix, DVector, Vector3};
 use super::support::rows;
 use super::support::states::Random;
 
-const KAPPA: f64 = 1e11;
+const KAPPA: f64 = 1e10;
 /// Of forces of 1 N, where the smoothing matters less: see [`Answer::smoothed`].
 const TOLERANCE: f64 = 1e-6;
 /// The stiffest coordinate, N/m.
