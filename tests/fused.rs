@@ -20,9 +20,10 @@ use support::{largest, rows, sets};
 const TOLERANCE: f64 = 1e-10;
 /// A world's number is compared with the largest of its kind in that world, or with this part of the largest in any.
 const SMALL: f64 = 1e-3;
-/// Gradients in the masses and inertias of a door whose frame is free are sums that cancel by three digits in some worlds:
-/// 5e-10 is seen.
+/// Gradients in the masses of a door whose frame is free are sums that cancel by three digits in some worlds: 5e-10 is seen.
 const CANCELLING: f64 = 2e-9;
+/// Those in its inertias: 2.2e-10 is seen in one world.
+const CANCELLING_LESS: f64 = 4e-10;
 /// Forty steps in contact amplify the rounding of unfused multiply-adds: 2e-13 is seen.
 const ROLLOUT: f64 = 1e-11;
 const RANGES: Ranges =
@@ -91,7 +92,7 @@ fn everything(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<
     Ok(all)
 }
 
-/// `masses` is the tolerance of the gradients in them and in inertias.
+/// `masses` is the tolerance of the gradients in them; those in inertias get no more than [`CANCELLING_LESS`].
 fn compare_batch(name: &str, batch: &Batch, masses: f64) -> Result<()> {
     let (parameters, variables) = tracked(batch)?;
     let fused = Quasidynamic::new(&batch.model, &parameters)?;
@@ -101,7 +102,11 @@ fn compare_batch(name: &str, batch: &Batch, masses: f64) -> Result<()> {
     for set in sets() {
         let found = everything(&fused.on(set)?, &variables)?;
         for ((what, found), (_, expected)) in found.iter().zip(&expected) {
-            let tolerance = if ["mass", "inertia"].contains(what) { masses } else { TOLERANCE };
+            let tolerance = match *what {
+                "mass" => masses,
+                "inertia" => masses.min(CANCELLING_LESS),
+                _ => TOLERANCE,
+            };
             compare(&format!("{name} on {}: {what}", set.name()), found, expected, tolerance);
         }
         if set != InstructionSet::Baseline {
