@@ -4,6 +4,8 @@
 //! controls and the forces, nothing else; backward it goes from the last step to the first and rebuilds each step's graph
 //! from them. Memory is O(B T (nq + nu + n_forces)) and there is no recursion over steps. In the fused form forces are a second
 //! node over the same forward sweep, so that candle pads no gradient to the size of both.
+//!
+//! A step with a [geometry](crate::step::Geometry) of its own keeps the graph of all its steps: gradients are to reach what that is made of.
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
@@ -43,6 +45,9 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     if let Some(fused) = step.fused_rollout(q0, u)? {
         return Ok(fused);
     }
+    if step.has_own_geometry() {
+        return step_by_step(step, q0, u);
+    }
     let packed = Packed::new(step.parameters())?;
     let detached = step.with_parameters(&step.parameters().map(|_, t| Ok(t.detach()))?)?;
     let sweep = Sweep::run(detached, packed, &q0.detach(), &u.detach())?;
@@ -55,6 +60,21 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
         force: part(&rows, 1, n_states, n_steps * 3 * nc)?.reshape((worlds, n_steps, nc, 3))?,
         reports,
     })
+}
+
+/// With the graph of every step, through which gradients reach whatever contacts are made of.
+fn step_by_step(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
+    let n_steps = u.dim(1)?;
+    let (mut states, mut forces, mut reports) = (vec![q0.clone()], Vec::new(), Vec::new());
+    let mut warm = None;
+    for t in 0..n_steps {
+        let result = step.step_from(&states[t], &u.narrow(1, t, 1)?.squeeze(1)?, warm.as_ref())?;
+        states.push(result.q_next);
+        forces.push(result.force);
+        reports.push(result.reports);
+        warm = Some(result.warm);
+    }
+    Ok(Rollout { q: Tensor::stack(&states, 1)?, force: Tensor::stack(&forces, 1)?, reports })
 }
 
 /// The tracked parameters side by side in one row.

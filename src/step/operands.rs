@@ -39,13 +39,16 @@ pub(super) fn detect_on_lanes(model: &Model, parameters: &Parameters, frames: &F
 
 /// The shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
 fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Tensor; 2]> {
-    let n_shapes = model.shapes.len();
-    let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, n_shapes, Shape::SIZES))?;
-    let poses = match model.inertial.len() {
-        0 => frames.poses.clone(),
-        _ => frames.poses.narrow(1, 0, n_shapes)?.contiguous()?,
-    };
-    Ok([poses, sizes])
+    let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, model.shapes.len(), Shape::SIZES))?;
+    Ok([shape_poses(model, frames)?, sizes])
+}
+
+/// The poses of the shapes among those of all frames.
+pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
+    match model.inertial.len() {
+        0 => Ok(frames.poses.clone()),
+        _ => frames.poses.narrow(1, 0, model.shapes.len())?.contiguous(),
+    }
 }
 
 /// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights, of which each contact

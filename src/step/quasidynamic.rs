@@ -17,10 +17,11 @@ use crate::rollout::Rollout;
 use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
 
 use super::fused::{self, Kernel};
+use super::geometry::Geometry;
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
 use super::linearize::Linearization;
-use super::operands::{contact_operand, contact_paths, detect, weights, worlds_with_usable_q};
+use super::operands::{contact_operand, contact_paths, weights, worlds_with_usable_q};
 
 /// The step of a model with given parameters. Cheap to clone.
 ///
@@ -43,6 +44,8 @@ pub struct Quasidynamic {
     limits: Option<LimitTables>,
     /// The fused form, on the CPU and where it is wanted.
     fused: Option<Fused>,
+    /// Where contacts come from if not from the shapes.
+    pub(super) geometry: Option<Arc<dyn Geometry>>,
 }
 
 #[derive(Clone, Debug)]
@@ -135,6 +138,7 @@ impl Quasidynamic {
             order: (!sorted).then(|| index(inverse.into_iter(), &model.device)).transpose()?,
             limits,
             fused,
+            geometry: None,
         })
     }
 
@@ -351,7 +355,7 @@ impl Quasidynamic {
     fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
         let (model, parameters) = (&self.model, &self.parameters);
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let contacts = detect(model, parameters, &frames)?;
+        let contacts = self.contacts_of(&frames)?;
         let weights = weights(model, &contacts.phi)?;
         let problem = ContactProblem {
             contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,

@@ -1,0 +1,146 @@
+//! Contacts from elsewhere than the scene's shapes, against the shapes' own.
+
+mod support;
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+use fingertip::Model;
+use fingertip::contact::Contacts;
+use fingertip::description::{Freedom, Inertia, Object, Params, Robot, Scene, Shape};
+use fingertip::rollout::rollout;
+use fingertip::solve::Status;
+use fingertip::step::{Geometry, Quasidynamic};
+
+use support::{apart, numbers};
+
+const BALL: f64 = 0.03;
+const TIP: f64 = 0.015;
+
+/// Both compute the same formula, in another order; a rollout of some steps amplifies the rounding.
+const ROUNDING: f64 = 1e-11;
+
+/// A ball of another size than the scene says.
+#[derive(Debug)]
+struct Ball {
+    tip: usize,
+    ball: usize,
+    radius: Var,
+}
+
+impl Geometry for Ball {
+    fn contacts(&self, poses: &Tensor, own: Contacts) -> Result<Contacts> {
+        let at = |shape: usize| poses.narrow(1, shape, 1)?.narrow(2, 0, 3);
+        let (tip, ball) = (at(self.tip)?, at(self.ball)?);
+        let ahead = (&ball - &tip)?;
+        let distance = ahead.sqr()?.sum_keepdim(2)?.sqrt()?;
+        let normal = ahead.broadcast_div(&distance)?;
+        let point_a = (tip + (&normal * TIP)?)?;
+        let point_b = (ball - normal.broadcast_mul(&self.radius.unsqueeze(2)?)?)?;
+        let phi = (distance.squeeze(2)?.broadcast_sub(&self.radius)? - TIP)?;
+        Ok(Contacts { point_a, point_b, normal, phi, weight: own.weight })
+    }
+}
+
+/// What the shapes have, changed.
+#[derive(Debug)]
+struct Changed(fn(Contacts) -> Result<Contacts>);
+
+impl Geometry for Changed {
+    fn contacts(&self, _: &Tensor, own: Contacts) -> Result<Contacts> {
+        self.0(own)
+    }
+}
+
+/// A tip and a ball of a radius in the plane; the ball's inertia is the same for all.
+fn step(radius: f64) -> Result<Quasidynamic> {
+    let inertia = Inertia::solid(&Shape::Sphere { radius: BALL }, 0.2).expect("a ball has an inside");
+    let ball = Object::rigid("ball", Shape::Sphere { radius }, 0.2).with_inertia(inertia);
+    let robot = Robot::from_urdf("tip", "assets/robots/slider_tip.urdf")?.with_default_stiffness(200.0);
+    let robot = robot.with_home("x", -0.01).with_home("y", -0.045);
+    let params = Params { kappa: 1e5, epsilon: 0.1, h: 0.02, ..Params::default() };
+    let scene = Scene::new().with_params(params).with_gravity([0.0; 3]);
+    let scene = scene.object(ball.with_freedom(Freedom::Planar)).robot(robot);
+    let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
+    Quasidynamic::new(&model, &model.parameters)
+}
+
+/// Two worlds pushed along.
+fn commands(steps: usize) -> Result<Var> {
+    let world = |x: f64| (1..=steps).flat_map(move |t| [x, -0.045 + 0.002 * t as f64]);
+    Var::from_vec([-0.01, -0.004].into_iter().flat_map(world).collect(), (2, steps, 2), &Device::Cpu)
+}
+
+#[test]
+fn a_ball_of_another_size_is_that_ball() -> Result<()> {
+    const STEPS: usize = 12;
+    let (ball, stand_in) = (step(BALL)?, step(0.7 * BALL)?);
+    let pair = &stand_in.model().pairs.pairs[0];
+    let radius = Var::from_slice(&[BALL], (1, 1), &Device::Cpu)?;
+    let geometry = Ball { tip: pair.a, ball: pair.b, radius: radius.clone() };
+    let made = stand_in.with_geometry(Arc::new(geometry));
+
+    let home = ball.model().home(2)?;
+    assert!(apart(&numbers(&made.contacts(&home)?.phi), &numbers(&ball.contacts(&home)?.phi)) < ROUNDING);
+    assert!(apart(&numbers(&stand_in.contacts(&home)?.phi), &numbers(&ball.contacts(&home)?.phi)) > 0.1 * BALL);
+
+    let u = commands(STEPS)?;
+    let mut sizes = ball.parameters().clone();
+    let tracked = Var::from_tensor(&sizes.sizes)?;
+    sizes.sizes = tracked.as_tensor().clone();
+    let [(q, by_u, by_size), (other_q, by_other_u, by_radius)] =
+        [(&ball.with_parameters(&sizes)?, &tracked), (&made, &radius)]
+            .map(|(step, size)| -> Result<_> {
+                let run = rollout(step, &home, &u)?;
+                assert!(run.reports.iter().flatten().all(|report| report.status == Status::Solved));
+                let cost = (run.q.narrow(1, STEPS, 1)?.sqr()?.sum_all()? + (run.force.sqr()?.sum_all()? * 1e-3)?)?;
+                let grads = cost.backward()?;
+                let of = |var: &Var| grads.get(var).map(numbers).expect("a gradient");
+                Ok((numbers(&run.q), of(&u), of(size)))
+            })
+            .map(|run| run.expect("two rollouts"));
+    assert!(apart(&q, &other_q) < ROUNDING, "{:e}", apart(&q, &other_q));
+    // The fused rollout's own sweep against the graph of all steps; gradients are of the order of one, by the size of ten.
+    assert!(apart(&by_u, &by_other_u) < 1e-8, "{:e}", apart(&by_u, &by_other_u));
+    let place = ball.model().pairs.pairs[0].b * Shape::SIZES;
+    assert!((by_size[place] - by_radius[0]).abs() < 1e-8 * by_radius[0].abs(), "{} {}", by_size[place], by_radius[0]);
+    assert!(by_radius[0].abs() > 1e-3);
+
+    let (q, u) = (rollout(&ball, &home, &u)?.q.narrow(1, 8, 1)?.squeeze(1)?, u.narrow(1, 8, 1)?.squeeze(1)?);
+    let [a, b] = [&ball, &made].map(|step| step.linearize(&q, &u).expect("two linearisations"));
+    for (a, b) in [(&a.a, &b.a), (&a.b, &b.b), (&a.c, &b.c), (&a.d, &b.d)] {
+        let (a, b) = (numbers(a), numbers(b));
+        let size = a.iter().fold(1.0, |size: f64, x| size.max(x.abs()));
+        assert!(apart(&a, &b) < 1e-9 * size, "{:e}", apart(&a, &b));
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
+    let step = step(BALL)?;
+    let (home, u) = (step.model().home(2)?, commands(1)?.squeeze(1)?);
+    let with = |f| step.with_geometry(Arc::new(Changed(f)));
+
+    let same = with(Ok).step(&home, &u)?;
+    let own = step.as_tensor_program().step(&home, &u)?;
+    assert_eq!(numbers(&same.q_next), numbers(&own.q_next));
+
+    let short = with(|own| Ok(Contacts { phi: own.phi.narrow(0, 0, 1)?, ..own })).step(&home, &u);
+    let message = short.expect_err("φ of one world").to_string();
+    assert!(message.contains("`phi` [2, 1]") && message.contains("[1, 1]"), "{message}");
+    let single = with(|own| Ok(Contacts { normal: own.normal.to_dtype(DType::F32)?, ..own })).step(&home, &u);
+    let message = single.expect_err("a normal in single precision").to_string();
+    assert!(message.contains("`normal`") && message.contains("F32"), "{message}");
+
+    let spoilt = with(|own| {
+        let nan = Tensor::new(&[[f64::NAN], [0.0]], &Device::Cpu)?;
+        Ok(Contacts { phi: (own.phi + nan)?, ..own })
+    });
+    let result = spoilt.step(&home, &u)?;
+    assert_eq!([Status::BadInput, Status::Solved], [result.reports[0].status, result.reports[1].status]);
+    let q = result.q_next.to_vec2::<f64>()?;
+    assert_eq!(q[0], home.to_vec2::<f64>()?[0]);
+    assert_eq!(q[1], own.q_next.to_vec2::<f64>()?[1]);
+    Ok(())
+}
