@@ -26,6 +26,24 @@ pub struct Recorded<N> {
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedMask(Id);
 
+/// Appends an operation to the tape of this thread. A call and no more, as kernels consist of thousands of them.
+#[inline(never)]
+fn append(op: Op, precision: Precision, a: Id, b: Id, c: Id) -> Id {
+    with(|tape| tape.operation(op, precision, &[a, b, c][..op.arity()]))
+}
+
+#[inline(always)]
+fn appended<N: Number>(op: Op, arguments: &[Id]) -> Id {
+    let argument = |k: usize| arguments.get(k).copied().unwrap_or(0);
+    append(op, N::PRECISION, argument(0), argument(1), argument(2))
+}
+
+/// Likewise for a constant.
+#[inline(never)]
+fn constant(precision: Precision, x: f64) -> Id {
+    with(|tape| tape.constant(precision, x))
+}
+
 /// Calls `f` with the tape of this thread.
 pub(super) fn with<T>(f: impl FnOnce(&mut Tape) -> T) -> T {
     TAPE.with_borrow_mut(f)
@@ -41,12 +59,14 @@ impl<N: Number> Recorded<N> {
         Self { id, of: PhantomData }
     }
 
+    #[inline(always)]
     fn operation(op: Op, arguments: &[Id]) -> Self {
-        Self::of(with(|tape| tape.operation(op, N::PRECISION, arguments)))
+        Self::of(appended::<N>(op, arguments))
     }
 
+    #[inline(always)]
     fn flag(op: Op, arguments: &[Id]) -> RecordedMask {
-        RecordedMask(with(|tape| tape.operation(op, N::PRECISION, arguments)))
+        RecordedMask(appended::<N>(op, arguments))
     }
 
     /// The same number in double precision.
@@ -127,7 +147,7 @@ impl<N: Number> Real for Recorded<N> {
     type Number = N;
 
     fn splat(value: f64) -> Self {
-        Self::of(with(|tape| tape.constant(N::PRECISION, N::of(value).value())))
+        Self::of(constant(N::PRECISION, N::of(value).value()))
     }
     fn mul_add(self, a: Self, b: Self) -> Self {
         Self::operation(Op::Fma, &[self.id, a.id, b.id])
