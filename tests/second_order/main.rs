@@ -1,5 +1,6 @@
 //! The second-order step on pills, cubes and a hand: from the barrier to hard contact, and derivatives.
 
+mod coulomb;
 mod gradients;
 mod limit;
 mod situations;

@@ -34,6 +34,8 @@ pub struct Params {
     pub h: f64,
     pub epsilon: f64,
     pub kappa: f64,
+    /// The law of friction.
+    pub friction: &'static str,
     pub gravity: Vec<f64>,
     pub contact_distance: Option<f64>,
     pub fade: f64,
@@ -112,6 +114,7 @@ impl Contents {
                 epsilon: row(&parameters.epsilon)?,
                 kappa: row(&parameters.kappa)?,
                 gravity: numbers(&parameters.gravity)?,
+                friction: model.params.friction.name(),
                 contact_distance: model.params.contact_distance,
                 fade: model.params.fade,
                 joint_limits: model.params.joint_limits,

@@ -36,10 +36,11 @@ fn params(contents: &Contents) -> String {
         .contact_distance
         .map_or("none".to_owned(), |d| format!("{} m, fading over {} m", short(d), short(params.fade)));
     format!(
-        "h {} s   ε {}   κ {} 1/J   gravity {:?} m/s²   contact_distance {distance}   joint_limits {}",
+        "h {} s   ε {}   κ {} 1/J   friction {}   gravity {:?} m/s²   contact_distance {distance}   joint_limits {}",
         short(params.h),
         short(params.epsilon),
         short(params.kappa),
+        params.friction,
         params.gravity,
         params.joint_limits
     )
