@@ -97,6 +97,8 @@ pub mod codegen;
 pub mod collision;
 pub mod contact;
 pub mod description;
+#[cfg(feature = "cuda")]
+mod cuda;
 pub mod dynamics;
 mod error;
 pub mod grasp;

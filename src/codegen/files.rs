@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 use crate::math::record::Row;
-use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, literal, number};
+use crate::math::record::c::{CFunction, PRELUDE, literal, number};
+use crate::math::record::cuda;
 use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
@@ -44,8 +45,8 @@ impl Codegen {
         }
         text.push('\n');
         for printed in &self.printed {
-            let CFunction { work, signature, .. } = &printed.function;
-            let _ = writeln!(text, "{}{work}\nvoid {signature};\n", printed.comment());
+            let work = printed.function.work(&format!("{name}_{}", printed.kernel.name()));
+            let _ = writeln!(text, "{}{work}\nvoid {};\n", printed.comment(), printed.function.signature);
         }
         text.push_str("#ifdef __cplusplus\n#undef restrict\n}\n#endif\n\n#endif\n");
         text
@@ -65,36 +66,20 @@ impl Codegen {
         text
     }
 
-    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world, rows of worlds one after the other, then the
-    /// parameters' stride (0 for one row for all worlds) and the number of worlds. For NVRTC or `nvcc`, with `--fmad=false`.
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are each operand and the distance
+    /// between its rows, in numbers (0: one row for all worlds), the results, the number of worlds, null (or a place on the
+    /// device that holds a smaller number of them) and working memory: so many bytes for each block of 32 threads as the
+    /// comment before the kernel says. For NVRTC or `nvcc`, with `--fmad=false`.
     pub fn cuda(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(
             text,
-            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{CUDA_PRELUDE}\n"
+            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{}",
+            cuda::PRELUDE
         );
-        for Printed { kernel, trace, function: CFunction { work, stages, signature, body, .. }, .. } in &self.printed {
+        for Printed { kernel, trace, .. } in &self.printed {
             let name = format!("{}_{}", self.name, kernel.name());
-            let number = number(kernel.precision(self.precision));
-            let read = trace.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
-            let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
-            let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
-            let rows = trace.operands().iter().chain(trace.results());
-            let of_world = |Row { name, width }: &Row| match *name {
-                "par" => String::from("par + world * par_stride"),
-                _ => format!("{name} + world * {width}"),
-            };
-            let rows = rows.map(of_world).collect::<Vec<_>>().join(", ");
-            let _ = writeln!(
-                text,
-                "{work}\n{stages}static __device__ void {signature}\n{body}\n\
-                 extern \"C\" __global__ void {name}_worlds({arguments}, unsigned long long par_stride, unsigned long long n)\n\
-                 {{\n  \
-                 const unsigned long long world = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n  \
-                 if (world >= n) return;\n  \
-                 {name}_work work;\n  \
-                 {name}({rows}, &work);\n}}\n"
-            );
+            let _ = write!(text, "\n{}", cuda::kernel(trace, &name, kernel.precision(self.precision)).text);
         }
         text
     }

@@ -31,7 +31,7 @@ use std::path::Path;
 use candle_core::Result;
 
 use crate::math::lane::Precision;
-use crate::math::record::c::{CFunction, print};
+use crate::math::record::c::{CFunction, Target, print};
 use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
@@ -85,7 +85,7 @@ struct Part {
 impl Printed {
     /// Bytes of working memory that a call needs.
     pub fn memory(&self) -> usize {
-        self.function.memory
+        self.function.memory()
     }
 }
 
@@ -114,7 +114,7 @@ impl Codegen {
             .map(|&kernel| {
                 let trace = step.record(kernel, precision)?;
                 let own = kernel.precision(precision);
-                let function = print(&trace, &format!("{name}_{}", kernel.name()), own);
+                let function = print(&trace, &format!("{name}_{}", kernel.name()), own, Target::C);
                 let checks = states
                     .iter()
                     .map(|state| Check::new(step, &trace, kernel, own, state, &values))

@@ -9,18 +9,6 @@ use super::op::{Id, Node, Op};
 use super::schedule::{Pool, Schedule, Step};
 use super::trace::{Item, Kind, Region, Row, Trace, Variable};
 
-/// What text for CUDA starts with: NVRTC has no files to include.
-pub(crate) const CUDA_PRELUDE: &str = "\
-#define restrict __restrict__
-#define STAGE static __device__ __noinline__ void
-#ifdef __CUDACC_RTC__
-#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
-#define NAN __longlong_as_double(0x7ff8000000000000ll)
-#endif
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-";
-
 /// What text in C starts with: the operations that it has no sign for.
 pub(crate) const PRELUDE: &str = "\
 #include <math.h>
@@ -37,22 +25,44 @@ pub(crate) const PRELUDE: &str = "\
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
 
+/// What a function is printed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// C: working memory is a structure.
+    C,
+    /// CUDA: it is three pointers, see [`super::cuda`].
+    Cuda,
+}
+
 /// A trace as a C function.
 pub(crate) struct CFunction {
-    /// The type of its working memory, `NAME_work`.
-    pub(crate) work: String,
+    /// Numbers of double precision, of single precision and flags in its working memory.
+    pub(crate) sizes: [usize; 3],
     /// The functions that it calls.
     pub(crate) stages: String,
     /// Its name and arguments.
     pub(crate) signature: String,
     /// What it does, in braces.
     pub(crate) body: String,
+}
+
+impl CFunction {
+    /// The type of its working memory, `NAME_work`.
+    pub(crate) fn work(&self, name: &str) -> String {
+        let [doubles, singles, flags] = self.sizes;
+        let singles = if singles > 0 { format!("  float s[{singles}];\n") } else { String::new() };
+        format!("typedef struct {{\n  double d[{}];\n{singles}  int f[{}];\n}} {name}_work;\n", doubles.max(1), flags.max(1))
+    }
+
     /// Bytes of working memory.
-    pub(crate) memory: usize,
+    pub(crate) fn memory(&self) -> usize {
+        let [doubles, singles, flags] = self.sizes;
+        (8 * doubles.max(1) + 4 * singles + 4 * flags.max(1)).next_multiple_of(8)
+    }
 }
 
 /// The trace as a C function of a name, whose numbers are of a precision.
-pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunction {
+pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, target: Target) -> CFunction {
     let schedule = Schedule::new(trace);
     let mut outputs = vec![Vec::new(); trace.nodes.len()];
     let mut late = Vec::new();
@@ -67,7 +77,7 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunctio
         }
     }
     let mut printer =
-        Printer { trace, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
+        Printer { trace, schedule: &schedule, name, number: number(precision), target, outputs, moves: Vec::new() };
     let mut stages = String::new();
     for function in 0..schedule.functions.len() {
         printer.function(function, &mut stages);
@@ -80,15 +90,8 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunctio
     }
     body.push_str("}\n");
 
-    let [doubles, singles, flags] = schedule.sizes;
-    let mut work = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
-    if singles > 0 {
-        let _ = writeln!(work, "  float s[{singles}];");
-    }
-    let _ = writeln!(work, "  int f[{}];\n}} {name}_work;", flags.max(1));
-    let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
     let signature = printer.signature(name);
-    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8) }
+    CFunction { sizes: schedule.sizes, stages, signature, body }
 }
 
 /// The C type of numbers.
@@ -104,6 +107,7 @@ struct Printer<'a> {
     schedule: &'a Schedule,
     name: &'a str,
     number: &'static str,
+    target: Target,
     /// The results that each node is.
     outputs: Vec<Vec<String>>,
     /// Functions that set variables of the driver.
@@ -124,7 +128,10 @@ impl Printer<'_> {
         let number = self.number;
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
         let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
-        let work = format!("{}_work *restrict w", self.name);
+        let work = match self.target {
+            Target::C => format!("{}_work *restrict w", self.name),
+            Target::Cuda => format!("{}_work w", self.name),
+        };
         format!("{name}({})", read.chain(written).chain([work]).collect::<Vec<_>>().join(", "))
     }
 

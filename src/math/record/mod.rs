@@ -5,6 +5,7 @@
 //! of one world with fused multiply-adds computes; [`c`] prints it.
 
 pub(crate) mod c;
+pub(crate) mod cuda;
 mod op;
 mod recorded;
 

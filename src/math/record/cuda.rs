@@ -1,0 +1,91 @@
+//! Traces as CUDA kernels: a thread for each world, 32 threads to a block.
+
+use std::fmt::Write;
+
+use crate::math::lane::Precision;
+
+use super::c::{CFunction, Target, number, print};
+use super::trace::{Row, Trace};
+
+/// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
+pub(crate) const THREADS: usize = 32;
+
+/// What the text starts with: NVRTC has no files to include. A number of working memory stands beside those of the block's
+/// other threads, so that 32 of them are read at once.
+pub(crate) const PRELUDE: &str = "\
+#define restrict __restrict__
+#define STAGE static __device__ __noinline__ void
+#ifdef __CUDACC_RTC__
+#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
+#define NAN __longlong_as_double(0x7ff8000000000000ll)
+#endif
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+typedef unsigned long long Count;
+template <class T> struct Strip {
+  T *first;
+  __device__ T &operator[](int k) const { return first[k * 32]; }
+};
+";
+
+/// A trace as a kernel.
+pub(crate) struct Kernel {
+    /// Its text, to stand behind [`PRELUDE`].
+    pub(crate) text: String,
+    /// What it is called.
+    pub(crate) name: String,
+    /// Bytes of working memory that each block wants.
+    pub(crate) memory: usize,
+}
+
+/// The trace as a kernel `NAME_worlds`, whose numbers are of a precision.
+///
+/// Its arguments: each operand and the distance between its rows, in numbers (0: one row for all worlds); the results, whose rows
+/// follow each other; the number of worlds n; a place that holds another number of worlds, which counts if it is smaller, or
+/// null; working memory of [`Kernel::memory`] bytes for each block. Any number of blocks does all worlds.
+pub(crate) fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
+    let CFunction { sizes: [doubles, singles, flags], stages, signature, body } =
+        print(trace, name, precision, Target::Cuda);
+    let number = number(precision);
+    let Places { doubles: at_doubles, singles: at_singles, flags: at_flags, end } =
+        Places::new([doubles, singles, flags]);
+    let read = trace.operands().iter().map(|row| format!("const {number} *restrict {0}, Count {0}_stride", row.name));
+    let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
+    let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
+    let of_world = trace.operands().iter().map(|Row { name, .. }| format!("{name} + world * {name}_stride"));
+    let to_world = trace.results().iter().map(|Row { name, width }| format!("{name} + world * {width}"));
+    let rows = of_world.chain(to_world).collect::<Vec<_>>().join(", ");
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "struct {name}_work {{\n  Strip<double> d;\n  Strip<float> s;\n  Strip<int> f;\n  \
+         __device__ const {name}_work *operator->() const {{ return this; }}\n}};\n\n\
+         {stages}static __device__ void {signature}\n{body}\n\
+         /* {end} bytes of memory for each block of {THREADS} threads */\n\
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_worlds({arguments}, Count n, const unsigned *count, \
+         char *memory)\n{{\n  \
+         char *const own = memory + blockIdx.x * (Count){end};\n  \
+         const {name}_work work = {{{{(double *)(own + {at_doubles}) + threadIdx.x}}, {{(float *)(own + {at_singles}) + threadIdx.x}}, \
+         {{(int *)(own + {at_flags}) + threadIdx.x}}}};\n  \
+         if (count && *count < n) n = *count;\n  \
+         for (Count world = blockIdx.x * (Count)blockDim.x + threadIdx.x; world < n; world += gridDim.x * (Count)blockDim.x)\n    \
+         {name}({rows}, work);\n}}\n",
+    );
+    Kernel { text, name: format!("{name}_worlds"), memory: end }
+}
+
+/// Where the pools of a block's working memory start, in bytes.
+struct Places {
+    doubles: usize,
+    singles: usize,
+    flags: usize,
+    end: usize,
+}
+
+impl Places {
+    fn new([doubles, singles, flags]: [usize; 3]) -> Self {
+        let singles_at = 8 * THREADS * doubles;
+        let flags_at = singles_at + 4 * THREADS * singles;
+        Self { doubles: 0, singles: singles_at, flags: flags_at, end: flags_at + 4 * THREADS * flags.max(1) }
+    }
+}
