@@ -97,6 +97,7 @@ pub mod codegen;
 pub mod collision;
 pub mod contact;
 pub mod description;
+mod device;
 #[cfg(feature = "cuda")]
 mod cuda;
 pub mod dynamics;
@@ -118,6 +119,7 @@ pub mod step;
 #[cfg(test)]
 extern crate self as fingertip;
 
+pub use device::device;
 pub use error::{Error, Result};
 pub use model::Model;
 pub use overrides::Overrides;

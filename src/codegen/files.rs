@@ -133,7 +133,7 @@ impl Printed {
             Kernel::Adjoint => {
                 "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
             }
-            Kernel::Jacobians => {
+            Kernel::Jacobians | Kernel::WarmJacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
             }

@@ -6,7 +6,8 @@ typedef unsigned long long Count;
 #define ALL (gridDim.x * (Count)blockDim.x)
 
 // The worlds whose reports, `steps` times `info` numbers each, do not all begin with zero: how many, then which, in any order.
-extern "C" __global__ void unsolved(const float *reports, Count stride, Count info, Count steps, Count n, unsigned *list)
+template <class T>
+static __device__ void list_unsolved(const T *reports, Count stride, Count info, Count steps, Count n, unsigned *list)
 {
   for (Count world = FIRST; world < n; world += ALL) {
     bool solved = true;
@@ -15,47 +16,36 @@ extern "C" __global__ void unsolved(const float *reports, Count stride, Count in
   }
 }
 
-// Rows of those worlds that a list has, or of the first n if there is none, as rows of another type.
-template <class From, class To>
-static __device__ void gather_rows(const From *from, Count stride, To *to, Count width, Count n, const unsigned *list)
+extern "C" __global__ void unsolved_f32(const float *reports, Count stride, Count info, Count steps, Count n, unsigned *list)
 {
-  if (list) n = list[0];
+  list_unsolved(reports, stride, info, steps, n, list);
+}
+
+// Rows from one place to another; where one has a list, row k is the world that the list has there, and there are as many rows
+// as the list has worlds.
+template <class From, class To>
+static __device__ void move_rows(const From *from, Count from_stride, const unsigned *from_list, To *to, Count to_stride,
+                                 const unsigned *to_list, Count width, Count n)
+{
+  if (from_list) n = from_list[0];
+  if (to_list) n = to_list[0];
   for (Count k = FIRST; k < n * width; k += ALL) {
-    const Count row = k / width;
-    to[k] = (To)from[(list ? list[1 + row] : row) * stride + k % width];
+    const Count row = k / width, column = k % width;
+    to[(to_list ? to_list[1 + row] : row) * to_stride + column] =
+      (To)from[(from_list ? from_list[1 + row] : row) * from_stride + column];
   }
 }
 
-// The opposite: the first rows go to where the list says.
-template <class From, class To>
-static __device__ void scatter_rows(const From *from, Count width, To *to, Count stride, Count n, const unsigned *list)
-{
-  if (list) n = list[0];
-  for (Count k = FIRST; k < n * width; k += ALL) {
-    const Count row = k / width;
-    to[(list ? list[1 + row] : row) * stride + k % width] = (To)from[k];
+#define MOVE(NAME, FROM, TO) \
+  extern "C" __global__ void NAME(const FROM *from, Count from_stride, const unsigned *from_list, TO *to, Count to_stride, \
+                                  const unsigned *to_list, Count width, Count n) \
+  { \
+    move_rows(from, from_stride, from_list, to, to_stride, to_list, width, n); \
   }
-}
 
-extern "C" __global__ void gather_f32_f64(const float *from, Count stride, double *to, Count width, Count n, const unsigned *list)
-{
-  gather_rows(from, stride, to, width, n, list);
-}
-
-extern "C" __global__ void gather_f64_f64(const double *from, Count stride, double *to, Count width, Count n, const unsigned *list)
-{
-  gather_rows(from, stride, to, width, n, list);
-}
-
-extern "C" __global__ void scatter_f64_f32(const double *from, Count width, float *to, Count stride, Count n, const unsigned *list)
-{
-  scatter_rows(from, width, to, stride, n, list);
-}
-
-extern "C" __global__ void scatter_f64_f64(const double *from, Count width, double *to, Count stride, Count n, const unsigned *list)
-{
-  scatter_rows(from, width, to, stride, n, list);
-}
+MOVE(move_f32_f64, float, double)
+MOVE(move_f64_f32, double, float)
+MOVE(move_f64_f64, double, double)
 
 // Sums of so many rows each, one row after the other: the same bits whatever runs at the same time.
 extern "C" __global__ void sum_rows(const double *from, Count stride, double *to, Count width, Count n, Count rows)

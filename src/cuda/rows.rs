@@ -1,21 +1,26 @@
-//! Rows of numbers on the device.
+//! Rows of numbers on the device: operands, results, and what moves between them.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
 
 use candle_core::cuda_backend::cudarc::driver::{
-    CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, PushKernelArg,
+    CudaModule, CudaSlice, DevicePtr, DeviceRepr, PushKernelArg, ValidAsZeroBits,
 };
 use candle_core::cuda_backend::{CudaDType, CudaStorage};
+use candle_core::op::BackpropOp;
 use candle_core::{DType, Layout, Result, Storage, StorageRef, Tensor, bail};
 
 use super::{Gpu, config, driver};
 use crate::math::lane::Precision;
 
 /// What kernels compute with.
-pub(crate) trait Number: DeviceRepr + CudaDType {
+pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + CudaDType {
     /// As the recorder has it.
     const PRECISION: Precision;
     /// As tensors have it.
     const DTYPE: DType;
-    /// As names of kernels have it.
+    /// As the names of kernels have it.
     const NAME: &'static str;
 }
 
@@ -31,14 +36,39 @@ impl Number for f64 {
     const NAME: &'static str = "f64";
 }
 
-/// Rows that a kernel reads: one for each world, or one for all.
+/// Rows on the device: one for each world, or one for all. Whoever makes them sees to it that the numbers are there for `'a`.
 pub(crate) struct Rows<'a, T> {
     pub(super) pointer: u64,
-    pub(super) rows: usize,
-    pub(super) width: usize,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
     /// Numbers from one row to the next.
     pub(super) stride: usize,
-    _data: std::marker::PhantomData<&'a T>,
+    data: PhantomData<&'a T>,
+}
+
+impl<T> Clone for Rows<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Rows<'_, T> {}
+
+impl<T> Rows<'_, T> {
+    /// Some columns.
+    pub(crate) fn columns(self, columns: Range<usize>) -> Self {
+        let pointer = self.pointer + (columns.start * size_of::<T>()) as u64;
+        Self { pointer, width: columns.len(), ..self }
+    }
+
+    /// The rows of some worlds; one row for all stays that.
+    pub(crate) fn of_worlds(self, worlds: Range<usize>) -> Self {
+        if self.rows == 1 {
+            return self;
+        }
+        let pointer = self.pointer + (worlds.start * self.stride * size_of::<T>()) as u64;
+        Self { pointer, rows: worlds.len(), ..self }
+    }
 }
 
 /// A tensor on the device whose numbers stay where they are as long as this lives.
@@ -64,35 +94,29 @@ impl<'a> Held<'a> {
     }
 }
 
-/// Rows that a kernel has written, one after the other.
+/// Rows that a kernel writes, one after the other.
 pub(crate) struct Block<T> {
-    pub(super) data: CudaSlice<T>,
-    pub(super) rows: usize,
-    pub(super) width: usize,
+    data: CudaSlice<T>,
+    rows: usize,
+    width: usize,
 }
 
 impl<T: Number> Block<T> {
-    /// To be read.
+    /// The rows.
     pub(crate) fn rows(&self, gpu: &Gpu) -> Rows<'_, T> {
-        self.columns(gpu, 0..self.width)
-    }
-
-    /// Some columns, to be read.
-    pub(crate) fn columns(&self, gpu: &Gpu, columns: std::ops::Range<usize>) -> Rows<'_, T> {
-        let stream = gpu.device.cuda_stream();
-        let (pointer, _) = self.data.device_ptr(&stream);
-        Rows {
-            pointer: pointer + (columns.start * size_of::<T>()) as u64,
-            rows: self.rows,
-            width: columns.len(),
-            stride: self.width,
-            _data: std::marker::PhantomData,
-        }
+        let (pointer, _) = self.data.device_ptr(&gpu.device.cuda_stream());
+        Rows { pointer, rows: self.rows, width: self.width, stride: self.width, data: PhantomData }
     }
 
     /// As a tensor's storage.
     pub(crate) fn storage(self, gpu: &Gpu) -> CudaStorage {
         CudaStorage::wrap_cuda_slice(self.data, gpu.device.clone())
+    }
+
+    /// As a tensor (rows, width) without a graph.
+    pub(crate) fn tensor(self, gpu: &Gpu) -> Tensor {
+        let shape = (self.rows, self.width);
+        Tensor::from_storage(Storage::Cuda(self.storage(gpu)), shape, BackpropOp::none(), false)
     }
 }
 
@@ -100,18 +124,16 @@ impl<T: Number> Block<T> {
 pub(crate) struct List(CudaSlice<u32>);
 
 impl List {
-    /// Where it is.
-    pub(super) fn pointer(&self, stream: &CudaStream) -> u64 {
-        self.0.device_ptr(stream).0
+    pub(super) fn pointer(&self, gpu: &Gpu) -> u64 {
+        self.0.device_ptr(&gpu.device.cuda_stream()).0
     }
 }
 
 const TEXT: &str = include_str!("rows.cu");
-/// Threads of a block of these kernels.
+/// Threads of a block of the kernels there, and blocks that a multiprocessor has to do with.
 const THREADS: usize = 256;
-/// Blocks that one multiprocessor holds, about.
 const BLOCKS: usize = 8;
-/// Rows that are added up one after the other: sums of that many are as on the CPU.
+/// Rows that are added up one after the other: so many are summed as on the CPU.
 pub(crate) const SEGMENT: usize = 1024;
 
 impl Gpu {
@@ -124,46 +146,52 @@ impl Gpu {
         if width > 1 && layout.stride()[1] != 1 {
             bail!("cuda: expected rows of numbers that follow each other, got strides {:?}", layout.stride());
         }
-        let stream = self.device.cuda_stream();
-        let (pointer, _) = storage.as_cuda_slice::<T>()?.device_ptr(&stream);
+        let (pointer, _) = storage.as_cuda_slice::<T>()?.device_ptr(&self.device.cuda_stream());
         let pointer = pointer + (layout.start_offset() * size_of::<T>()) as u64;
-        // A row that is repeated is one for all.
-        let (rows, stride) = match layout.stride()[0] {
-            0 if rows > 1 => (1, width),
-            stride => (rows, stride),
-        };
-        Ok(Rows { pointer, rows, width, stride, _data: std::marker::PhantomData })
+        Ok(Rows { pointer, rows, width, stride: layout.stride()[0], data: PhantomData })
     }
 
-    /// So many zeros, as one row for all worlds.
+    /// Room for rows, whose numbers are whatever was there.
     ///
     /// # Errors
     /// If the device's memory is full.
-    pub(crate) fn zeros(&self, width: usize) -> Result<Block<f64>> {
-        let data = driver("zeros", self.device.cuda_stream().alloc_zeros::<f64>(width.max(1)))?;
-        Ok(Block { data, rows: 1, width })
+    pub(crate) fn block<T: Number>(&self, rows: usize, width: usize) -> Result<Block<T>> {
+        let bytes = rows * width * size_of::<T>();
+        // SAFETY: any bits are a number, and what is asked for is written before it is read.
+        let data = unsafe { self.device.cuda_stream().alloc::<T>((rows * width).max(1)) };
+        Ok(Block { data: driver(&format!("{bytes} bytes for {rows} rows"), data)?, rows, width })
     }
 
-    fn function(&self, entry: &str) -> Result<CudaFunction> {
-        let mut functions = self.functions.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(function) = functions.get(entry) {
-            return Ok(function.clone());
-        }
-        let function = self.load(TEXT, entry)?;
-        functions.insert(entry.to_owned(), function.clone());
-        Ok(function)
+    /// A row of zeros for all worlds.
+    ///
+    /// # Errors
+    /// If the device's memory is full.
+    pub(crate) fn zeros<T: Number>(&self, width: usize) -> Result<Block<T>> {
+        let mut block = self.block(1, width)?;
+        driver("zeros", self.device.cuda_stream().memset_zeros(&mut block.data))?;
+        Ok(block)
     }
 
-    /// Launches one of this file's kernels with as many threads as there are numbers, or as the card holds.
+    /// Launches a kernel of `rows.cu` for so many numbers.
     fn launch_helper(&self, entry: &str, numbers: usize, arguments: &[u64]) -> Result<()> {
-        let function = self.function(entry)?;
-        let blocks = numbers.div_ceil(THREADS).clamp(1, BLOCKS * self.multiprocessors as usize);
+        if numbers == 0 {
+            return Ok(());
+        }
+        let module: Arc<CudaModule> = {
+            let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*helpers {
+                Some(module) => module.clone(),
+                None => helpers.insert(self.load(TEXT)?).clone(),
+            }
+        };
+        let function = driver(entry, module.load_function(entry))?;
+        let blocks = numbers.div_ceil(THREADS).clamp(1, BLOCKS * self.multiprocessors);
         let stream = self.device.cuda_stream();
         let mut builder = stream.launch_builder(&function);
         arguments.iter().for_each(|argument| {
             builder.arg(argument);
         });
-        // SAFETY: the callers pass what the kernels of `rows.cu` take, of rows that are there.
+        // SAFETY: the callers pass what the kernels there take, for rows that are there.
         driver(entry, unsafe { builder.launch(config(blocks, THREADS)) }).map(drop)
     }
 
@@ -171,13 +199,13 @@ impl Gpu {
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn unsolved(&self, reports: &Rows<f32>, info: usize) -> Result<List> {
-        let stream = self.device.cuda_stream();
-        let list = driver("list of worlds", stream.alloc_zeros::<u32>(1 + reports.rows))?;
-        let list = List(list);
-        let [n, steps] = [reports.rows, reports.width / info.max(1)].map(|n| n as u64);
-        let arguments = [reports.pointer, reports.stride as u64, info as u64, steps, n, list.pointer(&stream)];
-        self.launch_helper("unsolved", reports.rows, &arguments)?;
+    pub(crate) fn unsolved<T: Number>(&self, reports: Rows<T>, info: usize) -> Result<List> {
+        let list = self.device.cuda_stream().alloc_zeros::<u32>(1 + reports.rows);
+        let list = List(driver("a list of worlds", list)?);
+        let steps = (reports.width / info.max(1)) as u64;
+        let [stride, info, n] = [reports.stride, info, reports.rows].map(|n| n as u64);
+        let arguments = [reports.pointer, stride, info, steps, n, list.pointer(self)];
+        self.launch_helper(&format!("unsolved_{}", T::NAME), reports.rows, &arguments)?;
         Ok(list)
     }
 
@@ -185,53 +213,41 @@ impl Gpu {
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn gather<T: Number>(&self, from: &Rows<T>, list: Option<&List>) -> Result<Block<f64>> {
-        let stream = self.device.cuda_stream();
-        let to = Block { data: self.room::<f64>(from.rows * from.width)?, rows: from.rows, width: from.width };
-        let list = list.filter(|_| from.rows > 1).map_or(0, |list| list.pointer(&stream));
-        let [stride, width, rows] = [from.stride, from.width, from.rows].map(|n| n as u64);
-        let arguments = [from.pointer, stride, to.data.device_ptr(&stream).0, width, rows, list];
-        if width > 0 {
-            self.launch_helper(&format!("gather_{}_f64", T::NAME), from.rows * from.width, &arguments)?;
-        }
+    pub(crate) fn gather<T: Number>(&self, from: Rows<T>, list: Option<&List>) -> Result<Block<f64>> {
+        let to = self.block(from.rows, from.width)?;
+        self.copy((from, list.filter(|_| from.rows > 1)), (to.rows(self), None))?;
         Ok(to)
     }
 
-    /// Columns of the first rows to where a list says, or of all rows to columns of others from `column` on.
+    /// The opposite: the first rows go where the list says.
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn scatter<T: Number>(
-        &self,
-        from: &Block<f64>,
-        to: &Block<T>,
-        (row, column): (usize, usize),
-        list: Option<&List>,
-    ) -> Result<()> {
-        let stream = self.device.cuda_stream();
-        let start = to.data.device_ptr(&stream).0 + ((row * to.width + column) * size_of::<T>()) as u64;
-        let list = list.map_or(0, |list| list.pointer(&stream));
-        let [width, stride, rows] = [from.width, to.width, from.rows].map(|n| n as u64);
-        let arguments = [from.data.device_ptr(&stream).0, width, start, stride, rows, list];
-        if width == 0 {
-            return Ok(());
-        }
-        self.launch_helper(&format!("scatter_f64_{}", T::NAME), from.rows * from.width, &arguments)
+    pub(crate) fn scatter<T: Number>(&self, from: Rows<f64>, to: Rows<T>, list: Option<&List>) -> Result<()> {
+        self.copy((from, None), (to, list))
     }
 
-    /// The sum of all rows, in sums of [`SEGMENT`] rows each: its bits depend on the number of rows alone.
+    fn copy<T: Number, U: Number>(
+        &self,
+        (from, from_list): (Rows<T>, Option<&List>),
+        (to, to_list): (Rows<U>, Option<&List>),
+    ) -> Result<()> {
+        let pointer = |list: Option<&List>| list.map_or(0, |list| list.pointer(self));
+        let [from_stride, to_stride, width, n] = [from.stride, to.stride, from.width, from.rows].map(|n| n as u64);
+        let arguments =
+            [from.pointer, from_stride, pointer(from_list), to.pointer, to_stride, pointer(to_list), width, n];
+        self.launch_helper(&format!("move_{}_{}", T::NAME, U::NAME), from.rows * from.width, &arguments)
+    }
+
+    /// Sums of [`SEGMENT`] rows each, which are one sum once there are no more rows than that.
     ///
     /// # Errors
     /// If the device fails.
-    pub(crate) fn sums(&self, from: &Rows<f64>) -> Result<Block<f64>> {
-        let rows = from.rows.div_ceil(SEGMENT);
-        let to = Block { data: self.room::<f64>(rows * from.width)?, rows, width: from.width };
-        let stream = self.device.cuda_stream();
+    pub(crate) fn sums(&self, from: Rows<f64>) -> Result<Block<f64>> {
+        let to = self.block(from.rows.div_ceil(SEGMENT), from.width)?;
         let [stride, width, n, segment] = [from.stride, from.width, from.rows, SEGMENT].map(|n| n as u64);
-        let arguments = [from.pointer, stride, to.data.device_ptr(&stream).0, width, n, segment];
-        if width > 0 {
-            self.launch_helper("sum_rows", rows * from.width, &arguments)?;
-        }
+        let arguments = [from.pointer, stride, to.rows(self).pointer, width, n, segment];
+        self.launch_helper("sum_rows", to.rows * to.width, &arguments)?;
         Ok(to)
     }
 }

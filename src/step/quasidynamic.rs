@@ -41,7 +41,7 @@ pub struct Quasidynamic {
     /// From [free, commanded] to the order of v; none if that is the order.
     order: Option<Tensor>,
     limits: Option<LimitTables>,
-    /// The fused form, on the CPU and where it is wanted.
+    /// The fused form, where it is wanted.
     fused: Option<Fused>,
 }
 
@@ -55,9 +55,9 @@ struct Fused {
 /// Which form of the step computes. Both mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel on SIMD lanes of worlds; the default on the CPU.
+    /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
     Fused,
-    /// The tensor program that defines the step; on all other devices.
+    /// The tensor program that defines the step; on the CPU.
     TensorProgram,
 }
 
@@ -119,12 +119,11 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let fused = if model.device.is_cpu() {
-            let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
-            Some(Fused { plan, par: fused::packed(parameters)? })
-        } else {
-            None
-        };
+        let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
+        if !model.device.is_cpu() {
+            plan.check_pairs(|contact| model.contact_names(contact))?;
+        }
+        let fused = Some(Fused { plan, par: fused::packed(parameters)? });
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -227,7 +226,7 @@ impl Quasidynamic {
 
     /// The whole rollout in the fused form, where there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
-        self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
+        self.fused_parts().map(|(plan, par)| fused::rollout(plan, q0, u, par)).transpose()
     }
 
     /// The step and its Jacobians in the fused form, where there is one, and the worlds whose contacts are too stiff for them.
@@ -294,9 +293,10 @@ impl Quasidynamic {
         fused::packed(&self.parameters)
     }
 
-    /// The fused form's tables and parameters, where there is one.
-    pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
-        self.fused.as_ref().map(|Fused { plan, par }| (&**plan, par))
+    /// The fused form's tables and parameters, where there is one on the CPU.
+    pub(super) fn fused_parts(&self) -> Option<(&Arc<fused::Plan>, &Tensor)> {
+        let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
+        fused.map(|Fused { plan, par }| (plan, par))
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {

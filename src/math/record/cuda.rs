@@ -8,7 +8,7 @@ use super::c::{CFunction, Target, number, print};
 use super::trace::{Row, Trace};
 
 /// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
-pub(crate) const THREADS: usize = 32;
+pub(crate) const THREADS: u32 = 32;
 
 /// What the text starts with: NVRTC has no files to include. A number of working memory stands beside those of the block's
 /// other threads, so that 32 of them are read at once.
@@ -84,8 +84,9 @@ struct Places {
 
 impl Places {
     fn new([doubles, singles, flags]: [usize; 3]) -> Self {
-        let singles_at = 8 * THREADS * doubles;
-        let flags_at = singles_at + 4 * THREADS * singles;
-        Self { doubles: 0, singles: singles_at, flags: flags_at, end: flags_at + 4 * THREADS * flags.max(1) }
+        let threads = THREADS as usize;
+        let singles_at = 8 * threads * doubles;
+        let flags_at = singles_at + 4 * threads * singles;
+        Self { doubles: 0, singles: singles_at, flags: flags_at, end: flags_at + 4 * threads * flags.max(1) }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "cuda")]
+use candle_core::Device;
 use candle_core::{DType, Result, Tensor, bail};
 
 use crate::contact::lanes::convex::Places as ShapePlaces;
@@ -11,7 +13,6 @@ use crate::description::{Friction, Params, Shape};
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
 use crate::math::lane::InstructionSet;
 use crate::math::program::Group;
-use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{self, INFO, Structure};
@@ -28,6 +29,9 @@ use super::stages::{Assemble, Check, Finish, Geometry};
 pub(in super::super) struct Plan {
     /// What the kernels run on.
     pub(super) set: InstructionSet,
+    /// The device of a model that is not on the CPU.
+    #[cfg(feature = "cuda")]
+    pub(super) gpu: Option<Arc<crate::cuda::Gpu>>,
     pub(super) nq: usize,
     pub(super) nu: usize,
     pub(super) structure: Arc<Structure>,
@@ -169,6 +173,11 @@ impl Plan {
         };
         Ok(Self {
             set: InstructionSet::detect(),
+            #[cfg(feature = "cuda")]
+            gpu: match &model.device {
+                Device::Cuda(device) => Some(Arc::new(crate::cuda::Gpu::new(device)?)),
+                _ => None,
+            },
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
@@ -225,12 +234,12 @@ impl Plan {
         self.nq + self.nu + self.at.n
     }
 
-    /// Checks the shape of forces to start from, of so many worlds.
-    pub(super) fn check_warm(&self, warm: Option<&Rows>, worlds: usize) -> Result<()> {
+    /// Checks the rows and columns of forces to start from, for so many worlds.
+    pub(super) fn check_warm(&self, warm: Option<[usize; 2]>, worlds: usize) -> Result<()> {
         let n = self.structure.n_eta();
         match warm {
-            Some(warm) if warm.width() != n || (warm.rows() != worlds && warm.rows() != 1) => {
-                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({}, {})", warm.rows(), warm.width())
+            Some([rows, width]) if width != n || (rows != worlds && rows != 1) => {
+                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({rows}, {width})")
             }
             _ => Ok(()),
         }

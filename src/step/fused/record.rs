@@ -25,10 +25,12 @@ pub enum Kernel {
     Adjoint,
     /// (q, u, parameters) → the step's row, A, B, C, D, the growth of H's factor.
     Jacobians,
+    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
+    WarmJacobians,
 }
 
 impl Kernel {
-    /// All of them.
+    /// Those that may be printed for others.
     pub const ALL: [Self; 4] = [Self::Step, Self::WarmStep, Self::Adjoint, Self::Jacobians];
 
     /// Its name in printed code.
@@ -38,6 +40,7 @@ impl Kernel {
             Self::WarmStep => "step_from",
             Self::Adjoint => "adjoint",
             Self::Jacobians => "jacobians",
+            Self::WarmJacobians => "jacobians_from",
         }
     }
 
@@ -45,7 +48,7 @@ impl Kernel {
     pub fn precision(self, wanted: Precision) -> Precision {
         match self {
             Self::Step | Self::WarmStep => wanted,
-            Self::Adjoint | Self::Jacobians => Precision::Double,
+            Self::Adjoint | Self::Jacobians | Self::WarmJacobians => Precision::Double,
         }
     }
 }
@@ -57,7 +60,7 @@ impl Plan {
         let mut rows = vec![row("q", self.nq), row("u", self.nu), row("par", self.at.n)];
         match kernel {
             Kernel::Step | Kernel::Jacobians => {}
-            Kernel::WarmStep => rows.push(row("warm", self.structure.n_eta())),
+            Kernel::WarmStep | Kernel::WarmJacobians => rows.push(row("warm", self.structure.n_eta())),
             Kernel::Adjoint => rows.extend([row("row", self.n_row()), row("grad", self.n_results())]),
         }
         rows
@@ -86,7 +89,7 @@ impl Plan {
         match kernel {
             Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
             Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
-            Kernel::Jacobians => {
+            Kernel::Jacobians | Kernel::WarmJacobians => {
                 let names = ["row", "a", "b", "c", "d", "growth"];
                 names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
             }
@@ -96,13 +99,26 @@ impl Plan {
     /// Calls `f` with a program on one world's operands.
     fn with_program<T>(&self, kernel: Kernel, data: &[Vec<f64>], f: impl FnOnce(&dyn Program) -> T) -> T {
         let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
-        let warm = (kernel == Kernel::WarmStep).then(|| row(3));
+        let warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians).then(|| row(3));
         let operands = Operands { q: row(0), u: row(1), par: row(2), warm };
         match kernel {
             Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
             Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
-            Kernel::Jacobians => f(&Linearize { plan: self, operands, forces: true }),
+            Kernel::Jacobians | Kernel::WarmJacobians => f(&Linearize { plan: self, operands, forces: true }),
         }
+    }
+
+    /// Can all pairs be recorded?
+    ///
+    /// # Errors
+    /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
+    pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
+        let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) else { return Ok(()) };
+        let (a, b) = names(pair.first);
+        bail!(
+            "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
+             searched for; exclude the pair or give them other shapes"
+        )
     }
 
     /// A program as a trace.
@@ -115,13 +131,7 @@ impl Plan {
         precision: Precision,
         names: impl Fn(usize) -> (&'a str, &'a str),
     ) -> Result<Trace> {
-        if let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) {
-            let (a, b) = names(pair.first);
-            bail!(
-                "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
-                 searched for; exclude the pair or give them other shapes"
-            );
-        }
+        self.check_pairs(names)?;
         if kernel.precision(precision) == Precision::Single && self.structure.friction == Friction::Coulomb {
             bail!("record: expected double precision, got single: Coulomb's law asks for it");
         }

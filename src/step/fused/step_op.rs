@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use candle_core::backend::BackendStorage;
+#[cfg(feature = "cuda")]
+use candle_core::CudaStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::math::program::{Group, Program, run_on, run_parts_on};
@@ -83,7 +85,7 @@ impl CustomOp3 for StepOp {
         let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
         let b = worlds("fused step", &[&q, &u, &par])?;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
-        plan.check_warm(warm.as_ref(), b)?;
+        plan.check_warm(warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
         let width = plan.n_row();
         let program =
             |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);
@@ -91,6 +93,19 @@ impl CustomOp3 for StepOp {
         let operands = Operands { q, u, par, warm };
         let [data] = solve_all(plan.set, plan.dtype(dtype), b, &operands, [width], program, solved);
         Ok((storage(data, dtype)?, Shape::from((b, width))))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        q: &CudaStorage,
+        l1: &Layout,
+        u: &CudaStorage,
+        l2: &Layout,
+        par: &CudaStorage,
+        l3: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        super::cuda::step(&self.plan, [(q, l1), (u, l2), (par, l3)], self.warm.as_ref())
     }
 
     fn bwd(
@@ -102,6 +117,12 @@ impl CustomOp3 for StepOp {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let plan = &*self.plan;
+        #[cfg(feature = "cuda")]
+        if q.device().is_cuda() {
+            let [grad_q, grad_u, grad_par] = super::cuda::pull(plan, [q, u, par], result, grad)?;
+            let of = |operand: &Tensor, grad| operand.track_op().then_some(grad);
+            return Ok((of(q, grad_q), of(u, grad_u), of(par, grad_par)));
+        }
         let (b, dtype) = (grad.dim(0)?, grad.dtype());
         let operands =
             Operands { q: Rows::from_tensor(q)?, u: Rows::from_tensor(u)?, par: Rows::from_tensor(par)?, warm: None };

@@ -41,12 +41,16 @@ const GROWTH: usize = 5;
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
 /// how many times as much as in H rounding counts in its factor.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
+    #[cfg(feature = "cuda")]
+    if q.device().is_cuda() {
+        return super::cuda::jacobians(plan, [q, u, par], warm);
+    }
     let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
     let warm = warm.map(Held::new);
     let warm = warm.as_ref().map(Held::rows).transpose()?;
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
-    plan.check_warm(operands.warm.as_ref(), b)?;
+    plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
     let mut parts = rows(plan, operands, b, true).into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
