@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 use crate::math::record::Row;
-use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, literal, number};
+use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, STEPS, literal, number};
 use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
@@ -80,20 +80,22 @@ impl Codegen {
             let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
             let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
             let rows = trace.operands().iter().chain(trace.results());
-            let of_world = |Row { name, width }: &Row| match *name {
+            let of_world = |Row { name, width, step }: &Row| match *name {
                 "par" => String::from("par + world * par_stride"),
-                _ => format!("{name} + world * {width}"),
+                _ if *step == 0 => format!("{name} + world * {width}"),
+                _ => format!("{name} + world * ({} + n_steps * {step})", width - step),
             };
+            let (steps, handed) = if kernel.has_steps() { (format!(", {STEPS}"), ", n_steps") } else { Default::default() };
             let rows = rows.map(of_world).collect::<Vec<_>>().join(", ");
             let _ = writeln!(
                 text,
                 "{work}\n{stages}static __device__ void {signature}\n{body}\n\
-                 extern \"C\" __global__ void {name}_worlds({arguments}, unsigned long long par_stride, unsigned long long n)\n\
+                 extern \"C\" __global__ void {name}_worlds({arguments}{steps}, unsigned long long par_stride, unsigned long long n)\n\
                  {{\n  \
                  const unsigned long long world = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n  \
                  if (world >= n) return;\n  \
                  {name}_work work;\n  \
-                 {name}({rows}, &work);\n}}\n"
+                 {name}({rows}{handed}, &work);\n}}\n"
             );
         }
         text
@@ -140,7 +142,12 @@ impl Codegen {
 impl Printed {
     fn comment(&self) -> String {
         let rows = |rows: &[Row]| -> String {
-            rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
+            let length = |row: &Row| match (row.width - row.step, row.step) {
+                (width, 0) => width.to_string(),
+                (0, step) => format!("n_steps * {step}"),
+                (rest, step) => format!("{rest} + n_steps * {step}"),
+            };
+            rows.iter().map(|row| format!("{} [{}]", row.name, length(row))).collect::<Vec<_>>().join(", ")
         };
         let about = match self.kernel {
             Kernel::Step => "One step.",
@@ -151,6 +158,18 @@ impl Printed {
             Kernel::Jacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+            }
+            Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
+            Kernel::Rollout => {
+                "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
+                 contact forces, limit forces and report (status, iterations, residual)."
+            }
+            Kernel::RolloutAdjoint => {
+                "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."
+            }
+            Kernel::RolloutForceAdjoint => {
+                "Gradients of each state, the commands and the parameters, given those of the contact forces alone: add those of the\n   \
+                 states to what the other adjoint is given, and its gradients of commands and parameters to these."
             }
         };
         format!(

@@ -7,6 +7,8 @@ mod adjoint;
 mod hold;
 mod jacobian;
 mod memory;
+#[cfg(feature = "native")]
+mod native;
 mod paths;
 mod plan;
 mod record;
