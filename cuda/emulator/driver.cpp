@@ -127,8 +127,8 @@ struct Function {
 struct Attribute {
   int number, value;
 };
-// Threads of a block, multiprocessors, compute capability 9.0, and no memory pools: what they would hide is seen.
-const Attribute attributes[] = {{1, 1024}, {16, 2}, {75, 9}, {76, 0}, {115, 0}, {39, 2048}, {10, 32}};
+// Threads of a block, multiprocessors, compute capability 9.0, memory pools.
+const Attribute attributes[] = {{1, 1024}, {16, 2}, {75, 9}, {76, 0}, {115, 1}, {39, 2048}, {10, 32}};
 }
 
 extern "C" {
@@ -184,6 +184,7 @@ int cuMemAlloc_v2(Pointer *to, size_t n) {
   return Success;
 }
 int cuMemFree_v2(Pointer memory) {
+  if (memory == 0) return Success;
   const std::lock_guard<std::mutex> guard(lock);
   const auto found = allocations.find(memory);
   if (found == allocations.end()) return InvalidValue;
@@ -193,7 +194,8 @@ int cuMemFree_v2(Pointer memory) {
   free((void *)memory);
   return Success;
 }
-int cuMemAllocAsync(Pointer *to, size_t n, void *) { return cuMemAlloc_v2(to, n); }
+// Nothing, from a pool, is nowhere.
+int cuMemAllocAsync(Pointer *to, size_t n, void *) { return n ? cuMemAlloc_v2(to, n) : (*to = 0, Success); }
 int cuMemFreeAsync(Pointer memory, void *) { return cuMemFree_v2(memory); }
 int cuMemcpyHtoDAsync_v2(Pointer to, const void *from, size_t n, void *) {
   if (!is_there(to, n)) return IllegalAddress;

@@ -45,8 +45,8 @@ impl Codegen {
         }
         text.push('\n');
         for printed in &self.printed {
-            let work = printed.function.work(&format!("{name}_{}", printed.kernel.name()));
-            let _ = writeln!(text, "{}{work}\nvoid {};\n", printed.comment(), printed.function.signature);
+            let CFunction { work, signature, .. } = &printed.function;
+            let _ = writeln!(text, "{}{work}\nvoid {signature};\n", printed.comment());
         }
         text.push_str("#ifdef __cplusplus\n#undef restrict\n}\n#endif\n\n#endif\n");
         text
@@ -67,9 +67,9 @@ impl Codegen {
     }
 
     /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are each operand and the distance
-    /// between its rows, in numbers (0: one row for all worlds), the results, the number of worlds, null (or a place on the
-    /// device that holds a smaller number of them) and working memory: so many bytes for each block of 32 threads as the
-    /// comment before the kernel says. For NVRTC or `nvcc`, with `--fmad=false`.
+    /// between its rows, in numbers (0: one row for all worlds), the results, the number of steps where rows have many, the
+    /// number of worlds, null (or a place on the device that holds a smaller number of them) and working memory: so many bytes
+    /// for each block of 32 threads as the comment before the kernel says. For NVRTC or `nvcc`, with `--fmad=false`.
     pub fn cuda(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(
@@ -125,7 +125,12 @@ impl Codegen {
 impl Printed {
     fn comment(&self) -> String {
         let rows = |rows: &[Row]| -> String {
-            rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
+            let length = |row: &Row| match (row.width - row.step, row.step) {
+                (width, 0) => width.to_string(),
+                (0, step) => format!("n_steps * {step}"),
+                (rest, step) => format!("{rest} + n_steps * {step}"),
+            };
+            rows.iter().map(|row| format!("{} [{}]", row.name, length(row))).collect::<Vec<_>>().join(", ")
         };
         let about = match self.kernel {
             Kernel::Step => "One step.",
@@ -133,9 +138,21 @@ impl Printed {
             Kernel::Adjoint => {
                 "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
             }
-            Kernel::Jacobians | Kernel::WarmJacobians => {
+            Kernel::Jacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+            }
+            Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
+            Kernel::Rollout => {
+                "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
+                 contact forces, limit forces and report (status, iterations, residual)."
+            }
+            Kernel::RolloutAdjoint => {
+                "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."
+            }
+            Kernel::RolloutForceAdjoint => {
+                "Gradients of each state, the commands and the parameters, given those of the contact forces alone: add those of the\n   \
+                 states to what the other adjoint is given, and its gradients of commands and parameters to these."
             }
         };
         format!(

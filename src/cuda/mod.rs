@@ -48,6 +48,8 @@ pub(crate) struct Kernel {
     /// What it reads, and what it writes.
     operands: Vec<Row>,
     results: Vec<Row>,
+    /// Have its rows many steps?
+    has_steps: bool,
 }
 
 impl fmt::Debug for Gpu {
@@ -106,8 +108,8 @@ impl Gpu {
         let function = driver(&entry, module.load_function(&entry))?;
         let occupancy = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = driver("occupancy", occupancy)?.max(1) as usize * self.multiprocessors;
-        let (operands, results) = (trace.operands().to_vec(), trace.results().to_vec());
-        let kernel = Arc::new(Kernel { function, blocks, memory, operands, results });
+        let (operands, results, has_steps) = (trace.operands().to_vec(), trace.results().to_vec(), trace.has_steps());
+        let kernel = Arc::new(Kernel { function, blocks, memory, operands, results, has_steps });
         kernels.insert(name, kernel.clone());
         Ok(kernel)
     }
@@ -118,23 +120,25 @@ impl Gpu {
         driver("load a kernel", self.device.cuda_stream().context().load_module(image))
     }
 
-    /// Runs a kernel over `worlds` worlds, or the first of them if a list has fewer. Its results are blocks of a row for each.
+    /// Runs a kernel over `worlds` worlds, or the first of them if a list has fewer, and so many steps, if its rows have many. Its
+    /// results are blocks of a row for each world.
     ///
     /// # Errors
     /// If an operand has other rows than the kernel wants, or too few; if the device fails or its memory is full.
     pub(crate) fn run<T: Number, const N: usize>(
         &self,
         kernel: &Kernel,
-        worlds: usize,
+        (worlds, n_steps): (usize, usize),
         list: Option<&List>,
         operands: &[Rows<T>],
     ) -> Result<[Block<T>; N]> {
-        let expected: Vec<usize> = kernel.operands.iter().map(|row| row.width).collect();
+        let expected: Vec<usize> = kernel.operands.iter().map(|row| row.length(n_steps)).collect();
         let got: Vec<usize> = operands.iter().map(|rows| rows.width).collect();
         if expected != got || operands.iter().any(|rows| rows.rows != 1 && rows.rows != worlds) {
             bail!("cuda: expected operands of {worlds} worlds with {expected:?} numbers, got {got:?}");
         }
-        let results = kernel.results.iter().map(|row| self.block(worlds, row.width)).collect::<Result<Vec<_>>>()?;
+        let block = |row: &Row| self.block(worlds, row.length(n_steps));
+        let results = kernel.results.iter().map(block).collect::<Result<Vec<_>>>()?;
         let blocks = kernel.blocks.min(worlds.div_ceil(THREADS as usize)).max(1);
         let stream = self.device.cuda_stream();
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,6 +147,7 @@ impl Gpu {
         let of_operand = |rows: &Rows<T>| [rows.pointer, if rows.rows == 1 { 0 } else { rows.stride as u64 }];
         let mut arguments: Vec<u64> = operands.iter().flat_map(of_operand).collect();
         arguments.extend(results.iter().map(|block| block.rows(self).pointer));
+        arguments.extend(kernel.has_steps.then_some(n_steps as u64));
         arguments.extend([worlds as u64, list.map_or(0, |list| list.pointer(self)), room.device_ptr(&stream).0]);
         let mut builder = stream.launch_builder(&kernel.function);
         arguments.iter().for_each(|argument| {

@@ -162,6 +162,37 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
+    /// The same step, its kernels printed for this scene, compiled by the machine's C compiler for the processor's widest
+    /// registers, and loaded: the same bits, less time. It serves steps, rollouts, their gradients and `linearize`.
+    ///
+    /// A kernel is compiled when it is first asked for, which takes seconds, and kept for the next time in a folder of the
+    /// user's (`FINGERTIP_CACHE`; else `fingertip/native` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
+    /// gcc or clang. Instructions that were chosen by [`Quasidynamic::on`] do not matter.
+    ///
+    /// # Errors
+    /// If there is no compiler; if the step has no fused form; if a pair of shapes is one whose closest points are searched
+    /// for; if the processor has no fused multiply-add.
+    #[cfg(feature = "native")]
+    pub fn native(&self) -> Result<Self> {
+        self.compiled(None)
+    }
+
+    /// [`Quasidynamic::native`] for registers of another width than the widest.
+    ///
+    /// # Errors
+    /// As there, and if the processor lacks the instructions.
+    #[cfg(feature = "native")]
+    pub fn native_on(&self, set: InstructionSet) -> Result<Self> {
+        self.compiled(Some(set))
+    }
+
+    #[cfg(feature = "native")]
+    fn compiled(&self, set: Option<InstructionSet>) -> Result<Self> {
+        let Some(Fused { plan, par }) = &self.fused else { bail!("native code: expected a step with a fused form") };
+        let plan = Arc::new(plan.native(set, self.model.dtype, |contact| self.model.contact_names(contact))?);
+        Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -226,7 +257,7 @@ impl Quasidynamic {
 
     /// The whole rollout in the fused form, where there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
-        self.fused_parts().map(|(plan, par)| fused::rollout(plan, q0, u, par)).transpose()
+        self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
     /// The step and its Jacobians in the fused form, where there is one, and the worlds whose contacts are too stiff for them.
@@ -269,19 +300,29 @@ impl Quasidynamic {
         Ok(plan.row_parts())
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says: in a lane of one
-    /// world with fused multiply-adds; nothing where this processor or this build has none of that precision.
+    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
+    /// is a rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
+    /// precision.
     ///
     /// # Errors
-    /// If the step has no fused form, or a row is of another length.
-    pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
+    /// If the step has no fused form, a row is of another length, or there is no step.
+    pub fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        n_steps: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>> {
+        if n_steps == 0 {
+            bail!("{}: expected one step or more, got none", kernel.name());
+        }
         let [rows, _] = self.rows_of(kernel)?;
         let (expected, got): (Vec<_>, Vec<_>) =
-            (rows.iter().map(|row| row.width).collect(), operands.iter().map(Vec::len).collect());
+            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
         if expected != got {
             bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
         }
-        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, operands)))
+        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
     }
 
     /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
@@ -294,9 +335,9 @@ impl Quasidynamic {
     }
 
     /// The fused form's tables and parameters, where there is one on the CPU.
-    pub(super) fn fused_parts(&self) -> Option<(&Arc<fused::Plan>, &Tensor)> {
+    pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
-        fused.map(|Fused { plan, par }| (plan, par))
+        fused.map(|Fused { plan, par }| (&**plan, par))
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {

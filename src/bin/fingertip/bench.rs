@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use candle_core::{DType, Result as TensorResult, Tensor, Var};
+use candle_core::{Result as TensorResult, Tensor, Var};
 use fingertip::kinematics::Manifold;
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::Outcome;
-use super::scene::SceneArgs;
+use super::scene::{SceneArgs, TargetArgs};
 use super::table::table;
 
 /// Steps of a rollout.
@@ -49,9 +49,8 @@ pub struct Args {
     #[arg(long)]
     tensor_program: bool,
 
-    /// Measures single precision instead of double.
-    #[arg(long)]
-    f32: bool,
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// Prints one JSON object.
     #[arg(long)]
@@ -63,7 +62,8 @@ struct Report {
     scene: String,
     form: &'static str,
     dtype: &'static str,
-    instruction_set: &'static str,
+    /// Or the device, if it is not the CPU.
+    instruction_set: String,
     cores: usize,
     nq: usize,
     nv: usize,
@@ -92,20 +92,24 @@ pub fn run(args: &Args) -> Outcome {
         return Err("--worlds, --threads: expected numbers from 1 up, got 0".into());
     }
     let (source, double) = args.scene.load()?;
-    let dtype = if args.f32 { DType::F32 } else { DType::F64 };
-    let mut step = args.scene.compile_in(&source, dtype)?;
+    let mut step = args.scene.compile_for(&source, &args.target)?;
     if args.tensor_program {
         step = step.as_tensor_program();
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut threads = if args.threads.is_empty() { vec![1, cores] } else { args.threads.clone() };
+    let is_cpu = step.model().device.is_cpu();
+    let mut threads = match &args.threads[..] {
+        [] if is_cpu => vec![1, cores],
+        [] => vec![1],
+        given => given.to_vec(),
+    };
     threads.dedup();
     let model = step.model();
     let mut report = Report {
         scene: source.name.clone(),
         form: if step.form() == Form::Fused { "fused" } else { "tensor program" },
-        dtype: dtype.as_str(),
-        instruction_set: InstructionSet::detect().name(),
+        dtype: args.target.dtype().as_str(),
+        instruction_set: if is_cpu { InstructionSet::detect().name().to_owned() } else { args.target.device.clone() },
         cores,
         nq: model.nq(),
         nv: model.nv(),
@@ -170,7 +174,7 @@ impl<'a> Work<'a> {
 
     /// The same states and commands for another step, in its numbers.
     fn with(self, step: &'a Quasidynamic) -> TensorResult<Self> {
-        let to = |t: &Tensor| t.to_dtype(step.model().dtype);
+        let to = |t: &Tensor| t.to_device(&step.model().device)?.to_dtype(step.model().dtype);
         let controls = Var::from_tensor(&to(&self.controls)?)?;
         Ok(Self { step, q: to(&self.q)?, u: to(&self.u)?, controls })
     }
@@ -183,15 +187,18 @@ impl<'a> Work<'a> {
         let cold = step.step(q, u)?;
         let long = rollout(step, q, &constant)?;
         let of_rollout = long.reports.iter().flatten().map(|report| report.iterations).sum::<usize>();
-        let forward = median(|| rollout(step, q, controls).map(drop))?;
-        let both = median(|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
+        let device = &step.model().device;
+        // A call has ended when the device has.
+        let median = |call: &dyn Fn() -> TensorResult<()>| median(|| call().and_then(|()| device.synchronize()));
+        let forward = median(&|| rollout(step, q, controls).map(drop))?;
+        let both = median(&|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
         Ok(Row {
             worlds,
             threads,
-            step: one(median(|| step.step(q, u).map(drop))?),
-            rollout: one(median(|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
+            step: one(median(&|| step.step(q, u).map(drop))?),
+            rollout: one(median(&|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
             backward: one(both - forward) / STEPS as f64,
-            linearize: one(median(|| step.linearize(q, u).map(drop))?),
+            linearize: one(median(&|| step.linearize(q, u).map(drop))?),
             iterations: cold.reports.iter().map(|report| report.iterations).sum::<usize>() as f64 / worlds as f64,
             rollout_iterations: of_rollout as f64 / (worlds * STEPS) as f64,
         })

@@ -10,7 +10,7 @@ use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
-use super::scene::{self, SceneArgs};
+use super::scene::{self, SceneArgs, TargetArgs};
 use super::{FAILED, Outcome, controls, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
@@ -27,6 +27,9 @@ const WITHOUT_SCRIPT: usize = 100;
 pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
 
     /// Steps [default: all of the commands file; else until 1.5 s after the script's end; else 100].
     #[arg(long, short = 'n', value_name = "N")]
@@ -58,7 +61,8 @@ pub fn run(args: &Args) -> Outcome {
         Some(rows) => rows[k.min(rows.len() - 1)].clone(),
         None => source.scene.control(time),
     };
-    let recording = roll_out(&source, &step, n_steps, control, args.record.as_deref())?;
+    let other = if args.target.is_default() { None } else { Some(args.scene.compile_for(&source, &args.target)?) };
+    let recording = roll_out(&source, other.as_ref().unwrap_or(&step), n_steps, control, args.record.as_deref())?;
     report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())
 }
 

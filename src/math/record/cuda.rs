@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
-use super::c::{CFunction, Target, number, print};
+use super::c::{CFunction, STEPS, Worlds, number, print};
 use super::trace::{Row, Trace};
 
 /// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
@@ -41,19 +41,21 @@ pub(crate) struct Kernel {
 /// The trace as a kernel `NAME_worlds`, whose numbers are of a precision.
 ///
 /// Its arguments: each operand and the distance between its rows, in numbers (0: one row for all worlds); the results, whose rows
-/// follow each other; the number of worlds n; a place that holds another number of worlds, which counts if it is smaller, or
+/// follow each other; the number of steps, if its rows have many; the number of worlds n; a place that holds another number of worlds, which counts if it is smaller, or
 /// null; working memory of [`Kernel::memory`] bytes for each block. Any number of blocks does all worlds.
 pub(crate) fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
-    let CFunction { sizes: [doubles, singles, flags], stages, signature, body } =
-        print(trace, name, precision, Target::Cuda);
+    let CFunction { sizes, stages, signature, body, .. } = print(trace, name, precision, Worlds::Thread);
     let number = number(precision);
-    let Places { doubles: at_doubles, singles: at_singles, flags: at_flags, end } =
-        Places::new([doubles, singles, flags]);
+    let Places { singles: at_singles, flags: at_flags, end } = Places::new(sizes);
     let read = trace.operands().iter().map(|row| format!("const {number} *restrict {0}, Count {0}_stride", row.name));
     let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
+    let (steps, handed) = if trace.has_steps() { (format!(", {STEPS}"), ", n_steps") } else { Default::default() };
     let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
-    let of_world = trace.operands().iter().map(|Row { name, .. }| format!("{name} + world * {name}_stride"));
-    let to_world = trace.results().iter().map(|Row { name, width }| format!("{name} + world * {width}"));
+    let of_world = trace.operands().iter().map(|row| format!("{0} + world * {0}_stride", row.name));
+    let to_world = trace.results().iter().map(|Row { name, width, step }| match step {
+        0 => format!("{name} + world * {width}"),
+        _ => format!("{name} + world * ({} + n_steps * {step})", width - step),
+    });
     let rows = of_world.chain(to_world).collect::<Vec<_>>().join(", ");
     let mut text = String::new();
     let _ = write!(
@@ -62,21 +64,20 @@ pub(crate) fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel 
          __device__ const {name}_work *operator->() const {{ return this; }}\n}};\n\n\
          {stages}static __device__ void {signature}\n{body}\n\
          /* {end} bytes of memory for each block of {THREADS} threads */\n\
-         extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_worlds({arguments}, Count n, const unsigned *count, \
+         extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_worlds({arguments}{steps}, Count n, const unsigned *count, \
          char *memory)\n{{\n  \
          char *const own = memory + blockIdx.x * (Count){end};\n  \
-         const {name}_work work = {{{{(double *)(own + {at_doubles}) + threadIdx.x}}, {{(float *)(own + {at_singles}) + threadIdx.x}}, \
+         const {name}_work work = {{{{(double *)own + threadIdx.x}}, {{(float *)(own + {at_singles}) + threadIdx.x}}, \
          {{(int *)(own + {at_flags}) + threadIdx.x}}}};\n  \
          if (count && *count < n) n = *count;\n  \
          for (Count world = blockIdx.x * (Count)blockDim.x + threadIdx.x; world < n; world += gridDim.x * (Count)blockDim.x)\n    \
-         {name}({rows}, work);\n}}\n",
+         {name}({rows}{handed}, work);\n}}\n",
     );
     Kernel { text, name: format!("{name}_worlds"), memory: end }
 }
 
 /// Where the pools of a block's working memory start, in bytes.
 struct Places {
-    doubles: usize,
     singles: usize,
     flags: usize,
     end: usize,
@@ -87,6 +88,6 @@ impl Places {
         let threads = THREADS as usize;
         let singles_at = 8 * threads * doubles;
         let flags_at = singles_at + 4 * threads * singles;
-        Self { doubles: 0, singles: singles_at, flags: flags_at, end: flags_at + 4 * threads * flags.max(1) }
+        Self { singles: singles_at, flags: flags_at, end: flags_at + 4 * threads * flags.max(1) }
     }
 }

@@ -7,8 +7,8 @@
 
 use crate::math::lane::Precision;
 
-use super::op::{Id, Op};
-use super::trace::{Item, Kind, Region, Trace};
+use super::op::Id;
+use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 const LENGTH: usize = 400;
@@ -60,6 +60,8 @@ pub(super) struct Schedule {
     pub(super) steps: Vec<Step>,
     /// The function that computes each node; none for the driver's variables.
     pub(super) function_of: Vec<Option<usize>>,
+    /// Is each node computed in the loop over time?
+    pub(super) in_time: Vec<bool>,
     /// Where each node waits, if it does.
     pub(super) places: Vec<Option<usize>>,
     /// Places of each pool.
@@ -70,12 +72,40 @@ impl Schedule {
     pub(super) fn new(trace: &Trace) -> Self {
         let mut functions = Vec::new();
         let steps = cut(trace, 0, &mut functions);
-        let mut lives = Lives::new(trace, &functions);
+        let in_time = in_time(trace);
+        let mut lives = Lives::new(trace, &functions, &in_time);
         lives.follow(&steps, None);
+        lives.now += 1;
+        lives.write_late(false, None);
         let (places, sizes) = lives.places();
         let function_of = lives.function_of;
-        Self { functions, steps, function_of, places, sizes }
+        Self { functions, steps, function_of, in_time, places, sizes }
     }
+}
+
+/// Is a result written where its node is computed? If not, then at the end of the step that it is of, or of the whole.
+pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
+    !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
+}
+
+/// Which nodes the loop over time computes; its own variables are not among them.
+fn in_time(trace: &Trace) -> Vec<bool> {
+    let mut all = vec![false; trace.nodes.len()];
+    let is_time = |region: &usize| matches!(trace.regions[*region].kind, Kind::Time { .. });
+    let mut open: Vec<usize> = (0..trace.regions.len()).filter(is_time).collect();
+    while let Some(region) = open.pop() {
+        for item in &trace.regions[region].items {
+            match *item {
+                Item::Node(id) => all[id as usize] = true,
+                Item::Region(inner) => {
+                    trace.regions[inner].variables.iter().for_each(|variable| all[variable.id as usize] = true);
+                    open.push(inner);
+                }
+                Item::LeaveUnless(_) => {}
+            }
+        }
+    }
+    all
 }
 
 fn length(trace: &Trace, region: usize) -> usize {
@@ -111,7 +141,9 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
             (stage, n) = (own, 0);
         }
         match item {
-            Item::Region(inner) if size > LENGTH => {
+            Item::Region(inner)
+                if size > LENGTH || matches!(trace.regions[inner].kind, Kind::Time { .. }) =>
+            {
                 let inner_steps = cut(trace, inner, functions);
                 steps.push(Step::Region { region: inner, steps: inner_steps });
             }
@@ -135,6 +167,7 @@ fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
 struct Lives<'a> {
     trace: &'a Trace,
     functions: &'a [Function],
+    in_time: &'a [bool],
     function_of: Vec<Option<usize>>,
     born: Vec<usize>,
     last: Vec<usize>,
@@ -148,11 +181,12 @@ struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
-    fn new(trace: &'a Trace, functions: &'a [Function]) -> Self {
+    fn new(trace: &'a Trace, functions: &'a [Function], in_time: &'a [bool]) -> Self {
         let n = trace.nodes.len();
         Self {
             trace,
             functions,
+            in_time,
             function_of: vec![None; n],
             born: vec![0; n],
             last: vec![0; n],
@@ -185,7 +219,7 @@ impl<'a> Lives<'a> {
                         (self.born[variable.id as usize], self.waits[variable.id as usize]) = (start, true);
                     }
                     let inner = match kind {
-                        Kind::Loop { .. } => {
+                        Kind::Loop { .. } | Kind::Time { .. } => {
                             self.loops.push((start, start, within));
                             Some(self.loops.len() - 1)
                         }
@@ -197,15 +231,27 @@ impl<'a> Lives<'a> {
                     };
                     self.follow(steps, inner);
                     self.now += 1;
+                    if matches!(kind, Kind::Time { .. }) {
+                        self.write_late(true, inner);
+                    }
                     for variable in variables {
                         self.wanted(variable.end, None, inner);
                         // Results are written behind the region.
                         self.wanted(variable.id, None, inner);
                     }
-                    if let (Kind::Loop { .. }, Some(inner)) = (kind, inner) {
+                    if let (Kind::Loop { .. } | Kind::Time { .. }, Some(inner)) = (kind, inner) {
                         self.loops[inner].1 = self.now;
                     }
                 }
+            }
+        }
+    }
+
+    /// Results that are written at the end of a step, or of the whole.
+    fn write_late(&mut self, of_step: bool, within: Option<usize>) {
+        for output in &self.trace.outputs {
+            if output.of_step == of_step && !is_prompt(self.trace, self.in_time, output) {
+                self.wanted(output.id, None, within);
             }
         }
     }
@@ -245,8 +291,7 @@ impl<'a> Lives<'a> {
     }
 
     fn wanted(&mut self, id: Id, by: Option<usize>, within: Option<usize>) {
-        let op = self.trace.nodes[id as usize].op;
-        if !matches!(op, Op::Constant | Op::Flag | Op::Input) {
+        if !self.trace.nodes[id as usize].op.is_given() {
             self.uses.push((id, self.now, by, within));
         }
     }

@@ -4,14 +4,17 @@
 //! worlds that are not solved are listed on the device and done again in double precision, a part of the batch at a time.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaStorage;
-use candle_core::{DType, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp3, DType, Error, Layout, Result, Shape, Tensor, bail};
 
 use crate::cuda::{self, Block, Gpu, Held, Number, Rows, SEGMENT};
-use crate::solve::INFO;
+use crate::description::Friction;
+use crate::math::lane::Precision;
+use crate::math::record::Row;
+use crate::solve::{INFO, Report};
 
 use super::plan::Plan;
 use super::record::Kernel;
@@ -44,37 +47,41 @@ impl Plan {
         gpu.kernel::<T>(kernel.name(), || self.record(kernel, T::PRECISION, |_| ("", "")))
     }
 
-    /// Rows of a step's results from (q, u, parameters, forces).
-    fn step_rows<T: Number>(&self, gpu: &Gpu, operands: [Rows<T>; 4]) -> Result<Block<T>> {
-        let worlds = worlds("fused step", &operands)?;
-        let is_double = T::DTYPE == DType::F64;
-        let rows: Block<T> = if is_double || self.dtype(T::DTYPE) == T::DTYPE {
-            let [rows] = gpu.run(&*self.kernel::<T>(gpu, Kernel::WarmStep)?, worlds, None, &operands)?;
-            rows
+    /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
+    /// which columns.
+    fn outcome<T: Number, const N: usize>(
+        &self,
+        gpu: &Gpu,
+        kernel: Kernel,
+        operands: &[Rows<T>],
+        (worlds, n_steps): (usize, usize),
+        (report, columns): (usize, Range<usize>),
+    ) -> Result<[Block<T>; N]> {
+        if T::PRECISION == Precision::Double {
+            return gpu.run(&*self.kernel::<T>(gpu, kernel)?, (worlds, n_steps), None, operands);
+        }
+        // Coulomb's law asks for double precision.
+        let is_first = self.structure.friction == Friction::Relaxed;
+        let results: [Block<T>; N] = if is_first {
+            gpu.run(&*self.kernel::<T>(gpu, kernel)?, (worlds, n_steps), None, operands)?
         } else {
-            gpu.block(worlds, self.n_row())?
+            let block = |row: &Row| gpu.block(worlds, row.length(n_steps));
+            let blocks = self.result_rows(kernel).iter().map(block).collect::<Result<Vec<_>>>()?;
+            blocks.try_into().or_else(|_| bail!("cuda: expected {N} results"))?
         };
-        if is_double {
-            return Ok(rows);
-        }
-        let double = self.kernel::<f64>(gpu, Kernel::WarmStep)?;
+        let double = self.kernel::<f64>(gpu, kernel)?;
         for chunk in chunks(worlds) {
-            let rows = rows.rows(gpu).of_worlds(chunk.clone());
-            // By a law that asks for double precision, all of them.
-            let list = if self.dtype(T::DTYPE) == T::DTYPE {
-                Some(gpu.unsolved(rows.columns(self.n_row() - INFO..self.n_row()), INFO)?)
-            } else {
-                None
-            };
-            let mut again = Vec::with_capacity(operands.len());
-            for operand in operands {
-                again.push(gpu.gather(operand.of_worlds(chunk.clone()), list.as_ref())?);
-            }
+            let rows = results.each_ref().map(|block| block.rows(gpu).of_worlds(chunk.clone()));
+            let list = if is_first { Some(gpu.unsolved(rows[report].columns(columns.clone()), INFO)?) } else { None };
+            let again = operands.iter().map(|rows| gpu.gather(rows.of_worlds(chunk.clone()), list.as_ref()));
+            let again = again.collect::<Result<Vec<_>>>()?;
             let again: Vec<Rows<f64>> = again.iter().map(|block| block.rows(gpu)).collect();
-            let [solved] = gpu.run(&double, chunk.len(), list.as_ref(), &again)?;
-            gpu.scatter(solved.rows(gpu), rows, list.as_ref())?;
+            let solved: [Block<f64>; N] = gpu.run(&double, (chunk.len(), n_steps), list.as_ref(), &again)?;
+            for (from, to) in solved.iter().zip(rows) {
+                gpu.scatter(from.rows(gpu), to, list.as_ref())?;
+            }
         }
-        Ok(rows)
+        Ok(results)
     }
 }
 
@@ -96,7 +103,8 @@ pub(super) fn step(
         let warm = held.as_ref().map_or_else(|| Ok(none.rows(gpu)), |held| held.rows::<T>(gpu))?;
         let worlds = worlds("fused step", &[q, u, par])?;
         plan.check_warm(Some([warm.rows, warm.width]), worlds)?;
-        let rows = plan.step_rows(gpu, [q, u, par, warm])?;
+        let report = (0, plan.n_row() - INFO..plan.n_row());
+        let [rows] = plan.outcome(gpu, Kernel::WarmStep, &[q, u, par, warm], (worlds, 1), report)?;
         Ok((rows.storage(gpu), Shape::from((worlds, plan.n_row()))))
     }
     match operands[0].0.dtype() {
@@ -107,25 +115,27 @@ pub(super) fn step(
 }
 
 /// Gradients of q, u and the parameters from those of a step's results.
-pub(super) fn pull(plan: &Plan, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Tensor; 3]> {
+pub(super) fn step_adjoint(
+    plan: &Plan,
+    [q, u, par]: [&Tensor; 3],
+    result: &Tensor,
+    grad: &Tensor,
+) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
     let gpu = plan.gpu()?;
     let kernel = plan.kernel::<f64>(gpu, Kernel::Adjoint)?;
     let worlds = grad.dim(0)?;
-    let own = operands[2].dim(0)? == worlds;
-    let [q, u, par] = operands;
-    let doubles = doubles(&[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
-    let held: Vec<Held> = doubles.iter().map(Held::new).collect();
+    let tensors = doubles(&[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
+    let held: Vec<Held> = tensors.iter().map(Held::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
-    let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], own)?;
+    let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], par.dim(0)? == worlds)?;
     for chunk in chunks(worlds) {
         let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
-        let [gradient] = gpu.run(&kernel, chunk.len(), None, &operands)?;
-        let gradient = gradient.rows(gpu);
-        let u = plan.nq..plan.nq + plan.nu;
-        let parts = [0..plan.nq, u.clone(), u.end..u.end + plan.at.n].map(|columns| gradient.columns(columns));
-        gradients.add(chunk, parts)?;
+        let [gradient] = gpu.run(&kernel, (chunk.len(), 1), None, &operands)?;
+        let controls = plan.nq..plan.nq + plan.nu;
+        let columns = [0..plan.nq, controls.clone(), controls.end..plan.n_gradient()];
+        gradients.add(chunk, columns.map(|columns| gradient.rows(gpu).columns(columns)))?;
     }
-    gradients.tensors(grad.dtype())
+    Ok(wanted([q, u, par], gradients.tensors(grad.dtype())?))
 }
 
 /// Tensors in double precision, their rows numbers that follow each other.
@@ -180,7 +190,186 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
     let worlds = worlds("linearize", &rows[..3])?;
     plan.check_warm(Some([rows[3].rows, rows[3].width]), worlds)?;
-    let blocks: [Block<f64>; 6] = gpu.run(&kernel, worlds, None, &rows)?;
+    let blocks: [Block<f64>; 6] = gpu.run(&kernel, (worlds, 1), None, &rows)?;
     let [a, b, c, d, e, f] = blocks.map(|block| block.tensor(gpu).to_dtype(dtype));
     Ok([a?, b?, c?, d?, e?, f?])
+}
+
+/// What the operations of a rollout share: see [`rollout::run`](super::rollout::run).
+struct Sweep {
+    plan: Arc<Plan>,
+    n_steps: usize,
+    /// States and forces, until they are the results of [`States`] and [`Forces`].
+    results: [Mutex<Option<CudaStorage>>; 2],
+    limit_force: Tensor,
+    info: Tensor,
+    /// The forces, for the states' adjoint.
+    force: OnceLock<Tensor>,
+}
+
+/// (q₀ (B, nq), u (B, T nu), parameters (1 or B, n)) → q₀ … q_T (B, (T + 1) nq).
+struct States(Arc<Sweep>);
+
+/// (q₀ … q_T (B, (T + 1) nq), u (B, T nu), parameters (1 or B, n)) → contact forces (B, T 3 nc).
+struct Forces(Arc<Sweep>);
+
+/// States, forces, and the solves' reports, T for each world.
+pub(super) fn rollout(
+    plan: &Arc<Plan>,
+    n_steps: usize,
+    [q0, u, par]: [&Tensor; 3],
+) -> Result<(Tensor, Tensor, Vec<Report>)> {
+    fn of_type<T: Number>(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<Sweep> {
+        let gpu = plan.gpu()?;
+        let held = operands.map(Held::new);
+        let rows = held.iter().map(|held| held.rows::<T>(gpu)).collect::<Result<Vec<_>>>()?;
+        let worlds = worlds("rollout", &rows)?;
+        let solved = plan.outcome(gpu, Kernel::Rollout, &rows, (worlds, n_steps), (3, 0..n_steps * INFO))?;
+        let [states, force, limit_force, info] = solved;
+        Ok(Sweep {
+            plan: plan.clone(),
+            n_steps,
+            results: [states, force].map(|block: Block<T>| Mutex::new(Some(block.storage(gpu)))),
+            limit_force: limit_force.tensor(gpu),
+            info: info.tensor(gpu),
+            force: OnceLock::new(),
+        })
+    }
+    let (q0, u, par) = (q0.contiguous()?, u.contiguous()?, par.contiguous()?);
+    let sweep = Arc::new(match q0.dtype() {
+        DType::F32 => of_type::<f32>(plan, n_steps, [&q0, &u, &par])?,
+        _ => of_type::<f64>(plan, n_steps, [&q0, &u, &par])?,
+    });
+    let states = q0.apply_op3(&u, &par, States(sweep.clone()))?;
+    let force = states.apply_op3(&u, &par, Forces(sweep.clone()))?;
+    // The copy has no operation of its own, so that nothing refers to itself.
+    sweep.force.get_or_init(|| force.detach());
+    Ok((states, force, Report::read(&sweep.info)?))
+}
+
+impl Sweep {
+    /// States or forces, once.
+    fn take(&self, which: usize, width: usize) -> Result<(CudaStorage, Shape)> {
+        let mut result = self.results[which].lock().map_err(|_| Error::msg("rollout: its results are lost"))?;
+        let storage = result.take().ok_or_else(|| Error::msg("rollout: its results have been taken"))?;
+        Ok((storage, Shape::from((self.info.dim(0)?, width))))
+    }
+
+    /// Gradients in the first operand, which is q₀ or all states, in u and in the parameters.
+    fn pull(
+        &self,
+        kernel: Kernel,
+        [u, par]: [&Tensor; 2],
+        [states, force, grad]: [&Tensor; 3],
+    ) -> Result<[Tensor; 3]> {
+        let Self { plan, n_steps, limit_force, info, .. } = self;
+        let gpu = plan.gpu()?;
+        let program = plan.kernel::<f64>(gpu, kernel)?;
+        let worlds = grad.dim(0)?;
+        let tensors = doubles(&[states, u, par, force, limit_force, info, grad])?;
+        let held: Vec<Held> = tensors.iter().map(Held::new).collect();
+        let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
+        let widths: Vec<usize> = plan.result_rows(kernel).iter().map(|row| row.length(*n_steps)).collect();
+        let gradients = Gradients::new(gpu, worlds, [widths[0], widths[1], widths[2]], par.dim(0)? == worlds)?;
+        for chunk in chunks(worlds) {
+            let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
+            let parts: [Block<f64>; 3] = gpu.run(&program, (chunk.len(), *n_steps), None, &operands)?;
+            gradients.add(chunk, parts.each_ref().map(|block| block.rows(gpu)))?;
+        }
+        gradients.tensors(grad.dtype())
+    }
+}
+
+/// The gradients of those operands that want them.
+fn wanted(operands: [&Tensor; 3], gradients: [Tensor; 3]) -> (Option<Tensor>, Option<Tensor>, Option<Tensor>) {
+    let [first, second, third] = gradients;
+    let of = |operand: &Tensor, gradient| operand.track_op().then_some(gradient);
+    (of(operands[0], first), of(operands[1], second), of(operands[2], third))
+}
+
+fn not_here() -> Result<(CpuStorage, Shape)> {
+    bail!("rollout: expected tensors on the GPU")
+}
+
+impl CustomOp3 for States {
+    fn name(&self) -> &'static str {
+        "fused-rollout"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        not_here()
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        self.0.take(0, (self.0.n_steps + 1) * self.0.plan.nq)
+    }
+
+    fn bwd(
+        &self,
+        q: &Tensor,
+        u: &Tensor,
+        par: &Tensor,
+        states: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let force = self.0.force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
+        Ok(wanted([q, u, par], self.0.pull(Kernel::RolloutAdjoint, [u, par], [states, force, grad])?))
+    }
+}
+
+impl CustomOp3 for Forces {
+    fn name(&self) -> &'static str {
+        "fused-rollout-forces"
+    }
+
+    fn cpu_fwd(
+        &self,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+        _: &CpuStorage,
+        _: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        not_here()
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        self.0.take(1, self.0.n_steps * 3 * self.0.plan.structure.nc())
+    }
+
+    fn bwd(
+        &self,
+        states: &Tensor,
+        u: &Tensor,
+        par: &Tensor,
+        force: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        Ok(wanted([states, u, par], self.0.pull(Kernel::RolloutForceAdjoint, [u, par], [states, force, grad])?))
+    }
 }

@@ -9,6 +9,8 @@ mod cuda;
 mod hold;
 mod jacobian;
 mod memory;
+#[cfg(feature = "native")]
+mod native;
 mod paths;
 mod plan;
 mod record;

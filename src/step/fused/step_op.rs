@@ -7,12 +7,13 @@ use candle_core::backend::BackendStorage;
 use candle_core::CudaStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
-use crate::math::program::{Group, Program, run_on, run_parts_on};
+use crate::math::program::{Group, Program};
 use crate::math::rows::{Rows, gradient, storage, worlds};
 use crate::solve::INFO;
 
 use super::adjoint::{Recall, StoreGradients};
 use super::plan::Plan;
+use super::record::Kernel;
 use super::single::{is_solved, solve_all};
 use super::stages::{Load, Operands, Store};
 
@@ -87,11 +88,14 @@ impl CustomOp3 for StepOp {
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
         plan.check_warm(warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
         let width = plan.n_row();
-        let program =
-            |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);
+        let none = plan.no_forces();
+        let program = |operands: &Operands, arithmetic, b| {
+            let program = Forward { plan, operands };
+            plan.run_kernel(Kernel::WarmStep, arithmetic, &program, &operands.rows(&none), (b, 1), [width])
+        };
         let solved = |[rows]: &[Vec<f64>; 1], world: usize| is_solved(&rows[world * width..][width - INFO..width]);
         let operands = Operands { q, u, par, warm };
-        let [data] = solve_all(plan.set, plan.dtype(dtype), b, &operands, [width], program, solved);
+        let [data] = solve_all(plan.arithmetic(dtype), b, &operands, [width], program, solved)?;
         Ok((storage(data, dtype)?, Shape::from((b, width))))
     }
 
@@ -119,9 +123,7 @@ impl CustomOp3 for StepOp {
         let plan = &*self.plan;
         #[cfg(feature = "cuda")]
         if q.device().is_cuda() {
-            let [grad_q, grad_u, grad_par] = super::cuda::pull(plan, [q, u, par], result, grad)?;
-            let of = |operand: &Tensor, grad| operand.track_op().then_some(grad);
-            return Ok((of(q, grad_q), of(u, grad_u), of(par, grad_par)));
+            return super::cuda::step_adjoint(plan, [q, u, par], result, grad);
         }
         let (b, dtype) = (grad.dim(0)?, grad.dtype());
         let operands =
@@ -129,7 +131,9 @@ impl CustomOp3 for StepOp {
         let par_rows = operands.par.rows();
         let program = Backward { plan, operands, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
         let n = plan.n_gradient();
-        let data = run_on(plan.set, &program, b, n);
+        let Backward { operands: Operands { q: q_rows, u: u_rows, par: all, .. }, result, grad, .. } = &program;
+        let rows = [q_rows, u_rows, all, result, grad];
+        let [data] = plan.run_kernel(Kernel::Adjoint, plan.set.into(), &program, &rows, (b, 1), [n])?;
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };

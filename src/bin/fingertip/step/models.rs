@@ -50,7 +50,8 @@ impl Models {
         }
         let mut scene = self.scene.clone();
         scene.params = params;
-        let step = scene::compile(&scene, &self.overrides.beside_params())?;
+        let model = self.base.model();
+        let step = scene::compile_in(&scene, &self.overrides.beside_params(), model.dtype, &model.device)?;
         others.truncate(KEPT - 1);
         others.push_front(step.clone());
         Ok(step)
