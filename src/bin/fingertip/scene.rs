@@ -52,6 +52,21 @@ impl SceneArgs {
     }
 }
 
+/// The step as native code, if that is asked for.
+#[cfg(feature = "native")]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted { step.native() } else { Ok(step) }
+}
+
+/// The step, unless native code is asked for.
+#[cfg(not(feature = "native"))]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted {
+        candle_core::bail!("--native: expected a build with the feature `native`, got one without it");
+    }
+    Ok(step)
+}
+
 /// Says the first warnings, and how many there are besides.
 pub fn warn(warnings: &[String]) {
     warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
