@@ -227,7 +227,17 @@ fn median(call: impl Fn() -> TensorResult<()>) -> TensorResult<f64> {
 impl Report {
     fn text(&self) -> String {
         let mut table = table(
-            &["threads", "worlds", "code", "step", "iterations", "rollout step", "iterations", "its backward", "linearize"],
+            &[
+                "threads",
+                "worlds",
+                "code",
+                "step",
+                "iterations",
+                "rollout step",
+                "iterations",
+                "its backward",
+                "linearize",
+            ],
             0,
         );
         for row in &self.rows {
