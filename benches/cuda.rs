@@ -67,9 +67,16 @@ fn about(gpu: &Device) -> Result<()> {
     let (major, minor) = context.compute_capability().unwrap_or_default();
     let [free, total] = memory(gpu);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
+    let cpu =
+        cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map_or("", |(_, name)| name);
     let days = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / 86_400;
-    println!("fingertip {} on {name} (sm_{major}{minor}, {} of {} MB free), {cpu}, {}\n", env!("CARGO_PKG_VERSION"), free >> 20, total >> 20, date(days));
+    println!(
+        "fingertip {} on {name} (sm_{major}{minor}, {} of {} MB free), {cpu}, {}\n",
+        env!("CARGO_PKG_VERSION"),
+        free >> 20,
+        total >> 20,
+        date(days)
+    );
     Ok(())
 }
 
@@ -170,7 +177,12 @@ fn agreement(gpu: &Device, scenes: &[&str]) -> Result<usize> {
             let solved = |reports: &[Report]| reports.iter().filter(|report| report.status == Status::Solved).count();
             let (solved, expected) = (solved(&reports), solved(&expected_reports));
             wrong += usize::from(solved != expected);
-            println!("| {scene} | {} | {} | {solved} of {} solved, {expected} on the CPU |", dtype.as_str(), cells.join(", "), reports.len());
+            println!(
+                "| {scene} | {} | {} | {solved} of {} solved, {expected} on the CPU |",
+                dtype.as_str(),
+                cells.join(", "),
+                reports.len()
+            );
         }
     }
     println!();
@@ -196,7 +208,9 @@ fn speed(gpu: &Device, scene: &str, dtype: DType, sizes: impl Iterator<Item = us
     let step = load(scene, dtype, gpu)?;
     let model = step.model();
     println!("{scene}, {}: million world-steps per second; latency of a step, µs\n", dtype.as_str());
-    println!("| worlds | step | with Jacobians | rollout of {STEPS} | with backward | latency | memory, MB | of the bytes' limit |");
+    println!(
+        "| worlds | step | with Jacobians | rollout of {STEPS} | with backward | latency | memory, MB | of the bytes' limit |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let few = batch(scene, 1024)?;
     for worlds in sizes {
@@ -230,7 +244,9 @@ fn speed(gpu: &Device, scene: &str, dtype: DType, sizes: impl Iterator<Item = us
         };
         match row() {
             Ok(row) => println!("{row}"),
-            Err(error) => println!("| {worlds} | {} | | | | | | |", error.to_string().lines().next().unwrap_or_default()),
+            Err(error) => {
+                println!("| {worlds} | {} | | | | | | |", error.to_string().lines().next().unwrap_or_default())
+            }
         }
     }
     println!();

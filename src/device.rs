@@ -13,9 +13,9 @@ pub fn device(name: &str) -> Result<Device> {
     let ordinal = match name.split_once(':') {
         None if name == "cpu" => return Ok(Device::Cpu),
         None if name == "cuda" => 0,
-        Some(("cuda", ordinal)) if !ordinal.is_empty() && ordinal.bytes().all(|c| c.is_ascii_digit()) => {
-            ordinal.parse().map_err(|_| invalid(format!("expected a number of a GPU behind \"cuda:\", got \"{ordinal}\"")))?
-        }
+        Some(("cuda", ordinal)) if !ordinal.is_empty() && ordinal.bytes().all(|c| c.is_ascii_digit()) => ordinal
+            .parse()
+            .map_err(|_| invalid(format!("expected a number of a GPU behind \"cuda:\", got \"{ordinal}\"")))?,
         _ => return Err(invalid(format!("expected \"cpu\", \"cuda\" or \"cuda:N\", got \"{name}\""))),
     };
     if cfg!(feature = "cuda") {

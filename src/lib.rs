@@ -96,10 +96,10 @@
 pub mod codegen;
 pub mod collision;
 pub mod contact;
-pub mod description;
-mod device;
 #[cfg(feature = "cuda")]
 mod cuda;
+pub mod description;
+mod device;
 pub mod dynamics;
 mod error;
 pub mod grasp;

@@ -105,7 +105,8 @@ fn with_gradients(
 ) -> Result<Vec<(&'static str, Tensor)>> {
     let gradients = cost(&values, &mut Random::new(72))?.backward()?;
     for (name, variable) in variables {
-        let gradient = gradients.get(variable).map_or_else(|| variable.zeros_like(), |gradient| Ok(gradient.clone()))?;
+        let gradient =
+            gradients.get(variable).map_or_else(|| variable.zeros_like(), |gradient| Ok(gradient.clone()))?;
         values.push((name, gradient));
     }
     Ok(values)
@@ -151,11 +152,7 @@ fn rows_or_none(tensor: &Tensor) -> Vec<Vec<f64>> {
 
 fn cases(device: &Device) -> Vec<Case> {
     let case = |name, friction| Case::new(name, &scene(name, friction), DType::F64, device);
-    vec![
-        case("two_fingers", Friction::Relaxed),
-        case("push", Friction::Coulomb),
-        case("hand_ball", Friction::Relaxed),
-    ]
+    vec![case("two_fingers", Friction::Relaxed), case("push", Friction::Coulomb), case("hand_ball", Friction::Relaxed)]
 }
 
 #[test]
@@ -227,9 +224,11 @@ fn rollouts_and_their_gradients_have_the_bits_of_the_cpu() -> Result<()> {
 #[test]
 fn single_precision_is_the_cpus_or_near_the_double_one() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
-    for (name, friction, kappa) in
-        [("two_fingers", Friction::Relaxed, 1e4), ("two_fingers", Friction::Relaxed, 1e7), ("push", Friction::Coulomb, 1e4)]
-    {
+    for (name, friction, kappa) in [
+        ("two_fingers", Friction::Relaxed, 1e4),
+        ("two_fingers", Friction::Relaxed, 1e7),
+        ("push", Friction::Coulomb, 1e4),
+    ] {
         let mut scene = scene(name, friction);
         scene.params.kappa = kappa;
         let case = Case::new(name, &scene, DType::F32, &device);

@@ -9,7 +9,7 @@ use candle_core::cuda_backend::cudarc::driver::{
 };
 use candle_core::cuda_backend::{CudaDType, CudaStorage};
 use candle_core::op::BackpropOp;
-use candle_core::{DType, Layout, Result, Storage, StorageRef, Tensor, bail};
+use candle_core::{Layout, Result, Storage, StorageRef, Tensor, bail};
 
 use super::{Gpu, config, driver};
 use crate::math::lane::Precision;
@@ -18,21 +18,17 @@ use crate::math::lane::Precision;
 pub(crate) trait Number: DeviceRepr + ValidAsZeroBits + CudaDType {
     /// As the recorder has it.
     const PRECISION: Precision;
-    /// As tensors have it.
-    const DTYPE: DType;
     /// As the names of kernels have it.
     const NAME: &'static str;
 }
 
 impl Number for f32 {
     const PRECISION: Precision = Precision::Single;
-    const DTYPE: DType = DType::F32;
     const NAME: &'static str = "f32";
 }
 
 impl Number for f64 {
     const PRECISION: Precision = Precision::Double;
-    const DTYPE: DType = DType::F64;
     const NAME: &'static str = "f64";
 }
 

@@ -189,6 +189,9 @@ impl Quasidynamic {
     #[cfg(feature = "native")]
     fn compiled(&self, set: Option<InstructionSet>) -> Result<Self> {
         let Some(Fused { plan, par }) = &self.fused else { bail!("native code: expected a step with a fused form") };
+        if !self.model.device.is_cpu() {
+            bail!("native code: expected a model on the CPU");
+        }
         let plan = Arc::new(plan.native(set, self.model.dtype, |contact| self.model.contact_names(contact))?);
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }

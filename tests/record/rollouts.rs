@@ -55,7 +55,12 @@ pub fn compare(name: &str, step: &Quasidynamic, batch: &Batch, random: &mut Rand
         (0..worlds).map(|w| forward.run_steps(&[&q0[w][..], &controls[w], par(w)].concat(), STEPS)).collect();
     for (k, expected) in [(0, states), (1, force), (3, (0..worlds).map(info).collect())] {
         let part: Vec<Vec<f64>> = found.iter().map(|row| cut(row, k)).collect();
-        assert_eq!(differences(&part, &expected), Vec::<String>::new(), "{name}: {} of a rollout", forward.results()[k].name);
+        assert_eq!(
+            differences(&part, &expected),
+            Vec::<String>::new(),
+            "{name}: {} of a rollout",
+            forward.results()[k].name
+        );
     }
 
     let (by_states, by_force) = (weights(&long.q, random), weights(&long.force, random));
@@ -76,9 +81,7 @@ pub fn compare(name: &str, step: &Quasidynamic, batch: &Batch, random: &mut Rand
     let pulled = |w: usize| {
         let [states, force, limit_force, info] = [0, 1, 2, 3].map(|k| cut(&found[w], k));
         let operands = [&states[..], &controls[w], par(w), &force, &limit_force, &info].concat();
-        let run = |program: &Trace, weights: &[f64]| {
-            program.run_steps(&[&operands[..], weights].concat(), STEPS)
-        };
+        let run = |program: &Trace, weights: &[f64]| program.run_steps(&[&operands[..], weights].concat(), STEPS);
         if force.is_empty() {
             return run(&by_states_program, &by_states[w]);
         }

@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::Outcome;
-use super::scene::{SceneArgs, TargetArgs};
+use super::scene::{self, SceneArgs, TargetArgs};
 use super::table::table;
 
 /// Steps of a rollout.
@@ -52,6 +52,10 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
+    /// Measures native code beside the lanes: kernels that the machine's C compiler has compiled for this scene.
+    #[arg(long)]
+    native: bool,
+
     /// Prints one JSON object.
     #[arg(long)]
     json: bool,
@@ -78,6 +82,8 @@ struct Report {
 struct Row {
     worlds: usize,
     threads: usize,
+    /// Is this native code, or that of the form?
+    native: bool,
     step: f64,
     rollout: f64,
     backward: f64,
@@ -96,6 +102,7 @@ pub fn run(args: &Args) -> Outcome {
     if args.tensor_program {
         step = step.as_tensor_program();
     }
+    let native = args.native.then(|| scene::natively(step.clone(), true)).transpose()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let is_cpu = step.model().device.is_cpu();
     let mut threads = match &args.threads[..] {
@@ -121,8 +128,12 @@ pub fn run(args: &Args) -> Outcome {
     for n_threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
         for &worlds in &args.worlds {
-            let work = Work::new(&source, &double, worlds)?.with(&step)?;
-            report.rows.push(pool.install(|| work.measure(n_threads))?);
+            for (step, native) in [(Some(&step), false), (native.as_ref(), true)] {
+                let Some(step) = step else { continue };
+                let work = Work::new(&source, &double, worlds)?.with(step)?;
+                let row = pool.install(|| work.measure(n_threads))?;
+                report.rows.push(Row { native, ..row });
+            }
         }
     }
     if args.json {
@@ -195,6 +206,7 @@ impl<'a> Work<'a> {
         Ok(Row {
             worlds,
             threads,
+            native: false,
             step: one(median(&|| step.step(q, u).map(drop))?),
             rollout: one(median(&|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
             backward: one(both - forward) / STEPS as f64,
@@ -222,7 +234,17 @@ fn median(call: impl Fn() -> TensorResult<()>) -> TensorResult<f64> {
 impl Report {
     fn text(&self) -> String {
         let mut table = table(
-            &["threads", "worlds", "step", "iterations", "rollout step", "iterations", "its backward", "linearize"],
+            &[
+                "threads",
+                "worlds",
+                "code",
+                "step",
+                "iterations",
+                "rollout step",
+                "iterations",
+                "its backward",
+                "linearize",
+            ],
             0,
         );
         for row in &self.rows {
@@ -230,12 +252,29 @@ impl Report {
             table.add_row([
                 row.threads.to_string(),
                 row.worlds.to_string(),
+                String::from(if row.native { "native" } else { self.form }),
                 time(row.step),
                 format!("{:.1}", row.iterations),
                 time(row.rollout),
                 format!("{:.1}", row.rollout_iterations),
                 time(row.backward),
                 time(row.linearize),
+            ]);
+        }
+        // What native code takes of the time of the row before.
+        for pair in self.rows.windows(2).filter(|pair| pair[1].native) {
+            let share = |of: fn(&Row) -> f64| format!("{:.2}", of(&pair[1]) / of(&pair[0]));
+            let none = String::new;
+            table.add_row([
+                pair[1].threads.to_string(),
+                pair[1].worlds.to_string(),
+                String::from("ratio"),
+                share(|row| row.step),
+                none(),
+                share(|row| row.rollout),
+                none(),
+                share(|row| row.backward),
+                share(|row| row.linearize),
             ]);
         }
         format!(

@@ -43,6 +43,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
+    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers, in less time.
+    #[arg(long)]
+    native: bool,
+
     /// Plots forces and motion to this file (SVG; PNG in builds with the feature `png`).
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -50,6 +54,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
+    let step = scene::natively(step, args.native)?;
     let rows = args.controls.as_ref().map(|path| controls::read(path, step.model())).transpose()?;
     let n_steps = match (args.steps, &rows) {
         (Some(0), _) => return Err("--steps: expected at least 1, got 0".into()),

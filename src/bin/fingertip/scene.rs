@@ -76,6 +76,21 @@ impl SceneArgs {
     }
 }
 
+/// The step as native code, if that is asked for.
+#[cfg(feature = "native")]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted { step.native() } else { Ok(step) }
+}
+
+/// The step, unless native code is asked for.
+#[cfg(not(feature = "native"))]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted {
+        candle_core::bail!("--native: expected a build with the feature `native`, got one without it");
+    }
+    Ok(step)
+}
+
 /// Says the first warnings, and how many there are besides.
 pub fn warn(warnings: &[String]) {
     warnings.iter().take(WARNINGS).for_each(|warning| eprintln!("warning: {warning}"));
@@ -136,12 +151,7 @@ pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynami
 }
 
 /// The same in numbers of a type on a device.
-pub fn compile_in(
-    scene: &Scene,
-    overrides: &Overrides,
-    dtype: DType,
-    device: &Device,
-) -> TensorResult<Quasidynamic> {
+pub fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<Quasidynamic> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;
     let model = Model::new(&scene, dtype, device)?;

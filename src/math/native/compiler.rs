@@ -1,6 +1,6 @@
 //! The machine's C compiler, and what it has made, kept for the next time.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -11,10 +11,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libloading::Library;
 
-/// How code is compiled. It is straight and without repetitions: higher levels take longer and gain nothing. Products and sums
-/// that are to be one operation are written so.
-const FLAGS: [&str; 9] =
-    ["-std=gnu11", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared", "-w", "-pipe"];
+use super::Code;
+
+/// How code is compiled. Products and sums that are to be one operation are written so. There are no dead stores, and to look for
+/// them takes a quarter of GCC's time.
+const FLAGS: [&str; 9] = [
+    "-std=gnu11",
+    "-O2",
+    "-march=native",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-tree-dse",
+    "-fno-dse",
+    "-fPIC",
+    "-w",
+];
+/// Bytes of a file of code, at least: the head takes its time in each.
+const PART: usize = 1 << 19;
 /// Bytes behind a shared object that say whether it is whole.
 const SEAL: usize = 16;
 
@@ -88,22 +101,25 @@ fn folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// A shared object made of a text: the one that is kept, if it is there and whole, else a new one.
+/// A shared object made of code: the one that is kept, if it is there and whole, else a new one.
 ///
 /// # Errors
-/// If there is no compiler, or one that refuses the text; if the folder for compiled code cannot be written to.
-pub(super) fn library(text: &str) -> Result<Library, String> {
+/// If there is no compiler, or one that refuses the code; if the folder for compiled code cannot be written to.
+pub(super) fn library(code: &Code) -> Result<Library, String> {
     let Compiler { path, version } = compiler()?;
     let folder = folder()?;
     let (flags, name) = (FLAGS.join(" "), path.to_string_lossy());
-    let key = hash(&[text.as_bytes(), name.as_bytes(), version.as_bytes(), flags.as_bytes(), processor().as_bytes()]);
-    let kept = folder.join(format!("{key:032x}.so"));
+    let mut parts =
+        vec![name.as_bytes(), version.as_bytes(), flags.as_bytes(), processor().as_bytes(), code.head.as_bytes()];
+    parts.extend(code.stages.iter().map(String::as_bytes));
+    parts.push(code.last.as_bytes());
+    let kept = folder.join(format!("{:032x}.so", hash(&parts)));
     if is_whole(&kept)
         && let Ok(library) = load(&kept)
     {
         return Ok(library);
     }
-    compile(path, text, &kept)?;
+    compile(path, code, &kept)?;
     load(&kept)
 }
 
@@ -120,34 +136,70 @@ fn is_whole(path: &Path) -> bool {
     hash(&[code]).to_le_bytes() == *seal
 }
 
-/// Compiles a text. The file gets its name when it is whole, so that nobody finds a part of it.
-fn compile(compiler: &OsString, text: &str, to: &Path) -> Result<(), String> {
+impl Code {
+    /// The code in files, at most `most` of them, each of a good length.
+    fn files(&self, most: usize) -> Vec<String> {
+        let total = self.stages.iter().map(String::len).sum::<usize>();
+        let length = total.div_ceil(most).max(PART);
+        let mut files = vec![self.head.clone()];
+        for stage in &self.stages {
+            if files[files.len() - 1].len() > self.head.len() + length {
+                files.push(self.head.clone());
+            }
+            let last = files.len() - 1;
+            files[last].push_str(stage);
+        }
+        let last = files.len() - 1;
+        files[last].push_str(&self.last);
+        files
+    }
+}
+
+/// Compiles code, on all cores. The file gets its name when it is whole, so that nobody finds a part of it.
+fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let own = format!("{}.{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let [source, made] = ["c", "tmp"].map(|kind| to.with_extension(format!("{own}.{kind}")));
+    let texts = code.files(std::thread::available_parallelism().map_or(1, usize::from));
+    let file = |kind: &str, k: usize| to.with_extension(format!("{own}.{k}.{kind}"));
+    let objects: Vec<PathBuf> = (0..texts.len()).map(|k| file("o", k)).collect();
+    let sources: Vec<PathBuf> = (0..texts.len()).map(|k| file("c", k)).collect();
+    let made = file("tmp", 0);
     let failed = |error: std::io::Error| format!("native code: {}: {error}", to.display());
-    let run = || {
-        fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&source)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(failed)?;
-        let output = Command::new(compiler).args(FLAGS).arg("-o").arg(&made).arg(&source).arg("-lm").output();
+    let run = |arguments: &[&OsStr]| {
+        let output = Command::new(compiler).args(FLAGS).args(arguments).output();
         let output = output.map_err(|error| format!("native code: {}: {error}", compiler.display()))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said: Vec<&str> = said.lines().take(8).collect();
-            return Err(format!("native code: {} has not compiled it: {}", compiler.display(), said.join("\n")));
+        if output.status.success() {
+            return Ok(());
         }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said: Vec<&str> = said.lines().take(8).collect();
+        Err(format!("native code: {} has not compiled it: {}", compiler.display(), said.join("\n")))
+    };
+    let part = |k: usize| {
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(&sources[k]);
+        file.and_then(|mut file| file.write_all(texts[k].as_bytes())).map_err(failed)?;
+        run(&["-c".as_ref(), "-o".as_ref(), objects[k].as_os_str(), sources[k].as_os_str()])
+    };
+    let all = || {
+        std::thread::scope(|scope| {
+            let part = &part;
+            let threads: Vec<_> = (0..texts.len()).map(|k| scope.spawn(move || part(k))).collect();
+            threads.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| Err(String::from("native code: a thread has failed")))
+            })
+        })?;
+        let mut arguments: Vec<&OsStr> = vec!["-shared".as_ref(), "-o".as_ref(), made.as_os_str()];
+        arguments.extend(objects.iter().map(|path| path.as_os_str()));
+        arguments.push("-lm".as_ref());
+        run(&arguments)?;
         let mut code = fs::read(&made).map_err(failed)?;
         code.extend(hash(&[&code]).to_le_bytes());
         fs::write(&made, code).and_then(|()| fs::rename(&made, to)).map_err(failed)
     };
-    let result = run();
-    for file in [&source, &made] {
-        // One of them has another name by now, or was never there.
+    let result = all();
+    for file in sources.iter().chain(&objects).chain([&made]) {
+        // Some have another name by now, or were never there.
         let _ = fs::remove_file(file);
     }
     result
@@ -163,7 +215,8 @@ pub(super) mod tests {
             println!("skipped: {reason}");
             return;
         }
-        let text = format!("int answer(void) {{ return {}; }}\n", std::process::id());
+        let code = |last: String| Code { head: String::new(), stages: Vec::new(), last };
+        let text = code(format!("int answer(void) {{ return {}; }}\n", std::process::id()));
         let answer = |library: &Library| {
             // SAFETY: the text above has such a function.
             unsafe { (*library.get::<unsafe extern "C" fn() -> i32>(b"answer").unwrap())() }
@@ -186,7 +239,7 @@ pub(super) mod tests {
             assert_eq!(answer(&library(&text).unwrap()), expected);
             assert_eq!(fs::read(&path).unwrap().len(), whole.len());
         }
-        let error = library("this is not C\n").unwrap_err();
+        let error = library(&code(String::from("this is not C\n"))).unwrap_err();
         assert!(error.contains("has not compiled it"), "{error}");
         fs::remove_file(&path).unwrap();
     }

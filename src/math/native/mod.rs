@@ -11,8 +11,8 @@ use std::ffi::{c_ulonglong, c_void};
 use libloading::Library;
 
 use crate::math::lane::{InstructionSet, Number, Precision};
-use crate::math::record::{Row, Trace};
 use crate::math::record::c::{STEPS, VECTOR_PRELUDE, Worlds, print};
+use crate::math::record::{Row, Trace};
 
 use super::program::{Block, share};
 use super::rows::{Output, Rows};
@@ -43,26 +43,42 @@ pub(crate) fn widest() -> Option<InstructionSet> {
     InstructionSet::ALL.into_iter().rev().find(|set| *set != InstructionSet::Baseline && set.is_there())
 }
 
-/// The text of a trace for the registers of an instruction set.
-fn text(trace: &Trace, precision: Precision, set: InstructionSet) -> String {
+/// Code in parts that can be compiled side by side.
+struct Code {
+    /// What every part starts with.
+    head: String,
+    /// Functions that the last part calls.
+    stages: Vec<String>,
+    last: String,
+}
+
+/// The code of a trace for the registers of an instruction set.
+fn code(trace: &Trace, precision: Precision, set: InstructionSet) -> Code {
     const NAME: &str = "kernel";
     let code = print(trace, NAME, precision, Worlds::Register);
     let number = if precision == Precision::Double { "d_t" } else { "s_t" };
     let n = trace.operands().len() + trace.results().len();
     let rows: Vec<String> = (0..n).map(|k| format!("({number} *)rows[{k}]")).collect();
     let steps = if trace.has_steps() { ", n_steps" } else { "" };
-    format!(
-        "#define DOUBLES {}\n#define SINGLE {}\n{VECTOR_PRELUDE}\n{}\n{}static void {}\n{}\n\
-         const unsigned long long {MEMORY} = sizeof({NAME}_work);\n\
-         void {ENTRY}(void *const *rows, {STEPS}, void *work)\n{{\n  {NAME}({}{steps}, ({NAME}_work *)work);\n}}\n",
-        set.width(),
-        u8::from(precision == Precision::Single),
-        code.work,
-        code.stages,
-        code.signature,
-        code.body,
-        rows.join(", ")
-    )
+    let stages: Vec<String> = code.stages.split("STAGE ").skip(1).map(|text| format!("STAGE {text}")).collect();
+    let declared: String = stages.iter().filter_map(|text| Some(format!("{};\n", text.lines().next()?))).collect();
+    Code {
+        head: format!(
+            "#define DOUBLES {}\n#define SINGLE {}\n{VECTOR_PRELUDE}\n{}\n{declared}\n",
+            set.width(),
+            u8::from(precision == Precision::Single),
+            code.work
+        ),
+        stages,
+        last: format!(
+            "static void {}\n{}\n\
+             const unsigned long long {MEMORY} = sizeof({NAME}_work);\n\
+             void {ENTRY}(void *const *rows, {STEPS}, void *work)\n{{\n  {NAME}({}{steps}, ({NAME}_work *)work);\n}}\n",
+            code.signature,
+            code.body,
+            rows.join(", ")
+        ),
+    }
 }
 
 impl Function {
@@ -71,7 +87,7 @@ impl Function {
     /// # Errors
     /// What the compiler, the file system or the loader said.
     pub(crate) fn new(trace: &Trace, precision: Precision, set: InstructionSet) -> Result<Self, String> {
-        let library = compiler::library(&text(trace, precision, set))?;
+        let library = compiler::library(&code(trace, precision, set))?;
         let missing = |error: libloading::Error| format!("native code that was just made: {error}");
         // SAFETY: the library was made of the text above, which declares both as they are declared here.
         let (entry, memory) = unsafe {
@@ -98,12 +114,12 @@ impl Function {
     }
 
     fn run_in<T: Number, const N: usize>(&self, n_steps: usize, operands: &[&Rows], worlds: usize) -> [Vec<f64>; N] {
-        let lengths = |rows: &[Row]| -> Vec<usize> {
-            rows.iter().map(|row| row.length(n_steps)).collect()
-        };
+        let lengths = |rows: &[Row]| -> Vec<usize> { rows.iter().map(|row| row.length(n_steps)).collect() };
         let (read, written) = (lengths(&self.operands), lengths(&self.results));
         assert!(
-            n_steps > 0 && operands.iter().zip(&read).all(|(rows, &length)| rows.width() >= length) && written.len() == N,
+            n_steps > 0
+                && operands.iter().zip(&read).all(|(rows, &length)| rows.width() >= length)
+                && written.len() == N,
             "operands of another program"
         );
         let mut widths = [0; N];
@@ -117,7 +133,14 @@ impl Function {
     }
 
     /// Some worlds, as many at a time as there are in a register.
-    fn chunk<T: Number>(&self, n_steps: usize, operands: &[&Rows], read: &[usize], memory: &mut Memory, mut out: Output) {
+    fn chunk<T: Number>(
+        &self,
+        n_steps: usize,
+        operands: &[&Rows],
+        read: &[usize],
+        memory: &mut Memory,
+        mut out: Output,
+    ) {
         let range = out.worlds.clone();
         for first in range.step_by(self.worlds) {
             for (k, (rows, &length)) in operands.iter().zip(read).enumerate() {

@@ -71,8 +71,7 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
             late[usize::from(output.of_step)].push(*output);
         }
     }
-    let mut printer =
-        Printer { trace, schedule: &schedule, name, precision, worlds, outputs, late, moves: Vec::new() };
+    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, outputs, late, moves: Vec::new() };
     let mut stages = String::new();
     for function in 0..schedule.functions.len() {
         printer.function(function, &mut stages);
@@ -95,7 +94,9 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     }
     let _ = writeln!(work, "  {} f[{}];", types[2], flags.max(1));
     if printer.is_vector() {
-        work.push_str("  /* Worlds that the code is for where it is, and worlds that leave a loop. */\n  m_t active, leaving;\n");
+        work.push_str(
+            "  /* Worlds that the code is for where it is, and worlds that leave a loop. */\n  m_t active, leaving;\n",
+        );
     }
     let _ = writeln!(work, "}} {name}_work;");
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
@@ -347,7 +348,8 @@ impl Printer<'_> {
         let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
             let mask = is_vector.then_some(mask);
-            let [copies, changes] = self.changes(variables, (from, mask), &to, &|id| self.value(id, At::Function(function)));
+            let [copies, changes] =
+                self.changes(variables, (from, mask), &to, &|id| self.value(id, At::Function(function)));
             copies.iter().chain(&changes).for_each(|line| {
                 let _ = writeln!(text, "{pad}{line}");
             });

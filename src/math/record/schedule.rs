@@ -141,9 +141,7 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
             (stage, n) = (own, 0);
         }
         match item {
-            Item::Region(inner)
-                if size > LENGTH || matches!(trace.regions[inner].kind, Kind::Time { .. }) =>
-            {
+            Item::Region(inner) if size > LENGTH || matches!(trace.regions[inner].kind, Kind::Time { .. }) => {
                 let inner_steps = cut(trace, inner, functions);
                 steps.push(Step::Region { region: inner, steps: inner_steps });
             }

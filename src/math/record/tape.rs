@@ -122,7 +122,8 @@ impl Tape {
         self.known.insert(node, id);
         if node.op.is_computed() {
             let innermost = self.scopes.len() - 1;
-            let scope = self.time.filter(|_| !self.changes_in_time[id as usize]).map_or(innermost, |outside| outside - 1);
+            let scope =
+                self.time.filter(|_| !self.changes_in_time[id as usize]).map_or(innermost, |outside| outside - 1);
             self.scopes[scope].own.push(node);
             let region = self.scopes[scope].region;
             self.regions[region].items.push(Item::Node(id));

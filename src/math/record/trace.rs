@@ -125,8 +125,7 @@ impl Trace {
         let places = results.iter().enumerate().flat_map(|(row, of)| (0..of.width).map(move |place| (row, place)));
         let of_step = of_step.into_iter().chain(std::iter::repeat(false));
         let outputs = outputs.into_iter().zip(places).zip(of_step);
-        let outputs =
-            outputs.map(|((id, (row, place)), of_step)| Output { id, row, place, of_step }).collect();
+        let outputs = outputs.map(|((id, (row, place)), of_step)| Output { id, row, place, of_step }).collect();
         Self { nodes, stages, stage_of, regions, operands, results, outputs }
     }
 

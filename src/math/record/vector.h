@@ -8,7 +8,7 @@
 #ifdef __FAST_MATH__
 #error "This code counts on the rounding that IEEE 754 asks for: compile without -ffast-math."
 #endif
-#define STAGE static __attribute__((noinline)) void
+#define STAGE __attribute__((noinline, visibility("hidden"))) void
 #define INLINE static inline __attribute__((always_inline))
 #define WORLDS (SINGLE ? 2 * DOUBLES : DOUBLES)
 

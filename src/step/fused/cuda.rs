@@ -256,12 +256,7 @@ impl Sweep {
     }
 
     /// Gradients in the first operand, which is q₀ or all states, in u and in the parameters.
-    fn pull(
-        &self,
-        kernel: Kernel,
-        [u, par]: [&Tensor; 2],
-        [states, force, grad]: [&Tensor; 3],
-    ) -> Result<[Tensor; 3]> {
+    fn pull(&self, kernel: Kernel, [u, par]: [&Tensor; 2], [states, force, grad]: [&Tensor; 3]) -> Result<[Tensor; 3]> {
         let Self { plan, n_steps, limit_force, info, .. } = self;
         let gpu = plan.gpu()?;
         let program = plan.kernel::<f64>(gpu, kernel)?;

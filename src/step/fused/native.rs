@@ -61,7 +61,10 @@ impl Plan {
     ) -> Result<Self> {
         let set = match set {
             Some(set) if set.is_there() && set != InstructionSet::Baseline => set,
-            Some(set) => bail!("native code: expected instructions of this processor with fused multiply-adds, got {}", set.name()),
+            Some(set) => bail!(
+                "native code: expected instructions of this processor with fused multiply-adds, got {}",
+                set.name()
+            ),
             None => match widest() {
                 Some(set) => set,
                 None => bail!("native code: expected a processor with fused multiply-adds, got one without"),

@@ -184,7 +184,9 @@ impl Plan {
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
     pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
-        let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) else { return Ok(()) };
+        let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) else {
+            return Ok(());
+        };
         let (a, b) = names(pair.first);
         bail!(
             "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
