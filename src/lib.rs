@@ -67,6 +67,7 @@
 //! | floor | module | what |
 //! |---|---|---|
 //! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
+//! | 0 | [`device()`] | devices by name; with the feature `cuda` kernels on GPUs |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
 //! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
 //! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
