@@ -234,7 +234,15 @@ fn single_precision_is_the_cpus_or_near_the_double_one() -> Result<()> {
         let case = Case::new(name, &scene, DType::F32, &device);
         let [expected, found] = [0, 1].map(|device| {
             let (own, variables) = case.tracked(device, true)?;
-            step(&own, &variables)
+            let (mut all, reports) = step(&own, &variables)?;
+            let jacobians = own.linearize(&variables[0].1, &variables[1].1)?;
+            all.extend([("A", jacobians.a), ("C", jacobians.c)]);
+            let u = variables[1].1.detach().unsqueeze(1)?;
+            let u = Var::from_tensor(&Tensor::cat(&[&u, &u, &u], 1)?)?;
+            let path = rollout(&own, &variables[0].1, &u)?;
+            let values = vec![("path", path.q.flatten_from(1)?), ("its forces", path.force.flatten_from(1)?)];
+            all.extend(with_gradients(values, &[("u of the path", u)])?);
+            Ok::<_, candle_core::Error>((all, reports))
         });
         let ((expected, expected_reports), (found, reports)) = (expected?, found?);
         let solved = |reports: &[Report]| reports.iter().filter(|report| report.status == Status::Solved).count();

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::math::lane::Precision;
 use crate::math::program::Order;
 
+use super::cuda::THREADS;
 use super::op::{Id, Node, Op};
 use super::schedule::{Pool, Schedule, Step, is_prompt};
 use super::trace::{Item, Kind, Output, Region, Row, Trace, Variable};
@@ -52,7 +53,7 @@ pub(crate) struct CFunction {
 pub(crate) enum Worlds {
     /// One.
     One,
-    /// One, with the operations of CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
+    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
     Thread,
     /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
     #[cfg(feature = "native")]
@@ -220,7 +221,11 @@ impl Printer<'_> {
             Pool::Single => 's',
             Pool::Flag => 'f',
         };
-        Some(format!("w->{pool}[{place}]"))
+        Some(match self.worlds {
+            // Beside the other threads' numbers.
+            Worlds::Thread => format!("w.{pool}[{}]", place * THREADS as usize),
+            _ => format!("w->{pool}[{place}]"),
+        })
     }
 
     /// A node's value.

@@ -10,8 +10,7 @@ use super::trace::{Row, Trace};
 /// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
 pub(crate) const THREADS: u32 = 32;
 
-/// What the text starts with: NVRTC has no files to include. A number of working memory stands beside those of the block's
-/// other threads, so that 32 of them are read at once.
+/// What the text starts with: NVRTC has no files to include.
 pub(crate) const PRELUDE: &str = "\
 #define restrict __restrict__
 #define STAGE static __device__ __noinline__ void
@@ -22,13 +21,10 @@ pub(crate) const PRELUDE: &str = "\
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 typedef unsigned long long Count;
-template <class T> struct Strip {
-  T *first;
-  __device__ T &operator[](int k) const { return first[k * 32]; }
-};
 ";
 
-/// A trace as a kernel.
+/// A trace as a kernel. A number of a thread's working memory stands beside those of the block's other threads, so that all of them
+/// are read at once.
 pub(crate) struct Kernel {
     /// Its text, to stand behind [`PRELUDE`].
     pub(crate) text: String,
@@ -60,15 +56,14 @@ pub(crate) fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel 
     let mut text = String::new();
     let _ = write!(
         text,
-        "struct {name}_work {{\n  Strip<double> d;\n  Strip<float> s;\n  Strip<int> f;\n  \
-         __device__ const {name}_work *operator->() const {{ return this; }}\n}};\n\n\
+        "struct {name}_work {{\n  double *d;\n  float *s;\n  int *f;\n}};\n\n\
          {stages}static __device__ void {signature}\n{body}\n\
          /* {end} bytes of memory for each block of {THREADS} threads */\n\
          extern \"C\" __global__ void __launch_bounds__({THREADS}) {name}_worlds({arguments}{steps}, Count n, const unsigned *count, \
          char *memory)\n{{\n  \
          char *const own = memory + blockIdx.x * (Count){end};\n  \
-         const {name}_work work = {{{{(double *)own + threadIdx.x}}, {{(float *)(own + {at_singles}) + threadIdx.x}}, \
-         {{(int *)(own + {at_flags}) + threadIdx.x}}}};\n  \
+         const {name}_work work = {{(double *)own + threadIdx.x, (float *)(own + {at_singles}) + threadIdx.x, \
+         (int *)(own + {at_flags}) + threadIdx.x}};\n  \
          if (count && *count < n) n = *count;\n  \
          for (Count world = blockIdx.x * (Count)blockDim.x + threadIdx.x; world < n; world += gridDim.x * (Count)blockDim.x)\n    \
          {name}({rows}{handed}, work);\n}}\n",

@@ -124,7 +124,7 @@ pub(super) fn step_adjoint(
     let gpu = plan.gpu()?;
     let kernel = plan.kernel::<f64>(gpu, Kernel::Adjoint)?;
     let worlds = grad.dim(0)?;
-    let tensors = doubles(&[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
+    let tensors = doubles(gpu, &[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
     let held: Vec<Held> = tensors.iter().map(Held::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
     let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], par.dim(0)? == worlds)?;
@@ -138,9 +138,27 @@ pub(super) fn step_adjoint(
     Ok(wanted([q, u, par], gradients.tensors(grad.dtype())?))
 }
 
-/// Tensors in double precision, their rows numbers that follow each other.
-fn doubles(tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
-    tensors.iter().map(|tensor| tensor.detach().to_dtype(DType::F64)?.contiguous()).collect()
+/// Tensors in double precision, their rows numbers that follow each other. Candle's own conversion fails without numbers.
+fn doubles(gpu: &Gpu, tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let double = |tensor: &&Tensor| {
+        let tensor = tensor.detach().contiguous()?;
+        match tensor.dtype() {
+            DType::F32 => Ok(gpu.gather(Held::new(&tensor).rows::<f32>(gpu)?, None)?.tensor(gpu)),
+            _ => Ok(tensor),
+        }
+    };
+    tensors.iter().map(double).collect()
+}
+
+/// A block as a tensor of a type.
+fn tensor(gpu: &Gpu, block: Block<f64>, dtype: DType) -> Result<Tensor> {
+    if dtype == DType::F64 {
+        return Ok(block.tensor(gpu));
+    }
+    let rows = block.rows(gpu);
+    let single = gpu.block::<f32>(rows.rows, rows.width)?;
+    gpu.scatter(rows, single.rows(gpu), None)?;
+    Ok(single.tensor(gpu))
 }
 
 /// Gradients of three operands, which come some worlds at a time; those of the last are summed if it has one row for all.
@@ -174,8 +192,7 @@ impl<'a> Gradients<'a> {
         while is_summed && third.rows(gpu).rows > 1 {
             third = gpu.sums(third.rows(gpu))?;
         }
-        let [first, second, third] = [first, second, third].map(|block| block.tensor(gpu).to_dtype(dtype));
-        Ok([first?, second?, third?])
+        Ok([tensor(gpu, first, dtype)?, tensor(gpu, second, dtype)?, tensor(gpu, third, dtype)?])
     }
 }
 
@@ -185,13 +202,13 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     let kernel = plan.kernel::<f64>(gpu, Kernel::WarmJacobians)?;
     let none = gpu.zeros::<f64>(plan.structure.n_eta())?.tensor(gpu);
     let [q, u, par] = operands;
-    let doubles = doubles(&[q, u, par, warm.unwrap_or(&none)])?;
+    let doubles = doubles(gpu, &[q, u, par, warm.unwrap_or(&none)])?;
     let held: Vec<Held> = doubles.iter().map(Held::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
     let worlds = worlds("linearize", &rows[..3])?;
     plan.check_warm(Some([rows[3].rows, rows[3].width]), worlds)?;
     let blocks: [Block<f64>; 6] = gpu.run(&kernel, (worlds, 1), None, &rows)?;
-    let [a, b, c, d, e, f] = blocks.map(|block| block.tensor(gpu).to_dtype(dtype));
+    let [a, b, c, d, e, f] = blocks.map(|block| tensor(gpu, block, dtype));
     Ok([a?, b?, c?, d?, e?, f?])
 }
 
@@ -261,7 +278,7 @@ impl Sweep {
         let gpu = plan.gpu()?;
         let program = plan.kernel::<f64>(gpu, kernel)?;
         let worlds = grad.dim(0)?;
-        let tensors = doubles(&[states, u, par, force, limit_force, info, grad])?;
+        let tensors = doubles(gpu, &[states, u, par, force, limit_force, info, grad])?;
         let held: Vec<Held> = tensors.iter().map(Held::new).collect();
         let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
         let widths: Vec<usize> = plan.result_rows(kernel).iter().map(|row| row.length(*n_steps)).collect();
