@@ -25,6 +25,7 @@ typedef unsigned long long Count;
 
 /// A trace as a kernel. A number of a thread's working memory stands beside those of the block's other threads, so that all of them
 /// are read at once.
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for those who launch it"))]
 pub(crate) struct Kernel {
     /// Its text, to stand behind [`PRELUDE`].
     pub(crate) text: String,
@@ -37,8 +38,9 @@ pub(crate) struct Kernel {
 /// The trace as a kernel `NAME_worlds`, whose numbers are of a precision.
 ///
 /// Its arguments: each operand and the distance between its rows, in numbers (0: one row for all worlds); the results, whose rows
-/// follow each other; the number of steps, if its rows have many; the number of worlds n; a place that holds another number of worlds, which counts if it is smaller, or
-/// null; working memory of [`Kernel::memory`] bytes for each block. Any number of blocks does all worlds.
+/// follow each other; the number of steps, if its rows have many; the number of worlds n; a place that holds another number of
+/// worlds, which counts if it is smaller, or null; working memory of [`Kernel::memory`] bytes for each block. Any number of
+/// blocks does all worlds.
 pub(crate) fn kernel(trace: &Trace, name: &str, precision: Precision) -> Kernel {
     let CFunction { sizes, stages, signature, body, .. } = print(trace, name, precision, Worlds::Thread);
     let number = number(precision);
