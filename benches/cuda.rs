@@ -126,8 +126,9 @@ fn batch(name: &str, worlds: usize) -> Result<[Tensor; 2]> {
     Ok([q, commands(middle, STEPS)?.broadcast_add(&noise(model.nu())?.unsqueeze(1)?)?])
 }
 
-/// What is compared: values, gradients of a rollout's end, Jacobians.
-fn everything(step: &Quasidynamic, [q, u]: &[Tensor; 2]) -> Result<(Vec<(&'static str, Vec<f64>)>, Vec<Report>)> {
+/// What is compared: states and forces of a rollout, gradients of its end in q₀ and u and of its forces in u, A and B; and how the
+/// solves went.
+fn everything(step: &Quasidynamic, [q, u]: &[Tensor; 2]) -> Result<(Vec<Vec<f64>>, Vec<Report>)> {
     let model = step.model();
     let to = |t: &Tensor| t.to_dtype(model.dtype)?.to_device(&model.device);
     let (q, u) = (Var::from_tensor(&to(q)?)?, Var::from_tensor(&to(&u.narrow(1, 0, 10)?.contiguous()?)?)?);
@@ -142,13 +143,13 @@ fn everything(step: &Quasidynamic, [q, u]: &[Tensor; 2]) -> Result<(Vec<(&'stati
         None => Ok(Vec::new()),
     };
     let values = vec![
-        ("q", numbers(&path.q)?),
-        ("force", numbers(&path.force)?),
-        ("dq/dq0", of(&end, &q)?),
-        ("dq/du", of(&end, &u)?),
-        ("dforce/du", of(&by_forces, &u)?),
-        ("A", numbers(&linear.a)?),
-        ("B", numbers(&linear.b)?),
+        numbers(&path.q)?,
+        numbers(&path.force)?,
+        of(&end, &q)?,
+        of(&end, &u)?,
+        of(&by_forces, &u)?,
+        numbers(&linear.a)?,
+        numbers(&linear.b)?,
     ];
     Ok((values, path.reports.into_iter().flatten().collect()))
 }
@@ -163,7 +164,7 @@ fn agreement(gpu: &Device, scenes: &[&str]) -> Result<usize> {
             let (expected, expected_reports) = everything(&load(scene, dtype, &Device::Cpu)?, &batch)?;
             let (found, reports) = everything(&load(scene, dtype, gpu)?, &batch)?;
             let mut cells = Vec::new();
-            for ((_, found), (_, expected)) in found.iter().zip(&expected) {
+            for (found, expected) in found.iter().zip(&expected) {
                 let largest = expected.iter().fold(0.0_f64, |most, x| most.max(x.abs())).max(1e-300);
                 let mut far = 0.0_f64;
                 for (a, b) in found.iter().zip(expected) {

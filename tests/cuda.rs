@@ -19,6 +19,8 @@ const RANGES: Ranges =
 /// More than a block of 32.
 const WORLDS: usize = 37;
 
+type Named = Vec<(&'static str, Tensor)>;
+
 fn gpu() -> Option<Device> {
     match fingertip::device("cuda") {
         Ok(device) => Some(device),
@@ -99,10 +101,7 @@ fn cost(values: &[(&'static str, Tensor)], random: &mut Random) -> Result<Tensor
 }
 
 /// The values, then the gradients of a sum of them in all variables.
-fn with_gradients(
-    mut values: Vec<(&'static str, Tensor)>,
-    variables: &[(&'static str, Var)],
-) -> Result<Vec<(&'static str, Tensor)>> {
+fn with_gradients(mut values: Named, variables: &[(&'static str, Var)]) -> Result<Named> {
     let gradients = cost(&values, &mut Random::new(72))?.backward()?;
     for (name, variable) in variables {
         let gradient =
@@ -112,7 +111,7 @@ fn with_gradients(
     Ok(values)
 }
 
-fn step(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<(Vec<(&'static str, Tensor)>, Vec<Report>)> {
+fn step(step: &Quasidynamic, variables: &[(&'static str, Var)]) -> Result<(Named, Vec<Report>)> {
     let [q, u] = [&variables[0].1, &variables[1].1];
     let result = step.step(q, u)?;
     let values = vec![
