@@ -152,7 +152,7 @@ fn random_scenes_have_the_bits_of_the_lanes() {
         let moves = scene.robots.iter().any(|r| r.articulation.joints.iter().any(|j| j.is_commandable()))
             || scene.objects.iter().any(|o| o.freedom != Freedom::Fixed);
         let Ok(model) = Model::new(&scene, DType::F64, &Device::Cpu) else { continue };
-        if !moves || model.nc() == 0 || model.nc() > 6 {
+        if !moves || model.nc() == 0 || model.nc() > 4 {
             continue;
         }
         let batch = batch(&model, &mut random);
