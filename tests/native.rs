@@ -34,8 +34,11 @@ fn batch(model: &Model, random: &mut Random) -> Batch {
     Batch { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
 }
 
-/// Everything that a step gives, as named rows of numbers.
-fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<(&'static str, Vec<Vec<f64>>)>> {
+/// Rows of numbers, and what they are.
+type Named = (&'static str, Vec<Vec<f64>>);
+
+/// Everything that a step gives.
+fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<Named>> {
     let mut found = Vec::new();
     let mut tracked: Vec<Var> = Vec::new();
     let mut track = |t: &Tensor| {
@@ -61,7 +64,7 @@ fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<(&'static str,
     let warm = step.step_from(&q, &u, Some(&cold.warm))?;
     found.extend([("warm q_next", flat(&warm.q_next)?), ("warm report", reports(&warm.reports))]);
 
-    let controls = Tensor::stack(&vec![&u; STEPS], 1)?;
+    let controls = Tensor::stack(&[&u; STEPS], 1)?;
     let long = rollout(&step, &q, &controls)?;
     found.extend([("states", flat(&long.q)?), ("forces", flat(&long.force)?)]);
     found.extend(long.reports.iter().map(|of_step| ("reports", reports(of_step))));
