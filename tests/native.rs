@@ -210,3 +210,20 @@ fn what_cannot_be_compiled_is_told() {
     let error = push.native_on(InstructionSet::Baseline).unwrap_err().to_string();
     assert!(error.contains("fused multiply-adds"), "{error}");
 }
+
+/// The command line says the same with native code as without.
+#[cfg(feature = "cli")]
+#[test]
+fn the_command_line_says_the_same() {
+    let run = |more: &[&str]| {
+        let args = ["rollout", "assets/scenes/push.toml", "-n", "30"];
+        std::process::Command::new(env!("CARGO_BIN_EXE_fingertip")).args(args).args(more).output().unwrap()
+    };
+    let (lanes, native) = (run(&[]), run(&["--native"]));
+    let said = String::from_utf8_lossy(&native.stderr);
+    if said.contains("expected a C compiler") {
+        println!("skipped: {said}");
+        return;
+    }
+    assert_eq!((native.status.code(), native.stdout), (lanes.status.code(), lanes.stdout), "{said}");
+}
