@@ -525,6 +525,18 @@ fn floating_bases_and_hovering_cubes() {
     assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
 }
 
+#[cfg(not(feature = "native"))]
+#[test]
+fn native_code_asks_for_its_feature() {
+    for args in
+        [&["rollout", "assets/scenes/push.toml", "--native"][..], &["step", "assets/scenes/push.toml", "--native"]]
+    {
+        let output = fingertip(args, "{}\n");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains("feature `native`"), "{error}");
+    }
+}
+
 #[test]
 fn codegen_writes_files_and_counts_operations() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli_codegen").join("two_arms");

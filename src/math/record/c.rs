@@ -409,8 +409,9 @@ impl Printer<'_> {
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
     ) -> [Vec<String>; 2] {
+        let is_there = |id: Id, from: Id| id == from || to(id) == value(from);
         let changes: Vec<(Id, Id)> =
-            variables.iter().map(|v| (v.id, from(v))).filter(|(id, from)| id != from).collect();
+            variables.iter().map(|v| (v.id, from(v))).filter(|&(id, from)| !is_there(id, from)).collect();
         let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
         let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
         let change = |&(id, from): &(Id, Id)| {

@@ -5,6 +5,8 @@
 //! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
 //! wants what is there has had it.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::math::lane::Precision;
 
 use super::op::Id;
@@ -176,6 +178,8 @@ struct Lives<'a> {
     loops: Vec<(usize, usize, Option<usize>)>,
     /// Uses: who, when, by which function, in which loop.
     uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
+    /// The driver's variables: what each starts as, and until when that may be wanted if both are to have one place.
+    starts: HashMap<Id, (Id, usize)>,
 }
 
 impl<'a> Lives<'a> {
@@ -192,6 +196,7 @@ impl<'a> Lives<'a> {
             now: 0,
             loops: Vec::new(),
             uses: Vec::new(),
+            starts: HashMap::new(),
         }
     }
 
@@ -229,6 +234,9 @@ impl<'a> Lives<'a> {
                     };
                     self.follow(steps, inner);
                     self.now += 1;
+                    // A branch changes its variables at its end, a loop from its start on.
+                    let until = if matches!(kind, Kind::Branch { .. }) { self.now - 1 } else { start };
+                    self.starts.extend(variables.iter().map(|variable| (variable.id, (variable.start, until))));
                     if matches!(kind, Kind::Time { .. }) {
                         self.write_late(true, inner);
                     }
@@ -311,11 +319,21 @@ impl<'a> Lives<'a> {
         }
         let mut order: Vec<usize> = (0..self.waits.len()).filter(|&id| self.waits[id]).collect();
         order.sort_by_key(|&id| self.born[id]);
-        let mut places = vec![None; self.waits.len()];
+        let mut places: Vec<Option<usize>> = vec![None; self.waits.len()];
+        let mut given_on = HashSet::new();
         let sizes = Pool::ALL.map(|pool| {
             // When each place is free again.
             let mut free: Vec<usize> = Vec::new();
             for &id in order.iter().filter(|&&id| Pool::of(self.trace, id as Id) == pool) {
+                // A variable stays where its start is, if nobody else wants that any more.
+                let start = self.starts.get(&(id as Id)).filter(|(start, until)| self.last[*start as usize] <= *until);
+                if let Some((place, start)) = start.and_then(|&(start, _)| Some((places[start as usize]?, start)))
+                    && given_on.insert(start)
+                {
+                    free[place] = self.last[id];
+                    places[id] = Some(place);
+                    continue;
+                }
                 let place = free.iter().position(|&last| last < self.born[id]).unwrap_or(free.len());
                 if place == free.len() {
                     free.push(0);
