@@ -12,7 +12,7 @@ use fingertip::step::{Form, Quasidynamic};
 use fingertip::{Model, Parameters};
 
 use support::states::{self, Random, Ranges};
-use support::{numbers, rows};
+use support::{largest, numbers, rows};
 
 const RANGES: Ranges =
     Ranges { kappa: (1e2, 1e4), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e2), mass: (5e-2, 2.0) };
@@ -251,7 +251,7 @@ fn single_precision_is_the_cpus_or_near_the_double_one() -> Result<()> {
             continue;
         }
         for ((q, expected), report) in rows(&found[0].1).iter().zip(rows(&expected[0].1)).zip(&expected_reports) {
-            let far = q.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let far = largest(q.iter().zip(&expected).map(|(a, b)| a - b));
             assert!(report.status != Status::Solved || far < 1e-4, "{name}, κ = {kappa:e}: {far:e}");
         }
     }
