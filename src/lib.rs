@@ -67,6 +67,7 @@
 //! | floor | module | what |
 //! |---|---|---|
 //! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
+//! | 0 | [`device()`] | devices by name; with the feature `cuda` kernels on GPUs |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
 //! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
 //! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
@@ -75,7 +76,7 @@
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
-//! | 7 | [`codegen`] | the step, its adjoint and its Jacobians of one scene as C |
+//! | 7 | [`codegen`] | the step of one scene, rollouts, adjoints and Jacobians as C |
 //! | 8 | [`mpc`] | planning and model-predictive control by the step's gradients; tasks |
 //! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
@@ -96,7 +97,10 @@
 pub mod codegen;
 pub mod collision;
 pub mod contact;
+#[cfg(feature = "cuda")]
+mod cuda;
 pub mod description;
+mod device;
 pub mod dynamics;
 mod error;
 pub mod grasp;
@@ -116,6 +120,7 @@ pub mod step;
 #[cfg(test)]
 extern crate self as fingertip;
 
+pub use device::device;
 pub use error::{Error, Result};
 pub use model::Model;
 pub use overrides::Overrides;

@@ -525,6 +525,18 @@ fn floating_bases_and_hovering_cubes() {
     assert!(error.contains("line 2: params: hover: expected a positive number, got -1"), "{error}");
 }
 
+#[cfg(not(feature = "native"))]
+#[test]
+fn native_code_asks_for_its_feature() {
+    for args in
+        [&["rollout", "assets/scenes/push.toml", "--native"][..], &["step", "assets/scenes/push.toml", "--native"]]
+    {
+        let output = fingertip(args, "{}\n");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains("feature `native`"), "{error}");
+    }
+}
+
 #[test]
 fn codegen_writes_files_and_counts_operations() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli_codegen").join("two_arms");
@@ -547,4 +559,31 @@ fn codegen_writes_files_and_counts_operations() {
     assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
     let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", "out/2 arms"]);
     assert!(error.contains("2 arms") && error.contains("letters"), "{error}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_that_says_why() {
+    let scene = "assets/scenes/push.toml";
+    for command in ["step", "rollout", "bench"] {
+        let text = complaint(&[command, scene, "--device", "gpu"]);
+        assert!(text.contains("\"cuda:N\"") && text.contains("\"gpu\""), "{text}");
+        // No machine has so many.
+        let text = complaint(&[command, scene, "--device", "cuda:999"]);
+        let expected = if cfg!(feature = "cuda") { "\"cuda:999\": " } else { "feature `cuda`" };
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn single_precision_steps_as_the_double_one_does() {
+    let scene = "assets/scenes/two_fingers.toml";
+    let q = |args: &[&str]| {
+        let line: Value = serde_json::from_str(said(args, "{}\n").trim()).unwrap();
+        values(&line["q_next"])
+    };
+    let (double, single) = (q(&["step", scene]), q(&["step", scene, "--f32"]));
+    // Rounding of numbers about 1 to 24 bits, some hundred times.
+    assert!(apart(&single, &double) < 1e-5, "{single:?} {double:?}");
+    assert_ne!(single, double);
+    assert!(said(&["rollout", scene, "-n", "5", "--f32"], "").contains("all solved"));
 }

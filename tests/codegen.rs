@@ -11,7 +11,7 @@ use fingertip::Model;
 use fingertip::codegen::{Codegen, State};
 use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::math::lane::Precision;
-use fingertip::step::{Kernel, Quasidynamic};
+use fingertip::step::{Kernel, Quasidynamic, Row};
 
 use support::states::{self, Random};
 
@@ -82,7 +82,7 @@ fn printed_code_has_the_bits_of_the_lanes() {
     let mut random = Random::new(51);
     for (name, kappa, kernels, precision, level) in [
         ("two_fingers", 1e2, &Kernel::ALL[..], Precision::Double, "-O2"),
-        ("two_fingers", 1e4, &[Kernel::Step, Kernel::WarmStep], Precision::Single, "-O1"),
+        ("two_fingers", 1e4, &[Kernel::Step, Kernel::WarmStep, Kernel::Rollout], Precision::Single, "-O1"),
         ("push", 1e4, &Kernel::ALL, Precision::Double, "-O0"),
         ("hand_ball", 1e4, &[Kernel::Step, Kernel::Adjoint], Precision::Double, "-O1"),
     ] {
@@ -192,33 +192,38 @@ const SHIM: &str = "
 #include <math.h>
 #include <string.h>
 struct Dimension { unsigned x; };
-static Dimension blockIdx, blockDim, threadIdx;
+static Dimension blockIdx, blockDim, gridDim, threadIdx;
 #define __device__
 #define __global__
+#define __launch_bounds__(n)
 #define __noinline__ __attribute__((noinline))
 namespace cuda {
 ";
 
-/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, and hands back what the second wrote.
-/// The third is one too many.
+/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, in a single thread that does one after
+/// the other, and hands back what the second wrote. The third is one too many: a place says that there are two.
 fn through_cuda(name: &str, kernel: Kernel, step: &Quasidynamic) -> String {
     let [read, written] = step.rows_of(kernel).unwrap();
     let function = format!("{name}_{}", kernel.name());
+    // The program that checks itself takes four steps.
+    let steps = if kernel.has_steps() { 4 } else { 1 };
     let all = || read.iter().chain(&written);
-    let arguments: Vec<String> = all().map(|row| format!("double *{}", row.name)).collect();
+    let mut arguments: Vec<String> = all().map(|row| format!("double *{}", row.name)).collect();
+    arguments.extend(kernel.has_steps().then(|| String::from("unsigned long long n_steps")));
     let mut text = format!("extern \"C\" void {function}({}, void *) {{\n", arguments.join(", "));
     for row in all() {
-        let (row, n) = (row.name, row.width);
+        let (row, n) = (row.name, row.length(steps));
         text += &format!("  static double {row}s[3 * {n} + 1];\n");
         text += &format!("  for (int i = 0; i < 3; ++i) memcpy({row}s + i * {n}, {row}, {n} * sizeof(double));\n");
     }
-    let names: Vec<String> = all().map(|row| format!("{}s", row.name)).collect();
-    let par = read.iter().find(|row| row.name == "par").unwrap().width;
-    text += "  blockDim.x = 2;\n  for (unsigned i = 0; i < 3; ++i) {\n";
-    text += "    blockIdx.x = i / 2;\n    threadIdx.x = i % 2;\n";
-    text += &format!("    cuda::{function}_worlds({}, {par}, 2);\n  }}\n", names.join(", "));
+    let of_operand = |row: &Row| format!("{}s, {}", row.name, row.length(steps));
+    let mut names: Vec<String> = read.iter().map(of_operand).collect();
+    names.extend(written.iter().map(|row| format!("{}s", row.name)));
+    names.extend(kernel.has_steps().then(|| String::from("n_steps")));
+    text += "  static double memory[1 << 20];\n  const unsigned two = 2;\n  blockDim.x = gridDim.x = 1;\n";
+    text += &format!("  cuda::{function}_worlds({}, 3, &two, (char *)memory);\n", names.join(", "));
     for row in &written {
-        let (row, n) = (row.name, row.width);
+        let (row, n) = (row.name, row.length(steps));
         text += &format!("  if (memcmp({row}s + 2 * {n}, {row}, {n} * sizeof(double))) {row}s[{n}] = -1e9;\n");
         text += &format!("  memcpy({row}, {row}s + {n}, {n} * sizeof(double));\n");
     }

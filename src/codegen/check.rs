@@ -6,7 +6,7 @@ use crate::math::lane::Precision;
 use crate::math::record::Row;
 use crate::math::record::c::number;
 
-use super::{Codegen, Printed};
+use super::{CHECKED_STEPS, Codegen, Printed};
 
 /// Bits of a number.
 fn bits(precision: Precision, x: f64) -> String {
@@ -57,13 +57,15 @@ impl Codegen {
         let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
         let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
         text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
-        let width = |rows: &[Row]| rows.iter().map(|row| row.width).sum::<usize>();
+        let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
+        let width = |rows: &[Row]| rows.iter().map(|row| row.length(n_steps)).sum::<usize>();
         let (n_in, n_out) = (width(trace.operands()), width(trace.results()));
         let places = |array: &str, rows: &[Row]| {
             let mut first = 0;
             let of = rows.iter().map(|row| {
-                first += row.width;
-                format!("{array} + {}", first - row.width)
+                let length = row.length(n_steps);
+                first += length;
+                if length == 0 { String::from("NULL") } else { format!("{array} + {}", first - length) }
             });
             of.collect::<Vec<_>>().join(", ")
         };
@@ -77,7 +79,7 @@ impl Codegen {
              int wrong = 0;\n  \
              for (int state = 0; state < {n}; ++state) {{\n    \
              memcpy(in, {name}_operands[state], sizeof in);\n    \
-             {all}_{name}({operands}, {results}, &work);\n    \
+             {all}_{name}({operands}, {results}{steps}, &work);\n    \
              for (int k = 0; k < {n_out}; ++k) {{\n      \
              {number} expected;\n      \
              {word} bits;\n      \
@@ -93,6 +95,7 @@ impl Codegen {
             all = self.name,
             n = checks.len(),
             total = checks.len() * n_out,
+            steps = if kernel.has_steps() { format!(", {n_steps}") } else { String::new() },
             operands = places("in", trace.operands()),
             results = places("out", trace.results()),
         );

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 use crate::math::record::Row;
-use crate::math::record::c::{CFunction, CUDA_PRELUDE, PRELUDE, literal, number};
+use crate::math::record::c::{CFunction, PRELUDE, literal, number};
+use crate::math::record::cuda;
 use crate::step::Kernel;
 
 use super::{Codegen, Part, Printed};
@@ -65,36 +66,20 @@ impl Codegen {
         text
     }
 
-    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world, rows of worlds one after the other, then the
-    /// parameters' stride (0 for one row for all worlds) and the number of worlds. For NVRTC or `nvcc`, with `--fmad=false`.
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are each operand and the distance
+    /// between its rows, in numbers (0: one row for all worlds), the results, the number of steps where rows have many, the
+    /// number of worlds, null (or a place on the device that holds a smaller number of them) and working memory: so many bytes
+    /// for each block of 32 threads as the comment before the kernel says. For NVRTC or `nvcc`, with `--fmad=false`.
     pub fn cuda(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(
             text,
-            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{CUDA_PRELUDE}\n"
+            "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{}",
+            cuda::PRELUDE
         );
-        for Printed { kernel, trace, function: CFunction { work, stages, signature, body, .. }, .. } in &self.printed {
+        for Printed { kernel, trace, .. } in &self.printed {
             let name = format!("{}_{}", self.name, kernel.name());
-            let number = number(kernel.precision(self.precision));
-            let read = trace.operands().iter().map(|row| format!("const {number} *restrict {}", row.name));
-            let written = trace.results().iter().map(|row| format!("{number} *restrict {}", row.name));
-            let arguments = read.chain(written).collect::<Vec<_>>().join(", ");
-            let rows = trace.operands().iter().chain(trace.results());
-            let of_world = |Row { name, width }: &Row| match *name {
-                "par" => String::from("par + world * par_stride"),
-                _ => format!("{name} + world * {width}"),
-            };
-            let rows = rows.map(of_world).collect::<Vec<_>>().join(", ");
-            let _ = writeln!(
-                text,
-                "{work}\n{stages}static __device__ void {signature}\n{body}\n\
-                 extern \"C\" __global__ void {name}_worlds({arguments}, unsigned long long par_stride, unsigned long long n)\n\
-                 {{\n  \
-                 const unsigned long long world = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n  \
-                 if (world >= n) return;\n  \
-                 {name}_work work;\n  \
-                 {name}({rows}, &work);\n}}\n"
-            );
+            let _ = write!(text, "\n{}", cuda::kernel(trace, &name, kernel.precision(self.precision)).text);
         }
         text
     }
@@ -122,6 +107,10 @@ impl Codegen {
              set_target_properties({name} PROPERTIES C_STANDARD 99)\n\
              # The code is straight and without repetitions: higher levels take twice the time and gain nothing.\n\
              target_compile_options({name} PRIVATE -O1 -ffp-contract=off)\n\
+             # There are no dead stores, and to look for them takes a quarter of the compiler's time.\n\
+             if(CMAKE_C_COMPILER_ID STREQUAL \"GNU\")\n  \
+             target_compile_options({name} PRIVATE -fno-tree-dse -fno-dse)\n\
+             endif()\n\
              if(HAS_FMA AND CMAKE_SYSTEM_PROCESSOR MATCHES \"x86_64|AMD64\")\n  \
              target_compile_options({name} PRIVATE -mfma)\n\
              endif()\n\
@@ -140,7 +129,12 @@ impl Codegen {
 impl Printed {
     fn comment(&self) -> String {
         let rows = |rows: &[Row]| -> String {
-            rows.iter().map(|row| format!("{} [{}]", row.name, row.width)).collect::<Vec<_>>().join(", ")
+            let length = |row: &Row| match (row.width - row.step, row.step) {
+                (width, 0) => width.to_string(),
+                (0, step) => format!("n_steps * {step}"),
+                (rest, step) => format!("{rest} + n_steps * {step}"),
+            };
+            rows.iter().map(|row| format!("{} [{}]", row.name, length(row))).collect::<Vec<_>>().join(", ")
         };
         let about = match self.kernel {
             Kernel::Step => "One step.",
@@ -151,6 +145,18 @@ impl Printed {
             Kernel::Jacobians => {
                 "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
                  same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+            }
+            Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
+            Kernel::Rollout => {
+                "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
+                 contact forces, limit forces and report (status, iterations, residual)."
+            }
+            Kernel::RolloutAdjoint => {
+                "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."
+            }
+            Kernel::RolloutForceAdjoint => {
+                "Gradients of each state, the commands and the parameters, given those of the contact forces alone: add those of the\n   \
+                 states to what the other adjoint is given, and its gradients of commands and parameters to these."
             }
         };
         format!(

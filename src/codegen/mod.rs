@@ -31,7 +31,7 @@ use std::path::Path;
 use candle_core::Result;
 
 use crate::math::lane::Precision;
-use crate::math::record::c::{CFunction, print};
+use crate::math::record::c::{CFunction, Worlds, print};
 use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
@@ -74,6 +74,9 @@ struct Check {
     results: Vec<f64>,
 }
 
+/// Steps of a rollout that is checked.
+const CHECKED_STEPS: usize = 4;
+
 /// A part of a row.
 struct Part {
     name: &'static str,
@@ -114,7 +117,7 @@ impl Codegen {
             .map(|&kernel| {
                 let trace = step.record(kernel, precision)?;
                 let own = kernel.precision(precision);
-                let function = print(&trace, &format!("{name}_{}", kernel.name()), own);
+                let function = print(&trace, &format!("{name}_{}", kernel.name()), own, Worlds::One);
                 let checks = states
                     .iter()
                     .map(|state| Check::new(step, &trace, kernel, own, state, &values))
@@ -124,7 +127,7 @@ impl Codegen {
             .collect::<Result<_>>()?;
         let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
         let parameters =
-            tensors.map(|(name, tensor)| Ok(Row { name, width: tensor.dim(1)? })).collect::<Result<Vec<_>>>()?;
+            tensors.map(|(name, tensor)| Ok(Row::new(name, tensor.dim(1)?))).collect::<Result<Vec<_>>>()?;
         let row = parts(step.row_parts()?);
         Ok(Self { name: name.to_owned(), precision, printed, row, parameters: parts(parameters), values })
     }
@@ -164,26 +167,40 @@ impl Check {
         State { q, u }: &State,
         par: &[f64],
     ) -> Result<Self> {
-        let mut operands = vec![q.clone(), u.clone(), par.to_vec()];
+        let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
+        // Later commands are a little less.
+        let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32))).collect();
+        let mut operands = vec![q.clone(), controls, par.to_vec()];
         let [rows, _] = step.rows_of(kernel)?;
-        if kernel != Kernel::Step && kernel != Kernel::Jacobians {
-            let row = step.run_kernel(Kernel::Step, Precision::Double, &operands)?;
-            let row = match row {
-                Some(row) => row,
-                None => step.record(Kernel::Step, Precision::Double)?.run(&operands.concat()),
-            };
-            for Row { name, width } in &rows[3..] {
-                operands.push(match *name {
-                    "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
-                    "row" => row.clone(),
-                    _ => weights(*width),
-                });
+        let run = |kernel, operands: &[Vec<f64>]| match step.run_kernel(kernel, Precision::Double, n_steps, operands)? {
+            Some(row) => Ok::<_, candle_core::Error>(row),
+            None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
+        };
+        match kernel {
+            Kernel::Step | Kernel::Jacobians | Kernel::Rollout => {}
+            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Adjoint => {
+                let row = run(Kernel::Step, &operands)?;
+                for Row { name, width, .. } in &rows[3..] {
+                    operands.push(match *name {
+                        "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
+                        "row" => row.clone(),
+                        _ => weights(*width),
+                    });
+                }
+            }
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let mut results = run(Kernel::Rollout, &operands)?;
+                operands[0] = results.drain(..rows[0].length(n_steps)).collect();
+                for row in &rows[3..rows.len() - 1] {
+                    operands.push(results.drain(..row.length(n_steps)).collect());
+                }
+                operands.push(weights(rows[rows.len() - 1].length(n_steps)));
             }
         }
         operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
-        let results = match step.run_kernel(kernel, precision, &operands)? {
+        let results = match step.run_kernel(kernel, precision, n_steps, &operands)? {
             Some(results) => results,
-            None => trace.run(&operands.concat()),
+            None => trace.run_steps(&operands.concat(), n_steps),
         };
         Ok(Self { operands: operands.concat(), results })
     }
@@ -224,7 +241,7 @@ fn about(name: &str) -> &'static str {
 /// Where each row starts that stand one after the other.
 fn parts(rows: impl IntoIterator<Item = Row>) -> Vec<Part> {
     let mut first = 0;
-    let part = |Row { name, width }| {
+    let part = |Row { name, width, .. }| {
         first += width;
         Part { name, about: about(name), first: first - width, width }
     };

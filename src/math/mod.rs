@@ -4,6 +4,8 @@ pub mod factor;
 pub mod lane;
 pub mod largest;
 pub(crate) mod layout;
+#[cfg(feature = "native")]
+pub(crate) mod native;
 pub mod program;
 pub(crate) mod record;
 pub mod rows;

@@ -113,6 +113,22 @@ pub trait Program: Sync {
     fn group(&self, group: &mut Group);
 }
 
+/// In which order steps follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the first to the last.
+    Forward,
+    /// From the last to the first.
+    Backward,
+}
+
+impl Order {
+    /// So many steps.
+    pub(super) fn steps(self, n: usize) -> impl Iterator<Item = usize> {
+        (0..n).map(move |k| if self == Self::Forward { k } else { n - 1 - k })
+    }
+}
+
 /// A lane of worlds on its way through a [`Program`].
 pub struct Group<'a, 'b> {
     numbers: Numbers<'a>,
@@ -131,6 +147,15 @@ impl<'a, 'b> Group<'a, 'b> {
     /// A group whose stages are recorded.
     pub(super) fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
         Self { numbers: Numbers::Recorded(recorder), out }
+    }
+
+    /// Calls `body` for each of `n` steps. A recording is of one step: numbers of operands and results must be at places that
+    /// grow by the same amount from step to step, and the body must not do other things in one step than in another.
+    pub fn each(&mut self, n: usize, order: Order, body: impl Fn(&mut Group, usize)) {
+        if let Numbers::Recorded(recorder) = &mut self.numbers {
+            return recorder.each(order, self.out, |recorder, out| body(&mut Group::recording(recorder, out), 0));
+        }
+        order.steps(n).for_each(|t| body(self, t));
     }
 
     /// Runs one stage, in single precision if that is the program's.
@@ -204,9 +229,8 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
 ) -> [Vec<f64>; N] {
     let set = arithmetic.set;
     assert!(set.is_available(), "this processor has no {}", set.name());
-    let mut data = widths.map(|width| vec![0.0; worlds * width]);
     let scratch = || Scratch::new(program.scratch(), arithmetic.within(worlds.min(CHUNK)));
-    let work = |scratch: &mut Scratch, mut out: Output| {
+    share(worlds, widths, scratch, |scratch, mut out| {
         let range = out.worlds.clone();
         let mut first = range.start;
         while first < range.end {
@@ -214,7 +238,17 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
             program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
             first += arithmetic.width();
         }
-    };
+    })
+}
+
+/// Rows of results, some worlds after the other filled in by rayon's threads, each with a memory of its own.
+pub(in crate::math) fn share<M, const N: usize>(
+    worlds: usize,
+    widths: [usize; N],
+    memory: impl Fn() -> M + Send + Sync,
+    work: impl Fn(&mut M, Output) + Send + Sync,
+) -> [Vec<f64>; N] {
+    let mut data = widths.map(|width| vec![0.0; worlds * width]);
     let mut chunks = Vec::with_capacity(worlds.div_ceil(CHUNK));
     let mut rest = data.each_mut().map(Vec::as_mut_slice);
     for first in (0..worlds).step_by(CHUNK) {
@@ -228,9 +262,9 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
         chunks.push(Output { worlds, parts });
     }
     if chunks.len() == 1 {
-        chunks.into_iter().for_each(|out| work(&mut scratch(), out));
+        chunks.into_iter().for_each(|out| work(&mut memory(), out));
     } else {
-        chunks.into_par_iter().for_each_init(scratch, work);
+        chunks.into_par_iter().for_each_init(&memory, &work);
     }
     data
 }
@@ -241,16 +275,21 @@ pub struct Scratch {
     numbers: usize,
 }
 
+/// As much memory as the widest register has.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Block {
+pub(in crate::math) struct Block {
     _numbers: [f64; WIDTH],
+}
+
+impl Block {
+    pub(in crate::math) const ZERO: Self = Self { _numbers: [0.0; WIDTH] };
 }
 
 impl Scratch {
     fn new(numbers: usize, arithmetic: Arithmetic) -> Self {
         let blocks = (numbers * arithmetic.width()).div_ceil(WIDTH);
-        Self { blocks: vec![Block { _numbers: [0.0; WIDTH] }; blocks], numbers }
+        Self { blocks: vec![Block::ZERO; blocks], numbers }
     }
 
     #[inline(always)]

@@ -48,6 +48,12 @@ impl<'a> Rows<'a> {
         Self { data: Cow::Borrowed(data), rows, width, stride: width }
     }
 
+    /// One row for all worlds.
+    pub fn owned(row: Vec<f64>) -> Rows<'static> {
+        let width = row.len();
+        Rows { data: Cow::Owned(row), rows: 1, width, stride: width }
+    }
+
     /// A copy of a tensor's values.
     ///
     /// # Errors
@@ -115,7 +121,7 @@ impl<'a> Rows<'a> {
 
     /// Fills `to` with columns from `k` on, `width` worlds side by side.
     #[inline(never)]
-    fn gather<N: Number>(&self, first: usize, k: usize, width: usize, to: &mut [N]) {
+    pub(super) fn gather<N: Number>(&self, first: usize, k: usize, width: usize, to: &mut [N]) {
         match width {
             1 => self.gather_columns(first, k, to.as_chunks_mut::<1>().0),
             4 => self.gather_columns(first, k, to.as_chunks_mut::<4>().0),
@@ -223,6 +229,13 @@ impl Output<'_> {
     #[inline(always)]
     pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
         self.store_in(0, first, k, from);
+    }
+
+    /// Sets a whole row of a matrix for the worlds from `first` on, as many of `width` side by side as there are.
+    #[cfg(feature = "native")]
+    pub(super) fn scatter<N: Number>(&mut self, part: usize, first: usize, width: usize, from: &[N]) {
+        let rows = first - self.worlds.start..(first + width).min(self.worlds.end) - self.worlds.start;
+        self.parts[part].scatter(rows, 0, width, from);
     }
 
     /// [`Output::store_all`] in the matrix with index `part`.

@@ -1,20 +1,20 @@
 //! Where all bodies are, in plain numbers.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
 
 use super::recording::Configuration;
 use crate::kinematics::{FrameSpec, Kinematics, POSE};
 use crate::model::Model;
 
-/// Knows where all bodies are.
+/// Knows where all bodies are, on the CPU wherever the model is.
 #[derive(Debug)]
 pub(super) struct Observer(Kinematics);
 
 impl Observer {
     pub(super) fn new(model: &Model) -> Result<Self> {
         let frames: Vec<FrameSpec> = (0..model.tree.bodies.len()).map(FrameSpec::of_body).collect();
-        Ok(Self(Kinematics::new(&model.tree, &frames, model.dtype, &model.device)?))
+        Ok(Self(Kinematics::new(&model.tree, &frames, DType::F64, &Device::Cpu)?))
     }
 
     pub(super) fn configuration(&self, q: &Tensor) -> Result<Configuration> {
@@ -23,7 +23,8 @@ impl Observer {
 
     /// Poses of all bodies in each world of q (worlds, nq), one world after the other.
     pub(super) fn poses(&self, q: &Tensor) -> Result<Vec<[f64; 7]>> {
-        let poses = numbers(&self.0.frames(q, self.0.offsets())?.poses)?;
+        let q = q.to_device(&Device::Cpu)?.to_dtype(DType::F64)?;
+        let poses = numbers(&self.0.frames(&q, self.0.offsets())?.poses)?;
         let pose = |p: &[f64]| {
             let rotation = Matrix3::from_column_slice(&p[3..12]);
             let [w, x, y, z] = quaternion(&rotation);

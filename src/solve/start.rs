@@ -163,10 +163,15 @@ pub(super) fn renew<R: Real>(
     }
 }
 
-/// The given forces, and none where they are outside their cones; gives the worlds with such.
+/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at
+/// all: forces of zero mean the same as no forces.
 #[inline(always)]
 fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
-    let mut lacking = R::Mask::splat(false);
+    let mut largest = R::zero();
+    for &force in problem.warm {
+        largest = largest.max(force.abs());
+    }
+    let mut lacking = largest.gt(R::zero()).not();
     for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
         let force = at3(problem.warm, i);
         let rho = touch.cone.rho(force);

@@ -42,7 +42,7 @@ pub struct Quasidynamic {
     /// From [free, commanded] to the order of v; none if that is the order.
     order: Option<Tensor>,
     limits: Option<LimitTables>,
-    /// The fused form, on the CPU and where it is wanted.
+    /// The fused form, where it is wanted.
     fused: Option<Fused>,
     /// Where contacts come from if not from the shapes.
     pub(super) geometry: Option<Arc<dyn Geometry>>,
@@ -58,9 +58,9 @@ struct Fused {
 /// Which form of the step computes. Both mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel on SIMD lanes of worlds; the default on the CPU.
+    /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
     Fused,
-    /// The tensor program that defines the step; on all other devices.
+    /// The tensor program that defines the step; on the CPU.
     TensorProgram,
 }
 
@@ -122,12 +122,11 @@ impl Quasidynamic {
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
         let sorted = order.is_sorted();
         let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let fused = if model.device.is_cpu() {
-            let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
-            Some(Fused { plan, par: fused::packed(parameters)? })
-        } else {
-            None
-        };
+        let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
+        if !model.device.is_cpu() {
+            plan.check_pairs(|contact| model.contact_names(contact))?;
+        }
+        let fused = Some(Fused { plan, par: fused::packed(parameters)? });
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -164,6 +163,40 @@ impl Quasidynamic {
             bail!("instruction set {}: this processor does not have it", set.name());
         }
         let plan = Arc::new(plan.on(set));
+        Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
+    }
+
+    /// The same step, its kernels printed for this scene, compiled by the machine's C compiler for the processor's widest
+    /// registers, and loaded: the same bits, less time. It serves steps, rollouts, their gradients and `linearize`.
+    ///
+    /// A kernel is compiled when it is first asked for, which takes seconds, and kept for the next time in a folder of the
+    /// user's (`FINGERTIP_CACHE`; else `fingertip/native` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
+    /// gcc or clang. Instructions that were chosen by [`Quasidynamic::on`] do not matter.
+    ///
+    /// # Errors
+    /// If there is no compiler; if the step has no fused form; if a pair of shapes is one whose closest points are searched
+    /// for; if the processor has no fused multiply-add.
+    #[cfg(feature = "native")]
+    pub fn native(&self) -> Result<Self> {
+        self.compiled(None)
+    }
+
+    /// [`Quasidynamic::native`] for registers of another width than the widest.
+    ///
+    /// # Errors
+    /// As there, and if the processor lacks the instructions.
+    #[cfg(feature = "native")]
+    pub fn native_on(&self, set: InstructionSet) -> Result<Self> {
+        self.compiled(Some(set))
+    }
+
+    #[cfg(feature = "native")]
+    fn compiled(&self, set: Option<InstructionSet>) -> Result<Self> {
+        let Some(Fused { plan, par }) = &self.fused else { bail!("native code: expected a step with a fused form") };
+        if !self.model.device.is_cpu() {
+            bail!("native code: expected a model on the CPU");
+        }
+        let plan = Arc::new(plan.native(set, self.model.dtype, |contact| self.model.contact_names(contact))?);
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
@@ -274,19 +307,29 @@ impl Quasidynamic {
         Ok(plan.row_parts())
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says: in a lane of one
-    /// world with fused multiply-adds; nothing where this processor or this build has none of that precision.
+    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
+    /// is a rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
+    /// precision.
     ///
     /// # Errors
-    /// If the step has no fused form, or a row is of another length.
-    pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
+    /// If the step has no fused form, a row is of another length, or there is no step.
+    pub fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        n_steps: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>> {
+        if n_steps == 0 {
+            bail!("{}: expected one step or more, got none", kernel.name());
+        }
         let [rows, _] = self.rows_of(kernel)?;
         let (expected, got): (Vec<_>, Vec<_>) =
-            (rows.iter().map(|row| row.width).collect(), operands.iter().map(Vec::len).collect());
+            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
         if expected != got {
             bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
         }
-        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, operands)))
+        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
     }
 
     /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
@@ -298,9 +341,10 @@ impl Quasidynamic {
         fused::packed(&self.parameters)
     }
 
-    /// The fused form's tables and parameters, where there is one.
+    /// The fused form's tables and parameters, where there is one on the CPU.
     pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
-        self.fused.as_ref().map(|Fused { plan, par }| (&**plan, par))
+        let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
+        fused.map(|Fused { plan, par }| (&**plan, par))
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {

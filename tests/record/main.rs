@@ -1,4 +1,4 @@
-//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, on the shipped scenes
+//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and their adjoints, on the shipped scenes
 //! and on random scenes of pairs with a formula.
 
 #[path = "../support/mod.rs"]
@@ -7,6 +7,7 @@ mod support;
 #[path = "../hostile/scenes.rs"]
 mod scenes;
 
+mod rollouts;
 mod rows;
 
 use candle_core::{DType, Device};
@@ -51,7 +52,7 @@ fn batch(model: &Model, stray: f64, random: &mut Random) -> Batch {
     Batch { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
 }
 
-/// Compares the step, the step from other forces, the adjoint and the Jacobians of a batch.
+/// Compares the step, the step from other forces, the adjoint, rollouts and the Jacobians of a batch.
 fn compare(name: &str, batch: &Batch, random: &mut Random) {
     let step = lanes(batch);
     let operands = Operands::new(&step, &batch.q, &batch.u);
@@ -73,6 +74,8 @@ fn compare(name: &str, batch: &Batch, random: &mut Random) {
         (0..WORLDS).map(|w| recording.run(&operands.of(w, &[&cold[w], &adjoint.weights[w]]))).collect();
     let (found, expected) = (unsigned_zeros(found), unsigned_zeros(adjoint.gradients));
     assert_eq!(differences(&found, &expected), Vec::<String>::new(), "{name}: adjoint");
+
+    rollouts::compare(name, &step, batch, random);
 
     let recording = step.record(Kernel::Jacobians, Precision::Double).unwrap();
     let expected = jacobian_rows(&step, batch);

@@ -36,7 +36,8 @@ impl Operands {
     }
 }
 
-fn code(report: &Report) -> [f64; 3] {
+/// Status, iterations and residual.
+pub fn code(report: &Report) -> [f64; 3] {
     let status = match report.status {
         Status::Solved => 0.0,
         Status::IterationLimit => 1.0,

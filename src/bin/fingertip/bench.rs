@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use candle_core::{DType, Result as TensorResult, Tensor, Var};
+use candle_core::{Result as TensorResult, Tensor, Var};
 use fingertip::kinematics::Manifold;
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::Outcome;
-use super::scene::SceneArgs;
+use super::scene::{self, SceneArgs, TargetArgs};
 use super::table::table;
 
 /// Steps of a rollout.
@@ -49,9 +49,12 @@ pub struct Args {
     #[arg(long)]
     tensor_program: bool,
 
-    /// Measures single precision instead of double.
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Measures native code beside the lanes: kernels that the machine's C compiler has compiled for this scene.
     #[arg(long)]
-    f32: bool,
+    native: bool,
 
     /// Prints one JSON object.
     #[arg(long)]
@@ -63,7 +66,8 @@ struct Report {
     scene: String,
     form: &'static str,
     dtype: &'static str,
-    instruction_set: &'static str,
+    /// Or the device, if it is not the CPU.
+    instruction_set: String,
     cores: usize,
     nq: usize,
     nv: usize,
@@ -78,6 +82,8 @@ struct Report {
 struct Row {
     worlds: usize,
     threads: usize,
+    /// Is this native code, or that of the form?
+    native: bool,
     step: f64,
     rollout: f64,
     backward: f64,
@@ -92,20 +98,25 @@ pub fn run(args: &Args) -> Outcome {
         return Err("--worlds, --threads: expected numbers from 1 up, got 0".into());
     }
     let (source, double) = args.scene.load()?;
-    let dtype = if args.f32 { DType::F32 } else { DType::F64 };
-    let mut step = args.scene.compile_in(&source, dtype)?;
+    let mut step = args.scene.compile_for(&source, &args.target)?;
     if args.tensor_program {
         step = step.as_tensor_program();
     }
+    let native = args.native.then(|| scene::natively(step.clone(), true)).transpose()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut threads = if args.threads.is_empty() { vec![1, cores] } else { args.threads.clone() };
+    let is_cpu = step.model().device.is_cpu();
+    let mut threads = match &args.threads[..] {
+        [] if is_cpu => vec![1, cores],
+        [] => vec![1],
+        given => given.to_vec(),
+    };
     threads.dedup();
     let model = step.model();
     let mut report = Report {
         scene: source.name.clone(),
         form: if step.form() == Form::Fused { "fused" } else { "tensor program" },
-        dtype: dtype.as_str(),
-        instruction_set: InstructionSet::detect().name(),
+        dtype: args.target.dtype().as_str(),
+        instruction_set: if is_cpu { InstructionSet::detect().name().to_owned() } else { args.target.device.clone() },
         cores,
         nq: model.nq(),
         nv: model.nv(),
@@ -117,8 +128,12 @@ pub fn run(args: &Args) -> Outcome {
     for n_threads in threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build()?;
         for &worlds in &args.worlds {
-            let work = Work::new(&source, &double, worlds)?.with(&step)?;
-            report.rows.push(pool.install(|| work.measure(n_threads))?);
+            for (step, native) in [(Some(&step), false), (native.as_ref(), true)] {
+                let Some(step) = step else { continue };
+                let work = Work::new(&source, &double, worlds)?.with(step)?;
+                let row = pool.install(|| work.measure(n_threads))?;
+                report.rows.push(Row { native, ..row });
+            }
         }
     }
     if args.json {
@@ -170,7 +185,7 @@ impl<'a> Work<'a> {
 
     /// The same states and commands for another step, in its numbers.
     fn with(self, step: &'a Quasidynamic) -> TensorResult<Self> {
-        let to = |t: &Tensor| t.to_dtype(step.model().dtype);
+        let to = |t: &Tensor| t.to_device(&step.model().device)?.to_dtype(step.model().dtype);
         let controls = Var::from_tensor(&to(&self.controls)?)?;
         Ok(Self { step, q: to(&self.q)?, u: to(&self.u)?, controls })
     }
@@ -183,15 +198,19 @@ impl<'a> Work<'a> {
         let cold = step.step(q, u)?;
         let long = rollout(step, q, &constant)?;
         let of_rollout = long.reports.iter().flatten().map(|report| report.iterations).sum::<usize>();
-        let forward = median(|| rollout(step, q, controls).map(drop))?;
-        let both = median(|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
+        let device = &step.model().device;
+        // A call has ended when the device has.
+        let median = |call: &dyn Fn() -> TensorResult<()>| median(|| call().and_then(|()| device.synchronize()));
+        let forward = median(&|| rollout(step, q, controls).map(drop))?;
+        let both = median(&|| rollout(step, q, controls)?.q.sum_all()?.backward().map(drop))?;
         Ok(Row {
             worlds,
             threads,
-            step: one(median(|| step.step(q, u).map(drop))?),
-            rollout: one(median(|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
+            native: false,
+            step: one(median(&|| step.step(q, u).map(drop))?),
+            rollout: one(median(&|| rollout(step, q, &constant).map(drop))?) / STEPS as f64,
             backward: one(both - forward) / STEPS as f64,
-            linearize: one(median(|| step.linearize(q, u).map(drop))?),
+            linearize: one(median(&|| step.linearize(q, u).map(drop))?),
             iterations: cold.reports.iter().map(|report| report.iterations).sum::<usize>() as f64 / worlds as f64,
             rollout_iterations: of_rollout as f64 / (worlds * STEPS) as f64,
         })
@@ -215,7 +234,17 @@ fn median(call: impl Fn() -> TensorResult<()>) -> TensorResult<f64> {
 impl Report {
     fn text(&self) -> String {
         let mut table = table(
-            &["threads", "worlds", "step", "iterations", "rollout step", "iterations", "its backward", "linearize"],
+            &[
+                "threads",
+                "worlds",
+                "code",
+                "step",
+                "iterations",
+                "rollout step",
+                "iterations",
+                "its backward",
+                "linearize",
+            ],
             0,
         );
         for row in &self.rows {
@@ -223,12 +252,29 @@ impl Report {
             table.add_row([
                 row.threads.to_string(),
                 row.worlds.to_string(),
+                String::from(if row.native { "native" } else { self.form }),
                 time(row.step),
                 format!("{:.1}", row.iterations),
                 time(row.rollout),
                 format!("{:.1}", row.rollout_iterations),
                 time(row.backward),
                 time(row.linearize),
+            ]);
+        }
+        // What native code takes of the time of the row before.
+        for pair in self.rows.windows(2).filter(|pair| pair[1].native) {
+            let share = |of: fn(&Row) -> f64| format!("{:.2}", of(&pair[1]) / of(&pair[0]));
+            let none = String::new;
+            table.add_row([
+                pair[1].threads.to_string(),
+                pair[1].worlds.to_string(),
+                String::from("ratio"),
+                share(|row| row.step),
+                none(),
+                share(|row| row.rollout),
+                none(),
+                share(|row| row.backward),
+                share(|row| row.linearize),
             ]);
         }
         format!(

@@ -24,7 +24,7 @@ const STEPS: usize = 400;
 /// Prints the step of a scene as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
-/// arguments. Without one of --step, --adjoint and --jacobians, the step and its adjoint are printed.
+/// arguments. Without one of --step, --adjoint, --jacobians and --rollout, the step and its adjoint are printed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -46,7 +46,11 @@ pub struct Args {
     #[arg(long)]
     jacobians: bool,
 
-    /// The step in single precision; the adjoint and the Jacobians stay in double precision.
+    /// Many steps, as many as the caller says, and the gradients of that.
+    #[arg(long)]
+    rollout: bool,
+
+    /// The step and the rollout in single precision; the adjoints and the Jacobians stay in double precision.
     #[arg(long)]
     f32: bool,
 
@@ -57,10 +61,14 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
-    let default = !(args.step || args.adjoint || args.jacobians);
-    let wanted = [args.step || default, args.step || default, args.adjoint || default, args.jacobians];
-    let kernels: Vec<Kernel> =
-        Kernel::ALL.into_iter().zip(wanted).filter(|(_, wanted)| *wanted).map(|(kernel, _)| kernel).collect();
+    let default = !(args.step || args.adjoint || args.jacobians || args.rollout);
+    let wanted = |kernel: &Kernel| match kernel {
+        Kernel::Step | Kernel::WarmStep => args.step || default,
+        Kernel::Adjoint => args.adjoint || default,
+        Kernel::Jacobians | Kernel::WarmJacobians => args.jacobians,
+        Kernel::Rollout | Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => args.rollout,
+    };
+    let kernels: Vec<Kernel> = Kernel::ALL.into_iter().filter(wanted).collect();
     let precision = if args.f32 { Precision::Single } else { Precision::Double };
     let name = args.out.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
     let code = Codegen::new(&step, &name, &kernels, precision, &states(&step, &source.scene)?)?;
@@ -82,9 +90,9 @@ pub fn run(args: &Args) -> Outcome {
     }
     println!("{table}");
     for printed in code.printed() {
-        println!("{:<10} {} bytes of working memory", printed.kernel.name(), printed.memory());
+        println!("{:<21} {} bytes of working memory", printed.kernel.name(), printed.memory());
     }
-    println!("C          {}", args.out.display());
+    println!("{:<21} {}", "C", args.out.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,7 +10,7 @@ use fingertip::step::Quasidynamic;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::blame::Why;
-use super::scene::{self, SceneArgs};
+use super::scene::{self, SceneArgs, TargetArgs};
 use super::{FAILED, Outcome, controls, summary};
 
 /// The rollout goes on for this long after the script's last keyframe, s.
@@ -28,6 +28,9 @@ pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
 
+    #[command(flatten)]
+    target: TargetArgs,
+
     /// Steps [default: all of the commands file; else until 1.5 s after the script's end; else 100].
     #[arg(long, short = 'n', value_name = "N")]
     steps: Option<usize>,
@@ -40,6 +43,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
+    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers, in less time.
+    #[arg(long)]
+    native: bool,
+
     /// Plots forces and motion to this file (SVG; PNG in builds with the feature `png`).
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -47,6 +54,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
+    let step = scene::natively(step, args.native)?;
     let rows = args.controls.as_ref().map(|path| controls::read(path, step.model())).transpose()?;
     let n_steps = match (args.steps, &rows) {
         (Some(0), _) => return Err("--steps: expected at least 1, got 0".into()),
@@ -58,7 +66,8 @@ pub fn run(args: &Args) -> Outcome {
         Some(rows) => rows[k.min(rows.len() - 1)].clone(),
         None => source.scene.control(time),
     };
-    let recording = roll_out(&source, &step, n_steps, control, args.record.as_deref())?;
+    let other = if args.target.is_default() { None } else { Some(args.scene.compile_for(&source, &args.target)?) };
+    let recording = roll_out(&source, other.as_ref().unwrap_or(&step), n_steps, control, args.record.as_deref())?;
     report(&source.scene, &step, &recording, args.record.as_deref(), args.plot.as_deref())
 }
 

@@ -20,6 +20,30 @@ pub struct SceneArgs {
     overrides: String,
 }
 
+/// Where a command computes, and in which numbers.
+#[derive(clap::Args)]
+pub struct TargetArgs {
+    /// Where: cpu, or cuda:N, the GPU with this number, in builds with the feature `cuda`.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub device: String,
+
+    /// Single precision instead of double; what that does not solve is done again in double precision.
+    #[arg(long)]
+    pub f32: bool,
+}
+
+impl TargetArgs {
+    /// The type of the numbers.
+    pub fn dtype(&self) -> DType {
+        if self.f32 { DType::F32 } else { DType::F64 }
+    }
+
+    /// Is it what steps are compiled for if nothing is said?
+    pub fn is_default(&self) -> bool {
+        self.device == "cpu" && !self.f32
+    }
+}
+
 /// Warnings that are printed, at most.
 const WARNINGS: usize = 5;
 
@@ -41,15 +65,30 @@ impl SceneArgs {
         Ok((source, step))
     }
 
-    /// The step in numbers of another type.
-    pub fn compile_in(&self, source: &Source, dtype: DType) -> TensorResult<Quasidynamic> {
-        compile_in(&source.scene, &self.overrides()?, dtype)
+    /// The step elsewhere, or in other numbers.
+    pub fn compile_for(&self, source: &Source, target: &TargetArgs) -> TensorResult<Quasidynamic> {
+        compile_in(&source.scene, &self.overrides()?, target.dtype(), &fingertip::device(&target.device)?)
     }
 
     /// What is different.
     pub fn overrides(&self) -> fingertip::Result<Overrides> {
         Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
     }
+}
+
+/// The step as native code, if that is asked for.
+#[cfg(feature = "native")]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted { step.native() } else { Ok(step) }
+}
+
+/// The step, unless native code is asked for.
+#[cfg(not(feature = "native"))]
+pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
+    if is_wanted {
+        candle_core::bail!("--native: expected a build with the feature `native`, got one without it");
+    }
+    Ok(step)
 }
 
 /// Says the first warnings, and how many there are besides.
@@ -108,13 +147,14 @@ pub fn read(path: &Path) -> fingertip::Result<Source> {
 
 /// The step of a scene with overrides.
 pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynamic> {
-    compile_in(scene, overrides, DType::F64)
+    compile_in(scene, overrides, DType::F64, &Device::Cpu)
 }
 
-fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType) -> TensorResult<Quasidynamic> {
+/// The same in numbers of a type on a device.
+pub fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<Quasidynamic> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;
-    let model = Model::new(&scene, dtype, &Device::Cpu)?;
+    let model = Model::new(&scene, dtype, device)?;
     let parameters = overrides.parameters(&model, &model.parameters)?;
     Quasidynamic::new(&model, &parameters)
 }

@@ -32,13 +32,17 @@ impl InstructionSet {
         if cfg!(feature = "narrow") && self != Self::Fma {
             return false;
         }
+        self.is_there() || (cfg!(feature = "emulate-avx512") && self == Self::Eight && Self::Four.is_there())
+    }
+
+    /// Has this processor the set, whatever kernels are compiled for?
+    pub(crate) fn is_there(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
             let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
             match self {
                 Self::Baseline => true,
                 Self::Fma | Self::Four => fma,
-                Self::Eight if cfg!(feature = "emulate-avx512") => fma,
                 Self::Eight => {
                     fma && is_x86_feature_detected!("avx512f")
                         && is_x86_feature_detected!("avx512dq")

@@ -1,25 +1,15 @@
-//! Traces as C, which is CUDA C too.
+//! Traces as C.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
+use crate::math::program::Order;
 
+use super::cuda::THREADS;
 use super::op::{Id, Node, Op};
-use super::schedule::{Pool, Schedule, Step};
-use super::trace::{Item, Kind, Region, Row, Trace, Variable};
-
-/// What text for CUDA starts with: NVRTC has no files to include.
-pub(crate) const CUDA_PRELUDE: &str = "\
-#define restrict __restrict__
-#define STAGE static __device__ __noinline__ void
-#ifdef __CUDACC_RTC__
-#define INFINITY __longlong_as_double(0x7ff0000000000000ll)
-#define NAN __longlong_as_double(0x7ff8000000000000ll)
-#endif
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-";
+use super::schedule::{Pool, Schedule, Step, is_prompt};
+use super::trace::{Item, Kind, Output, Region, Row, Trace, Variable};
 
 /// What text in C starts with: the operations that it has no sign for.
 pub(crate) const PRELUDE: &str = "\
@@ -37,6 +27,11 @@ pub(crate) const PRELUDE: &str = "\
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
 
+/// What text for registers starts with, once `DOUBLES` says how many numbers of double precision are in one and `SINGLE` whether
+/// rows are of single precision.
+#[cfg(feature = "native")]
+pub(crate) const VECTOR_PRELUDE: &str = include_str!("vector.h");
+
 /// A trace as a C function.
 pub(crate) struct CFunction {
     /// The type of its working memory, `NAME_work`.
@@ -49,46 +44,98 @@ pub(crate) struct CFunction {
     pub(crate) body: String,
     /// Bytes of working memory.
     pub(crate) memory: usize,
+    /// How many numbers of double precision, of single precision and flags that is.
+    pub(crate) sizes: [usize; 3],
+}
+
+/// How many worlds the printed code computes at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worlds {
+    /// One.
+    One,
+    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
+    Thread,
+    /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
+    #[cfg(feature = "native")]
+    Register,
 }
 
 /// The trace as a C function of a name, whose numbers are of a precision.
-pub(crate) fn print(trace: &Trace, name: &str, precision: Precision) -> CFunction {
+pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let schedule = Schedule::new(trace);
     let mut outputs = vec![Vec::new(); trace.nodes.len()];
-    let mut late = Vec::new();
-    let mut next = trace.outputs.iter();
-    for row in &trace.results {
-        for (k, &id) in next.by_ref().take(row.width).enumerate() {
-            let place = format!("{}[{k}]", row.name);
-            match trace.nodes[id as usize].op {
-                Op::Constant | Op::Input => late.push((place, id)),
-                _ => outputs[id as usize].push(place),
-            }
+    let mut late = [Vec::new(), Vec::new()];
+    for output in &trace.outputs {
+        if is_prompt(trace, &schedule.in_time, output) {
+            outputs[output.id as usize].push(*output);
+        } else {
+            late[usize::from(output.of_step)].push(*output);
         }
     }
-    let mut printer =
-        Printer { trace, schedule: &schedule, name, number: number(precision), outputs, moves: Vec::new() };
+    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, outputs, late, moves: Vec::new() };
     let mut stages = String::new();
     for function in 0..schedule.functions.len() {
         printer.function(function, &mut stages);
     }
-    let mut body = String::from("{\n");
-    printer.steps(&schedule.steps, 1, &mut body);
-    printer.moves.iter().for_each(|function| stages.push_str(function));
-    for (place, id) in late {
-        let _ = writeln!(body, "  {place} = {};", printer.value(id, None));
+    let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
+    if printer.is_vector() {
+        body.line("w->active = ALL;");
     }
+    printer.steps(&schedule.steps, &mut body);
+    printer.write_late(false, &mut body);
+    let mut body = body.text;
+    printer.moves.iter().for_each(|function| stages.push_str(function));
     body.push_str("}\n");
 
     let [doubles, singles, flags] = schedule.sizes;
-    let mut work = format!("typedef struct {{\n  double d[{}];\n", doubles.max(1));
+    let types = Pool::ALL.map(|pool| printer.type_in(pool));
+    let mut work = format!("typedef struct {{\n  {} d[{}];\n", types[0], doubles.max(1));
     if singles > 0 {
-        let _ = writeln!(work, "  float s[{singles}];");
+        let _ = writeln!(work, "  {} s[{singles}];", types[1]);
     }
-    let _ = writeln!(work, "  int f[{}];\n}} {name}_work;", flags.max(1));
+    let _ = writeln!(work, "  {} f[{}];", types[2], flags.max(1));
+    if printer.is_vector() {
+        work.push_str(
+            "  /* Worlds that the code is for where it is, and worlds that leave a loop. */\n  m_t active, leaving;\n",
+        );
+    }
+    let _ = writeln!(work, "}} {name}_work;");
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    let signature = printer.signature(name);
-    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8) }
+    let signature = printer.signature(name, printer.has_steps().then_some(STEPS));
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.sizes }
+}
+
+/// The argument of a function with a loop over time that says how many steps there are.
+pub(crate) const STEPS: &str = "unsigned long long n_steps";
+
+/// A number of a row; `in_time` in the step that the driver is at.
+fn number_of(row: &Row, place: usize, in_time: bool) -> String {
+    if in_time { format!("({} + t * {})[{place}]", row.name, row.step) } else { format!("{}[{place}]", row.name) }
+}
+
+/// The driver's text.
+struct Text {
+    text: String,
+    depth: usize,
+    /// Is it in the loop over time?
+    in_time: bool,
+}
+
+impl Text {
+    fn line(&mut self, line: &str) {
+        let pad = "  ".repeat(self.depth);
+        let _ = writeln!(self.text, "{pad}{line}");
+    }
+
+    fn open(&mut self, line: &str) {
+        self.line(line);
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
 }
 
 /// The C type of numbers.
@@ -99,13 +146,31 @@ pub(crate) fn number(precision: Precision) -> &'static str {
     }
 }
 
+/// Where in the code something is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    /// In the function with this number.
+    Function(usize),
+    Driver,
+    /// In a function that sets variables of the driver.
+    Set,
+}
+
+impl At {
+    fn is_function(self, function: Option<usize>) -> bool {
+        matches!(self, Self::Function(here) if function == Some(here))
+    }
+}
+
 struct Printer<'a> {
     trace: &'a Trace,
     schedule: &'a Schedule,
     name: &'a str,
-    number: &'static str,
-    /// The results that each node is.
-    outputs: Vec<Vec<String>>,
+    precision: Precision,
+    worlds: Worlds,
+    /// The results that each node is, and those that are written at the end of the whole and of each step.
+    outputs: Vec<Vec<Output>>,
+    late: [Vec<Output>; 2],
     /// Functions that set variables of the driver.
     moves: Vec<String>,
 }
@@ -120,12 +185,21 @@ impl Printer<'_> {
         self.trace.nodes[id as usize]
     }
 
-    fn signature(&self, name: &str) -> String {
-        let number = self.number;
+    /// Is there a loop over time?
+    fn has_steps(&self) -> bool {
+        self.trace.has_steps()
+    }
+
+    fn signature(&self, name: &str, steps: Option<&str>) -> String {
+        let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
         let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
-        let work = format!("{}_work *restrict w", self.name);
-        format!("{name}({})", read.chain(written).chain([work]).collect::<Vec<_>>().join(", "))
+        let work = match self.worlds {
+            Worlds::Thread => format!("{}_work w", self.name),
+            _ => format!("{}_work *restrict w", self.name),
+        };
+        let steps = steps.map(str::to_owned);
+        format!("{name}({})", read.chain(written).chain(steps).chain([work]).collect::<Vec<_>>().join(", "))
     }
 
     fn function_name(&self, function: usize) -> String {
@@ -135,8 +209,8 @@ impl Printer<'_> {
     }
 
     fn function(&self, function: usize, text: &mut String) {
-        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&self.function_name(function)));
-        self.items(&self.schedule.functions[function].items, function, 1, text);
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&self.function_name(function), None));
+        self.items(&self.schedule.functions[function].items, (function, "w->active"), 1, text);
         text.push_str("}\n\n");
     }
 
@@ -147,41 +221,103 @@ impl Printer<'_> {
             Pool::Single => 's',
             Pool::Flag => 'f',
         };
-        Some(format!("w->{pool}[{place}]"))
+        Some(match self.worlds {
+            // Beside the other threads' numbers.
+            Worlds::Thread => format!("w.{pool}[{}]", place * THREADS as usize),
+            _ => format!("w->{pool}[{place}]"),
+        })
     }
 
-    /// A node's value in a function, or in the driver.
-    fn value(&self, id: Id, function: Option<usize>) -> String {
+    /// A node's value.
+    fn value(&self, id: Id, at: At) -> String {
         let node = self.node(id);
         match node.op {
-            Op::Constant => literal(node.precision, f64::from_bits(node.bits)),
-            Op::Flag => node.bits.to_string(),
-            Op::Input => {
-                let mut place = node.bits as usize;
-                for Row { name, width } in &self.trace.operands {
-                    if place < *width {
-                        return format!("{name}[{place}]");
-                    }
-                    place -= width;
-                }
-                String::from("NAN")
+            Op::Constant if self.is_vector() => {
+                let kind = self.kind(node.precision);
+                format!("SPLAT_{kind}({})", literal(node.precision, f64::from_bits(node.bits)))
             }
+            Op::Constant => literal(node.precision, f64::from_bits(node.bits)),
+            Op::Flag if self.is_vector() => String::from(if node.bits == 0 { "NONE" } else { "ALL" }),
+            Op::Flag => node.bits.to_string(),
+            Op::Input => self.input(node, false),
+            Op::InputOfStep => self.input(node, at == At::Driver),
             _ => match self.place(id) {
-                Some(place) if function.is_none() || self.schedule.function_of[id as usize] != function => place,
+                Some(place) if !at.is_function(self.schedule.function_of[id as usize]) => place,
                 _ => format!("v{id}"),
             },
         }
     }
 
-    fn type_of(&self, id: Id) -> &'static str {
-        match Pool::of(self.trace, id) {
-            Pool::Double => "double",
-            Pool::Single => "float",
-            Pool::Flag => "int",
+    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
+    fn input(&self, node: Node, in_driver: bool) -> String {
+        let mut place = node.bits as usize;
+        for row in &self.trace.operands {
+            if place < row.width {
+                return number_of(row, place, in_driver);
+            }
+            place -= row.width;
+        }
+        String::from("NAN")
+    }
+
+    /// The place of a result, as [`Printer::input`].
+    fn result(&self, output: &Output, in_driver: bool) -> String {
+        number_of(&self.trace.results[output.row], output.place, in_driver && output.of_step)
+    }
+
+    /// Writes the results that wait for the end of a step, or of the whole.
+    fn write_late(&self, of_step: bool, text: &mut Text) {
+        for output in &self.late[usize::from(of_step)] {
+            text.line(&format!("{} = {};", self.result(output, true), self.value(output.id, At::Driver)));
         }
     }
 
-    fn items(&self, items: &[Item], function: usize, depth: usize, text: &mut String) {
+    fn is_vector(&self) -> bool {
+        !matches!(self.worlds, Worlds::One | Worlds::Thread)
+    }
+
+    /// Of the numbers in rows.
+    fn number_type(&self) -> &'static str {
+        self.type_in(if self.precision == Precision::Double { Pool::Double } else { Pool::Single })
+    }
+
+    fn type_of(&self, id: Id) -> &'static str {
+        self.type_in(Pool::of(self.trace, id))
+    }
+
+    fn type_in(&self, pool: Pool) -> &'static str {
+        match (pool, self.is_vector()) {
+            (Pool::Double, true) if self.precision == Precision::Single => "w_t",
+            (Pool::Double, true) => "d_t",
+            (Pool::Single, true) => "s_t",
+            (Pool::Flag, true) => "m_t",
+            (Pool::Double, false) => "double",
+            (Pool::Single, false) => "float",
+            (Pool::Flag, false) => "int",
+        }
+    }
+
+    /// The letter of a register's operations.
+    fn kind(&self, precision: Precision) -> char {
+        match (precision, self.precision) {
+            (Precision::Single, _) => 'S',
+            (Precision::Double, Precision::Single) => 'W',
+            (Precision::Double, Precision::Double) => 'D',
+        }
+    }
+
+    /// What takes the place of a number or flag where worlds of a mask go on and others do not.
+    fn blended(&self, id: Id, mask: Option<&str>, to: &str, value: String) -> String {
+        let node = self.node(id);
+        match mask {
+            None => format!("{to} = {value};"),
+            Some(mask) if node.op.is_flag() => format!("{to} = MERGE({mask}, {value}, {to});"),
+            Some(mask) => format!("{to} = SELECT_{}({mask}, {value}, {to});", self.kind(node.precision)),
+        }
+    }
+
+    /// Items of a function, for worlds of a mask.
+    fn items(&self, items: &[Item], (function, active): (usize, &str), depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
         for item in items {
             match *item {
@@ -190,7 +326,7 @@ impl Printer<'_> {
                     let _ = writeln!(text, "{pad}const {} v{id} = {expression};", self.type_of(id));
                     self.leave(id, &pad, text);
                 }
-                Item::Region(region) => self.region(region, function, depth, text),
+                Item::Region(region) => self.region(region, (function, active), depth, text),
                 Item::LeaveUnless(_) => {}
             }
         }
@@ -198,80 +334,103 @@ impl Printer<'_> {
 
     /// What others want of a node that is there.
     fn leave(&self, id: Id, pad: &str, text: &mut String) {
-        for place in self.place(id).iter().chain(&self.outputs[id as usize]) {
+        let results = self.outputs[id as usize].iter().map(|output| self.result(output, false));
+        for place in self.place(id).into_iter().chain(results) {
             let _ = writeln!(text, "{pad}{place} = v{id};");
         }
     }
 
-    /// A region inside a function.
-    fn region(&self, region: usize, function: usize, depth: usize, text: &mut String) {
+    /// A region inside a function, for worlds of a mask.
+    fn region(&self, region: usize, (function, active): (usize, &str), depth: usize, text: &mut String) {
         let pad = "  ".repeat(depth);
         let Region { kind, items, variables } = &self.trace.regions[region];
         for Variable { id, start, .. } in variables {
-            let _ = writeln!(text, "{pad}{} v{id} = {};", self.type_of(*id), self.value(*start, Some(function)));
+            let start = self.value(*start, At::Function(function));
+            let _ = writeln!(text, "{pad}{} v{id} = {start};", self.type_of(*id));
         }
-        let set = |from: fn(&Variable) -> Id, pad: &str, text: &mut String| {
+        // The worlds that are in the region.
+        let (own, is_vector) = (format!("a{region}"), self.is_vector());
+        let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
-            let [copies, changes] = self.changes(variables, from, &to, &|id| self.value(id, Some(function)));
+            let mask = is_vector.then_some(mask);
+            let [copies, changes] =
+                self.changes(variables, (from, mask), &to, &|id| self.value(id, At::Function(function)));
             copies.iter().chain(&changes).for_each(|line| {
                 let _ = writeln!(text, "{pad}{line}");
             });
         };
         match *kind {
             Kind::Loop { most } => {
+                if is_vector {
+                    let _ = writeln!(text, "{pad}m_t {own} = {active};");
+                }
                 let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
                 let leaves = items.iter().position(|item| matches!(item, Item::LeaveUnless(_)));
                 let (before, behind) = items.split_at(leaves.unwrap_or(0));
-                self.items(before, function, depth + 1, text);
+                self.items(before, (function, &own), depth + 1, text);
                 if let Some(Item::LeaveUnless(go)) = behind.first() {
-                    let _ = writeln!(text, "{pad}  if (!{}) {{", self.value(*go, Some(function)));
-                    set(|variable| variable.exit, &format!("{pad}    "), text);
-                    let _ = writeln!(text, "{pad}    break;\n{pad}  }}");
+                    let go = self.value(*go, At::Function(function));
+                    if is_vector {
+                        let _ = writeln!(text, "{pad}  const m_t l{region} = AND({own}, NOT({go}));");
+                        let _ = writeln!(text, "{pad}  {own} = AND({own}, NOT(l{region}));");
+                        set(|variable| variable.exit, &format!("l{region}"), &format!("{pad}  "), text);
+                        let _ = writeln!(text, "{pad}  if (!ANY({own})) break;");
+                    } else {
+                        let _ = writeln!(text, "{pad}  if (!{go}) {{");
+                        set(|variable| variable.exit, "", &format!("{pad}    "), text);
+                        let _ = writeln!(text, "{pad}    break;\n{pad}  }}");
+                    }
                 }
-                self.items(behind, function, depth + 1, text);
+                self.items(behind, (function, &own), depth + 1, text);
             }
             Kind::Branch { mask } => {
-                let _ = writeln!(text, "{pad}if ({}) {{", self.value(mask, Some(function)));
-                self.items(items, function, depth + 1, text);
+                let mask = self.value(mask, At::Function(function));
+                if is_vector {
+                    let _ = writeln!(text, "{pad}const m_t {own} = AND({mask}, {active});\n{pad}if (ANY({own})) {{");
+                } else {
+                    let _ = writeln!(text, "{pad}if ({mask}) {{");
+                }
+                self.items(items, (function, &own), depth + 1, text);
             }
-            Kind::Whole => {}
+            Kind::Whole | Kind::Time { .. } => {}
         }
-        set(|variable| variable.end, &format!("{pad}  "), text);
+        set(|variable| variable.end, &own, &format!("{pad}  "), text);
         let _ = writeln!(text, "{pad}}}");
         for variable in variables {
             self.leave(variable.id, &pad, text);
         }
     }
 
-    /// What sets variables, all at once: copies of those that others of them become, then what changes.
+    /// What sets variables, all at once, in worlds of a mask: copies of those that others of them become, then what changes.
     fn changes(
         &self,
         variables: &[Variable],
-        from: fn(&Variable) -> Id,
+        (from, mask): (fn(&Variable) -> Id, Option<&str>),
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
     ) -> [Vec<String>; 2] {
+        let is_there = |id: Id, from: Id| id == from || to(id) == value(from);
         let changes: Vec<(Id, Id)> =
-            variables.iter().map(|v| (v.id, from(v))).filter(|(id, from)| id != from).collect();
+            variables.iter().map(|v| (v.id, from(v))).filter(|&(id, from)| !is_there(id, from)).collect();
         let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
         let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
         let change = |&(id, from): &(Id, Id)| {
             let value = if own.contains(&from) { format!("n{id}") } else { value(from) };
-            format!("{} = {value};", to(id))
+            self.blended(id, mask, &to(id), value)
         };
         let copies = changes.iter().filter(|(_, from)| own.contains(from)).map(copy).collect();
         [copies, changes.iter().map(change).collect()]
     }
 
     /// The same in the driver.
-    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, depth: usize, text: &mut String) {
-        let pad = "  ".repeat(depth);
-        let value = |id: Id| self.value(id, None);
-        let [copies, changes] = self.changes(variables, from, &value, &value);
-        if changes.len() <= MOVES {
-            copies.iter().chain(&changes).for_each(|line| {
-                let _ = writeln!(text, "{pad}{line}");
-            });
+    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
+        let mask = mask.filter(|_| self.is_vector());
+        let n = variables.iter().filter(|variable| variable.id != from(variable)).count();
+        let at = if n <= MOVES { At::Driver } else { At::Set };
+        let value = |id: Id| self.value(id, at);
+        let [copies, changes] = self.changes(variables, (from, mask), &value, &value);
+        if n <= MOVES {
+            copies.iter().chain(&changes).for_each(|line| text.line(line));
             return;
         }
         // With copies, all in one function.
@@ -279,48 +438,84 @@ impl Printer<'_> {
         for changes in changes.chunks(most) {
             let name = format!("{}_set_{}", self.name, self.moves.len());
             let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
-            let signature = self.signature(&name);
+            let signature = self.signature(&name, None);
             self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
-            let _ = writeln!(text, "{pad}{name}({});", self.arguments());
+            text.line(&format!("{name}({});", self.arguments(text.in_time)));
         }
     }
 
-    fn arguments(&self) -> String {
-        let rows = self.trace.operands.iter().chain(&self.trace.results).map(|row| row.name);
-        rows.chain(["w"]).collect::<Vec<_>>().join(", ")
+    /// What the driver hands to its functions.
+    fn arguments(&self, in_time: bool) -> String {
+        let rows = self.trace.operands.iter().chain(&self.trace.results);
+        let of = |row: &Row| match row.step {
+            0 => row.name.to_owned(),
+            step if in_time => format!("{} + t * {step}", row.name),
+            _ => row.name.to_owned(),
+        };
+        rows.map(of).chain([String::from("w")]).collect::<Vec<_>>().join(", ")
     }
 
-    fn steps(&mut self, steps: &[Step], depth: usize, text: &mut String) {
-        let pad = "  ".repeat(depth);
+    fn steps(&mut self, steps: &[Step], text: &mut Text) {
         let trace = self.trace;
         for step in steps {
             match step {
                 Step::Call(function) => {
-                    let _ = writeln!(text, "{pad}{}({});", self.function_name(*function), self.arguments());
+                    text.line(&format!("{}({});", self.function_name(*function), self.arguments(text.in_time)));
                 }
                 Step::LeaveUnless { region, go } => {
-                    let _ = writeln!(text, "{pad}if (!{}) {{", self.value(*go, None));
-                    self.set(&trace.regions[*region].variables, |variable| variable.exit, depth + 1, text);
-                    let _ = writeln!(text, "{pad}  break;\n{pad}}}");
+                    let (go, variables) = (self.value(*go, At::Driver), &trace.regions[*region].variables);
+                    if self.is_vector() {
+                        text.line(&format!("w->leaving = AND(w->active, NOT({go}));"));
+                        text.line("w->active = AND(w->active, NOT(w->leaving));");
+                        self.set(variables, |variable| variable.exit, Some("w->leaving"), text);
+                        text.line("if (!ANY(w->active)) break;");
+                    } else {
+                        text.open(&format!("if (!{go}) {{"));
+                        self.set(variables, |variable| variable.exit, None, text);
+                        text.line("break;");
+                        text.close();
+                    }
                 }
                 Step::Region { region, steps } => {
                     let Region { kind, variables, .. } = &trace.regions[*region];
-                    self.set(variables, |variable| variable.start, depth, text);
-                    match *kind {
-                        Kind::Branch { mask } => {
-                            let _ = writeln!(text, "{pad}if ({}) {{", self.value(mask, None));
-                        }
-                        Kind::Loop { most } => {
-                            let _ = writeln!(text, "{pad}for (int i{region} = 0; i{region} < {most}; ++i{region}) {{");
-                        }
-                        Kind::Whole => {}
+                    self.set(variables, |variable| variable.start, None, text);
+                    let is_masked = self.is_vector() && matches!(kind, Kind::Branch { .. } | Kind::Loop { .. });
+                    if is_masked {
+                        text.line(&format!("const m_t s{region} = w->active;"));
                     }
-                    self.steps(steps, depth + 1, text);
-                    self.set(variables, |variable| variable.end, depth + 1, text);
-                    let _ = writeln!(text, "{pad}}}");
+                    match *kind {
+                        Kind::Branch { mask } if is_masked => {
+                            text.line(&format!("w->active = AND(w->active, {});", self.value(mask, At::Driver)));
+                            text.open("if (ANY(w->active)) {");
+                        }
+                        Kind::Branch { mask } => text.open(&format!("if ({}) {{", self.value(mask, At::Driver))),
+                        Kind::Loop { most } => {
+                            text.open(&format!("for (int i{region} = 0; i{region} < {most}; ++i{region}) {{"));
+                        }
+                        Kind::Time { order: Order::Forward } => {
+                            text.open("for (unsigned long long t = 0; t < n_steps; ++t) {");
+                        }
+                        Kind::Time { order: Order::Backward } => {
+                            text.open("for (unsigned long long t = n_steps; t-- > 0;) {");
+                        }
+                        Kind::Whole => text.open("{"),
+                    }
+                    let outside = text.in_time;
+                    text.in_time |= matches!(kind, Kind::Time { .. });
+                    self.steps(steps, text);
+                    if matches!(kind, Kind::Time { .. }) {
+                        self.write_late(true, text);
+                    }
+                    self.set(variables, |variable| variable.end, is_masked.then_some("w->active"), text);
+                    text.in_time = outside;
+                    text.close();
+                    if is_masked {
+                        text.line(&format!("w->active = s{region};"));
+                    }
                     for variable in variables {
-                        for place in &self.outputs[variable.id as usize] {
-                            let _ = writeln!(text, "{pad}{place} = {};", self.value(variable.id, None));
+                        for output in &self.outputs[variable.id as usize] {
+                            let place = self.result(output, true);
+                            text.line(&format!("{place} = {};", self.value(variable.id, At::Driver)));
                         }
                     }
                 }
@@ -328,14 +523,55 @@ impl Printer<'_> {
         }
     }
 
+    /// An operation on registers.
+    fn operation(&self, id: Id, function: usize) -> String {
+        let node = self.node(id);
+        let arguments: Vec<String> =
+            node.arguments().iter().map(|&id| self.value(id, At::Function(function))).collect();
+        let name = match node.op {
+            Op::Constant | Op::Flag | Op::Input | Op::InputOfStep | Op::Variable | Op::FlagVariable => {
+                return self.value(id, At::Function(function));
+            }
+            Op::And => "AND",
+            Op::Or => "OR",
+            Op::Not => "NOT",
+            Op::Widen => "WIDEN",
+            Op::Narrow => "NARROW",
+            Op::Add => "ADD",
+            Op::Sub => "SUB",
+            Op::Mul => "MUL",
+            Op::Div => "DIV",
+            Op::Neg => "NEG",
+            Op::Fma => "FMA",
+            Op::Sqrt => "SQRT",
+            Op::Sin => "SIN",
+            Op::Cos => "COS",
+            Op::Ln => "LN",
+            Op::Atan2 => "ATAN2",
+            Op::Abs => "ABS",
+            Op::Min => "MIN",
+            Op::Max => "MAX",
+            Op::Lt => "LT",
+            Op::Select => "SELECT",
+        };
+        let kind = match node.op {
+            Op::And | Op::Or | Op::Not | Op::Widen | Op::Narrow => String::new(),
+            _ => format!("_{}", self.kind(node.precision)),
+        };
+        format!("{name}{kind}({})", arguments.join(", "))
+    }
+
     fn expression(&self, id: Id, function: usize) -> String {
+        if self.is_vector() {
+            return self.operation(id, function);
+        }
         let node = self.node(id);
         let [a, b, c] = node.arguments;
-        let value = |id: Id| self.value(id, Some(function));
+        let value = |id: Id| self.value(id, At::Function(function));
         // Of the functions of math.h.
         let suffix = if node.precision == Precision::Single { "f" } else { "" };
         match node.op {
-            Op::Constant | Op::Flag | Op::Input | Op::Variable | Op::FlagVariable => value(id),
+            Op::Constant | Op::Flag | Op::Input | Op::InputOfStep | Op::Variable | Op::FlagVariable => value(id),
             Op::Add => format!("{} + {}", value(a), value(b)),
             Op::Sub => format!("{} - {}", value(a), value(b)),
             Op::Mul => format!("{} * {}", value(a), value(b)),

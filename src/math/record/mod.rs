@@ -5,6 +5,7 @@
 //! of one world with fused multiply-adds computes; [`c`] prints it.
 
 pub(crate) mod c;
+pub(crate) mod cuda;
 mod op;
 mod recorded;
 
@@ -17,8 +18,11 @@ mod trace;
 pub use recorded::Recorded;
 pub use trace::{Row, Trace};
 
+use op::Id;
+use trace::Kind;
+
 use super::lane::{Number, Precision, Real};
-use super::program::{Group, Program, Stage};
+use super::program::{Group, Order, Program, Stage};
 use super::rows::{Output, Part};
 
 /// Where the stages of a program leave what they do: a memory of numbers that record.
@@ -53,6 +57,56 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Records the body of a loop over time once: what it changes in the memory and wants again is a variable, and results that
+    /// it writes are those of a step.
+    pub(super) fn each(&mut self, order: Order, out: &mut Output, mut body: impl FnMut(&mut Self, &mut Output)) {
+        let before = self.nodes();
+        let kept: Vec<Vec<f64>> = out.parts.iter().map(|part| part.data.to_vec()).collect();
+        let mut carried = vec![true; before.len()];
+        let start = recorded::with(|tape| tape.mark());
+        for pass in 1.. {
+            let (region, variables) = recorded::with(|tape| tape.open_loop(Kind::Time { order }, &before, &carried));
+            self.put(&variables);
+            out.parts.iter_mut().for_each(|part| part.data.fill(f64::NAN));
+            body(self, out);
+            let end = self.nodes();
+            recorded::with(|tape| tape.close_loop(region, &end, &carried));
+            self.put(&variables);
+            let changed = recorded::with(|tape| tape.changed(region, &carried));
+            if changed == carried || !recorded::with(|tape| tape.check_passes(pass)) {
+                break;
+            }
+            carried = changed;
+            recorded::with(|tape| tape.back(start));
+        }
+        let mut of_step = Vec::new();
+        for (part, kept) in out.parts.iter_mut().zip(kept) {
+            for (node, kept) in part.data.iter_mut().zip(kept) {
+                of_step.push(!node.is_nan());
+                if node.is_nan() {
+                    *node = kept;
+                }
+            }
+        }
+        recorded::with(|tape| tape.of_step = of_step);
+    }
+
+    fn nodes(&self) -> Vec<Id> {
+        match &self.memory {
+            Memory::Double(memory) => memory.iter().map(|x| x.id()).collect(),
+            Memory::Single(memory) => memory.iter().map(|x| x.id()).collect(),
+        }
+    }
+
+    fn put(&mut self, nodes: &[Id]) {
+        match &mut self.memory {
+            Memory::Double(memory) => memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id)),
+            Memory::Single(memory) => memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id)),
+        }
+    }
+}
+
 /// What follows belongs to a stage, by the name of its type.
 fn begin<S: Stage>(_: &S) {
     let path = std::any::type_name::<S>();
@@ -82,6 +136,7 @@ pub(crate) fn record(
     results: Vec<Row>,
 ) -> Result<Trace, String> {
     drop(recorded::take());
+    recorded::with(|tape| tape.operands.clone_from(&operands));
     let scratch = program.scratch();
     let memory = match precision {
         Precision::Double => Memory::Double(zeros(scratch)),
@@ -99,7 +154,7 @@ pub(crate) fn record(
         None => {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nodes of the tape")]
             let outputs = data.into_iter().flatten().map(|node| node as u32).collect();
-            Ok(Trace::new(tape, operands, results, outputs))
+            Ok(Trace::new(tape, results, outputs))
         }
     }
 }

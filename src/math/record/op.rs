@@ -14,6 +14,8 @@ pub(crate) enum Op {
     Flag,
     /// The number in this place of the operands.
     Input,
+    /// The same in a loop over time, of the step that the loop is at: the place is that of the first step.
+    InputOfStep,
     /// What a branch or a loop leaves.
     Variable,
     FlagVariable,
@@ -51,6 +53,11 @@ impl Op {
         matches!(self, Self::Flag | Self::FlagVariable | Self::Lt | Self::And | Self::Or | Self::Not)
     }
 
+    /// Is it written as it is wherever it is wanted, rather than kept?
+    pub(crate) fn is_given(self) -> bool {
+        matches!(self, Self::Constant | Self::Flag | Self::Input | Self::InputOfStep)
+    }
+
     /// Is it computed, rather than given?
     pub(crate) fn is_computed(self) -> bool {
         self.arity() > 0
@@ -59,7 +66,7 @@ impl Op {
     /// Arguments that it takes.
     pub(crate) fn arity(self) -> usize {
         match self {
-            Self::Constant | Self::Flag | Self::Input | Self::Variable | Self::FlagVariable => 0,
+            Self::Constant | Self::Flag | Self::Input | Self::InputOfStep | Self::Variable | Self::FlagVariable => 0,
             Self::Neg
             | Self::Sqrt
             | Self::Sin
@@ -96,7 +103,13 @@ impl Op {
         let flag = |flag: bool| N::of(f64::from(u8::from(flag)));
         let is_set = |x: N| x.value() != 0.0;
         let result = match self {
-            Self::Constant | Self::Flag | Self::Input | Self::Variable | Self::FlagVariable | Self::Widen => a,
+            Self::Constant
+            | Self::Flag
+            | Self::Input
+            | Self::InputOfStep
+            | Self::Variable
+            | Self::FlagVariable
+            | Self::Widen => a,
             Self::Narrow => return f32::of(arguments[0]).value(),
             Self::Add => a + b,
             Self::Sub => a - b,

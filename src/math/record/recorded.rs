@@ -8,6 +8,7 @@ use crate::math::lane::{Lane, Mask, Number, Precision, Real, Slot, State, arithm
 
 use super::op::{Id, Op};
 use super::tape::{Branch, Tape};
+use super::trace::Kind;
 
 thread_local! {
     /// The tape of the recording that this thread is at.
@@ -55,8 +56,12 @@ pub(super) fn take() -> Tape {
 }
 
 impl<N: Number> Recorded<N> {
-    fn of(id: Id) -> Self {
+    pub(super) fn of(id: Id) -> Self {
         Self { id, of: PhantomData }
+    }
+
+    pub(super) fn id(self) -> Id {
+        self.id
     }
 
     #[inline(always)]
@@ -209,7 +214,7 @@ impl<N: Number> Real for Recorded<N> {
         let mut carried = vec![true; before.len()];
         let start = with(|tape| tape.mark());
         for pass in 1.. {
-            let (region, variables) = with(|tape| tape.open_loop(most, &before, &carried));
+            let (region, variables) = with(|tape| tape.open_loop(Kind::Loop { most }, &before, &carried));
             put(state, &variables);
             let mask = go(state);
             let now = nodes(state);

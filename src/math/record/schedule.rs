@@ -5,10 +5,12 @@
 //! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
 //! wants what is there has had it.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::math::lane::Precision;
 
-use super::op::{Id, Op};
-use super::trace::{Item, Kind, Region, Trace};
+use super::op::Id;
+use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 const LENGTH: usize = 400;
@@ -60,6 +62,8 @@ pub(super) struct Schedule {
     pub(super) steps: Vec<Step>,
     /// The function that computes each node; none for the driver's variables.
     pub(super) function_of: Vec<Option<usize>>,
+    /// Is each node computed in the loop over time?
+    pub(super) in_time: Vec<bool>,
     /// Where each node waits, if it does.
     pub(super) places: Vec<Option<usize>>,
     /// Places of each pool.
@@ -70,12 +74,40 @@ impl Schedule {
     pub(super) fn new(trace: &Trace) -> Self {
         let mut functions = Vec::new();
         let steps = cut(trace, 0, &mut functions);
-        let mut lives = Lives::new(trace, &functions);
+        let in_time = in_time(trace);
+        let mut lives = Lives::new(trace, &functions, &in_time);
         lives.follow(&steps, None);
+        lives.now += 1;
+        lives.write_late(false, None);
         let (places, sizes) = lives.places();
         let function_of = lives.function_of;
-        Self { functions, steps, function_of, places, sizes }
+        Self { functions, steps, function_of, in_time, places, sizes }
     }
+}
+
+/// Is a result written where its node is computed? If not, then at the end of the step that it is of, or of the whole.
+pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
+    !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
+}
+
+/// Which nodes the loop over time computes; its own variables are not among them.
+fn in_time(trace: &Trace) -> Vec<bool> {
+    let mut all = vec![false; trace.nodes.len()];
+    let is_time = |region: &usize| matches!(trace.regions[*region].kind, Kind::Time { .. });
+    let mut open: Vec<usize> = (0..trace.regions.len()).filter(is_time).collect();
+    while let Some(region) = open.pop() {
+        for item in &trace.regions[region].items {
+            match *item {
+                Item::Node(id) => all[id as usize] = true,
+                Item::Region(inner) => {
+                    trace.regions[inner].variables.iter().for_each(|variable| all[variable.id as usize] = true);
+                    open.push(inner);
+                }
+                Item::LeaveUnless(_) => {}
+            }
+        }
+    }
+    all
 }
 
 fn length(trace: &Trace, region: usize) -> usize {
@@ -111,7 +143,7 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
             (stage, n) = (own, 0);
         }
         match item {
-            Item::Region(inner) if size > LENGTH => {
+            Item::Region(inner) if size > LENGTH || matches!(trace.regions[inner].kind, Kind::Time { .. }) => {
                 let inner_steps = cut(trace, inner, functions);
                 steps.push(Step::Region { region: inner, steps: inner_steps });
             }
@@ -135,6 +167,7 @@ fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
 struct Lives<'a> {
     trace: &'a Trace,
     functions: &'a [Function],
+    in_time: &'a [bool],
     function_of: Vec<Option<usize>>,
     born: Vec<usize>,
     last: Vec<usize>,
@@ -145,14 +178,17 @@ struct Lives<'a> {
     loops: Vec<(usize, usize, Option<usize>)>,
     /// Uses: who, when, by which function, in which loop.
     uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
+    /// The driver's variables: what each starts as, and until when that may be wanted if both are to have one place.
+    starts: HashMap<Id, (Id, usize)>,
 }
 
 impl<'a> Lives<'a> {
-    fn new(trace: &'a Trace, functions: &'a [Function]) -> Self {
+    fn new(trace: &'a Trace, functions: &'a [Function], in_time: &'a [bool]) -> Self {
         let n = trace.nodes.len();
         Self {
             trace,
             functions,
+            in_time,
             function_of: vec![None; n],
             born: vec![0; n],
             last: vec![0; n],
@@ -160,6 +196,7 @@ impl<'a> Lives<'a> {
             now: 0,
             loops: Vec::new(),
             uses: Vec::new(),
+            starts: HashMap::new(),
         }
     }
 
@@ -185,7 +222,7 @@ impl<'a> Lives<'a> {
                         (self.born[variable.id as usize], self.waits[variable.id as usize]) = (start, true);
                     }
                     let inner = match kind {
-                        Kind::Loop { .. } => {
+                        Kind::Loop { .. } | Kind::Time { .. } => {
                             self.loops.push((start, start, within));
                             Some(self.loops.len() - 1)
                         }
@@ -197,15 +234,30 @@ impl<'a> Lives<'a> {
                     };
                     self.follow(steps, inner);
                     self.now += 1;
+                    // A branch changes its variables at its end, a loop from its start on.
+                    let until = if matches!(kind, Kind::Branch { .. }) { self.now - 1 } else { start };
+                    self.starts.extend(variables.iter().map(|variable| (variable.id, (variable.start, until))));
+                    if matches!(kind, Kind::Time { .. }) {
+                        self.write_late(true, inner);
+                    }
                     for variable in variables {
                         self.wanted(variable.end, None, inner);
                         // Results are written behind the region.
                         self.wanted(variable.id, None, inner);
                     }
-                    if let (Kind::Loop { .. }, Some(inner)) = (kind, inner) {
+                    if let (Kind::Loop { .. } | Kind::Time { .. }, Some(inner)) = (kind, inner) {
                         self.loops[inner].1 = self.now;
                     }
                 }
+            }
+        }
+    }
+
+    /// Results that are written at the end of a step, or of the whole.
+    fn write_late(&mut self, of_step: bool, within: Option<usize>) {
+        for output in &self.trace.outputs {
+            if output.of_step == of_step && !is_prompt(self.trace, self.in_time, output) {
+                self.wanted(output.id, None, within);
             }
         }
     }
@@ -245,8 +297,7 @@ impl<'a> Lives<'a> {
     }
 
     fn wanted(&mut self, id: Id, by: Option<usize>, within: Option<usize>) {
-        let op = self.trace.nodes[id as usize].op;
-        if !matches!(op, Op::Constant | Op::Flag | Op::Input) {
+        if !self.trace.nodes[id as usize].op.is_given() {
             self.uses.push((id, self.now, by, within));
         }
     }
@@ -268,11 +319,21 @@ impl<'a> Lives<'a> {
         }
         let mut order: Vec<usize> = (0..self.waits.len()).filter(|&id| self.waits[id]).collect();
         order.sort_by_key(|&id| self.born[id]);
-        let mut places = vec![None; self.waits.len()];
+        let mut places: Vec<Option<usize>> = vec![None; self.waits.len()];
+        let mut given_on = HashSet::new();
         let sizes = Pool::ALL.map(|pool| {
             // When each place is free again.
             let mut free: Vec<usize> = Vec::new();
             for &id in order.iter().filter(|&&id| Pool::of(self.trace, id as Id) == pool) {
+                // A variable stays where its start is, if nobody else wants that any more.
+                let start = self.starts.get(&(id as Id)).filter(|(start, until)| self.last[*start as usize] <= *until);
+                if let Some((place, start)) = start.and_then(|&(start, _)| Some((places[start as usize]?, start)))
+                    && given_on.insert(start)
+                {
+                    free[place] = self.last[id];
+                    places[id] = Some(place);
+                    continue;
+                }
                 let place = free.iter().position(|&last| last < self.born[id]).unwrap_or(free.len());
                 if place == free.len() {
                     free.push(0);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::math::lane::Precision;
 
 use super::op::{Id, Node, Op};
-use super::trace::{Item, Kind, Region, Variable};
+use super::trace::{Item, Kind, Region, Row, Variable};
 
 /// Nodes on a tape at most: their places pass as numbers of single precision through the rows of results.
 const LONGEST: usize = 1 << 24;
@@ -27,8 +27,16 @@ pub(super) struct Tape {
     pub(super) regions: Vec<Region>,
     /// Can the number not be −0?
     not_negative_zero: Vec<bool>,
+    /// Does it change from step to step of a loop over time?
+    changes_in_time: Vec<bool>,
+    /// Is each number of the results one of a step in the loop over time? Empty if there is no such loop.
+    pub(super) of_step: Vec<bool>,
+    /// The rows that are read.
+    pub(super) operands: Vec<Row>,
     /// The open regions, from outside in.
     scopes: Vec<Scope>,
+    /// Scopes around the loop over time that is open.
+    time: Option<usize>,
     known: HashMap<Node, Id>,
     /// Flags that are known where the tape is now.
     facts: Vec<(Id, bool)>,
@@ -62,7 +70,11 @@ impl Tape {
             stage: 0,
             regions: vec![Region { kind: Kind::Whole, items: Vec::new(), variables: Vec::new() }],
             not_negative_zero: Vec::new(),
+            changes_in_time: Vec::new(),
+            of_step: Vec::new(),
+            operands: Vec::new(),
             scopes: vec![Scope { region: 0, own: Vec::new(), facts: 0 }],
+            time: None,
             known: HashMap::new(),
             facts: Vec::new(),
             failure: None,
@@ -75,11 +87,6 @@ impl Tape {
         if self.stage == self.stages.len() {
             self.stages.push(name.to_owned());
         }
-    }
-
-    fn scope(&mut self) -> &mut Scope {
-        let last = self.scopes.len() - 1;
-        &mut self.scopes[last]
     }
 
     fn region(&self) -> usize {
@@ -97,13 +104,16 @@ impl Tape {
         }
         let id = self.nodes.len() as Id;
         let positive = self.cannot_be_negative_zero(&node);
+        let in_time = matches!(node.op, Op::InputOfStep | Op::Variable | Op::FlagVariable);
+        let changes = in_time || node.arguments().iter().any(|&id| self.changes_in_time[id as usize]);
         self.nodes.push(node);
         self.not_negative_zero.push(positive);
+        self.changes_in_time.push(changes);
         self.stage_of.push(self.stage as u16);
         id
     }
 
-    /// The node, which may be there already.
+    /// The node, which may be there already; before the loop over time if it is the same in all steps.
     fn place(&mut self, node: Node) -> Id {
         if let Some(&id) = self.known.get(&node) {
             return id;
@@ -111,8 +121,11 @@ impl Tape {
         let id = self.append(node);
         self.known.insert(node, id);
         if node.op.is_computed() {
-            self.scope().own.push(node);
-            let region = self.region();
+            let innermost = self.scopes.len() - 1;
+            let scope =
+                self.time.filter(|_| !self.changes_in_time[id as usize]).map_or(innermost, |outside| outside - 1);
+            self.scopes[scope].own.push(node);
+            let region = self.scopes[scope].region;
             self.regions[region].items.push(Item::Node(id));
         }
         id
@@ -131,7 +144,19 @@ impl Tape {
     }
 
     pub(super) fn input(&mut self, precision: Precision, place: u64) -> Id {
-        self.given(Op::Input, precision, place)
+        let op = if self.time.is_some() && self.has_steps(place as usize) { Op::InputOfStep } else { Op::Input };
+        self.given(op, precision, place)
+    }
+
+    /// Does the row with this place among the operands have other numbers in each step?
+    fn has_steps(&self, mut place: usize) -> bool {
+        for row in &self.operands {
+            if place < row.width {
+                return row.step > 0;
+            }
+            place -= row.width;
+        }
+        false
     }
 
     fn cannot_be_negative_zero(&self, node: &Node) -> bool {
@@ -333,6 +358,7 @@ impl Tape {
     pub(super) fn back(&mut self, Mark { nodes, regions, items }: Mark) {
         self.nodes.truncate(nodes);
         self.not_negative_zero.truncate(nodes);
+        self.changes_in_time.truncate(nodes);
         self.stage_of.truncate(nodes);
         self.regions.truncate(regions);
         let region = self.region();
@@ -341,10 +367,13 @@ impl Tape {
     }
 
     /// Opens a loop in which the slots that are carried are variables.
-    pub(super) fn open_loop(&mut self, most: usize, before: &[Id], carried: &[bool]) -> (usize, Vec<Id>) {
+    pub(super) fn open_loop(&mut self, kind: Kind, before: &[Id], carried: &[bool]) -> (usize, Vec<Id>) {
+        if matches!(kind, Kind::Time { .. }) {
+            self.time = Some(self.scopes.len());
+        }
         let of = before.iter().zip(carried);
         let ids: Vec<Id> = of.map(|(&id, &carried)| if carried { self.variable(id) } else { id }).collect();
-        let region = self.open(Kind::Loop { most });
+        let region = self.open(kind);
         let variables = ids.iter().zip(before).zip(carried).filter(|(_, carried)| **carried);
         self.regions[region].variables =
             variables.map(|((&id, &start), _)| Variable { id, start, exit: id, end: id }).collect();
@@ -367,6 +396,7 @@ impl Tape {
             variable.end = end;
         }
         self.close();
+        self.time = self.time.filter(|&scopes| scopes < self.scopes.len());
     }
 
     /// Which slots of a loop that was closed do change.

@@ -35,7 +35,7 @@ impl<F: Of> Program for Function<'_, F> {
 
 fn recorded<F: Of>(f: F) -> Trace {
     let names = places(0, F::IN);
-    let row = |name, width| vec![Row { name, width }];
+    let row = |name, width| vec![Row::new(name, width)];
     let program = Function(Rows::from_slice(&names, 1, F::IN), f);
     record(&program, Precision::Double, row("x", F::IN), row("y", F::OUT)).unwrap()
 }

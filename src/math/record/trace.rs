@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::math::program::Order;
+
 use super::op::{Id, Node, Op};
 use super::tape::Tape;
 
@@ -25,6 +27,10 @@ pub(crate) enum Kind {
     /// So often at most.
     Loop {
         most: usize,
+    },
+    /// Once for each step.
+    Time {
+        order: Order,
     },
 }
 
@@ -54,8 +60,22 @@ pub(crate) struct Variable {
 pub struct Row {
     /// What it is called.
     pub name: &'static str,
-    /// How many numbers it has.
+    /// How many numbers it has where there is one step.
     pub width: usize,
+    /// How many more it has for each further step of a rollout.
+    pub step: usize,
+}
+
+impl Row {
+    /// A row that has the same numbers however many steps there are.
+    pub fn new(name: &'static str, width: usize) -> Self {
+        Self { name, width, step: 0 }
+    }
+
+    /// Numbers for so many steps.
+    pub fn length(&self, n_steps: usize) -> usize {
+        self.width + self.step * n_steps - self.step
+    }
 }
 
 /// A program as operations, for one world.
@@ -69,13 +89,24 @@ pub struct Trace {
     pub(super) operands: Vec<Row>,
     pub(super) results: Vec<Row>,
     /// The results' numbers, row after row.
-    pub(crate) outputs: Vec<Id>,
+    pub(crate) outputs: Vec<Output>,
+}
+
+/// A number of the results.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub(crate) id: Id,
+    /// The result's row, and the place in it where it is of the first step.
+    pub(crate) row: usize,
+    pub(crate) place: usize,
+    /// Does each step write it?
+    pub(crate) of_step: bool,
 }
 
 impl Trace {
     /// What of a tape matters for its outputs.
-    pub(super) fn new(tape: Tape, operands: Vec<Row>, results: Vec<Row>, outputs: Vec<Id>) -> Self {
-        let Tape { nodes, stages, stage_of, mut regions, .. } = tape;
+    pub(super) fn new(tape: Tape, results: Vec<Row>, outputs: Vec<Id>) -> Self {
+        let Tape { nodes, stages, stage_of, mut regions, operands, of_step, .. } = tape;
         let live = live(&nodes, &regions, &outputs);
         for region in (0..regions.len()).rev() {
             let Region { mut items, mut variables, kind } = regions[region].clone();
@@ -83,12 +114,27 @@ impl Trace {
             items.retain(|item| match *item {
                 Item::Node(id) => live[id as usize],
                 // Regions stand behind those that they are in.
-                Item::Region(inner) => !regions[inner].variables.is_empty(),
+                Item::Region(inner) => {
+                    let Region { kind, items, variables } = &regions[inner];
+                    !variables.is_empty() || (matches!(kind, Kind::Time { .. }) && !items.is_empty())
+                }
                 Item::LeaveUnless(_) => true,
             });
             regions[region] = Region { kind, items, variables };
         }
+        let places = results.iter().enumerate().flat_map(|(row, of)| (0..of.width).map(move |place| (row, place)));
+        let of_step = of_step.into_iter().chain(std::iter::repeat(false));
+        let outputs = outputs.into_iter().zip(places).zip(of_step);
+        let outputs = outputs.map(|((id, (row, place)), of_step)| Output { id, row, place, of_step }).collect();
         Self { nodes, stages, stage_of, regions, operands, results, outputs }
+    }
+
+    /// Has it a loop over time? Then rows are as long as the number of steps asks for.
+    pub(crate) fn has_steps(&self) -> bool {
+        self.regions[0].items.iter().any(|item| match *item {
+            Item::Region(inner) => matches!(self.regions[inner].kind, Kind::Time { .. }),
+            _ => false,
+        })
     }
 
     /// The rows that the program reads.
@@ -122,22 +168,78 @@ impl Trace {
     /// The results of one world: its operands' numbers one after the other, in; the results' likewise, out. Numbers that are
     /// missing are NaN. This is for tests; printed and compiled it takes a hundredth of the time.
     pub fn run(&self, operands: &[f64]) -> Vec<f64> {
-        let mut values: Vec<f64> = self.nodes.iter().map(|node| given(node, operands)).collect();
-        self.run_region(0, &mut values);
-        self.outputs.iter().map(|&id| values[id as usize]).collect()
+        self.run_steps(operands, 1)
+    }
+
+    /// [`Trace::run`] of a rollout's kernel, whose rows are as long as so many steps ask for.
+    pub fn run_steps(&self, operands: &[f64], n_steps: usize) -> Vec<f64> {
+        let mut starts = vec![0];
+        for row in &self.results {
+            starts.push(starts[starts.len() - 1] + row.length(n_steps));
+        }
+        let results = vec![f64::NAN; starts[starts.len() - 1]];
+        let mut run = Run { trace: self, values: Vec::new(), operands, n_steps, starts, results };
+        run.values = self.nodes.iter().map(|node| run.given(node, 0)).collect();
+        run.region(0);
+        run.write(false, 0);
+        run.results
+    }
+}
+
+/// A trace that is run.
+struct Run<'a> {
+    trace: &'a Trace,
+    values: Vec<f64>,
+    operands: &'a [f64],
+    n_steps: usize,
+    /// Where each result's row starts.
+    starts: Vec<usize>,
+    results: Vec<f64>,
+}
+
+impl Run<'_> {
+    /// What a node is before anything is computed, in step t.
+    fn given(&self, node: &Node, t: usize) -> f64 {
+        match node.op {
+            Op::Constant => f64::from_bits(node.bits),
+            Op::Flag => f64::from(u8::from(node.bits != 0)),
+            Op::Input | Op::InputOfStep => {
+                let (mut place, mut start) = (node.bits as usize, 0);
+                for row in &self.trace.operands {
+                    if place < row.width {
+                        let number = self.operands.get(start + place + t * row.step);
+                        return number.map_or(f64::NAN, |&x| node.precision.rounded(x));
+                    }
+                    place -= row.width;
+                    start += row.length(self.n_steps);
+                }
+                f64::NAN
+            }
+            _ => f64::NAN,
+        }
+    }
+
+    /// Writes the results of step t, or those that are no step's.
+    fn write(&mut self, of_step: bool, t: usize) {
+        for output in self.trace.outputs.iter().filter(|output| output.of_step == of_step) {
+            let place = self.starts[output.row] + output.place + t * self.trace.results[output.row].step;
+            self.results[place] = self.values[output.id as usize];
+        }
     }
 
     /// False if a loop was left.
-    fn run_region(&self, region: usize, values: &mut [f64]) -> bool {
-        for item in &self.regions[region].items {
+    fn region(&mut self, region: usize) -> bool {
+        let trace = self.trace;
+        for item in &trace.regions[region].items {
             match *item {
                 Item::Node(id) => {
-                    let Node { op, precision, arguments, .. } = self.nodes[id as usize];
-                    values[id as usize] = op.value(precision, arguments.map(|id| values[id as usize]));
+                    let Node { op, precision, arguments, .. } = trace.nodes[id as usize];
+                    let arguments = arguments.map(|id| self.values[id as usize]);
+                    self.values[id as usize] = op.value(precision, arguments);
                 }
-                Item::Region(inner) => self.run_inner(inner, values),
+                Item::Region(inner) => self.inner(inner),
                 Item::LeaveUnless(go) => {
-                    if values[go as usize] == 0.0 {
+                    if self.values[go as usize] == 0.0 {
                         return false;
                     }
                 }
@@ -146,41 +248,45 @@ impl Trace {
         true
     }
 
-    fn run_inner(&self, region: usize, values: &mut [f64]) {
-        let Region { kind, variables, .. } = &self.regions[region];
-        // All at once: one may become what another was.
-        let set = |values: &mut [f64], from: fn(&Variable) -> Id| {
-            let next: Vec<f64> = variables.iter().map(|variable| values[from(variable) as usize]).collect();
-            variables.iter().zip(next).for_each(|(variable, x)| values[variable.id as usize] = x);
-        };
-        set(values, |variable| variable.start);
-        match *kind {
+    /// Sets a region's variables, all at once: one may become what another was.
+    fn set(&mut self, region: usize, from: fn(&Variable) -> Id) {
+        let variables = &self.trace.regions[region].variables;
+        let next: Vec<f64> = variables.iter().map(|variable| self.values[from(variable) as usize]).collect();
+        variables.iter().zip(next).for_each(|(variable, x)| self.values[variable.id as usize] = x);
+    }
+
+    fn inner(&mut self, region: usize) {
+        self.set(region, |variable| variable.start);
+        match self.trace.regions[region].kind {
             Kind::Whole => {}
             Kind::Branch { mask } => {
-                if values[mask as usize] != 0.0 {
-                    self.run_region(region, values);
-                    set(values, |variable| variable.end);
+                if self.values[mask as usize] != 0.0 {
+                    self.region(region);
+                    self.set(region, |variable| variable.end);
                 }
             }
             Kind::Loop { most } => {
                 for _ in 0..most {
-                    if !self.run_region(region, values) {
-                        set(values, |variable| variable.exit);
+                    if !self.region(region) {
+                        self.set(region, |variable| variable.exit);
                         break;
                     }
-                    set(values, |variable| variable.end);
+                    self.set(region, |variable| variable.end);
+                }
+            }
+            Kind::Time { order } => {
+                for t in order.steps(self.n_steps) {
+                    for (id, node) in self.trace.nodes.iter().enumerate() {
+                        if node.op == Op::InputOfStep {
+                            self.values[id] = self.given(node, t);
+                        }
+                    }
+                    self.region(region);
+                    self.write(true, t);
+                    self.set(region, |variable| variable.end);
                 }
             }
         }
-    }
-}
-
-fn given(node: &Node, operands: &[f64]) -> f64 {
-    match node.op {
-        Op::Constant => f64::from_bits(node.bits),
-        Op::Flag => f64::from(u8::from(node.bits != 0)),
-        Op::Input => operands.get(node.bits as usize).map_or(f64::NAN, |&x| node.precision.rounded(x)),
-        _ => f64::NAN,
     }
 }
 

@@ -39,7 +39,7 @@ pub(in super::super) fn jacobians(
     forces: bool,
 ) -> Result<[Vec<f64>; 5]> {
     let par = Held::new(par);
-    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces);
+    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces)?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
     Ok([lambda, a, b_u, c, d])

@@ -4,9 +4,13 @@
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
+#[cfg(feature = "cuda")]
+mod cuda;
 mod hold;
 mod jacobian;
 mod memory;
+#[cfg(feature = "native")]
+mod native;
 mod paths;
 mod plan;
 mod record;
@@ -34,8 +38,11 @@ pub use record::Kernel;
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
-    let op = step_op::StepOp { plan: plan.clone(), warm: warm.map(Tensor::detach) };
-    read(plan, &q.apply_op3(u, par, op)?)
+    // Kernels on a GPU want rows of numbers that follow each other; those on the CPU read any.
+    let plain = |t: &Tensor| if t.device().is_cpu() { Ok(t.clone()) } else { t.contiguous() };
+    let warm = warm.map(|warm| plain(&warm.detach())).transpose()?;
+    let op = step_op::StepOp { plan: plan.clone(), warm };
+    read(plan, &plain(q)?.apply_op3(&plain(u)?, &plain(par)?, op)?)
 }
 
 /// Rounding of H that counts this many times in its factor leaves too little of the Jacobians: contacts are that much stiffer

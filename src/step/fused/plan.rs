@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "cuda")]
+use candle_core::Device;
 use candle_core::{DType, Result, Tensor, bail};
 
 use crate::contact::lanes::convex::Places as ShapePlaces;
@@ -9,8 +11,8 @@ use crate::contact::pair::PairFunction;
 use crate::contact::{ConvexPair, UNUSED};
 use crate::description::{Friction, Params, Shape};
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
-use crate::math::lane::InstructionSet;
-use crate::math::program::Group;
+use crate::math::lane::{Arithmetic, InstructionSet};
+use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -21,13 +23,20 @@ use super::super::limits::LimitDofs;
 use super::adjoint::{Clean, PullAssemble, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
+use super::record::Kernel;
 use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Plan {
+    /// Kernels compiled for this scene, in the place of lanes.
+    #[cfg(feature = "native")]
+    pub(super) native: Option<Arc<super::native::Native>>,
     /// What the kernels run on.
     pub(super) set: InstructionSet,
+    /// The device of a model that is not on the CPU.
+    #[cfg(feature = "cuda")]
+    pub(super) gpu: Option<Arc<crate::cuda::Gpu>>,
     pub(super) nq: usize,
     pub(super) nu: usize,
     pub(super) structure: Arc<Structure>,
@@ -168,7 +177,14 @@ impl Plan {
             distance => (distance.map(|distance| distance.min(UNUSED)), fade),
         };
         Ok(Self {
+            #[cfg(feature = "native")]
+            native: None,
             set: InstructionSet::detect(),
+            #[cfg(feature = "cuda")]
+            gpu: match &model.device {
+                Device::Cuda(device) => Some(Arc::new(crate::cuda::Gpu::new(device)?)),
+                _ => None,
+            },
             nq: tree.nq,
             nu: tree.nu,
             structure: structure.clone(),
@@ -194,15 +210,54 @@ impl Plan {
 
     /// The same plan on other instructions, which the processor must have.
     pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
-        Self { set, ..self.clone() }
+        Self {
+            #[cfg(feature = "native")]
+            native: None,
+            set,
+            ..self.clone()
+        }
     }
 
-    /// The type that kernels compute in for tensors of a type: Coulomb's law asks for double precision.
-    pub(super) fn dtype(&self, dtype: DType) -> DType {
-        match self.structure.friction {
+    /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
+    pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
+        let dtype = match self.structure.friction {
             Friction::Relaxed => dtype,
             Friction::Coulomb => DType::F64,
+        };
+        #[cfg(feature = "native")]
+        if self.native.is_some() {
+            use crate::math::lane::Precision;
+            let precision = if dtype == DType::F32 { Precision::Single } else { Precision::Double };
+            return Arithmetic { set: self.set, precision };
         }
+        Arithmetic::new(self.set, dtype)
+    }
+
+    /// Forces to start from that are none.
+    pub(super) fn no_forces(&self) -> Rows<'static> {
+        Rows::owned(vec![0.0; self.structure.n_eta()])
+    }
+
+    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
+    /// [`Plan::operand_rows`] says.
+    ///
+    /// # Errors
+    /// If it is to be compiled, and cannot be.
+    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
+    pub(super) fn run_kernel<P: Program, const N: usize>(
+        &self,
+        kernel: Kernel,
+        arithmetic: Arithmetic,
+        program: &P,
+        rows: &[&Rows],
+        (worlds, n_steps): (usize, usize),
+        widths: [usize; N],
+    ) -> Result<[Vec<f64>; N]> {
+        #[cfg(feature = "native")]
+        if let Some(native) = &self.native {
+            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
+        }
+        Ok(run_parts_on(arithmetic, program, worlds, widths))
     }
 
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
@@ -225,12 +280,12 @@ impl Plan {
         self.nq + self.nu + self.at.n
     }
 
-    /// Checks the shape of forces to start from, of so many worlds.
-    pub(super) fn check_warm(&self, warm: Option<&Rows>, worlds: usize) -> Result<()> {
+    /// Checks the rows and columns of forces to start from, for so many worlds.
+    pub(super) fn check_warm(&self, warm: Option<[usize; 2]>, worlds: usize) -> Result<()> {
         let n = self.structure.n_eta();
         match warm {
-            Some(warm) if warm.width() != n || (warm.rows() != worlds && warm.rows() != 1) => {
-                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({}, {})", warm.rows(), warm.width())
+            Some([rows, width]) if width != n || (rows != worlds && rows != 1) => {
+                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({rows}, {width})")
             }
             _ => Ok(()),
         }

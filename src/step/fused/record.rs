@@ -7,10 +7,13 @@ use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Row, Trace, places, record};
 use crate::math::rows::Rows;
+use crate::solve::INFO;
 
 use super::jacobian::Linearize;
 use super::memory::GEOMETRY;
 use super::plan::{Method, Plan};
+use super::rollout::backward::{self, Cost};
+use super::rollout::forward;
 use super::stages::Operands;
 use super::step_op::{Backward, Forward};
 
@@ -25,11 +28,30 @@ pub enum Kernel {
     Adjoint,
     /// (q, u, parameters) → the step's row, A, B, C, D, the growth of H's factor.
     Jacobians,
+    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
+    WarmJacobians,
+    /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
+    Rollout,
+    /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and the
+    /// parameters.
+    RolloutAdjoint,
+    /// (…, gradient of the contact forces) → gradients of each state, u and the parameters by the forces alone: those of the
+    /// states go on to [`Kernel::RolloutAdjoint`].
+    RolloutForceAdjoint,
 }
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Step, Self::WarmStep, Self::Adjoint, Self::Jacobians];
+    pub const ALL: [Self; 8] = [
+        Self::Step,
+        Self::WarmStep,
+        Self::Adjoint,
+        Self::Jacobians,
+        Self::WarmJacobians,
+        Self::Rollout,
+        Self::RolloutAdjoint,
+        Self::RolloutForceAdjoint,
+    ];
 
     /// Its name in printed code.
     pub fn name(self) -> &'static str {
@@ -38,14 +60,27 @@ impl Kernel {
             Self::WarmStep => "step_from",
             Self::Adjoint => "adjoint",
             Self::Jacobians => "jacobians",
+            Self::WarmJacobians => "jacobians_from",
+            Self::Rollout => "rollout",
+            Self::RolloutAdjoint => "rollout_adjoint",
+            Self::RolloutForceAdjoint => "rollout_force_adjoint",
         }
     }
 
-    /// The precision that it has of the two that may be asked for: the adjoint and the Jacobians know the double one alone.
+    /// Has it rows of many steps?
+    pub fn has_steps(self) -> bool {
+        matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
+    }
+
+    /// The precision that it has of the two that may be asked for: adjoints and Jacobians know the double one alone.
     pub fn precision(self, wanted: Precision) -> Precision {
         match self {
-            Self::Step | Self::WarmStep => wanted,
-            Self::Adjoint | Self::Jacobians => Precision::Double,
+            Self::Step | Self::WarmStep | Self::Rollout => wanted,
+            Self::Adjoint
+            | Self::Jacobians
+            | Self::WarmJacobians
+            | Self::RolloutAdjoint
+            | Self::RolloutForceAdjoint => Precision::Double,
         }
     }
 }
@@ -53,14 +88,29 @@ impl Kernel {
 impl Plan {
     /// The rows that a program reads.
     pub(in super::super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
-        let row = |name, width| Row { name, width };
-        let mut rows = vec![row("q", self.nq), row("u", self.nu), row("par", self.at.n)];
+        let mut rows = vec![Row::new("q", self.nq), Row::new("u", self.nu), Row::new("par", self.at.n)];
         match kernel {
             Kernel::Step | Kernel::Jacobians => {}
-            Kernel::WarmStep => rows.push(row("warm", self.structure.n_eta())),
-            Kernel::Adjoint => rows.extend([row("row", self.n_row()), row("grad", self.n_results())]),
+            Kernel::WarmStep | Kernel::WarmJacobians => rows.push(Row::new("warm", self.structure.n_eta())),
+            Kernel::Adjoint => rows.extend([Row::new("row", self.n_row()), Row::new("grad", self.n_results())]),
+            Kernel::Rollout => rows[1].step = self.nu,
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let [states, force, limit_force, info] = self.rollout_rows();
+                let grad = if kernel == Kernel::RolloutAdjoint { states } else { force };
+                rows[0] = states;
+                rows[1].step = self.nu;
+                rows.extend([force, limit_force, info, Row { name: "grad", ..grad }]);
+            }
         }
         rows
+    }
+
+    /// What a rollout writes.
+    fn rollout_rows(&self) -> [Row; 4] {
+        let s = &self.structure;
+        let of_step = |name, width| Row { name, width, step: width };
+        let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
+        [states, of_step("force", 3 * s.nc()), of_step("limit_force", s.nl()), of_step("info", INFO)]
     }
 
     /// What the row of a step consists of, in a scene whose pairs all have a formula.
@@ -77,32 +127,71 @@ impl Plan {
             ("iterations", 1),
             ("residual", 1),
         ];
-        parts.map(|(name, width)| Row { name, width }).to_vec()
+        parts.map(|(name, width)| Row::new(name, width)).to_vec()
     }
 
     /// The rows that it writes.
     pub(in super::super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
-        let row = |(name, width)| Row { name, width };
+        let row = |(name, width)| Row::new(name, width);
         match kernel {
             Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
             Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
-            Kernel::Jacobians => {
+            Kernel::Jacobians | Kernel::WarmJacobians => {
                 let names = ["row", "a", "b", "c", "d", "growth"];
                 names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
+            }
+            Kernel::Rollout => self.rollout_rows().to_vec(),
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let first = match kernel {
+                    Kernel::RolloutAdjoint => Row::new("grad_q", self.nq),
+                    _ => Row { name: "grad_q", width: 2 * self.nq, step: self.nq },
+                };
+                vec![first, Row { name: "grad_u", width: self.nu, step: self.nu }, row(("grad_par", self.at.n))]
             }
         }
     }
 
     /// Calls `f` with a program on one world's operands.
-    fn with_program<T>(&self, kernel: Kernel, data: &[Vec<f64>], f: impl FnOnce(&dyn Program) -> T) -> T {
+    fn with_program<T>(
+        &self,
+        kernel: Kernel,
+        n_steps: usize,
+        data: &[Vec<f64>],
+        f: impl FnOnce(&dyn Program) -> T,
+    ) -> T {
         let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
-        let warm = (kernel == Kernel::WarmStep).then(|| row(3));
+        let warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians).then(|| row(3));
         let operands = Operands { q: row(0), u: row(1), par: row(2), warm };
         match kernel {
             Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
             Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
-            Kernel::Jacobians => f(&Linearize { plan: self, operands, forces: true }),
+            Kernel::Jacobians | Kernel::WarmJacobians => f(&Linearize { plan: self, operands, forces: true }),
+            Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps }),
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => f(&backward::Backward {
+                forward: forward::Forward { plan: self, operands: &operands, n_steps },
+                states: row(0),
+                force: row(3),
+                limit_force: row(4),
+                info: row(5),
+                cost: if kernel == Kernel::RolloutAdjoint { Cost::States } else { Cost::Forces },
+                grad: row(6),
+            }),
         }
+    }
+
+    /// Can all pairs be recorded?
+    ///
+    /// # Errors
+    /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
+    pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
+        let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) else {
+            return Ok(());
+        };
+        let (a, b) = names(pair.first);
+        bail!(
+            "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
+             searched for; exclude the pair or give them other shapes"
+        )
     }
 
     /// A program as a trace.
@@ -115,13 +204,7 @@ impl Plan {
         precision: Precision,
         names: impl Fn(usize) -> (&'a str, &'a str),
     ) -> Result<Trace> {
-        if let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) {
-            let (a, b) = names(pair.first);
-            bail!(
-                "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \
-                 searched for; exclude the pair or give them other shapes"
-            );
-        }
+        self.check_pairs(names)?;
         if kernel.precision(precision) == Precision::Single && self.structure.friction == Friction::Coulomb {
             bail!("record: expected double precision, got single: Coulomb's law asks for it");
         }
@@ -134,18 +217,19 @@ impl Plan {
                 places(first - row.width, row.width)
             })
             .collect();
-        self.with_program(kernel, &data, |program| {
+        self.with_program(kernel, 1, &data, |program| {
             record(program, kernel.precision(precision), operands, self.result_rows(kernel))
         })
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
-    /// What a program computes in lanes of one world with fused multiply-adds, row after row; nothing where this processor or
-    /// this build has none of that precision.
+    /// What a program computes of so many steps in lanes of one world with fused multiply-adds, row after row; nothing where this
+    /// processor or this build has none of that precision.
     pub(in super::super) fn run(
         &self,
         kernel: Kernel,
         precision: Precision,
+        n_steps: usize,
         operands: &[Vec<f64>],
     ) -> Option<Vec<f64>> {
         let precision = kernel.precision(precision);
@@ -153,10 +237,10 @@ impl Plan {
         if !arithmetic.set.is_available() || (cfg!(feature = "narrow") && precision == Precision::Single) {
             return None;
         }
-        let widths: Vec<usize> = self.result_rows(kernel).iter().map(|row| row.width).collect();
+        let widths: Vec<usize> = self.result_rows(kernel).iter().map(|row| row.length(n_steps)).collect();
         let mut all = [0; 6];
         all[..widths.len()].copy_from_slice(&widths);
-        let parts = self.with_program(kernel, operands, |program| run_parts_on(arithmetic, program, 1, all));
+        let parts = self.with_program(kernel, n_steps, operands, |program| run_parts_on(arithmetic, program, 1, all));
         Some(parts.concat())
     }
 }

@@ -22,6 +22,11 @@ pub(super) struct Operands<'a> {
 }
 
 impl Operands<'_> {
+    /// All of them, those of `none` in the place of forces to start from if there are none.
+    pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
+        [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
+    }
+
     /// Those of some worlds.
     pub(super) fn of_worlds(&self, worlds: &[usize]) -> Operands<'static> {
         let of = |rows: &Rows| rows.of_worlds(worlds);

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "cuda")]
+use candle_core::CudaStorage;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
-use crate::math::program::{Group, Program, run_on, run_parts_on};
+use crate::math::program::{Group, Program};
 use crate::math::rows::{Rows, gradient, storage, worlds};
 use crate::solve::INFO;
 
 use super::adjoint::{Recall, StoreGradients};
 use super::plan::Plan;
+use super::record::Kernel;
 use super::single::{is_solved, solve_all};
 use super::stages::{Load, Operands, Store};
 
@@ -83,14 +86,30 @@ impl CustomOp3 for StepOp {
         let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
         let b = worlds("fused step", &[&q, &u, &par])?;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
-        plan.check_warm(warm.as_ref(), b)?;
+        plan.check_warm(warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
         let width = plan.n_row();
-        let program =
-            |operands: &Operands, arithmetic, b| run_parts_on(arithmetic, &Forward { plan, operands }, b, [width]);
+        let none = plan.no_forces();
+        let program = |operands: &Operands, arithmetic, b| {
+            let program = Forward { plan, operands };
+            plan.run_kernel(Kernel::WarmStep, arithmetic, &program, &operands.rows(&none), (b, 1), [width])
+        };
         let solved = |[rows]: &[Vec<f64>; 1], world: usize| is_solved(&rows[world * width..][width - INFO..width]);
         let operands = Operands { q, u, par, warm };
-        let [data] = solve_all(plan.set, plan.dtype(dtype), b, &operands, [width], program, solved);
+        let [data] = solve_all(plan.arithmetic(dtype), b, &operands, [width], program, solved)?;
         Ok((storage(data, dtype)?, Shape::from((b, width))))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        q: &CudaStorage,
+        l1: &Layout,
+        u: &CudaStorage,
+        l2: &Layout,
+        par: &CudaStorage,
+        l3: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        super::cuda::step(&self.plan, [(q, l1), (u, l2), (par, l3)], self.warm.as_ref())
     }
 
     fn bwd(
@@ -102,13 +121,19 @@ impl CustomOp3 for StepOp {
         grad: &Tensor,
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let plan = &*self.plan;
+        #[cfg(feature = "cuda")]
+        if q.device().is_cuda() {
+            return super::cuda::step_adjoint(plan, [q, u, par], result, grad);
+        }
         let (b, dtype) = (grad.dim(0)?, grad.dtype());
         let operands =
             Operands { q: Rows::from_tensor(q)?, u: Rows::from_tensor(u)?, par: Rows::from_tensor(par)?, warm: None };
         let par_rows = operands.par.rows();
         let program = Backward { plan, operands, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
         let n = plan.n_gradient();
-        let data = run_on(plan.set, &program, b, n);
+        let Backward { operands: Operands { q: q_rows, u: u_rows, par: all, .. }, result, grad, .. } = &program;
+        let rows = [q_rows, u_rows, all, result, grad];
+        let [data] = plan.run_kernel(Kernel::Adjoint, plan.set.into(), &program, &rows, (b, 1), [n])?;
         let of = |operand: &Tensor, columns, rows| {
             operand.track_op().then(|| gradient(&data, n, columns, rows, dtype)).transpose()
         };

@@ -13,7 +13,7 @@ use self::line::answer;
 use self::models::Models;
 use self::output::Outputs;
 use super::Outcome;
-use super::scene::SceneArgs;
+use super::scene::{SceneArgs, TargetArgs};
 use crate::lines;
 
 /// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
@@ -37,10 +37,17 @@ pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
 
+    #[command(flatten)]
+    target: TargetArgs,
+
     /// What is put out, for lines that do not say [default: everything but Jacobians]. Any of q_next, lambda, forces,
     /// contacts, status, iterations, residual, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
+
+    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers, in less time.
+    #[arg(long)]
+    native: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -48,8 +55,12 @@ pub fn run(args: &Args) -> Outcome {
         [] => Outputs::default(),
         names => Outputs::named(names).map_err(|message| format!("--output: {message}"))?,
     };
-    let (source, step) = args.scene.load()?;
-    let models = Models::new(source.scene, args.scene.overrides()?, step);
+    let (source, mut step) = args.scene.load()?;
+    if !args.target.is_default() {
+        step = args.scene.compile_for(&source, &args.target)?;
+    }
+    let is_cpu = step.model().device.is_cpu();
+    let models = Models::new(source.scene, args.scene.overrides()?, step, args.native)?;
     let mut input = lines::input();
     let mut output = io::stdout().lock();
     let (mut n_lines, mut n_bad) = (0_usize, 0_usize);
@@ -58,10 +69,12 @@ pub fn run(args: &Args) -> Outcome {
         if block.is_empty() {
             break;
         }
-        let answers: Vec<Result<String, String>> = block
-            .par_iter()
-            .map(|line| line.as_ref().map_err(Clone::clone).and_then(|line| answer(&models, &outputs, line)))
-            .collect();
+        let of_line = |line: &Result<Vec<u8>, String>| {
+            line.as_ref().map_err(Clone::clone).and_then(|line| answer(&models, &outputs, line))
+        };
+        // A GPU has one thread that tells it what to do.
+        let answers: Vec<Result<String, String>> =
+            if is_cpu { block.par_iter().map(of_line).collect() } else { block.iter().map(of_line).collect() };
         for answer in answers {
             n_lines += 1;
             match answer {

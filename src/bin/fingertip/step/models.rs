@@ -19,12 +19,15 @@ pub struct Models {
     /// What the command line changes, for all lines.
     overrides: Overrides,
     base: Quasidynamic,
+    /// Are steps compiled to native code?
+    native: bool,
     others: Mutex<VecDeque<Quasidynamic>>,
 }
 
 impl Models {
-    pub fn new(scene: Scene, overrides: Overrides, base: Quasidynamic) -> Self {
-        Self { scene, overrides, base, others: Mutex::default() }
+    pub fn new(scene: Scene, overrides: Overrides, base: Quasidynamic, native: bool) -> TensorResult<Self> {
+        let base = scene::natively(base, native)?;
+        Ok(Self { scene, overrides, base, native, others: Mutex::default() })
     }
 
     pub fn base(&self) -> &Quasidynamic {
@@ -50,7 +53,9 @@ impl Models {
         }
         let mut scene = self.scene.clone();
         scene.params = params;
-        let step = scene::compile(&scene, &self.overrides.beside_params())?;
+        let model = self.base.model();
+        let step = scene::compile_in(&scene, &self.overrides.beside_params(), model.dtype, &model.device)?;
+        let step = scene::natively(step, self.native)?;
         others.truncate(KEPT - 1);
         others.push_front(step.clone());
         Ok(step)

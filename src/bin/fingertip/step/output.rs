@@ -1,6 +1,6 @@
 //! What a line out holds.
 
-use candle_core::{Result as TensorResult, Tensor};
+use candle_core::{DType, Result as TensorResult, Tensor};
 use fingertip::description::unknown;
 use fingertip::solve::Status;
 use fingertip::step::{Linearization, Quasidynamic, Step};
@@ -65,7 +65,7 @@ impl Outputs {
         let mut parts = Vec::new();
         for (k, key) in OUTPUTS.into_iter().enumerate().filter(|(k, _)| self.0[*k]) {
             let part = match key {
-                "q_next" => Part::Numbers(result.q_next.flatten_all()?.to_vec1()?),
+                "q_next" => Part::Numbers(numbers(&result.q_next)?),
                 "lambda" => Part::Rows(rows(&result.lambda()?)?),
                 "forces" => Part::Rows(rows(&result.force)?),
                 "contacts" => Part::Contacts(contacts(step, &result)?),
@@ -76,7 +76,7 @@ impl Outputs {
             };
             parts.push((key, part));
             if key == "status" && report.status != Status::Solved {
-                let phi = result.contacts.phi.flatten_all()?.to_vec1::<f64>()?;
+                let phi = numbers(&result.contacts.phi)?;
                 let overlaps = step.model().overlaps(&phi);
                 parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
             }
@@ -117,7 +117,7 @@ struct Contact<'a> {
 
 fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<Contact<'a>>> {
     let contacts = &result.contacts;
-    let phi = contacts.phi.flatten_all()?.to_vec1::<f64>()?;
+    let phi = numbers(&contacts.phi)?;
     let places = phi.into_iter().zip(rows(&contacts.normal)?).zip(rows(&contacts.point_b)?).enumerate();
     let contact = |(i, ((phi, normal), point))| {
         let (a, b) = step.model().contact_names(i);
@@ -128,5 +128,9 @@ fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<Conta
 
 /// The rows of the one world (1, n, m).
 fn rows(tensor: &Tensor) -> TensorResult<Vec<Vec<f64>>> {
-    tensor.squeeze(0)?.to_vec2()
+    tensor.squeeze(0)?.to_dtype(DType::F64)?.to_vec2()
+}
+
+fn numbers(tensor: &Tensor) -> TensorResult<Vec<f64>> {
+    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }

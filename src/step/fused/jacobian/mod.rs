@@ -25,6 +25,7 @@ use crate::math::rows::{Held, worlds};
 use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
+use super::record::Kernel;
 use super::stages::{Load, Operands, Store};
 use balance::Balance;
 use respond::{Respond, StoreForces, StoreStates};
@@ -41,13 +42,17 @@ const GROWTH: usize = 5;
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
 /// how many times as much as in H rounding counts in its factor.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
+    #[cfg(feature = "cuda")]
+    if q.device().is_cuda() {
+        return super::cuda::jacobians(plan, [q, u, par], warm);
+    }
     let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
     let warm = warm.map(Held::new);
     let warm = warm.as_ref().map(Held::rows).transpose()?;
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
-    plan.check_warm(operands.warm.as_ref(), b)?;
-    let mut parts = rows(plan, operands, b, true).into_iter().zip(plan.jacobian_widths(true));
+    plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
+    let mut parts = rows(plan, operands, b, true)?.into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -57,9 +62,15 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
 }
 
 /// [`step`] of plain numbers; without `forces` C and D are left out.
-pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool) -> [Vec<f64>; PARTS] {
+pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool) -> Result<[Vec<f64>; PARTS]> {
     let program = Linearize { plan, operands, forces };
-    run_parts_on(plan.set.into(), &program, worlds, plan.jacobian_widths(forces))
+    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
+    if !forces {
+        // What is recorded has the forces' Jacobians.
+        return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
+    }
+    let rows = program.operands.rows(&none);
+    plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
 }
 
 /// A step and its Jacobians, C and D among them with `forces`.

@@ -2,7 +2,7 @@
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
-use crate::math::program::{Group, Program, Stage};
+use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
 use crate::solve::{self, CONTACT, INFO, Status};
@@ -14,7 +14,7 @@ use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.
 #[derive(Clone, Copy)]
-pub(super) enum Cost {
+pub(in super::super) enum Cost {
     /// The states: what a state gets goes on to the one before.
     States,
     /// The forces: what each state gets is written, the states' own sweep takes it on.
@@ -22,14 +22,14 @@ pub(super) enum Cost {
 }
 
 /// T steps of a lane, from the last to the first.
-pub(super) struct Backward<'a> {
-    pub(super) forward: Forward<'a>,
-    pub(super) states: Rows<'a>,
-    pub(super) force: Rows<'a>,
-    pub(super) limit_force: Rows<'a>,
-    pub(super) info: Rows<'a>,
-    pub(super) cost: Cost,
-    pub(super) grad: Rows<'a>,
+pub(in super::super) struct Backward<'a> {
+    pub(in super::super) forward: Forward<'a>,
+    pub(in super::super) states: Rows<'a>,
+    pub(in super::super) force: Rows<'a>,
+    pub(in super::super) limit_force: Rows<'a>,
+    pub(in super::super) info: Rows<'a>,
+    pub(in super::super) cost: Cost,
+    pub(in super::super) grad: Rows<'a>,
 }
 
 impl Backward<'_> {
@@ -47,7 +47,8 @@ impl Program for Backward<'_> {
     fn group(&self, group: &mut Group) {
         let Forward { plan, operands, n_steps } = &self.forward;
         group.run(&Load { plan, operands });
-        for t in (0..*n_steps).rev() {
+        group.run(&Begin(plan));
+        group.each(*n_steps, Order::Backward, |group, t| {
             group.run(&Revisit { backward: self, t });
             plan.prepare(group);
             group.run(&Recover(plan));
@@ -60,7 +61,20 @@ impl Program for Backward<'_> {
             }
             plan.pull(group);
             group.run(&Collect { backward: self, t });
-        }
+        });
+        group.run(&End(self));
+    }
+}
+
+/// Nothing is wanted of the last state by a step behind it.
+struct Begin<'a>(&'a Plan);
+
+impl Stage for Begin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let (_, to) = self.0.places.both(memory);
+        clear(to.carry);
+        clear(to.par_sum);
     }
 }
 
@@ -73,7 +87,7 @@ struct Revisit<'a> {
 impl Stage for Revisit<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let Backward { forward: Forward { plan, operands, n_steps }, states, force, limit_force, info, cost, grad } =
+        let Backward { forward: Forward { plan, operands, .. }, states, force, limit_force, info, cost, grad } =
             self.backward;
         let (t, nq, n_force, n_limit) = (self.t, plan.nq, 3 * plan.structure.nc(), plan.structure.nl());
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
@@ -83,10 +97,6 @@ impl Stage for Revisit<'_> {
         limit_force.load_all(first, t * n_limit, &mut work.eta[n_force..]);
         info.load_all(first, t * INFO, work.info);
         operands.u.load_all(first, t * plan.nu, m.u);
-        if t + 1 == *n_steps {
-            clear(to.carry);
-            clear(to.par_sum);
-        }
         clear(to.delta);
         clear(to.geometry);
         clear(to.share);
@@ -152,7 +162,8 @@ impl Stage for Unwind<'_> {
     }
 }
 
-/// Writes the gradient of u at step t, carries or writes that of q and sums those of the parameters.
+/// Writes the gradient of u at step t, carries that of q, which is what the step before is asked or a result, and sums those of
+/// the parameters.
 struct Collect<'a> {
     backward: &'a Backward<'a>,
     t: usize,
@@ -161,26 +172,34 @@ struct Collect<'a> {
 impl Stage for Collect<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let Backward { forward: Forward { plan, .. }, cost, grad, .. } = self.backward;
+        let Backward { forward: Forward { plan, .. }, cost, .. } = self.backward;
         let (_, to) = plan.places.both(memory);
         for (sum, &grad) in to.par_sum.iter_mut().lockstep(to.par.iter()) {
             *sum += grad;
         }
         out.store_in(Backward::CONTROLS, first, self.t * plan.nu, to.u);
-        match cost {
-            Cost::States => {
-                copy(to.carry, to.q);
-                if self.t == 0 {
-                    for (k, carry) in to.carry.iter_mut().enumerate() {
-                        *carry += grad.load(first, k);
-                    }
-                    out.store_in(Backward::FIRST, first, 0, to.carry);
-                }
+        if let Cost::Forces = cost {
+            out.store_in(Backward::FIRST, first, (self.t + 1) * plan.nq, to.carry);
+        }
+        copy(to.carry, to.q);
+    }
+}
+
+/// Writes the gradients of the first state and of the parameters.
+struct End<'a>(&'a Backward<'a>);
+
+impl Stage for End<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Backward { forward: Forward { plan, .. }, cost, grad, .. } = self.0;
+        let (_, to) = plan.places.both(memory);
+        if let Cost::States = cost {
+            grad.load_all(first, 0, to.q_next);
+            for (carry, &grad) in to.carry.iter_mut().lockstep(to.q_next.iter()) {
+                *carry += grad;
             }
-            Cost::Forces => out.store_in(Backward::FIRST, first, self.t * plan.nq, to.q),
         }
-        if self.t == 0 {
-            out.store_in(Backward::PARAMETERS, first, 0, to.par_sum);
-        }
+        out.store_in(Backward::FIRST, first, 0, to.carry);
+        out.store_in(Backward::PARAMETERS, first, 0, to.par_sum);
     }
 }

@@ -1,7 +1,7 @@
 //! The forward sweep.
 
-use crate::math::lane::{Lane, copy};
-use crate::math::program::{Group, Program, Stage};
+use crate::math::lane::{Lane, clear, copy};
+use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::Output;
 use crate::solve::INFO;
 
@@ -11,10 +11,10 @@ use super::super::stages::{Load, Operands};
 use super::Sweep;
 
 /// T steps of a lane.
-pub(super) struct Forward<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) operands: &'a Operands<'a>,
-    pub(super) n_steps: usize,
+pub(in super::super) struct Forward<'a> {
+    pub(in super::super) plan: &'a Plan,
+    pub(in super::super) operands: &'a Operands<'a>,
+    pub(in super::super) n_steps: usize,
 }
 
 impl Program for Forward<'_> {
@@ -25,16 +25,29 @@ impl Program for Forward<'_> {
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps } = self;
         group.run_in_either(&Load { plan, operands });
-        for t in 0..*n_steps {
+        group.run_in_either(&Begin(plan));
+        group.each(*n_steps, Order::Forward, |group, t| {
             group.run_in_either(&Enter { forward: self, t });
             plan.prepare(group);
-            plan.solve(group, t > 0);
+            plan.solve(group, true);
             group.run_in_either(&Leave { forward: self, t });
-        }
+        });
     }
 }
 
-/// q of step t from the step before, u from the controls; writes the state.
+/// Writes the first state, and has no forces for the first step to start from.
+struct Begin<'a>(&'a Plan);
+
+impl Stage for Begin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let m = self.0.places.memory(memory).0.numbers;
+        out.store_in(Sweep::STATES, first, 0, m.q);
+        clear(m.warm);
+    }
+}
+
+/// u of step t from the controls.
 struct Enter<'a> {
     forward: &'a Forward<'a>,
     t: usize,
@@ -42,18 +55,13 @@ struct Enter<'a> {
 
 impl Stage for Enter<'_> {
     #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Forward { plan, operands, .. } = self.forward;
-        let m = plan.places.memory(memory).0.numbers;
-        if self.t > 0 {
-            copy(m.q, m.q_next);
-            operands.u.load_all(first, self.t * plan.nu, m.u);
-        }
-        out.store_in(Sweep::STATES, first, self.t * plan.nq, m.q);
+        operands.u.load_all(first, self.t * plan.nu, plan.places.memory(memory).0.numbers.u);
     }
 }
 
-/// Writes what step t has given.
+/// Writes what step t has given, and goes on to the next.
 struct Leave<'a> {
     forward: &'a Forward<'a>,
     t: usize,
@@ -69,5 +77,6 @@ impl Stage for Leave<'_> {
         out.store_in(Sweep::FORCES, first, t * m.force.len(), m.force);
         out.store_in(Sweep::LIMITS, first, t * limits.len(), limits);
         out.store_in(Sweep::INFO, first, t * INFO, work.info);
+        copy(m.q, m.q_next);
     }
 }

@@ -4,19 +4,19 @@
 //! half a turn and more, its η follows from the forces. States and forces are the results of two operations, which share one forward sweep: candle gives each of them its
 //! gradient without padding it to the size of both, and a cost of states alone takes one sweep back.
 
-mod backward;
-mod forward;
+pub(super) mod backward;
+pub(super) mod forward;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, Tensor};
 
-use crate::math::program::run_parts_on;
 use crate::math::rows::{Held, Rows, storage, whole_gradient, worlds};
 use crate::solve::{INFO, Report};
 
 use super::plan::Plan;
+use super::record::Kernel;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
@@ -53,6 +53,10 @@ pub(super) fn run(
     u: &Tensor,
     par: &Tensor,
 ) -> Result<(Tensor, Tensor, Vec<Report>)> {
+    #[cfg(feature = "cuda")]
+    if q0.device().is_cuda() {
+        return super::cuda::rollout(plan, n_steps, [q0, u, par]);
+    }
     let sweep = Sweep { plan: plan.clone(), n_steps, aside: OnceLock::new(), force: OnceLock::new() };
     let sweep = Arc::new(sweep);
     let states = q0.apply_op3(u, par, States(sweep.clone()))?;
@@ -105,7 +109,14 @@ impl Sweep {
             cost,
             grad,
         };
-        let mut parts = run_parts_on(plan.set.into(), &program, b, widths)
+        let kernel = match cost {
+            Cost::States => Kernel::RolloutAdjoint,
+            Cost::Forces => Kernel::RolloutForceAdjoint,
+        };
+        let Backward { states, force, limit_force, info, grad, .. } = &program;
+        let rows_read = [states, &operands_rows.u, &operands_rows.par, force, limit_force, info, grad];
+        let mut parts = plan
+            .run_kernel(kernel, plan.set.into(), &program, &rows_read, (b, n_steps), widths)?
             .into_iter()
             .zip(operands)
             .zip(widths.into_iter().zip(rows));
@@ -137,14 +148,16 @@ impl CustomOp3 for States {
         let b = worlds("rollout", &[&q, &u, &par])?;
         let (operands, widths) = (Operands { q, u, par, warm: None }, self.0.widths());
         let program = |operands: &Operands, arithmetic, b| {
-            run_parts_on(arithmetic, &Forward { plan, operands, n_steps: *n_steps }, b, widths)
+            let program = Forward { plan, operands, n_steps: *n_steps };
+            let rows = [&operands.q, &operands.u, &operands.par];
+            plan.run_kernel(Kernel::Rollout, arithmetic, &program, &rows, (b, *n_steps), widths)
         };
         let solved = |parts: &[Vec<f64>; 4], world: usize| {
             let reports = &parts[Sweep::INFO][world * widths[Sweep::INFO]..][..widths[Sweep::INFO]];
             reports.chunks(INFO).all(is_solved)
         };
         let [states, force, limit_force, info] =
-            solve_all(plan.set, plan.dtype(dtype), b, &operands, widths, program, solved);
+            solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
         aside.get_or_init(|| Aside { force: Mutex::new(force), limit_force, info });
         Ok((storage(states, dtype)?, Shape::from((b, widths[Sweep::STATES]))))
     }

@@ -1,0 +1,1 @@
+/* Numbers of half precision and less are not emulated. */

@@ -1,0 +1,229 @@
+//! Native code has the bits of the lanes: steps from nothing and from forces, their gradients, rollouts and theirs, Jacobians, on
+//! shipped and on random scenes, for registers of all widths. Without a compiler these tests say that they were skipped.
+
+mod support;
+
+#[path = "hostile/scenes.rs"]
+mod scenes;
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+use fingertip::Model;
+use fingertip::description::{Freedom, Friction, Object, Scene, Shape};
+use fingertip::math::lane::InstructionSet;
+use fingertip::rollout::rollout;
+use fingertip::solve::Report;
+use fingertip::step::Quasidynamic;
+
+use support::rows;
+use support::states::{self, Batch, Random, Ranges, tensor};
+
+/// More than one register of any width, and not a multiple of one.
+const WORLDS: usize = 37;
+const STEPS: usize = 3;
+const RANGES: Ranges =
+    Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e3), mass: (1e-2, 5.0) };
+
+/// States near home, some of them not usable.
+fn batch(model: &Model, random: &mut Random) -> Batch {
+    let mut q: Vec<Vec<f64>> = (0..WORLDS).map(|_| states::configuration(model, 0.03, random)).collect();
+    let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(model, q, random)).collect();
+    q[WORLDS - 1][0] = f64::NAN;
+    q[WORLDS - 2][0] = 1e31;
+    q[7].iter_mut().for_each(|x| *x *= 1e12);
+    let parameters = states::parameters(model, WORLDS, &RANGES, random);
+    Batch { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
+}
+
+/// Rows of numbers, and what they are.
+type Named = (&'static str, Vec<Vec<f64>>);
+
+/// Everything that a step gives.
+fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<Named>> {
+    let mut found = Vec::new();
+    let mut tracked: Vec<Var> = Vec::new();
+    let mut track = |t: &Tensor| {
+        tracked.push(Var::from_tensor(t)?);
+        Ok::<_, candle_core::Error>(tracked[tracked.len() - 1].as_tensor().clone())
+    };
+    let (q, u) = (track(q)?, track(u)?);
+    let parameters = step.parameters().map(|_, t| track(t))?;
+    let step = step.with_parameters(&parameters)?;
+    let reports = |reports: &[Report]| -> Vec<Vec<f64>> {
+        reports.iter().map(|r| vec![r.status as u8 as f64, r.iterations as f64, r.residual]).collect()
+    };
+    let flat = |t: &Tensor| -> Result<Vec<Vec<f64>>> { Ok(rows(&t.flatten_from(1)?.contiguous()?)) };
+    let gradients = |value: &Tensor| -> Result<Vec<Vec<Vec<f64>>>> {
+        let store = value.backward()?;
+        tracked.iter().map(|var| store.get(var).map_or_else(|| flat(&var.zeros_like()?), flat)).collect()
+    };
+
+    let cold = step.step(&q, &u)?;
+    found.extend([("q_next", flat(&cold.q_next)?), ("force", flat(&cold.force)?), ("report", reports(&cold.reports))]);
+    let value = (cold.q_next.sqr()?.sum_all()? + cold.force.sum_all()?)?;
+    found.extend(gradients(&value)?.into_iter().map(|gradient| ("gradient", gradient)));
+    let warm = step.step_from(&q, &u, Some(&cold.warm))?;
+    found.extend([("warm q_next", flat(&warm.q_next)?), ("warm report", reports(&warm.reports))]);
+
+    let controls = Tensor::stack(&[&u; STEPS], 1)?;
+    let long = rollout(&step, &q, &controls)?;
+    found.extend([("states", flat(&long.q)?), ("forces", flat(&long.force)?)]);
+    found.extend(long.reports.iter().map(|of_step| ("reports", reports(of_step))));
+    let value = (long.q.sqr()?.sum_all()? + long.force.sum_all()?)?;
+    found.extend(gradients(&value)?.into_iter().map(|gradient| ("gradient of a rollout", gradient)));
+
+    let linear = step.linearize(&q.detach(), &u.detach())?;
+    let jacobians = [("A", &linear.a), ("B", &linear.b), ("C", &linear.c), ("D", &linear.d)];
+    for (name, jacobian) in jacobians {
+        found.push((name, flat(jacobian)?));
+    }
+    let linear = step.linearize_from(&q.detach(), &u.detach(), Some(&cold.warm))?;
+    found.push(("A from forces", flat(&linear.a)?));
+    Ok(found)
+}
+
+/// Compares all that a native step gives with what lanes give; false without a compiler.
+fn compare(
+    name: &str,
+    step: &Quasidynamic,
+    native: impl Fn(&Quasidynamic) -> Result<Quasidynamic>,
+    batch: &Batch,
+) -> bool {
+    let native = match native(step) {
+        Ok(native) => native,
+        Err(error) if error.to_string().contains("expected a C compiler") => {
+            println!("skipped: {error}");
+            return false;
+        }
+        Err(error) => panic!("{name}: {error}"),
+    };
+    let (expected, found) = (all(step, &batch.q, &batch.u).unwrap(), all(&native, &batch.q, &batch.u).unwrap());
+    assert_eq!(expected.len(), found.len());
+    for ((what, expected), (_, found)) in expected.iter().zip(&found) {
+        assert_eq!(expected.len(), found.len(), "{name}: {what}");
+        for (w, (expected, found)) in expected.iter().zip(found).enumerate() {
+            let bits = |row: &[f64]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert!(bits(expected) == bits(found), "{name}: {what} of world {w}: {found:?}, expected {expected:?}");
+        }
+    }
+    true
+}
+
+fn step_of(batch: &Batch) -> Quasidynamic {
+    Quasidynamic::new(&batch.model, &batch.parameters).unwrap()
+}
+
+#[test]
+fn shipped_scenes_have_the_bits_of_the_lanes() {
+    let mut random = Random::new(61);
+    for name in ["push", "two_fingers"] {
+        let batch = batch(&states::model(name), &mut random);
+        if !compare(name, &step_of(&batch), Quasidynamic::native, &batch) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn registers_of_all_widths_have_the_bits_of_the_lanes() {
+    let batch = batch(&states::model("push"), &mut Random::new(62));
+    // The widest is the others' business.
+    for set in [InstructionSet::Fma, InstructionSet::Four] {
+        let native = |step: &Quasidynamic| step.native_on(set);
+        if let Err(error) = native(&step_of(&batch)) {
+            println!("skipped: {error}");
+            continue;
+        }
+        compare(set.name(), &step_of(&batch), native, &batch);
+    }
+}
+
+#[test]
+fn coulombs_law_has_the_bits_of_the_lanes() {
+    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
+    scene.params.friction = Friction::Coulomb;
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let batch = batch(&model, &mut Random::new(63));
+    compare("push by Coulomb's law", &step_of(&batch), Quasidynamic::native, &batch);
+}
+
+#[test]
+fn random_scenes_have_the_bits_of_the_lanes() {
+    let mut random = Random::new(64);
+    let mut done = 0;
+    while done < 2 {
+        let scene = scenes::scene(&mut random);
+        let moves = scene.robots.iter().any(|r| r.articulation.joints.iter().any(|j| j.is_commandable()))
+            || scene.objects.iter().any(|o| o.freedom != Freedom::Fixed);
+        let Ok(model) = Model::new(&scene, DType::F64, &Device::Cpu) else { continue };
+        if !moves || model.nc() == 0 || model.nc() > 4 {
+            continue;
+        }
+        let batch = batch(&model, &mut random);
+        let step = step_of(&batch);
+        if step.record(fingertip::step::Kernel::Step, fingertip::math::lane::Precision::Double).is_err() {
+            continue;
+        }
+        if !compare(&format!("random scene {done}"), &step, Quasidynamic::native, &batch) {
+            return;
+        }
+        done += 1;
+    }
+}
+
+/// Steps in single precision, worlds that are not solved done again in double precision. The lanes of builds with the feature
+/// `narrow` have no single precision to compare with.
+#[test]
+fn single_precision_has_the_bits_of_the_lanes() {
+    let scene = Scene::load("assets/scenes/push.toml").unwrap();
+    let double = batch(&Model::new(&scene, DType::F64, &Device::Cpu).unwrap(), &mut Random::new(65));
+    let model = Model::new(&scene, DType::F32, &Device::Cpu).unwrap();
+    let to = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
+    let parameters = double.parameters.map(|_, t| Ok(to(t))).unwrap();
+    let batch = Batch { q: to(&double.q), u: to(&double.u), parameters, model, nearest: Vec::new() };
+    let step = step_of(&batch);
+    if cfg!(feature = "narrow") {
+        let Ok(native) = step.native() else { return };
+        let found = native.step(&batch.q, &batch.u).unwrap();
+        let expected = step_of(&double).step(&double.q, &double.u).unwrap();
+        let solved = |reports: &[Report]| {
+            reports.iter().map(|report| report.status == fingertip::solve::Status::Solved).collect::<Vec<_>>()
+        };
+        assert_eq!(solved(&found.reports), solved(&expected.reports));
+        return;
+    }
+    compare("single precision", &step, Quasidynamic::native, &batch);
+}
+
+#[test]
+fn what_cannot_be_compiled_is_told() {
+    let scene = Scene::new()
+        .object(Object::rigid("egg", Shape::ellipsoid([0.02, 0.03, 0.04]), 0.1))
+        .object(Object::rigid("brick", Shape::cuboid([0.02, 0.03, 0.04]), 0.1));
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let error = step.native().unwrap_err().to_string();
+    assert!(error.contains("\"egg\"") && error.contains("\"brick\""), "{error}");
+    let error = step.as_tensor_program().native().unwrap_err().to_string();
+    assert!(error.contains("fused form"), "{error}");
+    let push = states::model("push");
+    let push = Quasidynamic::new(&push, &push.parameters).unwrap();
+    let error = push.native_on(InstructionSet::Baseline).unwrap_err().to_string();
+    assert!(error.contains("fused multiply-adds"), "{error}");
+}
+
+/// The command line says the same with native code as without.
+#[cfg(feature = "cli")]
+#[test]
+fn the_command_line_says_the_same() {
+    let run = |more: &[&str]| {
+        let args = ["rollout", "assets/scenes/push.toml", "-n", "30"];
+        std::process::Command::new(env!("CARGO_BIN_EXE_fingertip")).args(args).args(more).output().unwrap()
+    };
+    let (lanes, native) = (run(&[]), run(&["--native"]));
+    let said = String::from_utf8_lossy(&native.stderr);
+    if said.contains("expected a C compiler") {
+        println!("skipped: {said}");
+        return;
+    }
+    assert_eq!((native.status.code(), native.stdout), (lanes.status.code(), lanes.stdout), "{said}");
+}
