@@ -1,10 +1,11 @@
 //! From text to what a card runs: NVRTC, and a folder of the user's that keeps what came out.
 
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
 
 use candle_core::cuda_backend::cudarc::nvrtc::{Ptx, result as nvrtc, sys};
 use candle_core::{Result, bail};
+
+use crate::math::cache;
 
 /// Rounding is IEEE's: products and sums that are to be one operation are written so.
 const OPTIONS: [&str; 2] = ["--fmad=false", "--std=c++14"];
@@ -22,14 +23,16 @@ pub(super) fn cubin(text: &str, architecture: &str) -> Result<Ptx> {
         bail!("cuda: expected NVRTC, the compiler of NVIDIA's CUDA toolkit, as libnvrtc.so on the loader's path");
     }
     let options = [format!("--gpu-architecture={architecture}"), OPTIONS[0].to_owned(), OPTIONS[1].to_owned()];
-    let key = hash(&format!("{major}.{minor}\n{}\n{text}", options.join("\n")));
-    let path = folder().map(|folder| folder.join(format!("{key:032x}.cubin")));
-    if let Some(image) = path.as_deref().and_then(|path| std::fs::read(path).ok()).filter(|image| !image.is_empty()) {
+    let version = format!("{major}.{minor}\n{}", options.join("\n"));
+    let key = cache::hash(&[version.as_bytes(), text.as_bytes()]);
+    let path = cache::folder("cuda").map(|folder| folder.join(format!("{key:032x}.cubin"))).ok();
+    if let Some(image) = path.as_deref().and_then(cache::kept) {
         return Ok(Ptx::from_binary(image));
     }
     let image = compile(text, &options)?;
     if let Some(path) = path {
-        keep(&path, &image);
+        // What cannot be kept is made again.
+        cache::keep(&path, image.clone()).ok();
     }
     Ok(Ptx::from_binary(image))
 }
@@ -58,34 +61,4 @@ fn compile(text: &str, options: &[String]) -> Result<Vec<u8>> {
     // SAFETY: nobody has destroyed it.
     unsafe { nvrtc::destroy_program(program) }.ok();
     image
-}
-
-/// `FINGERTIP_CACHE`, or `fingertip` in the user's folder for what can be made again.
-fn folder() -> Option<PathBuf> {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    of("FINGERTIP_CACHE")
-        .or_else(|| of("XDG_CACHE_HOME").map(|folder| folder.join("fingertip")))
-        .or_else(|| of("HOME").map(|folder| folder.join(".cache").join("fingertip")))
-        .map(|folder| folder.join("cuda"))
-}
-
-/// Writes a file that nobody sees half written, in a folder that is the user's alone. What cannot be kept is made again.
-fn keep(path: &Path, image: &[u8]) {
-    let Some(folder) = path.parent() else { return };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let part = path.with_extension(format!("{}.part", std::process::id()));
-    let written = builder.create(folder).and_then(|()| std::fs::write(&part, image));
-    if written.and_then(|()| std::fs::rename(&part, path)).is_err() {
-        drop(std::fs::remove_file(&part));
-    }
-}
-
-/// FNV-1a of 128 bits.
-fn hash(text: &str) -> u128 {
-    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    text.bytes().fold(START, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }

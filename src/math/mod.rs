@@ -1,5 +1,7 @@
 //! Floor 0: numbers, SIMD lanes and programs that run on them, small vectors and rotations.
 
+#[cfg(any(feature = "native", feature = "cuda"))]
+pub(crate) mod cache;
 pub mod factor;
 pub mod lane;
 pub mod largest;

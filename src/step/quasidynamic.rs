@@ -170,7 +170,7 @@ impl Quasidynamic {
     /// registers, and loaded: the same bits, less time. It serves steps, rollouts, their gradients and `linearize`.
     ///
     /// A kernel is compiled when it is first asked for, which takes seconds, and kept for the next time in a folder of the
-    /// user's (`FINGERTIP_CACHE`; else `fingertip/native` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
+    /// user's (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
     /// gcc or clang. Instructions that were chosen by [`Quasidynamic::on`] do not matter.
     ///
     /// # Errors

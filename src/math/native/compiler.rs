@@ -3,15 +3,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use libloading::Library;
 
 use super::Code;
+use crate::math::cache::{folder, hash, keep, kept, own};
 
 /// How code is compiled. Products and sums that are to be one operation are written so. There are no dead stores, and to look for
 /// them takes a quarter of GCC's time.
@@ -28,25 +28,13 @@ const FLAGS: [&str; 9] = [
 ];
 /// Bytes of a file of code, at least: the head takes its time in each.
 const PART: usize = 1 << 19;
-/// Bytes behind a shared object that say whether it is whole.
-const SEAL: usize = 16;
+/// The folder's name among those of compiled code.
+const KIND: &str = "native";
 
 /// A compiler, and its first line about itself.
 struct Compiler {
     path: OsString,
     version: String,
-}
-
-/// FNV-1a of 128 bits (Fowler, Noll and Vo).
-fn hash(parts: &[&[u8]]) -> u128 {
-    let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
-    for part in parts {
-        // The length keeps what stands in one part from standing in the next.
-        for &byte in part.len().to_le_bytes().iter().chain(*part) {
-            hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        }
-    }
-    hash
 }
 
 /// $CC, else the first there is of cc, gcc and clang.
@@ -82,58 +70,32 @@ fn processor() -> &'static str {
     })
 }
 
-/// The folder for compiled code, nobody else's to write to: `FINGERTIP_CACHE`, else `fingertip/native` where caches are kept.
-fn folder() -> Result<PathBuf, String> {
-    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let kept = || of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
-    let folder = of("FINGERTIP_CACHE").or_else(|| Some(kept()?.join("fingertip").join("native")));
-    let folder = folder
-        .ok_or("native code: expected a place to keep it, got none: set FINGERTIP_CACHE, XDG_CACHE_HOME or HOME")?;
-    let failed = |error: std::io::Error| format!("native code: {}: {error}", folder.display());
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-    let mode = fs::metadata(&folder).map_err(failed)?.mode() & 0o777;
-    if mode & 0o022 != 0 {
-        return Err(format!(
-            "native code: {}: expected a folder that nobody else can write to, got mode {mode:o}: what is there would be run",
-            folder.display()
-        ));
-    }
-    Ok(folder)
-}
-
 /// A shared object made of code: the one that is kept, if it is there and whole, else a new one.
 ///
 /// # Errors
 /// If there is no compiler, or one that refuses the code; if the folder for compiled code cannot be written to.
 pub(super) fn library(code: &Code) -> Result<Library, String> {
     let Compiler { path, version } = compiler()?;
-    let folder = folder()?;
+    let folder = folder(KIND)?;
     let (flags, name) = (FLAGS.join(" "), path.to_string_lossy());
     let mut parts =
         vec![name.as_bytes(), version.as_bytes(), flags.as_bytes(), processor().as_bytes(), code.head.as_bytes()];
     parts.extend(code.stages.iter().map(String::as_bytes));
     parts.push(code.last.as_bytes());
-    let kept = folder.join(format!("{:032x}.so", hash(&parts)));
-    if is_whole(&kept)
-        && let Ok(library) = load(&kept)
+    let place = folder.join(format!("{:032x}.so", hash(&parts)));
+    if kept(&place).is_some()
+        && let Ok(library) = load(&place)
     {
         return Ok(library);
     }
-    compile(path, code, &kept)?;
-    load(&kept)
+    compile(path, code, &place)?;
+    load(&place)
 }
 
 fn load(path: &Path) -> Result<Library, String> {
     // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can write to;
     // it has no initialisers.
     unsafe { Library::new(path) }.map_err(|error| format!("native code: {}: {error}", path.display()))
-}
-
-/// Is the file what was written?
-fn is_whole(path: &Path) -> bool {
-    let Ok(bytes) = fs::read(path) else { return false };
-    let Some((code, seal)) = bytes.split_last_chunk::<SEAL>() else { return false };
-    hash(&[code]).to_le_bytes() == *seal
 }
 
 impl Code {
@@ -157,13 +119,9 @@ impl Code {
 
 /// Compiles code, on all cores. The file gets its name when it is whole, so that nobody finds a part of it.
 fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let own = format!("{}.{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
     let texts = code.files(std::thread::available_parallelism().map_or(1, usize::from));
-    let file = |kind: &str, k: usize| to.with_extension(format!("{own}.{k}.{kind}"));
-    let objects: Vec<PathBuf> = (0..texts.len()).map(|k| file("o", k)).collect();
-    let sources: Vec<PathBuf> = (0..texts.len()).map(|k| file("c", k)).collect();
-    let made = file("tmp", 0);
+    let files = |kind: &str| (0..texts.len()).map(|_| own(to, kind)).collect::<Vec<PathBuf>>();
+    let (objects, sources, made) = (files("o"), files("c"), own(to, "tmp"));
     let failed = |error: std::io::Error| format!("native code: {}: {error}", to.display());
     let run = |arguments: &[&OsStr]| {
         let output = Command::new(compiler).args(FLAGS).args(arguments).output();
@@ -193,13 +151,11 @@ fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
         arguments.extend(objects.iter().map(|path| path.as_os_str()));
         arguments.push("-lm".as_ref());
         run(&arguments)?;
-        let mut code = fs::read(&made).map_err(failed)?;
-        code.extend(hash(&[&code]).to_le_bytes());
-        fs::write(&made, code).and_then(|()| fs::rename(&made, to)).map_err(failed)
+        fs::read(&made).and_then(|code| keep(to, code)).map_err(failed)
     };
     let result = all();
     for file in sources.iter().chain(&objects).chain([&made]) {
-        // Some have another name by now, or were never there.
+        // Some were never there.
         let _ = fs::remove_file(file);
     }
     result
@@ -221,8 +177,8 @@ pub(super) mod tests {
             // SAFETY: the text above has such a function.
             unsafe { (*library.get::<unsafe extern "C" fn() -> i32>(b"answer").unwrap())() }
         };
-        let folder = folder().unwrap();
-        let kept = || {
+        let folder = folder(KIND).unwrap();
+        let newest = || {
             let all = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             let mut all: Vec<PathBuf> = all.filter(|path| path.extension().is_some_and(|kind| kind == "so")).collect();
             all.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
@@ -230,12 +186,12 @@ pub(super) mod tests {
         };
         let expected = i32::try_from(std::process::id()).unwrap();
         assert_eq!(answer(&library(&text).unwrap()), expected);
-        let path = kept();
+        let path = newest();
         let whole = fs::read(&path).unwrap();
-        assert!(is_whole(&path));
+        assert!(kept(&path).is_some());
         for damaged in [&whole[..whole.len() / 2], &[], &[&whole[..99], &[whole[99] ^ 1], &whole[100..]].concat()] {
             fs::write(&path, damaged).unwrap();
-            assert!(!is_whole(&path));
+            assert!(kept(&path).is_none());
             assert_eq!(answer(&library(&text).unwrap()), expected);
             assert_eq!(fs::read(&path).unwrap().len(), whole.len());
         }
