@@ -8,6 +8,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::contact::Contacts;
 use fingertip::description::{Freedom, Inertia, Object, Params, Robot, Scene, Shape};
+use fingertip::mpc::Simulator;
 use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::{Geometry, Quasidynamic};
@@ -105,6 +106,19 @@ fn a_ball_of_another_size_is_that_ball() -> Result<()> {
     let place = ball.model().pairs.pairs[0].b * Shape::SIZES;
     assert!((by_size[place] - by_radius[0]).abs() < 1e-8 * by_radius[0].abs(), "{} {}", by_size[place], by_radius[0]);
     assert!(by_radius[0].abs() > 1e-3);
+
+    // What a planner asks for.
+    let [(held, linear), (other_held, other_linear)] = [&ball, &made].map(|step| {
+        let simulator = Simulator::of_step(step.clone(), 3).expect("one row of parameters");
+        let q = numbers(&home.narrow(0, 0, 1).expect("a world"));
+        let held = simulator.advance(&q, &[-0.01, -0.035], &[]).expect("lengths that fit");
+        let states = [&q[..], &held.q[..2 * q.len()]].concat();
+        let linear = simulator.linearize(&states, &[-0.01, -0.035], &held.warm, true).expect("lengths that fit");
+        (held, linear)
+    });
+    assert!(apart(&held.q, &other_held.q) < ROUNDING && apart(&held.gap, &other_held.gap) < ROUNDING);
+    let (a, b) = (&linear[0], &other_linear[0]);
+    assert!(apart(a.a.as_slice(), b.a.as_slice()) < 1e-8 && apart(a.b.as_slice(), b.b.as_slice()) < 1e-8);
 
     let (q, u) = (rollout(&ball, &home, &u)?.q.narrow(1, 8, 1)?.squeeze(1)?, u.narrow(1, 8, 1)?.squeeze(1)?);
     let [a, b] = [&ball, &made].map(|step| step.linearize(&q, &u).expect("two linearisations"));
