@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -97,7 +98,8 @@ std::string here() {
 bool build(const std::string &text, std::string &object, std::string &log) {
   const std::string path = folder() + "/" + hash(text);
   if (access((path + ".so").c_str(), R_OK) != 0) {
-    const std::string own = path + "." + std::to_string(getpid());
+    static std::atomic<unsigned> count{0};
+    const std::string own = path + "." + std::to_string(getpid()) + "." + std::to_string(count++);
     write(own + ".cpp", text + "\n" + launchers(text));
     const int failed = run("g++ -x c++ -std=c++17 -w -O1 -ffp-contract=off -mfma -fPIC -shared -D__global__= " + own + ".cpp -o " + own +
                            ".so 2>" + own + ".log");
