@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -45,7 +46,7 @@ bool is_there(uintptr_t first, size_t n) {
 
 std::string folder() {
   const char *folder = getenv("EMULATED_CACHE");
-  std::string path = folder ? folder : "/tmp/emulated-cuda." + std::to_string(getuid());
+  std::string path = folder ? folder : std::filesystem::temp_directory_path() / ("emulated-cuda." + std::to_string(getuid()));
   mkdir(path.c_str(), 0700);
   return path;
 }

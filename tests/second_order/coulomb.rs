@@ -78,8 +78,9 @@ fn a_block_slides_to_a_stop_and_keeps_its_height() -> Result<()> {
 fn the_relaxed_law_lifts_it() -> Result<()> {
     let model = block(Friction::Relaxed)?;
     let speed = Tensor::new(&[[1.0, 0.0, 0.0]], &Device::Cpu)?;
-    let (_, _, highest) = slide(&model, &speed, &Tensor::new(&[[MU]], &Device::Cpu)?, 20)?;
-    // A slip d of a step opens a gap of μ d; thrown up by it, the block flies on.
-    assert!((1.0..2.0).contains(&(highest / (MU * 1.0 * H))), "{highest:e}");
+    let (q, _, _) = slide(&model, &speed, &Tensor::new(&[[MU]], &Device::Cpu)?, 1)?;
+    // The slip of a step opens a gap of μ times it, but for a few times the height at which smoothed contact holds the weight.
+    let (slip, gap) = (numbers(&q)[0], numbers(&q)[2] - RADIUS);
+    assert!((gap - MU * slip).abs() < 10.0 * HEIGHT && gap > 1e4 * HEIGHT, "{gap:e} {slip:e}");
     Ok(())
 }
