@@ -106,6 +106,11 @@ impl Model {
         self.pairs.nc()
     }
 
+    /// Numbers of λ in [`Linearization`](crate::step::Linearization): three per contact, one per contact with torsional friction.
+    pub fn n_lambda(&self) -> usize {
+        3 * self.nc() + self.pairs.torsional.len()
+    }
+
     /// Names of the bodies on side A and B of contact `i < nc`: `"hand/thumb4"`, or `"ball"` for a rigid object.
     pub fn contact_names(&self, i: usize) -> (&str, &str) {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];

@@ -47,6 +47,8 @@ parameters! {
     gravity,
     /// Friction coefficient of each pair (·, n_pairs), in the order of [`PairTable::pairs`].
     mu,
+    /// Torsional friction of each pair that has some (·, n), m, in the order of [`PairTable::torsional_pairs`].
+    torsion,
     /// Stiffness of the commanded joints (·, nu), N·m/rad or N/m.
     stiffness,
     /// Mass of each body that counts (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
@@ -85,6 +87,7 @@ impl Parameters {
             epsilon: row(vec![scene.params.epsilon])?,
             gravity: row(scene.gravity.to_vec())?,
             mu: row(pairs.pairs.iter().map(|pair| pair.mu).collect())?,
+            torsion: row(pairs.torsional_pairs().map(|pair| pairs.pairs[pair].torsion).collect())?,
             stiffness: row(stiffness.collect())?,
             mass: row(inertial.iter().filter_map(inertia).map(|i| i.mass).collect())?,
             inertia: row(inertial.iter().filter_map(inertia).flat_map(|i| six(&i.matrix)).collect())?,

@@ -22,6 +22,9 @@ pub struct Rollout {
     pub q: Tensor,
     /// Contact forces on B of each contact in world axes (B, T, nc, 3), N. Differentiable.
     pub force: Tensor,
+    /// Torques on B of the contacts with torsional friction (B, T, n), N·m, as [`Step::torque`](crate::step::Step::torque).
+    /// Differentiable.
+    pub torque: Tensor,
     /// How each world's solve went, step by step: T rows of B.
     pub reports: Vec<Vec<Report>>,
 }
@@ -33,7 +36,8 @@ pub struct Rollout {
 /// # Errors
 /// If a shape or type is not as said. A world without a solution stays where it is: see [`Rollout::reports`].
 pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
-    let (nq, nu, nc) = (step.model().nq(), step.model().nu(), step.model().nc());
+    let (nq, nu, nc, n_torsional) =
+        (step.model().nq(), step.model().nu(), step.model().nc(), step.model().pairs.torsional.len());
     let (worlds, n_steps) = match (q0.dims(), u.dims()) {
         (&[b, n], &[c, t, m]) if b == c && n == nq && m == nu && b > 0 && t > 0 => (b, t),
         (q, u) => bail!(
@@ -58,6 +62,11 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     Ok(Rollout {
         q: rows.narrow(1, 0, n_states)?.reshape((worlds, n_steps + 1, nq))?,
         force: part(&rows, 1, n_states, n_steps * 3 * nc)?.reshape((worlds, n_steps, nc, 3))?,
+        torque: part(&rows, 1, n_states + n_steps * 3 * nc, n_steps * n_torsional)?.reshape((
+            worlds,
+            n_steps,
+            n_torsional,
+        ))?,
         reports,
     })
 }
@@ -65,16 +74,18 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
 /// With the graph of every step, through which gradients reach whatever contacts are made of.
 fn step_by_step(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
     let n_steps = u.dim(1)?;
-    let (mut states, mut forces, mut reports) = (vec![q0.clone()], Vec::new(), Vec::new());
+    let (mut states, mut forces, mut torques, mut reports) = (vec![q0.clone()], Vec::new(), Vec::new(), Vec::new());
     let mut warm = None;
     for t in 0..n_steps {
         let result = step.step_from(&states[t], &u.narrow(1, t, 1)?.squeeze(1)?, warm.as_ref())?;
         states.push(result.q_next);
         forces.push(result.force);
+        torques.push(result.torque);
         reports.push(result.reports);
         warm = Some(result.warm);
     }
-    Ok(Rollout { q: Tensor::stack(&states, 1)?, force: Tensor::stack(&forces, 1)?, reports })
+    let [q, force, torque] = [&states, &forces, &torques].map(|of| Tensor::stack(of, 1));
+    Ok(Rollout { q: q?, force: force?, torque: torque?, reports })
 }
 
 /// The tracked parameters side by side in one row.
@@ -119,7 +130,7 @@ impl Packed {
 struct Sweep {
     step: Quasidynamic,
     packed: Packed,
-    /// (B, (T + 1) nq + 3 T nc): states, then forces.
+    /// (B, (T + 1) nq + 3 T nc + T n_torsional): states, then forces, then torques.
     rows: Tensor,
     /// The states and each step's solution.
     states: Vec<Tensor>,
@@ -133,24 +144,27 @@ impl Sweep {
         let (worlds, n_steps, _) = u.dims3()?;
         let mut states = vec![q0.contiguous()?];
         let (mut controls, mut solutions, mut reports) = (Vec::new(), Vec::new(), Vec::new());
-        let mut forces = Vec::with_capacity(n_steps);
+        let (mut forces, mut torques) = (Vec::with_capacity(n_steps), Vec::new());
         for t in 0..n_steps {
             let u = u.narrow(1, t, 1)?.squeeze(1)?.contiguous()?;
             let result = step.step_from(&states[t], &u, solutions.last())?;
             forces.push(result.force.reshape((worlds, ()))?);
+            torques.push(result.torque);
             states.push(result.q_next);
             solutions.push(result.warm.contiguous()?);
             reports.push(result.reports);
             controls.push(u);
         }
-        let rows = Tensor::cat(&states.iter().chain(&forces).collect::<Vec<_>>(), 1)?;
+        let rows = Tensor::cat(&states.iter().chain(&forces).chain(&torques).collect::<Vec<_>>(), 1)?;
         states.pop();
         Ok(Self { step, packed, rows, states, controls, solutions, reports })
     }
 
     /// Gradients of q₀ (B, nq), u (B, T, nu) and the packed parameters, given that of the rows.
     fn sweep(&self, grad: &Tensor) -> Result<[Tensor; 3]> {
-        let (nq, n_steps, n_forces) = (self.step.model().nq(), self.states.len(), 3 * self.step.model().nc());
+        let model = self.step.model();
+        let (nq, n_steps, n_forces) = (model.nq(), self.states.len(), 3 * model.nc());
+        let (first_torque, n_torsional) = ((n_steps + 1) * nq + n_steps * n_forces, model.pairs.torsional.len());
         let mut pull = grad.narrow(1, n_steps * nq, nq)?.contiguous()?;
         let mut grads_u = Vec::with_capacity(n_steps);
         let mut grad_parameters = self.packed.values.zeros_like()?;
@@ -164,6 +178,12 @@ impl Sweep {
             let grad_force = grad.narrow(1, (n_steps + 1) * nq + t * n_forces, n_forces)?;
             let value = (result.q_next * &pull)?.sum_all()?;
             let value = if n_forces > 0 { (value + (force * grad_force)?.sum_all()?)? } else { value };
+            let value = if n_torsional > 0 {
+                let grad_torque = grad.narrow(1, first_torque + t * n_torsional, n_torsional)?;
+                (value + (result.torque * grad_torque)?.sum_all()?)?
+            } else {
+                value
+            };
             let grads = value.backward()?;
             let of = |var: &Var| grads.get(var).map_or_else(|| var.zeros_like(), |grad| Ok(grad.clone()));
             // A world whose gradient overflows must not spoil the shared parameters' through the steps before.

@@ -67,7 +67,7 @@ impl World {
 
     /// The differences' first step.
     fn first(&self, input: Input) -> f64 {
-        let physical = ["stiffness", "mass", "inertia", "mu", "epsilon"];
+        let physical = ["stiffness", "mass", "inertia", "mu", "torsion", "epsilon"];
         let wide = matches!(input, Input::Parameter(p, _) if physical.contains(&Parameters::NAMES[p]));
         self.scale(input) * if wide { FIRST_PHYSICAL } else { FIRST }
     }
@@ -84,7 +84,7 @@ impl World {
 /// What a step gives in one world.
 struct Outputs {
     delta: Vec<f64>,
-    /// World forces, then limit forces.
+    /// World forces, then torques and limit forces.
     forces: Vec<f64>,
     /// λ in the contact frames.
     lambda: Vec<f64>,
@@ -107,14 +107,14 @@ fn evaluate(model: &Model, worlds: &[World]) -> Vec<Outputs> {
     }
     let (next, delta, force, limit) =
         (rows(&step.q_next), rows(&step.delta), rows(&step.force), rows(&step.limit_force));
-    let lambda = rows(&step.lambda().unwrap());
+    let (lambda, torque) = (rows(&step.lambda().unwrap()), rows(&step.torque));
     (0..worlds.len())
         .map(|w| {
             let expected = integrate(model, &worlds[w].q, &delta[w]);
             let off = largest(next[w].iter().zip(expected).map(|(a, b)| a - b));
             assert!(off < 1e-15, "q₊ is not q ⊕ δ by {off:e}");
-            let forces = [force[w].as_slice(), &limit[w]].concat();
-            Outputs { delta: delta[w].clone(), forces, lambda: lambda[w].clone() }
+            let forces = [force[w].as_slice(), &torque[w], &limit[w]].concat();
+            Outputs { delta: delta[w].clone(), forces, lambda: [lambda[w].as_slice(), &torque[w]].concat() }
         })
         .collect()
 }
@@ -166,7 +166,7 @@ impl Tally {
 /// All derivatives of the worlds of a batch.
 fn check(name: &str, batch: &Batch, tally: &mut Tally) {
     let model = &batch.model;
-    let (nv, nu, nc) = (model.nv(), model.nu(), model.nc());
+    let (nv, nu, n_force) = (model.nv(), model.nu(), model.n_lambda());
     let values: Vec<Vec<Vec<f64>>> = batch.parameters.tensors().into_iter().map(rows).collect();
     let (q, u) = (rows(&batch.q), rows(&batch.u));
     let step = Quasidynamic::new(model, &batch.parameters).unwrap();
@@ -218,8 +218,8 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
                 true if geometry(inputs[k]) => ROUNDING,
                 true => ROUNDING * largest(base.delta.iter().copied()),
                 // Contact forces and limit forces have sizes of their own.
-                false if o < nv + 3 * nc => FORCE_ROUNDING * largest(base.forces[..3 * nc].iter().copied()),
-                false => FORCE_ROUNDING * largest(base.forces[3 * nc..].iter().copied()),
+                false if o < nv + n_force => FORCE_ROUNDING * largest(base.forces[..n_force].iter().copied()),
+                false => FORCE_ROUNDING * largest(base.forces[n_force..].iter().copied()),
             };
             let central = |o: usize| slopes.iter().map(|row| row[o]).collect::<Vec<_>>();
             (0..slopes[0].len()).map(|o| extrapolate(&central(o), first, rounding(o))).collect()
@@ -232,7 +232,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
             (exact, differences)
         };
         let n = exact[0].len();
-        let parts = [("q₊", 0..nv), ("force", nv..nv + 3 * nc), ("limits", nv + 3 * nc..n)];
+        let parts = [("q₊", 0..nv), ("force", nv..nv + n_force), ("limits", nv + n_force..n)];
         for (k, (_, range)) in parts.iter().enumerate().filter(|(_, (_, range))| !range.is_empty()) {
             let results = [base.delta.as_slice(), &base.forces].concat();
             let size = FAINT * largest(results[range.clone()].iter().copied());
@@ -252,7 +252,7 @@ fn check(name: &str, batch: &Batch, tally: &mut Tally) {
         let column = |m: &Vec<Vec<f64>>, k: usize| m.iter().map(|row| row[k]).collect::<Vec<_>>();
         let columns = |m: usize, n: usize| (0..n).map(|k| column(&matrices[m][w], k)).collect::<Vec<_>>();
         let angle = |results: &[f64]| FAINT * largest(results) / world.scale(Input::Q(0));
-        let (faint, faint_force) = (angle(&base.delta), angle(&base.forces[..3 * nc]));
+        let (faint, faint_force) = (angle(&base.delta), angle(&base.forces[..n_force]));
         let differences_q = |k: usize| all[k][..nv].to_vec();
         tally.compare("A", &place, |_| faint, &columns(0, nv), &(0..nv).map(differences_q).collect::<Vec<_>>());
         tally.compare("B", &place, |_| faint, &columns(1, nu), &(nv..nv + nu).map(differences_q).collect::<Vec<_>>());
@@ -269,7 +269,7 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
     let n_limits = structure
         .step(&tensor(model, std::slice::from_ref(&world.q)), &tensor(model, std::slice::from_ref(&world.u)))
         .unwrap();
-    let n = nv + 3 * model.nc() + n_limits.limit_force.dim(1).unwrap();
+    let n = nv + model.n_lambda() + n_limits.limit_force.dim(1).unwrap();
     let variable = |values: &[f64]| Var::from_tensor(&tensor(model, &vec![values.to_vec(); n])).unwrap();
     let (q, u) = (variable(&world.q), variable(&world.u));
     let vars: Vec<Var> = world.parameters.iter().map(|p| variable(p)).collect();
@@ -288,13 +288,17 @@ fn reverse(model: &Model, world: &World, next: &[f64]) -> Vec<Vec<f64>> {
     let eye = Tensor::eye(n, DType::F64, &Device::Cpu).unwrap();
     let part = |from: usize, width: usize| eye.narrow(1, from, width).unwrap();
     let mut value = (&step.q_next * seeds).unwrap().sum_all().unwrap();
-    let (forces, limits) = (3 * model.nc(), n - nv - 3 * model.nc());
+    let (forces, torques, limits) = (3 * model.nc(), step.torque.dim(1).unwrap(), n - nv - model.n_lambda());
     if forces > 0 {
         let product = (step.force.flatten_from(1).unwrap() * part(nv, forces)).unwrap();
         value = (value + product.sum_all().unwrap()).unwrap();
     }
+    if torques > 0 {
+        value = (value + (&step.torque * part(nv + forces, torques)).unwrap().sum_all().unwrap()).unwrap();
+    }
     if limits > 0 {
-        value = (value + (&step.limit_force * part(nv + forces, limits)).unwrap().sum_all().unwrap()).unwrap();
+        value =
+            (value + (&step.limit_force * part(nv + model.n_lambda(), limits)).unwrap().sum_all().unwrap()).unwrap();
     }
     let grads = value.backward().unwrap();
     let of = |var: &Var| grads.get(var).map_or_else(|| vec![vec![0.0; var.dim(1).unwrap()]; n], rows);
@@ -365,6 +369,19 @@ fn coulombs_law() {
         scene.params.friction = Friction::Coulomb;
         scene.params.joint_limits = name == "two_fingers";
         check_scene(&format!("{name}, Coulomb"), &scene, stray, n, 18);
+    }
+}
+
+/// Contacts that resist turning. The torques are compared among the forces, on the scale of these.
+#[test]
+fn torsional_friction() {
+    for ((name, stray), n) in SCENES.into_iter().zip([6, 5]) {
+        for friction in Friction::ALL {
+            let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+            scene.params.friction = friction;
+            scene.params.torsion = 0.02;
+            check_scene(&format!("{name}, torsion, {friction:?}"), &scene, stray, n, 19);
+        }
     }
 }
 

@@ -92,6 +92,22 @@ fn coulombs_law() {
     }
 }
 
+/// Contacts that resist turning: the torques' rows, and normal forces of two parts.
+#[test]
+fn torsional_friction() {
+    for (name, stray) in SCENES {
+        for friction in Friction::ALL {
+            let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+            scene.params.friction = friction;
+            scene.pairs.push(PairRule::torsion(&scene.objects[0].name, &scene.robots[0].name, 0.01));
+            compare_scene(&format!("{name}, torsion, {friction:?}"), &scene, stray, 9);
+        }
+    }
+    let mut scene = solids::hand();
+    scene.params.torsion = 2e-3;
+    compare_scene("hand of solids, torsion", &scene, 0.02, 9);
+}
+
 #[test]
 fn a_mimic_joint() {
     let mut scene = jointed::mimic();

@@ -48,6 +48,8 @@ pub struct Pair {
     pub b: usize,
     /// Friction coefficient.
     pub mu: f64,
+    /// Torsional friction, m; 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
+    pub torsion: f64,
     /// Contacts of the pair.
     pub contacts: usize,
     /// The pair's formula; none for those that [`crate::collision`] handles.
@@ -83,6 +85,8 @@ pub struct PairTable {
     pub deep: Vec<Overlap>,
     /// The pair that each contact belongs to; a pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
+    /// The contacts that resist turning about their normal: those of the pairs with torsional friction.
+    pub torsional: Vec<usize>,
     pub(super) groups: Vec<Group>,
     /// The pairs of all groups with a formula.
     pub(super) formulas: Arc<FormulaPairs>,
@@ -121,6 +125,8 @@ impl PairTable {
         pairs.sort_by_key(|pair| order.iter().position(|kind| *kind == kinds(pair)));
         let pair_of_contact: Vec<usize> =
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
+        let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
+        let torsional = (0..pair_of_contact.len()).filter(resists).collect();
         let groups = pairs
             .chunk_by(|x, y| kinds(x) == kinds(y))
             .map(|chunk| {
@@ -139,7 +145,7 @@ impl PairTable {
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
         let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.formula?)));
         let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len()));
-        Ok(Self { pairs, left_out, deep, pair_of_contact, groups, formulas, contact_index })
+        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas, contact_index })
     }
 
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
@@ -151,7 +157,7 @@ impl PairTable {
         if side_a.carrier == side_b.carrier || joined || planes {
             return None;
         }
-        let Ruling { mu, enabled } = Ruling::of(scene, side_a, side_b);
+        let Ruling { mu, torsion, enabled } = Ruling::of(scene, side_a, side_b);
         if enabled == Some(false) {
             return None;
         }
@@ -159,7 +165,7 @@ impl PairTable {
         let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
         let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
-        Some(Pair { a, b, mu, contacts, formula })
+        Some(Pair { a, b, mu, torsion, contacts, formula })
     }
 
     /// A line for each two bodies that are left out, or deep inside each other.
@@ -184,21 +190,31 @@ impl PairTable {
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
     }
+
+    /// The pairs with torsional friction.
+    pub fn torsional_pairs(&self) -> impl Iterator<Item = usize> {
+        (0..self.pairs.len()).filter(|&pair| self.pairs[pair].torsion > 0.0)
+    }
 }
 
 /// What the scene's rules say about the pairs of two bodies.
 struct Ruling {
     mu: f64,
+    torsion: f64,
     /// None if no rule says.
     enabled: Option<bool>,
 }
 
 impl Ruling {
     fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
-        let mut ruling = Self { mu: scene.params.mu, enabled: None };
+        let mut ruling = Self { mu: scene.params.mu, torsion: scene.params.torsion, enabled: None };
         for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
             if (a[0] && b[1]) || (b[0] && a[1]) {
-                ruling = Self { mu: rule.mu.unwrap_or(ruling.mu), enabled: rule.enabled.or(ruling.enabled) };
+                ruling = Self {
+                    mu: rule.mu.unwrap_or(ruling.mu),
+                    torsion: rule.torsion.unwrap_or(ruling.torsion),
+                    enabled: rule.enabled.or(ruling.enabled),
+                };
             }
         }
         ruling

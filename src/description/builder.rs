@@ -259,26 +259,37 @@ impl Collision {
 impl PairRule {
     /// This friction coefficient between two things, if they may touch.
     pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
-        Self { a: a.into(), b: b.into(), mu: Some(mu), enabled: None }
+        Self { mu: Some(mu), ..Self::between(a, b) }
+    }
+
+    /// This torsional friction between two things, m: see [`Params::torsion`](super::Params::torsion).
+    pub fn torsion(a: impl Into<String>, b: impl Into<String>, torsion: f64) -> Self {
+        Self { torsion: Some(torsion), ..Self::between(a, b) }
     }
 
     /// Contact between two things, though a rule before excludes it, or links of one robot overlap at home.
     pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
-        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(true) }
+        Self { enabled: Some(true), ..Self::between(a, b) }
     }
 
     /// No contact between two things.
     pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
-        Self { a: a.into(), b: b.into(), mu: None, enabled: Some(false) }
+        Self { enabled: Some(false), ..Self::between(a, b) }
+    }
+
+    /// A rule that says nothing yet.
+    fn between(a: impl Into<String>, b: impl Into<String>) -> Self {
+        Self { a: a.into(), b: b.into(), mu: None, torsion: None, enabled: None }
     }
 }
 
 /// A rule in one line: `[[pair]] a = "ball", b = "hand", enabled = false`.
 impl fmt::Display for PairRule {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self { a, b, mu, enabled } = self;
+        let Self { a, b, mu, torsion, enabled } = self;
         write!(f, "[[pair]] a = \"{a}\", b = \"{b}\"")?;
         mu.map_or(Ok(()), |mu| write!(f, ", mu = {mu}"))?;
+        torsion.map_or(Ok(()), |torsion| write!(f, ", torsion = {torsion}"))?;
         enabled.map_or(Ok(()), |enabled| write!(f, ", enabled = {enabled}"))
     }
 }

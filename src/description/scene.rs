@@ -61,6 +61,10 @@ pub struct Params {
     pub kappa: f64,
     /// Friction coefficient of pairs for which no rule says otherwise; from 0 up.
     pub mu: f64,
+    /// Torsional friction of pairs for which no rule says otherwise, m; from 0 up, by default 0: contacts are points, about whose
+    /// normal bodies turn freely. A contact of a soft patch of radius r resists turning about its normal with up to 2/3 r μ per
+    /// newton that it presses with, if the pressure is the same everywhere in the patch; this coefficient is that torque per newton.
+    pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
     /// Pairs farther apart than this are left out of the sum, m; none keeps every pair, which is what smoothness needs.
@@ -81,6 +85,7 @@ impl Default for Params {
             epsilon: 0.1,
             kappa: 1e4,
             mu: 0.5,
+            torsion: 0.0,
             friction: Friction::default(),
             contact_distance: None,
             fade: 0.0,
@@ -220,6 +225,8 @@ pub struct PairRule {
     pub b: String,
     /// Friction coefficient; none leaves it as it is.
     pub mu: Option<f64>,
+    /// Torsional friction, m, see [`Params::torsion`]; none leaves it as it is.
+    pub torsion: Option<f64>,
     /// May these touch? `false` excludes the pairs, `true` takes them in, though they overlap at home; none leaves it as
     /// it is.
     pub enabled: Option<bool>,

@@ -180,7 +180,7 @@ impl Simulator {
     /// # Errors
     /// If a length is not as said.
     pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
-        let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), 3 * self.model().nc(), self.hold);
+        let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
         let all = self.step.jacobians(q, &held, warm, forces)?;
         // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 | Bₖ)ᵀ.

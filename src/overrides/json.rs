@@ -59,13 +59,14 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 11] = [
+    const KEYS: [&'static str; 12] = [
         "h",
         "epsilon",
         "kappa",
         "hover",
         "gravity",
         "mu",
+        "torsion",
         "friction",
         "contact_distance",
         "fade",
@@ -83,6 +84,7 @@ impl ParamOverrides {
                 "kappa" => own.kappa = Some(number(&place, value)?),
                 "hover" => own.hover = Some(number(&place, value)?),
                 "mu" => own.mu = Some(number(&place, value)?),
+                "torsion" => own.torsion = Some(number(&place, value)?),
                 "friction" => {
                     let name = value.as_str().ok_or_else(|| {
                         Error::invalid(&place, format!("expected the name of a law, got {}", shown(value)))

@@ -19,7 +19,7 @@ use crate::parameters::Parameters;
 /// As JSON, all keys optional, none twice:
 ///
 /// ```text
-/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
+/// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
 ///             "fade": 0, "joint_limits": false, "max_iterations": 200},
 ///  "mu": {"ball/hand": 0.4, "hand/palm/ball": 0.8},     two names joined by "/": things, or bodies "hand/palm"
 ///  "stiffness": {"hand": 1.0, "hand/slider_z": 50.0},   a robot's joints together, or one joint; N·m/rad or N/m
@@ -27,7 +27,7 @@ use crate::parameters::Parameters;
 ///  "size": {"ball": 0.05, "box": [0.02, 0.02, 0.04]}}   m, as in scene files; the thing or body has one shape
 /// ```
 ///
-/// `params.mu` holds where no rule of the scene says otherwise, `mu` holds always. `params.hover` in the place of
+/// `params.mu` and `params.torsion` hold where no rule of the scene says otherwise, `mu` holds always. `params.hover` in the place of
 /// `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
@@ -47,6 +47,7 @@ struct ParamOverrides {
     hover: Option<f64>,
     gravity: Option<[f64; 3]>,
     mu: Option<f64>,
+    torsion: Option<f64>,
     friction: Option<Friction>,
     contact_distance: Option<Option<f64>>,
     fade: Option<f64>,
@@ -58,7 +59,7 @@ impl Overrides {
     /// The keys of the JSON form.
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
-    /// The scene's numbers of the step with these in their place. What of it [`Parameters`] does not hold (`mu` of pairs
+    /// The scene's numbers of the step with these in their place. What of it [`Parameters`] does not hold (`mu` and `torsion` of pairs
     /// without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `max_iterations`) asks for a model of its own.
     ///
     /// # Errors
@@ -70,6 +71,7 @@ impl Overrides {
             epsilon: own.epsilon.unwrap_or(scene.epsilon),
             kappa: own.kappa.unwrap_or(scene.kappa),
             mu: own.mu.unwrap_or(scene.mu),
+            torsion: own.torsion.unwrap_or(scene.torsion),
             friction: own.friction.unwrap_or(scene.friction),
             contact_distance: own.contact_distance.unwrap_or(scene.contact_distance),
             fade: own.fade.unwrap_or(scene.fade),

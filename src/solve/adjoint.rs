@@ -12,14 +12,14 @@
 
 use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, clear};
-use crate::math::vector::{Vec3, add, axpy, cross, scale, sub, zero};
+use crate::math::vector::{add, axpy, cross, scale, zero};
 
-use super::cone::{CONTACT, Cone};
+use super::cone::{CONTACT, Cone, Turning};
 use super::coulomb::is_unsettled;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
-use super::problem::{at3, put3};
-use super::structure::Structure;
+use super::problem::{at3, put3, seen};
+use super::structure::{Slip, Structure};
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
 #[inline(always)]
@@ -47,9 +47,9 @@ pub(crate) fn pull<R: Real>(
         let mut e = at3(grad_force, i);
         for &(screw, slot, b) in &contact.columns {
             let dof = contact.dofs[slot];
-            let velocity = velocity(problem, &cone, screw, b);
-            d = axpy(work.delta[dof], velocity, d);
-            e = axpy(y[dof], velocity, e);
+            let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+            d = axpy(work.delta[dof], seen, d);
+            e = axpy(y[dof], seen, e);
         }
         let weighed = at3(work.touches, i);
         let pull = match s.friction {
@@ -60,13 +60,23 @@ pub(crate) fn pull<R: Real>(
             }
         };
         let force = cone.scaled(eta);
-        let mut points = [zero(); 2];
+        let (mut points, mut grad_n) = ([zero(); 2], pull.n);
         for &(screw, slot, b) in &contact.columns {
             let dof = contact.dofs[slot];
             let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
             let column = if b { column } else { scale(-R::one(), column) };
             let point = if b { cone.point_b } else { cone.point_a };
-            let omega = at3(problem.screws, 2 * screw);
+            let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
+            let column = match contact.slip {
+                Slip::Slides => column,
+                Slip::Turns => {
+                    let velocity = add(m, cross(omega, point));
+                    let Turning { by_velocity, by_omega, by_n } = cone.pull_turning(velocity, omega, column);
+                    put3(to.screws, 2 * screw, add(at3(to.screws, 2 * screw), by_omega));
+                    grad_n = add(grad_n, by_n);
+                    by_velocity
+                }
+            };
             put3(to.screws, 2 * screw, add(at3(to.screws, 2 * screw), cross(point, column)));
             put3(to.screws, 2 * screw + 1, add(at3(to.screws, 2 * screw + 1), column));
             let side = &mut points[usize::from(b)];
@@ -76,7 +86,7 @@ pub(crate) fn pull<R: Real>(
         let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
         grad_kappa += pull.kappa * inverse;
         let out = &mut to.contacts[CONTACT * i..CONTACT * (i + 1)];
-        put3(out, 0, pull.n);
+        put3(out, 0, grad_n);
         put3(out, 1, points[0]);
         put3(out, 2, points[1]);
         out[9] = pull.phi;
@@ -101,12 +111,4 @@ pub(crate) fn pull<R: Real>(
             *value = R::select(keep.and(value.is_finite()), *value, R::zero());
         }
     }
-}
-
-/// A screw's velocity at its side's witness point, negative for A.
-#[inline(always)]
-fn velocity<R: Real>(problem: &Problem<R>, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
-    let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
-    let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
-    if b { velocity } else { sub(zero(), velocity) }
 }

@@ -10,6 +10,7 @@
 //! W  = −∂η/∂ζ = κ (η ηᵀ − ½ ρ(η) R)     positive definite inside the cone
 //! ```
 
+use crate::contact::lanes::frame;
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
 
@@ -42,6 +43,18 @@ impl<R: Real> Cone<R> {
             mu: c[10],
             weight: c[11],
         }
+    }
+
+    /// The first tangent.
+    #[inline(always)]
+    pub(crate) fn tangent(&self) -> Vec3<R> {
+        frame(self.n)[1]
+    }
+
+    /// n (n · v) + t (n · ω): see [`Slip::Turns`](super::Slip::Turns).
+    #[inline(always)]
+    pub(crate) fn turning(&self, velocity: Vec3<R>, omega: Vec3<R>) -> Vec3<R> {
+        axpy(dot(self.n, velocity), self.n, scale(dot(self.n, omega), self.tangent()))
     }
 
     /// M x.
@@ -216,6 +229,34 @@ impl<R: Real> Cone<R> {
         }
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
+}
+
+impl<R: Real> Cone<R> {
+    /// How [`Cone::turning`] changes where the normal turns by ṅ: ∂t = −n (t · ∂n).
+    #[inline(always)]
+    pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
+        let (n, t) = (self.n, self.tangent());
+        let along = dot(rate, velocity) - dot(t, rate) * dot(n, omega);
+        axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
+    }
+
+    /// From the gradient of [`Cone::turning`] to those of what it is made of; that of n is for its turning: ∂t = −n (t · ∂n).
+    #[inline(always)]
+    pub(super) fn pull_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
+        let (n, t) = (self.n, self.tangent());
+        let (along, across) = (dot(n, grad), dot(t, grad));
+        let spin = dot(n, omega);
+        let by_n =
+            add(axpy(along, velocity, scale(dot(n, velocity), grad)), axpy(-(along * spin), t, scale(across, omega)));
+        Turning { by_velocity: scale(along, n), by_omega: scale(across, n), by_n }
+    }
+}
+
+/// Gradients of velocity, ω and n: see [`Cone::pull_turning`].
+pub(super) struct Turning<R> {
+    pub(super) by_velocity: Vec3<R>,
+    pub(super) by_omega: Vec3<R>,
+    pub(super) by_n: Vec3<R>,
 }
 
 /// 1/x; 0 of what is not positive: of a contact of no weight.

@@ -44,7 +44,7 @@ pub use frictionless::{Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use problem::along;
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
-pub use structure::{ContactPaths, Structure};
+pub use structure::{ContactPaths, Slip, Structure};
 
 use crate::math::tensor::part;
 

@@ -6,7 +6,7 @@ use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 use super::cone::Cone;
 use super::friction::Answer;
 use super::memory::{Problem, Work};
-use super::structure::{ContactColumns, Entry, Structure};
+use super::structure::{ContactColumns, Entry, Slip, Structure};
 
 #[inline(always)]
 pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
@@ -20,7 +20,19 @@ pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
-/// The columns of J̃: M (ω × p + m) for each screw, summed over the screws of a slot, B's less A's.
+/// The motion that a contact sees of one of its screws, negative for A: see [`Slip`].
+#[inline(always)]
+pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
+    let (omega, m) = (at3(screws, 2 * screw), at3(screws, 2 * screw + 1));
+    let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
+    let seen = match slip {
+        Slip::Slides => velocity,
+        Slip::Turns => cone.turning(velocity, omega),
+    };
+    if b { seen } else { sub(zero(), seen) }
+}
+
+/// The columns of J̃: M times what the contact sees of each screw, summed over the screws of a slot.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
     for (i, contact) in s.contacts.iter().enumerate() {
@@ -28,9 +40,7 @@ pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns
         for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
             let mut sum = zero();
             for &(screw, _, b) in same_slot {
-                let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
-                let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
-                sum = if b { add(sum, velocity) } else { sub(sum, velocity) };
+                sum = add(sum, seen(problem.screws, contact.slip, &cone, screw, b));
             }
             columns[contact.first + same_slot[0].1] = cone.scaled(sum);
         }

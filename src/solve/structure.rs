@@ -71,6 +71,7 @@ pub(crate) struct ContactColumns {
     pub(crate) private: Range<usize>,
     /// Have its private degrees of freedom limits?
     pub(crate) limited: bool,
+    pub(crate) slip: Slip,
     /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
     pub(crate) columns: Vec<(usize, usize, bool)>,
     /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
@@ -84,6 +85,20 @@ pub struct ContactPaths {
     pub a: Vec<(usize, usize)>,
     /// Side B.
     pub b: Vec<(usize, usize)>,
+    /// What the contact's friction resists.
+    pub slip: Slip,
+}
+
+/// What the friction of a contact resists. In either case the contact keeps the two sides' points apart along the normal n.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slip {
+    /// Sliding: the motion that it sees is that of the points, v_B − v_A.
+    #[default]
+    Slides,
+    /// Turning about the normal: it sees n (n · v) + t (n · ω), with the points' motion v and the turn ω of B against A, and t the
+    /// first tangent of [`frame`](crate::contact::frame). What is μ elsewhere has the unit m, and the force along t is a torque
+    /// about n, N·m. Which tangent t is does not matter, as nothing is seen along the other one.
+    Turns,
 }
 
 impl Structure {
@@ -235,11 +250,12 @@ impl ContactColumns {
         let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
         let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
         let limited = dofs.iter().any(|&dof| has_limit[dof]);
+        let slip = paths.slip;
         let n_shared = dofs.partition_point(|&dof| dof < n_shared);
         let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
         let n_leading = if dense { n_shared } else { 0 };
         let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
-        Self { first, n_shared, n_leading, private, limited, dofs, columns, entries }
+        Self { first, n_shared, n_leading, private, limited, slip, dofs, columns, entries }
     }
 }
 
@@ -267,7 +283,7 @@ mod tests {
         // Dofs 0..3 object, 3 base, then five fingers of four: each contact sees the object, the base and one finger.
         let path = |finger: usize| {
             let a = std::iter::once(3).chain(4 + 4 * finger..8 + 4 * finger).map(|k| (k, k)).collect();
-            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect() }
+            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect(), slip: Slip::Slides }
         };
         let contacts: Vec<_> = (0..5).map(path).collect();
         let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();

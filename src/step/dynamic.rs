@@ -33,6 +33,7 @@ use super::joints::Joints;
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::{contact_operand, contact_paths, detect_on_lanes, is_usable, mask, weights};
 use super::rigid::{RigidBatch, RigidContact, RigidStep};
+use super::torsion::totals;
 
 /// How contact is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,9 @@ pub struct DynamicStep {
     pub v_next: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N: the step's impulse over h.
     pub force: Tensor,
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, as [`Step::torque`](super::Step::torque);
+    /// rigid contact is frictionless and has none.
+    pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
     /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
@@ -328,15 +332,18 @@ impl Dynamic {
         let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
         let reports = solution.report()?;
         let Solution { delta, force, limit_force, warm, .. } = solution;
+        let [force, torque] = totals(&self.model, &contacts, &force)?;
         let q_next = self.manifold.integrate(q, &delta)?;
         let v_next = delta.broadcast_div(h)?;
-        Ok(DynamicStep { q_next, v_next, force, contacts, limit_force, reports, warm: Some(warm) })
+        Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: Some(warm) })
     }
 
     fn rigid(&self, State { good, q, .. }: &State, assembled: Assembled, method: Method) -> Result<DynamicStep> {
         let RigidStep { v_next, force, limit_force, reports } = self.batch(&assembled)?.solve(good, method, q)?;
         let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&self.parameters.h.detach())?)?;
-        Ok(DynamicStep { q_next, v_next, force, contacts: assembled.contacts, limit_force, reports, warm: None })
+        let torque = Tensor::zeros((good.len(), self.model.pairs.torsional.len()), q.dtype(), q.device())?;
+        let contacts = assembled.contacts;
+        Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: None })
     }
 
     /// All worlds' rigid problems.
@@ -414,7 +421,9 @@ impl DynamicStep {
     fn finite(&self) -> Result<Vec<bool>> {
         let Contacts { phi, normal, point_a, point_b, .. } = &self.contacts;
         let mut finite = vec![true; self.reports.len()];
-        for x in [&self.q_next, &self.v_next, &self.force, &self.limit_force, phi, normal, point_a, point_b] {
+        for x in
+            [&self.q_next, &self.v_next, &self.force, &self.torque, &self.limit_force, phi, normal, point_a, point_b]
+        {
             let rows = rows(&x.flatten_from(1)?)?;
             for (world, finite) in finite.iter_mut().enumerate() {
                 *finite &= rows.row(world).iter().all(|x| x.is_finite());

@@ -26,7 +26,7 @@ impl Quasidynamic {
         let delta = step.delta.contiguous()?.index_select(&Tensor::new(dofs, q.device())?, 1)?.unsqueeze(2)?;
         let moved = frames.screws.reshape((q.dim(0)?, ns, ()))?.broadcast_mul(&delta)?;
         let mut carried = [vec![0.0; nc * ns], vec![0.0; nc * ns]];
-        for (i, paths) in contact_paths(model).iter().enumerate() {
+        for (i, paths) in contact_paths(model).iter().take(nc).enumerate() {
             for (side, path) in carried.iter_mut().zip([&paths.a, &paths.b]) {
                 path.iter().for_each(|&(screw, _)| side[i * ns + screw] = 1.0);
             }

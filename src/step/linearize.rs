@@ -14,9 +14,10 @@ pub struct Linearization {
     pub a: Tensor,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Tensor,
-    /// C = ∂λ/∂q (B, 3 nc, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m.
+    /// C = ∂λ/∂q (B, n, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m. Behind the 3 nc rows
+    /// of the contacts those of [`Step::torque`] follow, N·m/rad, N.
     pub c: Tensor,
-    /// D = ∂λ/∂u (B, 3 nc, nu).
+    /// D = ∂λ/∂u (B, n, nu).
     pub d: Tensor,
 }
 
@@ -36,7 +37,7 @@ impl Quasidynamic {
         self.linearize_from(q, u, None)
     }
 
-    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`] (B, 3 nc + nl): along a
+    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`]: along a
     /// trajectory that has been rolled out nothing is left to be solved.
     ///
     /// # Errors
@@ -74,7 +75,7 @@ impl Quasidynamic {
     /// results, which start from the solution and are seeded with the rows of the identity.
     fn linearize_by_copies(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
         let step = self.step_from(&q.detach(), &u.detach(), warm)?;
-        let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), 3 * self.model().nc());
+        let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), self.model().n_lambda());
         let n = nv + n_lambda;
         let copies = |t: &Tensor| {
             let width = t.dim(1)?;
@@ -87,7 +88,7 @@ impl Quasidynamic {
         let q_seeds = self.manifold.from_tangent(&copied.q_next.detach(), &seeds.narrow(1, 0, nv)?.contiguous()?)?;
         let mut value = (&copied.q_next * q_seeds)?.sum_all()?;
         if n_lambda > 0 {
-            let lambda = copied.lambda()?.flatten_from(1)?;
+            let lambda = copied.lambda_and_torque()?;
             value = (value + (lambda * seeds.narrow(1, nv, n_lambda)?)?.sum_all()?)?;
         }
         let grads = value.backward()?;

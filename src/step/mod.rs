@@ -17,6 +17,7 @@ mod plain;
 mod quasidynamic;
 mod rigid;
 mod separation;
+mod torsion;
 
 pub use crate::math::record::{Row, Trace};
 pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};

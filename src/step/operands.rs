@@ -9,17 +9,21 @@ use crate::math::largest::USABLE;
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::ContactPaths;
+use crate::solve::{ContactPaths, Slip};
 
-/// What moves the two sides of each contact.
+use super::torsion::{slips, with_turning};
+
+/// What moves the two sides of each contact, as the solver counts them.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     let tree = &model.tree;
     let path = |shape: usize| -> Vec<(usize, usize)> {
         tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
     };
-    let pairs = &model.pairs;
-    let of = |&p: &usize| ContactPaths { a: path(pairs.pairs[p].a), b: path(pairs.pairs[p].b) };
-    pairs.pair_of_contact.iter().map(of).collect()
+    let of = |(pair, slip): (usize, Slip)| {
+        let pair = &model.pairs.pairs[pair];
+        ContactPaths { a: path(pair.a), b: path(pair.b), slip }
+    };
+    slips(model).map(of).collect()
 }
 
 /// The contacts where the frames are, by the tensor operations that define them.
@@ -51,7 +55,7 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
-/// Normal, points, gap, μ and weight of each contact (B, 12 nc); gaps (the problem's φ) and weights, of which each contact
+/// Normal, points, gap, μ and weight of each contact as the solver counts them (B, 12 n); gaps (the problem's φ) and weights, of which each contact
 /// has its part, are (B, nc).
 pub(super) fn contact_operand(
     model: &Model,
@@ -73,7 +77,8 @@ pub(super) fn contact_operand(
     // Contiguous, as `cat` makes another graph of strided operands, in which gradients add up in another order.
     let mu = mu.broadcast_as((b, nc))?.contiguous()?.unsqueeze(2)?;
     let (gap, weight) = (gap.unsqueeze(2)?, weight.unsqueeze(2)?);
-    Tensor::cat(&[normal, point_a, point_b, &gap, &mu, &weight], 2)?.flatten_from(1)
+    let rows = Tensor::cat(&[normal, point_a, point_b, &gap, &mu, &weight], 2)?;
+    with_turning(model, parameters, &rows)?.flatten_from(1)
 }
 
 /// Weight of each contact's barrier: 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them

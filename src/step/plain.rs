@@ -11,10 +11,12 @@ use crate::solve::Report;
 pub struct Held {
     /// q after each step (B, n, nq).
     pub q: Vec<f64>,
-    /// The solver's forces of each step (B, n, 3 nc + nl): where a solve nearby starts.
+    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: where a solve nearby starts.
     pub warm: Vec<f64>,
     /// Contact force on B in world axes of each step (B, n, nc, 3), N.
     pub force: Vec<f64>,
+    /// Torque on B about its normal of each contact with torsional friction, of each step (B, n, n_torsional), N·m.
+    pub torque: Vec<f64>,
     /// The gap that each step leaves at each contact (B, n, nc), m: see [`Quasidynamic::gaps`].
     pub gap: Vec<f64>,
     /// How each solve went (B, n).
@@ -29,16 +31,17 @@ pub struct Jacobians {
     pub a: Vec<f64>,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Vec<f64>,
-    /// λ (B, nc, 3), N, along each contact's normal and tangents; empty unless it was asked for.
+    /// λ of all contacts (B, 3 nc), N, along each contact's normal and tangents, and behind them in each world's row the torques as in
+    /// [`Held::torque`]: n_lambda numbers, see [`Model::n_lambda`](crate::model::Model::n_lambda); empty unless it was asked for.
     pub lambda: Vec<f64>,
-    /// C = ∂λ/∂q (B, 3 nc, nv); empty unless it was asked for.
+    /// C = ∂λ/∂q (B, n_lambda, nv); empty unless it was asked for.
     pub c: Vec<f64>,
-    /// D = ∂λ/∂u (B, 3 nc, nu); empty unless it was asked for.
+    /// D = ∂λ/∂u (B, n_lambda, nu); empty unless it was asked for.
     pub d: Vec<f64>,
 }
 
 impl Quasidynamic {
-    /// `n` steps from q (B, nq) under u (B, nu), which is held. The first solve starts at `warm` (B, 3 nc + nl), cold if it is
+    /// `n` steps from q (B, nq) under u (B, nu), which is held. The first solve starts at `warm` (B, n_warm), cold if it is
     /// empty; each later one at the forces of the step before.
     ///
     /// # Errors
@@ -50,12 +53,13 @@ impl Quasidynamic {
             bail!("hold: expected at least 1 step, got 0");
         }
         if let Some((plan, par)) = self.fused_parts() {
-            let [q, warm, force, gap, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
-            return Ok(Held { q, warm, force, gap, reports: Report::of(&info).collect() });
+            let [q, warm, forces, gap, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
+            let [force, torque] = plan.split_forces(forces);
+            return Ok(Held { q, warm, force, torque, gap, reports: Report::of(&info).collect() });
         }
         let (mut q, u, warm) = self.tensors(q, u, warm, b)?;
         let (mut states, mut warms, mut forces, mut reports) = (Vec::new(), vec![], Vec::new(), Vec::new());
-        let mut gaps = Vec::new();
+        let (mut gaps, mut torques) = (Vec::new(), Vec::new());
         warms.extend(warm);
         for _ in 0..n {
             let step = self.step_from(&q, &u, warms.last())?;
@@ -63,6 +67,7 @@ impl Quasidynamic {
             q = step.q_next.detach();
             states.push(q.clone());
             forces.push(step.force.detach().flatten_from(1)?);
+            torques.push(step.torque.detach());
             warms.push(step.warm);
             reports.push(step.reports);
         }
@@ -71,6 +76,7 @@ impl Quasidynamic {
             q: side_by_side(&states)?,
             warm: side_by_side(&warms[warms.len() - n..])?,
             force: side_by_side(&forces)?,
+            torque: if self.model().pairs.torsional.is_empty() { Vec::new() } else { side_by_side(&torques)? },
             gap: side_by_side(&gaps)?,
             reports: (0..b).flat_map(|world| reports.iter().map(move |step| step[world])).collect(),
         })
@@ -91,14 +97,14 @@ impl Quasidynamic {
         let all = self.linearize_from(&q, &u, warm.as_ref())?;
         let numbers = |t: &Tensor| t.flatten_all()?.to_vec1::<f64>();
         let [lambda, c, d] = if forces {
-            [numbers(&all.step.lambda()?)?, numbers(&all.c)?, numbers(&all.d)?]
+            [numbers(&all.step.lambda_and_torque()?)?, numbers(&all.c)?, numbers(&all.d)?]
         } else {
             [const { Vec::new() }; 3]
         };
         Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
     }
 
-    /// Numbers in a row of `warm`: 3 nc + nl.
+    /// Numbers in a row of `warm`: three for each contact and each once more that has torsional friction, one for each joint limit.
     pub fn n_warm(&self) -> usize {
         self.structure().n_eta()
     }

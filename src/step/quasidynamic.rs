@@ -22,6 +22,7 @@ use super::inertia::InertiaTables;
 use super::limits::LimitTables;
 use super::linearize::Linearization;
 use super::operands::{contact_operand, contact_paths, weights, worlds_with_usable_q};
+use super::torsion::totals;
 
 /// The step of a model with given parameters. Cheap to clone.
 ///
@@ -73,13 +74,16 @@ pub struct Step {
     pub delta: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
     pub force: Tensor,
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, in the order of
+    /// [`PairTable::torsional`](crate::contact::PairTable::torsional); empty unless the scene has such.
+    pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
     /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
     pub limit_force: Tensor,
     /// How each world's solve went.
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, 3 nc + nl).
+    /// Start for the next step's solve (B, 3 n + nl), n the contacts and those with torsional friction once more.
     pub warm: Tensor,
 }
 
@@ -90,6 +94,15 @@ impl Step {
     /// Of the tensor operations.
     pub fn lambda(&self) -> Result<Tensor> {
         crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
+    }
+
+    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`] are of.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn lambda_and_torque(&self) -> Result<Tensor> {
+        let lambda = self.lambda()?.flatten_from(1)?;
+        if self.torque.dim(1)? == 0 { Ok(lambda) } else { Tensor::cat(&[&lambda, &self.torque], 1) }
     }
 }
 
@@ -349,7 +362,9 @@ impl Quasidynamic {
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
         let Solution { delta, force, limit_force, warm, .. } = solution;
-        Ok(Step { q_next: self.manifold.integrate(q, &delta)?, delta, force, contacts, limit_force, reports, warm })
+        let [force, torque] = totals(&self.model, &contacts, &force)?;
+        let q_next = self.manifold.integrate(q, &delta)?;
+        Ok(Step { q_next, delta, force, torque, contacts, limit_force, reports, warm })
     }
 
     /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their

@@ -176,7 +176,7 @@ impl RigidBatch<'_> {
 
     /// A and B of contact `i`.
     fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
-        let ContactPaths { a, b } = &self.paths[i];
+        let ContactPaths { a, b, .. } = &self.paths[i];
         let (point_a, point_b) = (Self::vector(&self.point_a, world, i), Self::vector(&self.point_b, world, i));
         [Side { path: a, point: point_a, sign: -1.0 }, Side { path: b, point: point_b, sign: 1.0 }]
     }

@@ -180,6 +180,7 @@ pub fn parameters(model: &Model, n: usize, ranges: &Ranges, random: &mut Random)
                         }
                     })
                     .collect(),
+                "torsion" => own.iter().map(|x| x * random.scale(0.2, 5.0)).collect(),
                 "stiffness" => own.iter().map(|_| random.scale(ranges.stiffness.0, ranges.stiffness.1)).collect(),
                 "mass" => mass[w].clone(),
                 // The same shape of body, heavier or lighter.

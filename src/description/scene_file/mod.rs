@@ -51,8 +51,8 @@ impl Scene {
     /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
     /// a = "ball"
     /// b = "hand"
-    /// mu = 0.8                             # and, or instead: enabled = false excludes them, enabled = true takes them
-    ///                                      # in again; an absent key leaves what holds already
+    /// mu = 0.8                             # and, or instead: torsion = 0.005 (m), or enabled = false, which excludes
+    ///                                      # them, true takes them in again; an absent key leaves what holds already
     ///
     /// [[script]]                           # what a rollout commands: keyframes by time in s, linear in between
     /// time = 1.0
@@ -151,6 +151,7 @@ struct ParamsFile {
     kappa: Option<f64>,
     hover: Option<f64>,
     mu: Option<f64>,
+    torsion: Option<f64>,
     friction: Option<Friction>,
     contact_distance: Option<f64>,
     fade: Option<f64>,
@@ -193,6 +194,7 @@ impl ParamsFile {
             epsilon: self.epsilon.unwrap_or(default.epsilon),
             kappa: self.kappa.unwrap_or(default.kappa),
             mu: self.mu.unwrap_or(default.mu),
+            torsion: self.torsion.unwrap_or(default.torsion),
             friction: self.friction.unwrap_or(default.friction),
             contact_distance: self.contact_distance,
             fade: self.fade.unwrap_or(default.fade),

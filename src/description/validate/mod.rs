@@ -69,7 +69,9 @@ impl Scene {
 
     fn validate_pair(&self, rule: &PairRule) -> Result<()> {
         let mut findings = Findings::default();
-        findings.take(rule.mu.map_or(Ok(()), |mu| check::not_negative("mu", mu)));
+        for (name, value) in [("mu", rule.mu), ("torsion", rule.torsion)] {
+            findings.take(value.map_or(Ok(()), |value| check::not_negative(name, value)));
+        }
         for (side, name) in [("a", &rule.a), ("b", &rule.b)] {
             findings.take(self.validate_side(name).map_err(|message| Error::invalid(side, message)));
         }
@@ -117,6 +119,7 @@ impl Params {
         findings.take(check::positive("epsilon", self.epsilon));
         findings.take(check::positive("kappa", self.kappa));
         findings.take(check::not_negative("mu", self.mu));
+        findings.take(check::not_negative("torsion", self.torsion));
         findings.take(self.contact_distance.map_or(Ok(()), |distance| check::positive("contact_distance", distance)));
         findings.take(check::not_negative("fade", self.fade));
         if self.fade > self.contact_distance.unwrap_or(0.0) {

@@ -8,11 +8,12 @@ use crate::math::lane::{Lane, Lockstep, Mask, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
-use crate::solve::{CONTACT, INFO};
+use crate::solve::{CONTACT, Cone, INFO};
 
-use super::memory::{GEOMETRY, Gradients, MOTION, Memory, Numbers, SHAPE_PULL};
+use super::super::torsion::{HALF, Turning, sharing};
+use super::memory::{GEOMETRY, Gradients, MOTION, Memory, Numbers, SHAPE_PULL, TURNING};
 use super::plan::{Method, Plan};
-use super::stages::{add3, at3, share};
+use super::stages::{add3, at3, put3, share};
 
 /// The solution from a step's result row, and the gradient of its results.
 pub(super) struct Recall<'a> {
@@ -27,7 +28,8 @@ impl Stage for Recall<'_> {
         let plan = self.plan;
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         let mut at = 0;
-        for block in [to.q_next, to.delta, to.force, to.limit, to.geometry, to.share] {
+        let force = &mut to.force[..plan.n_forces()];
+        for block in [to.q_next, to.delta, force, to.limit, to.geometry, to.share] {
             self.grad.load_all(first, at, block);
             at += block.len();
         }
@@ -64,6 +66,31 @@ impl Stage for PullIntegrate<'_> {
     }
 }
 
+/// From the gradients of the contacts' forces and torques to those of the solver's forces and, through its normal, of the geometry.
+pub(super) struct PullForces<'a>(pub(super) &'a Plan);
+
+impl Stage for PullForces<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        // The last one first, as each takes more room than it had.
+        for (k, &Turning { contact, .. }) in plan.turning.iter().enumerate().rev() {
+            let twin = plan.nc + k;
+            let (cone, eta) = (Cone::read(m.contacts, twin), at3(work.eta, 3 * twin));
+            let (n, t) = (cone.n, cone.tangent());
+            let (along, torque) = (dot(n, eta), cone.mu * dot(t, eta));
+            let at = 3 * plan.nc + TURNING * k;
+            let (grad_own, grad_torque, grad) = (to.force[at], to.force[at + 1], at3(to.force, 3 * contact));
+            let grad_along = grad_own + dot(n, grad);
+            put3(to.force, 3 * twin, axpy(grad_along, n, scale(grad_torque, t)));
+            // ∂t = −n (t · ∂n)
+            let by_n = axpy(grad_along * torque - grad_torque * along, t, scale(along, grad));
+            add3(to.geometry, GEOMETRY * contact, by_n);
+        }
+    }
+}
+
 /// From the problem's operands to poses, screws, q, u and parameters.
 pub(super) struct PullAssemble<'a>(pub(super) &'a Plan);
 
@@ -74,7 +101,19 @@ impl Stage for PullAssemble<'_> {
         let s = &*plan.structure;
         let at = &plan.at;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        for c in 0..s.nc() {
+        let sharing = sharing(s.friction);
+        for (twin, Turning { contact, .. }) in plan.turning() {
+            let (contacts, twins) = to.contacts.split_at_mut(CONTACT * twin);
+            let (contact, twin) = (&mut contacts[CONTACT * contact..CONTACT * (contact + 1)], &twins[..CONTACT]);
+            for (k, (grad, &twin)) in contact.iter_mut().lockstep(twin).enumerate() {
+                match k {
+                    10 => *grad = grad.scale(sharing),
+                    11 => *grad = (*grad + twin).scale(HALF),
+                    _ => *grad += twin,
+                }
+            }
+        }
+        for c in 0..plan.nc {
             let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
             for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
@@ -94,6 +133,9 @@ impl Stage for PullAssemble<'_> {
             for c in pair.first..pair.first + pair.contacts {
                 to.par[at.mu + index] += to.contacts[CONTACT * c + 10];
             }
+        }
+        for (twin, Turning { parameter, .. }) in plan.turning() {
+            to.par[at.torsion + parameter] += to.contacts[CONTACT * twin + 10].scale(sharing);
         }
         for (dof, &place) in s.place.iter().enumerate() {
             to.par[at.tau + dof] = to.y[place];

@@ -371,7 +371,7 @@ impl CustomOp3 for Forces {
         _: &CudaStorage,
         _: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        self.0.take(1, self.0.n_steps * 3 * self.0.plan.structure.nc())
+        self.0.take(1, self.0.n_steps * self.0.plan.n_forces())
     }
 
     fn bwd(

@@ -10,7 +10,7 @@ use crate::math::vector::dot;
 use crate::solve::{INFO, Status, along};
 
 use super::jacobian;
-use super::memory::{GEOMETRY, Memory};
+use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
 use super::stages::{Load, Operands, at3};
 
@@ -26,7 +26,7 @@ pub(in super::super) fn hold(
     let par = Held::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let s = &plan.structure;
-    let widths = [plan.nq, s.n_eta(), 3 * s.nc(), s.nc(), INFO].map(|width| n_steps * width);
+    let widths = [plan.nq, s.n_eta(), plan.n_forces(), plan.nc, INFO].map(|width| n_steps * width);
     Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps }, b, widths))
 }
 
@@ -46,18 +46,28 @@ pub(in super::super) fn jacobians(
 }
 
 impl Plan {
-    /// The forces of a step's row, each along its contact's normal and tangents.
+    /// The forces of a step's row, each along its contact's normal and tangents, and the torques.
     fn lambda(&self, row: &[f64]) -> Vec<f64> {
-        let s = &self.structure;
-        let forces = self.nq + s.nv;
-        let geometry = forces + s.n_eta();
+        let forces = self.nq + self.structure.nv;
+        let geometry = forces + self.n_forces() + self.structure.nl();
         let turned = |i: usize| {
             let n: [f64; 3] = std::array::from_fn(|k| row[geometry + GEOMETRY * i + k]);
             let force: [f64; 3] = std::array::from_fn(|k| row[forces + 3 * i + k]);
             let axes = lanes::frame(n.map(Single::<f64, false>::splat));
             axes.map(|axis| axis.iter().zip(force).map(|(a, f)| a.get(0) * f).sum())
         };
-        (0..s.nc()).flat_map(turned).collect()
+        let torque = |k: usize| row[forces + 3 * self.nc + TURNING * k + 1];
+        (0..self.nc).flat_map(turned).chain((0..self.turning.len()).map(torque)).collect()
+    }
+
+    /// Forces and torques, step by step.
+    pub(in super::super) fn split_forces(&self, forces: Vec<f64>) -> [Vec<f64>; 2] {
+        if self.turning.is_empty() {
+            return [forces, Vec::new()];
+        }
+        let steps = || forces.chunks_exact(self.n_forces()).map(|step| step.split_at(3 * self.nc));
+        let torques = |turning: &[f64]| turning.as_chunks::<TURNING>().0.iter().map(|of| of[1]).collect::<Vec<_>>();
+        [steps().flat_map(|(force, _)| force).copied().collect(), steps().flat_map(|(_, of)| torques(of)).collect()]
     }
 }
 
@@ -120,11 +130,11 @@ impl Stage for Keep<'_> {
         }
         let s = &*self.plan.structure;
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for (i, contact) in s.contacts.iter().enumerate() {
+        for (i, contact) in s.contacts[..self.plan.nc].iter().enumerate() {
             let geometry = &m.geometry[GEOMETRY * i..GEOMETRY * (i + 1)];
             let moved = along(contact, work.columns.as_chunks().0, work.delta);
             let gap = R::select(solved, geometry[9] + dot(at3(geometry, 0), moved), geometry[9]);
-            out.store_in(3, first, t * s.nc() + i, &[gap]);
+            out.store_in(3, first, t * self.plan.nc + i, &[gap]);
         }
     }
 }

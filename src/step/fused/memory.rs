@@ -10,6 +10,8 @@ use super::plan::ParameterPlaces;
 
 /// Numbers of one contact's geometry: normal, point on A, point on B, φ.
 pub(super) const GEOMETRY: usize = 10;
+/// Numbers of the forces of a contact that resists turning.
+pub(super) const TURNING: usize = 2;
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
 pub(super) const MOTION: usize = 6;
 /// Numbers of what pulls on a shape: force and moment about its frame's origin.
@@ -44,7 +46,8 @@ layout! {
         q_next,
         /// In the order of v.
         delta,
-        /// Force on B of each contact.
+        /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
+        /// torque about the normal.
         force,
     }
 }
@@ -105,9 +108,8 @@ impl Places {
         s: &Structure,
         frames: &FrameTables,
         at: &ParameterPlaces,
-        [nq, nu, n_incidences, n_shapes, n_convex]: [usize; 5],
+        [nq, nu, nc, n_turning, n_incidences, n_shapes, n_convex]: [usize; 7],
     ) -> Self {
-        let nc = s.nc();
         let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
@@ -118,7 +120,7 @@ impl Places {
             geometry: GEOMETRY * nc,
             share: n_shares,
             nearest: GEOMETRY * n_convex,
-            contacts: CONTACT * nc,
+            contacts: CONTACT * s.nc(),
             motion: MOTION * n_incidences,
             p: s.np(),
             g: s.nv,
@@ -128,14 +130,14 @@ impl Places {
             usable: 1,
             q_next: nq,
             delta: s.nv,
-            force: 3 * nc,
+            force: 3 * nc + TURNING * n_turning,
         };
         let numbers = sizes.clone().from(0);
         let work = Work::sizes(s).from(numbers.end());
         let gradient_sizes = Gradients {
             q_next: nq,
             delta: s.nv,
-            force: 3 * nc,
+            force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
             share: n_shares,

@@ -24,13 +24,13 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::math::tensor::part;
+use crate::math::tensor::{index, part};
 use crate::solve::{INFO, Report};
 
 use super::linearize::Linearization;
 use super::quasidynamic::Step;
 use crate::rollout::Rollout;
-use memory::GEOMETRY;
+use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};
 pub(super) use plan::{Plan, packed};
@@ -59,7 +59,7 @@ pub(super) fn linearize(
     let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
     let growth = growth.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
     let stiff = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
-    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, 3 * plan.structure.nc());
+    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_lambda());
     let linear = Linearization {
         step: read(plan, &rows)?,
         a: a.reshape((worlds, nv, nv))?,
@@ -72,7 +72,7 @@ pub(super) fn linearize(
 
 /// A step from its rows.
 fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
-    let (b, nc, nl) = (rows.dim(0)?, plan.structure.nc(), plan.structure.nl());
+    let (b, nc, nl) = (rows.dim(0)?, plan.nc, plan.structure.nl());
     let mut at = 0;
     let mut next = |n: usize| {
         at += n;
@@ -81,6 +81,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let q_next = next(plan.nq)?;
     let delta = next(plan.structure.nv)?;
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
+    let torque = torques(&next(TURNING * plan.turning.len())?, 1)?;
     let limit_force = next(nl)?;
     let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
     let share = next(plan.n_shares())?;
@@ -89,6 +90,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
         q_next,
         delta,
         force,
+        torque,
         contacts: Contacts {
             normal: part(&geometry, 2, 0, 3)?,
             point_a: part(&geometry, 2, 3, 3)?,
@@ -102,15 +104,29 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     })
 }
 
+/// The torques among what each contact that resists turning has, in rows along the last dimension.
+fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
+    let n = turning.dim(last)?;
+    if n == 0 {
+        return Ok(turning.clone());
+    }
+    let odd = index((0..n).skip(1).step_by(TURNING), turning.device())?;
+    turning.contiguous()?.index_select(&odd, last)
+}
+
 /// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.
 pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
     let (b, n_steps, nu) = u.dims3()?;
-    let (nq, nc) = (plan.nq, plan.structure.nc());
+    let (nq, nc) = (plan.nq, plan.nc);
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
     let (states, force, reports) = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
+    let force = force.reshape((b, n_steps, plan.n_forces()))?;
+    let (n_force, n_turning) = (3 * nc, TURNING * plan.turning.len());
     Ok(Rollout {
         q: states.reshape((b, n_steps + 1, nq))?,
-        force: force.reshape((b, n_steps, nc, 3))?,
+        force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }
+            .reshape((b, n_steps, nc, 3))?,
+        torque: torques(&part(&force, 2, n_force, n_turning)?, 2)?,
         reports: (0..n_steps).map(|t| (0..b).map(|world| reports[world * n_steps + t]).collect()).collect(),
     })
 }

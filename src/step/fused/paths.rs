@@ -6,6 +6,7 @@ use crate::math::layout::layout;
 use crate::model::Model;
 use crate::solve::Structure;
 
+use super::super::torsion::slips;
 use super::memory::GEOMETRY;
 use super::plan::{Method, PairPlan};
 
@@ -83,12 +84,9 @@ impl Paths {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);
-        let contacts: Vec<_> = model
-            .pairs
-            .pair_of_contact
-            .iter()
+        let contacts: Vec<_> = slips(model)
             .zip(&s.contacts)
-            .map(|(&pair, columns)| {
+            .map(|((pair, _), columns)| {
                 let pair = &model.pairs.pairs[pair];
                 [pair.a, pair.b].map(|shape| {
                     let mut path = path(model.shapes[shape].body);

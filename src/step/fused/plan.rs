@@ -20,7 +20,8 @@ use crate::solve::{self, INFO, Structure};
 
 use super::super::inertia::InertiaTables;
 use super::super::limits::LimitDofs;
-use super::adjoint::{Clean, PullAssemble, PullGeometry, PullIntegrate};
+use super::super::torsion::Turning;
+use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
 use super::record::Kernel;
@@ -39,10 +40,14 @@ pub(in super::super) struct Plan {
     pub(super) gpu: Option<Arc<crate::cuda::Gpu>>,
     pub(super) nq: usize,
     pub(super) nu: usize,
+    /// Contacts, each once.
+    pub(super) nc: usize,
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
     pub(super) charts: Arc<Charts>,
     pub(super) pairs: Vec<PairPlan>,
+    /// The contacts that the structure has behind all of them once more.
+    pub(super) turning: Vec<Turning>,
     pub(super) n_shapes: usize,
     /// (inertial body, screw, place in `free`).
     pub(super) incidences: Vec<(usize, usize, usize)>,
@@ -92,6 +97,7 @@ pub(super) struct ParameterPlaces {
     pub(super) epsilon: usize,
     pub(super) gravity: usize,
     pub(super) mu: usize,
+    pub(super) torsion: usize,
     pub(super) stiffness: usize,
     pub(super) mass: usize,
     pub(super) inertia: usize,
@@ -116,6 +122,7 @@ impl ParameterPlaces {
             epsilon: of("epsilon"),
             gravity: of("gravity"),
             mu: of("mu"),
+            torsion: of("torsion"),
             stiffness: of("stiffness"),
             mass: of("mass"),
             inertia: of("inertia"),
@@ -168,7 +175,8 @@ impl Plan {
             .collect();
         let frames = model.kinematics.tables();
         let at = ParameterPlaces::new(&model.parameters)?;
-        let counts = [tree.nq, tree.nu, inertia.incidences.len(), model.shapes.len(), n_convex];
+        let turning = Turning::all(model);
+        let counts = [tree.nq, tree.nu, first, turning.len(), inertia.incidences.len(), model.shapes.len(), n_convex];
         let places = Places::new(structure, frames, &at, counts);
         let Params { contact_distance, fade, max_iterations, .. } = model.params;
         // A contact that a pair has room for but not now has no weight in any case.
@@ -187,6 +195,8 @@ impl Plan {
             },
             nq: tree.nq,
             nu: tree.nu,
+            nc: first,
+            turning,
             structure: structure.clone(),
             frames: frames.clone(),
             paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
@@ -262,7 +272,28 @@ impl Plan {
 
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
-        self.nq + self.structure.nv + self.structure.n_eta() + GEOMETRY * self.structure.nc() + self.n_shares()
+        self.nq + self.structure.nv + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+    }
+
+    /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).
+    pub(super) fn n_forces(&self) -> usize {
+        self.places.numbers.force.len()
+    }
+
+    /// Numbers of λ: three per contact, and the torques.
+    pub(super) fn n_lambda(&self) -> usize {
+        3 * self.nc + self.turning.len()
+    }
+
+    /// The places of the structure's contacts that resist turning.
+    #[inline(always)]
+    pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
+        self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
+    }
+
+    /// The contact that one of the structure's is.
+    pub(super) fn once(&self, contact: usize) -> usize {
+        if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
     }
 
     /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
@@ -315,6 +346,9 @@ impl Plan {
     pub(super) fn pull(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
         group.run(&PullIntegrate(self));
+        if !self.turning.is_empty() {
+            group.run(&PullForces(self));
+        }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
         group.run(&PullAssemble(self));
         group.run(&PullGeometry(self));

@@ -10,7 +10,7 @@ use crate::math::rows::Rows;
 use crate::solve::INFO;
 
 use super::jacobian::Linearize;
-use super::memory::GEOMETRY;
+use super::memory::{GEOMETRY, TURNING};
 use super::plan::{Method, Plan};
 use super::rollout::backward::{self, Cost};
 use super::rollout::forward;
@@ -110,7 +110,7 @@ impl Plan {
         let s = &self.structure;
         let of_step = |name, width| Row { name, width, step: width };
         let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
-        [states, of_step("force", 3 * s.nc()), of_step("limit_force", s.nl()), of_step("info", INFO)]
+        [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
     }
 
     /// What the row of a step consists of, in a scene whose pairs all have a formula.
@@ -119,15 +119,17 @@ impl Plan {
         let parts = [
             ("q_next", self.nq),
             ("delta", s.nv),
-            ("force", 3 * s.nc()),
+            ("force", 3 * self.nc),
+            ("turning", TURNING * self.turning.len()),
             ("limit_force", s.nl()),
-            ("contact", GEOMETRY * s.nc()),
+            ("contact", GEOMETRY * self.nc),
             ("warm", s.n_eta()),
             ("status", 1),
             ("iterations", 1),
             ("residual", 1),
         ];
-        parts.map(|(name, width)| Row::new(name, width)).to_vec()
+        let there = parts.into_iter().filter(|&(name, width)| name != "turning" || width > 0);
+        there.map(|(name, width)| Row::new(name, width)).collect()
     }
 
     /// The rows that it writes.

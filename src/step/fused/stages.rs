@@ -7,9 +7,10 @@ use crate::math::lane::{Lane, Lockstep, Mask, Real, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
-use crate::solve::{CONTACT, Status};
+use crate::solve::{CONTACT, Cone, Status};
 
-use super::memory::{GEOMETRY, MOTION, Memory};
+use super::super::torsion::{HALF, Turning, sharing};
+use super::memory::{GEOMETRY, MOTION, Memory, TURNING};
 use super::plan::{Method, Plan};
 
 /// Operands of a step: one row per world, or one for all.
@@ -143,6 +144,15 @@ impl Stage for Assemble<'_> {
                 to[11] = plan.weight(to[9]).0 * share(m.share, c);
             }
         }
+        let sharing = sharing(s.friction);
+        for (twin, Turning { contact, parameter }) in plan.turning() {
+            let (contacts, twins) = m.contacts.split_at_mut(CONTACT * twin);
+            let (contact, twin) = (&mut contacts[CONTACT * contact..CONTACT * (contact + 1)], &mut twins[..CONTACT]);
+            contact[10] = contact[10].scale(sharing);
+            contact[11] = contact[11].scale(HALF);
+            copy(twin, contact);
+            twin[10] = m.par[plan.at.torsion + parameter].scale(sharing);
+        }
 
         let usable = m.usable[0].gt(R::zero());
         m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
@@ -174,6 +184,13 @@ impl Stage for Assemble<'_> {
             *gap = m.q[q].scale(sign) + R::splat(offset);
         }
     }
+}
+
+/// x/weight; 0 of a weight that is not positive.
+#[inline(always)]
+pub(super) fn per<R: Real>(weight: R, x: R) -> R {
+    let there = weight.gt(R::zero());
+    R::select(there, x / R::select(there, weight, R::one()), R::zero())
 }
 
 /// A contact's part of its pair's barrier.
@@ -250,13 +267,21 @@ impl Stage for Finish<'_> {
         );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for c in 0..s.nc() {
+        for c in 0..plan.nc {
             let contact = &m.contacts[CONTACT * c..];
             let (n, mu, eta) = (at3(contact, 0), contact[10], at3(work.eta, 3 * c));
             let force = axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta));
             for k in 0..3 {
                 m.force[3 * c + k] = R::select(solved, force[k], R::zero());
             }
+        }
+        let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
+        for ((twin, Turning { contact, .. }), of) in plan.turning().zip(turning.as_chunks_mut::<TURNING>().0) {
+            let (cone, eta) = (Cone::read(m.contacts, twin), at3(work.eta, 3 * twin));
+            let (along, torque) = (dot(cone.n, eta), cone.mu * dot(cone.tangent(), eta));
+            *of = [along, torque].map(|x| R::select(solved, x, R::zero()));
+            let [x, y, z] = scale(along, cone.n).map(|x| R::select(solved, x, R::zero()));
+            add3(forces, 3 * contact, [x, y, z]);
         }
     }
 }

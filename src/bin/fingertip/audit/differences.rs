@@ -62,7 +62,7 @@ fn differences(step: &Quasidynamic, state: &State, warm: &Tensor, size: f64) -> 
         let q = manifold.integrate(&q, &changes.narrow(1, 0, nv)?.contiguous()?)?;
         let u = (&u + changes.narrow(1, nv, nu)?)?;
         let result = step.step_from(&q, &u, Some(&wide(warm)?))?;
-        let lambda = result.lambda()?.flatten_from(1)?;
+        let lambda = result.lambda_and_torque()?;
         Ok((result.q_next, lambda))
     };
     let center = step.step_from(&state.q, &state.u, Some(warm))?.q_next;

@@ -7,6 +7,8 @@
 //! Hessian         H = P + Σ Jᵀ S J + Σ f_limit² κ/2           S = −∂f/∂ν
 //! ```
 //!
+//! A contact with torsional friction γ is two, each of half the weight: the second has γ and its turn about n in the places of μ and ν_t; by
+//! Coulomb's law μ and γ are twice as large.
 //! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
 
 use candle_core::{Result, Tensor};
@@ -66,6 +68,7 @@ impl Optimality {
         let phi = numbers(&result.contacts.phi)?;
         let parts = result.contacts.weight.as_ref().map(numbers).transpose()?;
         let (normals, forces) = (vectors(&result.contacts.normal)?, vectors(&result.force)?);
+        let (torsion, torques) = (Torsion::of(step)?, numbers(&result.torque)?);
         let (points_a, points_b) = (vectors(&result.contacts.point_a)?, vectors(&result.contacts.point_b)?);
         for i in 0..model.nc() {
             let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
@@ -77,32 +80,51 @@ impl Optimality {
                 continue;
             }
             let mut jacobian = Matrix3xX::zeros(model.nv());
+            let mut turning = jacobian.clone();
             for (shape, point, sign) in [(pair.b, points_b[i], 1.0), (pair.a, points_a[i], -1.0)] {
                 for screw in tree.path(model.shapes[shape].body) {
                     let (omega, m) = screws[screw];
                     let mut column = jacobian.column_mut(tree.screw_dof[screw]);
                     column += sign * (omega.cross(&point) + m);
+                    let mut column = turning.column_mut(tree.screw_dof[screw]);
+                    column += sign * omega;
                 }
             }
-            let pull = jacobian.tr_mul(&f);
+            let mut pull = jacobian.tr_mul(&f);
+            let displaced = &jacobian * &delta + phi[i] * n;
+            let friction = model.params.friction;
+            let law = |mu: f64, weight: f64, nu: Vector3<f64>| Law::of(friction, n, mu, weight / kappa, nu);
+            match torsion.of_contact(i) {
+                None => {
+                    let Law { force, stiffness, nu } = law(mu, weight, displaced);
+                    own.law = larger(own.law, (f - force).norm() / f.norm());
+                    own.complementarity =
+                        larger(own.complementarity, (nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
+                    p += jacobian.tr_mul(&(stiffness * &jacobian));
+                }
+                Some((at, gamma)) => {
+                    let (half, times, torque) = (weight / 2.0, torsion.times, torques[at]);
+                    let across = n.cross(&if n.x.abs() < 0.5 { Vector3::x() } else { Vector3::y() }).normalize();
+                    let spins = n * n.tr_mul(&jacobian) + across * n.tr_mul(&turning);
+                    let slides = law(times * mu, half, displaced);
+                    let turns = law(times * gamma, half, &spins * &delta + phi[i] * n);
+                    let (force, moment) = (slides.force + n * n.dot(&turns.force), across.dot(&turns.force));
+                    let off = (f - force).norm().max((torque - moment).abs() / gamma);
+                    own.law = larger(own.law, off / f.norm());
+                    let work = match friction {
+                        Friction::Relaxed => displaced.dot(&f) + n.dot(&(&turning * &delta)) * torque,
+                        Friction::Coulomb => n.dot(&displaced) * n.dot(&f),
+                    };
+                    own.complementarity = larger(own.complementarity, (work * kappa / (2.0 * weight) - 1.0).abs());
+                    pull += turning.tr_mul(&(torque * n));
+                    p += jacobian.tr_mul(&(slides.stiffness * &jacobian));
+                    p += spins.tr_mul(&(turns.stiffness * &spins));
+                }
+            }
             scale = scale.max(pull.amax());
             balance -= pull;
-
-            let nu = &jacobian * &delta + phi[i] * n;
-            let nu_t = nu - n * n.dot(&nu);
-            let nu_n = lifted(model.params.friction, n.dot(&nu), mu * nu_t.norm());
-            let nu = nu_t + nu_n * n;
-            let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
-            let w = nu_n * n - mu * mu * nu_t;
-            let gain = 2.0 * weight / (kappa * s);
-            own.law = larger(own.law, (f - gain * w).norm() / f.norm());
-            own.complementarity = larger(own.complementarity, (nu.dot(&f) * kappa / (2.0 * weight) - 1.0).abs());
             own.force += f.norm();
             own.distant_force += if phi[i] > DISTANCE { f.norm() } else { 0.0 };
-
-            let g_matrix = n * n.transpose() - mu * mu * (Matrix3::identity() - n * n.transpose());
-            let stiffness = weight / kappa * (4.0 / (s * s) * w * w.transpose() - 2.0 / s * g_matrix);
-            p += jacobian.tr_mul(&(stiffness * &jacobian));
         }
         self::limits(step, state, result, |dof, sign, force, gap| {
             balance[dof] -= sign * force;
@@ -114,6 +136,58 @@ impl Optimality {
         own.balance = largest(&balance) / scale;
         own.conditioning = conditioning(&p);
         Ok(own)
+    }
+}
+
+/// The force law of one contact.
+struct Law {
+    force: Vector3<f64>,
+    /// −∂f/∂ν.
+    stiffness: Matrix3<f64>,
+    /// The displacement, its gap lifted as the law has it.
+    nu: Vector3<f64>,
+}
+
+impl Law {
+    /// At a displacement ν, with w/κ.
+    fn of(friction: Friction, n: Vector3<f64>, mu: f64, weight_over_kappa: f64, nu: Vector3<f64>) -> Self {
+        let nu_t = nu - n * n.dot(&nu);
+        let nu_n = lifted(friction, n.dot(&nu), mu * nu_t.norm());
+        let s = (nu_n - mu * nu_t.norm()) * (nu_n + mu * nu_t.norm());
+        let w = nu_n * n - mu * mu * nu_t;
+        let g_matrix = n * n.transpose() - mu * mu * (Matrix3::identity() - n * n.transpose());
+        Self {
+            force: 2.0 * weight_over_kappa / s * w,
+            stiffness: weight_over_kappa * (4.0 / (s * s) * w * w.transpose() - 2.0 / s * g_matrix),
+            nu: nu_t + nu_n * n,
+        }
+    }
+}
+
+/// The contacts with torsional friction and their coefficients, m.
+struct Torsion {
+    contacts: Vec<usize>,
+    coefficients: Vec<f64>,
+    /// How many times as large friction coefficients are.
+    times: f64,
+}
+
+impl Torsion {
+    fn of(step: &Quasidynamic) -> Result<Self> {
+        let pairs = &step.model().pairs;
+        let values = numbers(&step.parameters().torsion)?;
+        let of_pair = |pair| pairs.torsional_pairs().position(|other| other == pair).map_or(0.0, |k| values[k]);
+        Ok(Self {
+            contacts: pairs.torsional.clone(),
+            coefficients: pairs.torsional.iter().map(|&contact| of_pair(pairs.pair_of_contact[contact])).collect(),
+            times: if step.model().params.friction == Friction::Coulomb { 2.0 } else { 1.0 },
+        })
+    }
+
+    /// The place of a contact among those with torsional friction, and its coefficient.
+    fn of_contact(&self, contact: usize) -> Option<(usize, f64)> {
+        let at = self.contacts.iter().position(|&other| other == contact)?;
+        Some((at, self.coefficients[at]))
     }
 }
 

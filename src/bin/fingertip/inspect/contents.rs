@@ -69,6 +69,8 @@ pub struct Pair {
     pub a: Side,
     pub b: Side,
     pub mu: f64,
+    /// Torsional friction, m.
+    pub torsion: f64,
     /// The least signed distance at home; negative for an overlap.
     pub gap: f64,
 }
@@ -193,7 +195,15 @@ fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {
         let first = contact;
         contact += pair.contacts;
         let gap = phi[first..contact].iter().copied().fold(UNUSED, f64::min);
-        Pair { contact: first, contacts: pair.contacts, a: side(pair.a), b: side(pair.b), mu, gap }
+        Pair {
+            contact: first,
+            contacts: pair.contacts,
+            a: side(pair.a),
+            b: side(pair.b),
+            mu,
+            torsion: pair.torsion,
+            gap,
+        }
     };
     Ok(model.pairs.pairs.iter().zip(mu).map(pair).collect())
 }

@@ -76,18 +76,23 @@ fn list(numbers: &[f64]) -> String {
 }
 
 fn pairs(pairs: &[Pair]) -> String {
-    let mut table = table(&["contacts", "A", "shape", "B", "shape", "μ", "gap mm"], 5);
+    let has_torsion = pairs.iter().any(|pair| pair.torsion > 0.0);
+    let torsion: &[&str] = if has_torsion { &["torsion mm"] } else { &[] };
+    let head = [&["contacts", "A", "shape", "B", "shape", "μ"], torsion, &["gap mm"]].concat();
+    let mut table = table(&head, 5);
     let shape = |side: &Side| format!("{} {}", side.shape, list(&side.sizes)).trim_end().to_owned();
     for pair in pairs {
-        table.add_row([
+        let mut row = vec![
             range(pair.contact, pair.contacts),
             pair.a.body.clone(),
             shape(&pair.a),
             pair.b.body.clone(),
             shape(&pair.b),
             short(pair.mu),
-            format!("{:.3}", 1e3 * pair.gap),
-        ]);
+        ];
+        row.extend(has_torsion.then(|| short(1e3 * pair.torsion)));
+        row.push(format!("{:.3}", 1e3 * pair.gap));
+        table.add_row(row);
     }
     table.to_string()
 }

@@ -25,8 +25,8 @@ const BLOCK: usize = 256;
 /// "mu": {"ball/hand": 0.4}, "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this
 /// line only, "jacobians": true, and "output": ["q_next", "forces"] for a choice of what is put out.
 ///
-/// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), contacts
-/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; with a message
+/// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), torques
+/// (on b about their normals, N·m, of the contacts that have torsional friction, in a scene with such), contacts (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; with a message
 /// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
@@ -41,7 +41,7 @@ pub struct Args {
     target: TargetArgs,
 
     /// What is put out, for lines that do not say [default: everything but Jacobians]. Any of q_next, lambda, forces,
-    /// contacts, status, iterations, residual, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// torques, contacts, status, iterations, residual, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 

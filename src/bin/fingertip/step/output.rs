@@ -7,10 +7,11 @@ use fingertip::step::{Linearization, Quasidynamic, Step};
 use serde::Serialize;
 
 /// All keys, in the order in which they are put out.
-pub const OUTPUTS: [&str; 11] = [
+pub const OUTPUTS: [&str; 12] = [
     "q_next",
     "lambda",
     "forces",
+    "torques",
     "contacts",
     "status",
     "iterations",
@@ -21,14 +22,14 @@ pub const OUTPUTS: [&str; 11] = [
     "dlambda_du",
 ];
 /// Of these, the ones that need Jacobians stand from here on.
-const JACOBIANS: usize = 7;
+const JACOBIANS: usize = 8;
 
 /// The keys that a line out has.
 #[derive(Clone)]
 pub struct Outputs([bool; OUTPUTS.len()]);
 
 impl Default for Outputs {
-    /// All but the Jacobians.
+    /// All but the Jacobians; torques where contacts have torsional friction.
     fn default() -> Self {
         Self(std::array::from_fn(|k| k < JACOBIANS))
     }
@@ -68,6 +69,8 @@ impl Outputs {
                 "q_next" => Part::Numbers(numbers(&result.q_next)?),
                 "lambda" => Part::Rows(rows(&result.lambda()?)?),
                 "forces" => Part::Rows(rows(&result.force)?),
+                "torques" if result.torque.elem_count() == 0 => continue,
+                "torques" => Part::Numbers(numbers(&result.torque)?),
                 "contacts" => Part::Contacts(contacts(step, &result)?),
                 "status" => Part::Text(report.status.name().to_owned()),
                 "iterations" => Part::Count(report.iterations),

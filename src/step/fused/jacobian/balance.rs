@@ -7,12 +7,13 @@ use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, product, rotate, rotate_back, scale, sub, zero};
-use crate::solve::{Cone, Rates, Status};
+use crate::solve::{Cone, Rates, Slip, Status};
 
+use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
-use super::super::stages::{at3, put3, share};
+use super::super::stages::{at3, per, put3, share};
 
 /// The wrench of a force at p.
 #[inline(always)]
@@ -24,13 +25,6 @@ fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
 #[inline(always)]
 fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
     if side == 0 { sub(zero(), x) } else { x }
-}
-
-/// x/weight; 0 of a weight that is not positive.
-#[inline(always)]
-fn per<R: Real>(weight: R, x: R) -> R {
-    let there = weight.gt(R::zero());
-    R::select(there, x / R::select(there, weight, R::one()), R::zero())
 }
 
 /// Σ δ_j S_j over the path's screws from each one on, those with a command left out if `only_free`.
@@ -75,13 +69,22 @@ impl Stage for Balance<'_> {
                 contact,
                 plan.screws(m.kin),
                 m.contacts,
-                share(m.share, contact),
+                share(m.share, plan.once(contact)),
                 kappa,
                 (work.eta, work.info[0]),
                 work.delta,
                 work.columns,
                 &mut to,
             );
+        }
+        // The part of a normal force that goes with turning is one of the contact's own.
+        for (twin, Turning { contact, .. }) in plan.turning() {
+            let [own, twin] = [contact, twin].map(|contact| &s.contacts[contact]);
+            for slot in 0..twin.dofs.len() {
+                let [own, twin] = [3 * (own.first + slot), 3 * (twin.first + slot)];
+                to.lambda[own] += to.lambda[twin];
+                to.columns[own] += to.columns[twin];
+            }
         }
         for changes in [to.lambda, to.columns] {
             for change in changes {
@@ -177,8 +180,18 @@ impl Plan {
             for entry in &paths[side] {
                 let carried = Twist::read(screws, entry.screw).cross(Twist::read(to.sums, entry.after));
                 let at = 3 * (slots.start + entry.slot);
-                put3(to.force, at, add(at3(to.force, at), signed(side, carried.velocity(points[side]))));
+                let velocity = carried.velocity(points[side]);
+                let seen = match of.slip {
+                    Slip::Slides => velocity,
+                    Slip::Turns => cone.turning(velocity, carried.omega),
+                };
+                put3(to.force, at, add(at3(to.force, at), signed(side, seen)));
             }
+        }
+        // Motion and turn of B against A, of which d is what the contact sees.
+        let (moved, turned) = (d, sub(turns[1], turns[0]));
+        if of.slip == Slip::Turns {
+            d = cone.turning(moved, turned);
         }
 
         let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
@@ -192,28 +205,54 @@ impl Plan {
         for slot in slots.clone() {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
             let (n, phi) = (at3(geometry, 0), geometry[9]);
-            let moved = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
-            let d = add(at3(to.force, 3 * slot), moved);
+            let carried = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
+            let seen = match of.slip {
+                Slip::Slides => carried,
+                Slip::Turns => add(cone.turning(carried, zero()), cone.turning_rate([moved, turned], n)),
+            };
+            let d = add(at3(to.force, 3 * slot), seen);
             let mut change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
             if let Some(&part) = to.share.get(slot) {
                 change = axpy(part, by_share, change);
             }
+            let change_of_lambda = add(rotate(&frame, change), rotate(&turning, n));
             put3(to.force, 3 * slot, change);
-            put3(to.lambda, 3 * slot, add(rotate(&frame, change), rotate(&turning, n)));
+            put3(to.lambda, 3 * slot, change_of_lambda);
             put3(to.columns, 3 * slot, rotate(&by_delta, at3(columns, 3 * slot)));
         }
 
+        // What acts on B besides moments of the force about other points: force, and torque about the normal.
+        let acting = |lambda: Vec3<R>, n: Vec3<R>| [scale(lambda[0], n), scale(lambda[1], n)];
+        let lambda = rotate(&frame, force);
+        let [force, torque] = match of.slip {
+            Slip::Slides => [force, zero()],
+            Slip::Turns => acting(lambda, cone.n),
+        };
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
             for (slot, &column) in slots.clone().lockstep(&of.dofs) {
                 let point = at3(to.geometry, GEOMETRY * slot + 3 + 3 * side);
-                let mut change = at_point(points[side], signed(side, at3(to.force, 3 * slot)));
+                let [force, torque] = match of.slip {
+                    Slip::Slides => [at3(to.force, 3 * slot), zero()],
+                    Slip::Turns => {
+                        let [by_force, by_torque] = acting(at3(to.lambda, 3 * slot), cone.n);
+                        let [force, torque] = acting(lambda, at3(to.geometry, GEOMETRY * slot));
+                        [add(by_force, force), add(by_torque, torque)]
+                    }
+                };
+                let mut change = at_point(points[side], signed(side, force));
                 change.moment = add(change.moment, cross(point, own_force));
+                if of.slip == Slip::Turns {
+                    change.moment = add(change.moment, signed(side, torque));
+                }
                 for row in path {
                     to.x[self.paths.entry(column, row.place)] += Twist::read(screws, row.screw).dot(change);
                 }
             }
-            let on = at_point(points[side], own_force);
+            let mut on = at_point(points[side], own_force);
+            if of.slip == Slip::Turns {
+                on.moment = add(on.moment, signed(side, torque));
+            }
             for column in path {
                 let carried = Twist::read(screws, column.screw).cross_wrench(on);
                 for row in &path[column.after..] {

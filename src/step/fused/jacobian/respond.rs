@@ -102,8 +102,11 @@ impl Stage for StoreForces<'_> {
                 }
             }
             clean(to.rows);
-            for i in 0..3 {
-                let (row, at) = (&to.rows[width * i..width * (i + 1)], 3 * contact + i);
+            // Of those that resist turning the torque alone is left: their normal force is among the contacts' own.
+            let (numbers, first_row) =
+                if contact < plan.nc { (0..3, 3 * contact) } else { (1..2, 2 * plan.nc + contact) };
+            for (i, at) in numbers.zip(first_row..) {
+                let row = &to.rows[width * i..width * (i + 1)];
                 out.store_in(C, first, nv * at, &row[..nv]);
                 out.store_in(D, first, nu * at, &row[nv..nv + nu]);
             }

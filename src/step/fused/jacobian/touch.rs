@@ -11,6 +11,7 @@ use crate::math::spatial::{Twist, Wrench};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
 use crate::solve::CONTACT;
 
+use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
 use super::super::plan::{Method, PairPlan, Plan};
 use super::super::stages::{add3, at3, put3};
@@ -42,6 +43,16 @@ impl Stage for Touch<'_> {
                     let rates = &mut to.rates[..convex.n_rates()];
                     lanes::convex::rates(convex, shapes, nearest, plan.heaviest(pair, m.contacts), rates);
                     plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
+                }
+            }
+        }
+        for (twin, Turning { contact, .. }) in plan.turning() {
+            let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
+            for slot in 0..twin.dofs.len() {
+                let [from, twin] = [from.first + slot, twin.first + slot];
+                to.geometry.copy_within(GEOMETRY * from..GEOMETRY * (from + 1), GEOMETRY * twin);
+                if let Some(&share) = to.share.get(from) {
+                    to.share[twin] = share;
                 }
             }
         }

@@ -5,11 +5,12 @@ use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
-use crate::solve::{self, CONTACT, INFO, Status};
+use crate::solve::{self, CONTACT, Cone, INFO, Status};
 
-use super::super::memory::Memory;
+use super::super::super::torsion::Turning;
+use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
-use super::super::stages::{Load, at3, put3};
+use super::super::stages::{Load, add3, at3, per, put3};
 use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.
@@ -89,12 +90,12 @@ impl Stage for Revisit<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let Backward { forward: Forward { plan, operands, .. }, states, force, limit_force, info, cost, grad } =
             self.backward;
-        let (t, nq, n_force, n_limit) = (self.t, plan.nq, 3 * plan.structure.nc(), plan.structure.nl());
+        let (t, nq, n_force, n_limit) = (self.t, plan.nq, plan.n_forces(), plan.structure.nl());
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         states.load_all(first, t * nq, m.q);
         states.load_all(first, (t + 1) * nq, m.q_next);
         force.load_all(first, t * n_force, m.force);
-        limit_force.load_all(first, t * n_limit, &mut work.eta[n_force..]);
+        limit_force.load_all(first, t * n_limit, &mut work.eta[3 * plan.structure.nc()..]);
         info.load_all(first, t * INFO, work.info);
         operands.u.load_all(first, t * plan.nu, m.u);
         clear(to.delta);
@@ -111,7 +112,7 @@ impl Stage for Revisit<'_> {
             }
             Cost::Forces => {
                 clear(to.q_next);
-                grad.load_all(first, t * n_force, to.force);
+                grad.load_all(first, t * n_force, &mut to.force[..n_force]);
             }
         }
     }
@@ -126,11 +127,18 @@ impl Stage for Recover<'_> {
         let plan = self.0;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         Difference::value(&plan.charts, m.q, m.q_next, m.delta);
-        for c in 0..plan.structure.nc() {
+        let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
+        for ((twin, Turning { contact, .. }), &mut [along, torque]) in
+            plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
+        {
+            let cone = Cone::read(m.contacts, twin);
+            put3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
+            add3(forces, 3 * contact, scale(-along, cone.n));
+        }
+        for c in 0..plan.nc {
             let contact = &m.contacts[CONTACT * c..];
-            let (n, mu, force) = (at3(contact, 0), contact[10], at3(m.force, 3 * c));
-            let slippery = mu.gt(R::zero()).not();
-            let inverse = R::select(slippery, R::zero(), R::one() / R::select(slippery, R::one(), mu));
+            let (n, mu, force) = (at3(contact, 0), contact[10], at3(forces, 3 * c));
+            let inverse = per(mu, R::one());
             let along = dot(n, force);
             put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }

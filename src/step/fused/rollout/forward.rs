@@ -72,7 +72,7 @@ impl Stage for Leave<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let (plan, t) = (self.forward.plan, self.t);
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        let limits = &work.eta[m.force.len()..];
+        let limits = &work.eta[3 * plan.structure.nc()..];
         out.store_in(Sweep::STATES, first, (t + 1) * plan.nq, m.q_next);
         out.store_in(Sweep::FORCES, first, t * m.force.len(), m.force);
         out.store_in(Sweep::LIMITS, first, t * limits.len(), limits);

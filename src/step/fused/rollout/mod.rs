@@ -81,7 +81,7 @@ impl Sweep {
     /// Numbers in a row of states, contact forces, limit forces, reports.
     fn widths(&self) -> [usize; 4] {
         let (s, n) = (&self.plan.structure, self.n_steps);
-        [(n + 1) * self.plan.nq, n * 3 * s.nc(), n * s.nl(), n * INFO]
+        [(n + 1) * self.plan.nq, n * self.plan.n_forces(), n * s.nl(), n * INFO]
     }
 
     /// Gradients in the first operand, which is q₀ or all states, in u and in the parameters.

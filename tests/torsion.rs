@@ -1,0 +1,289 @@
+//! Contacts that resist turning about their normal: closed forms, and rollouts in both forms.
+
+mod support;
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+use fingertip::Model;
+use fingertip::description::{Freedom, Friction, Object, PairRule, Params, Robot, Scene, Shape};
+use fingertip::rollout::{Rollout, rollout};
+use fingertip::solve::Status;
+use fingertip::step::{Quasidynamic, Step};
+
+use support::{largest, numbers, rows};
+
+const G: f64 = 9.81;
+const H: f64 = 0.01;
+const EPSILON: f64 = 0.1;
+/// Inertia of a step's P per kg or kg·m²: ε/h².
+const FACTOR: f64 = EPSILON / (H * H);
+const MASS: f64 = 0.5;
+const RADIUS: f64 = 0.05;
+const INERTIA: f64 = 0.4 * MASS * RADIUS * RADIUS;
+const GAMMA: f64 = 0.004;
+/// Of a solution against its closed form, relative: the residual is 1e-12, and torques at their limit keep 1e-3 of that.
+const EXACT: f64 = 1e-9;
+
+fn compile(scene: &Scene) -> Model {
+    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
+}
+
+fn params(kappa: f64, torsion: f64, friction: Friction) -> Params {
+    Params { h: H, epsilon: EPSILON, kappa, mu: 0.5, torsion, friction, ..Params::default() }
+}
+
+fn step(model: &Model, q: &[f64], tau: &[f64]) -> Step {
+    let mut parameters = model.parameters.clone();
+    parameters.tau = model.tensor(&[tau]).unwrap();
+    let simulator = Quasidynamic::new(model, &parameters).unwrap();
+    let u = Tensor::zeros((1, model.nu()), DType::F64, &Device::Cpu).unwrap();
+    let step = simulator.step(&model.tensor(&[q]).unwrap(), &u).unwrap();
+    assert_eq!(step.reports[0].status, Status::Solved, "{:?}", step.reports[0]);
+    step
+}
+
+/// The root of a function that falls, between two numbers.
+fn root(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..200 {
+        let middle = f64::midpoint(low, high);
+        if f(middle) > 0.0 { low = middle } else { high = middle }
+    }
+    low
+}
+
+/// A ball on the ground under a torque about the vertical.
+struct Spun {
+    kappa: f64,
+    phi: f64,
+    /// The torque that is given.
+    torque: f64,
+}
+
+impl Spun {
+    /// Turn, normal force and torque of the contact, by the equations of the law for two unknowns.
+    fn exact(&self, friction: Friction) -> [f64; 3] {
+        let Self { kappa, phi, torque } = *self;
+        let (p, inertia, weight) = (FACTOR * MASS, FACTOR * INERTIA, MASS * G);
+        match friction {
+            // p (ν − φ) + m g = (1/ν + ν/s)/κ and I θ + γ² θ/(κ s) = τ with s = ν² − γ²θ².
+            Friction::Relaxed => {
+                let turn = |gap: f64| {
+                    let most = gap / GAMMA * (1.0 - 1e-15);
+                    root(0.0, most, |x| {
+                        let s = (gap - GAMMA * x) * (gap + GAMMA * x);
+                        torque - inertia * x - GAMMA * GAMMA * x / (kappa * s)
+                    })
+                };
+                let force = |gap: f64| {
+                    let x = turn(gap);
+                    (1.0 / gap + gap / ((gap - GAMMA * x) * (gap + GAMMA * x))) / kappa
+                };
+                let gap = root(1e-12, 1.0, |gap| force(gap) - weight - p * (gap - phi));
+                [turn(gap), force(gap), torque - inertia * turn(gap)]
+            }
+            // f (φ + (f − m g)/p) = 2/κ, and the turn T/(κ (γ² f² − T²)) for a torque T.
+            Friction::Coulomb => {
+                let b = weight - p * phi;
+                let force = f64::midpoint(b, (b * b + 8.0 * p / kappa).sqrt());
+                let most = GAMMA * force;
+                let own = root(0.0, most, |own| (torque - own) / inertia - own / (kappa * (most - own) * (most + own)));
+                [(torque - own) / inertia, force, own]
+            }
+        }
+    }
+}
+
+#[test]
+fn a_growing_torque() {
+    for friction in Friction::ALL {
+        for kappa in [1e4, 1e6, 1e8] {
+            let ball = Object::rigid("ball", Shape::sphere(RADIUS), MASS).with_freedom(Freedom::Free);
+            let scene = Scene::new().with_params(params(kappa, GAMMA, friction)).object(ball);
+            let model = compile(&scene.object(Object::ground("ground", 0.0)));
+            assert_eq!(model.pairs.torsional, [0]);
+            let (limit, phi) = (GAMMA * MASS * G, 2.0 / (kappa * MASS * G));
+            for share in [0.0, 0.3, 0.9, 1.1, 2.0, 5.0] {
+                let torque = share * limit;
+                let [turn, force, own] = Spun { kappa, phi, torque }.exact(friction);
+                let q = [0.0, 0.0, RADIUS + phi, 1.0, 0.0, 0.0, 0.0];
+                let result = step(&model, &q, &[0.0, 0.0, 0.0, 0.0, 0.0, torque]);
+                let (delta, found) = (numbers(&result.delta), numbers(&result.force));
+                // The ground is A or B: what acts on the ball.
+                let sign = numbers(&result.contacts.normal)[2].signum();
+                let moment = sign * numbers(&result.torque)[0] * numbers(&result.contacts.normal)[2];
+                let at = format!("{friction:?}, κ {kappa:e}, {share} of the limit");
+                for (what, found, expected, scale) in [
+                    ("turn", delta[5], turn, (torque / (FACTOR * INERTIA)).max(1e-9)),
+                    ("normal force", found[2].abs(), force, force),
+                    ("torque", moment.abs(), own, limit),
+                ] {
+                    let error = (found - expected).abs() / scale;
+                    assert!(error < EXACT, "{at}: {what} {found} in the place of {expected}, off by {error:e}");
+                }
+                // It holds below the limit and is at the limit above; smoothing leaves 1/κ of each.
+                if kappa == 1e8 {
+                    assert!(share > 1.0 || turn < 1e-2 * torque / (FACTOR * INERTIA) + 1e-9, "{at}: turns by {turn}");
+                    let expected = torque.min(GAMMA * force);
+                    assert!((own - expected).abs() < 2e-3 * limit, "{at}: resists with {own}, not {expected}");
+                }
+            }
+        }
+    }
+}
+
+/// Two fingertips on sliders along y that press a pill, which is as free as its surroundings let it be.
+fn pinch(torsion: f64, friction: Friction, off: f64) -> Scene {
+    const URDF: &str = r#"<robot name="tips">
+        <link name="frame"/>
+        <link name="left"><inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial>
+          <collision><geometry><sphere radius="0.01"/></geometry></collision></link>
+        <link name="right"><inertial><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial>
+          <collision><geometry><sphere radius="0.01"/></geometry></collision></link>
+        <joint name="left" type="prismatic"><parent link="frame"/><child link="left"/><origin xyz="0 -0.025 0"/><axis xyz="0 1 0"/>
+          <limit lower="-1" upper="1" effort="100" velocity="1"/></joint>
+        <joint name="right" type="prismatic"><parent link="frame"/><child link="right"/><origin xyz="0 0.025 0"/><axis xyz="0 -1 0"/>
+          <limit lower="-1" upper="1" effort="100" velocity="1"/></joint>
+      </robot>"#;
+    let folder = std::env::temp_dir().join(format!("fingertip-torsion-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("tips.urdf");
+    std::fs::write(&path, URDF).unwrap();
+    let tips = Robot::from_urdf("tips", &path).unwrap().with_default_stiffness(1000.0);
+    // The pill lies along x, held `off` from its middle.
+    let turn = nalgebra::UnitQuaternion::from_euler_angles(0.0, std::f64::consts::FRAC_PI_2, 0.0);
+    let pose = nalgebra::Isometry3::from_parts([off, 0.0, 0.0].into(), turn);
+    let pill = Object::rigid("pill", Shape::capsule(0.015, 0.04), 0.1).with_freedom(Freedom::Free).with_pose(pose);
+    let mut scene = Scene::new().with_params(params(1e8, 0.0, friction)).object(pill).robot(tips);
+    scene.pairs.push(PairRule::exclude("tips", "tips"));
+    if torsion > 0.0 {
+        scene.pairs.push(PairRule::torsion("pill", "tips", torsion));
+    }
+    scene
+}
+
+/// Turn about the contacts' axis within some steps, pressed with 10 N.
+fn turned(scene: &Scene, steps: usize) -> f64 {
+    let model = compile(scene);
+    let simulator = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let press = 10.0 / 1000.0;
+    let u = Tensor::full(press, (1, steps, 2), &Device::Cpu).unwrap();
+    let all = rollout(&simulator, &model.home(1).unwrap(), &u).unwrap();
+    assert!(all.reports.iter().flatten().all(|report| report.status == Status::Solved));
+    let q = rows(&all.q).remove(0);
+    let end = &q[q.len() - model.nq()..];
+    let [w, x, y, z] = [end[3], end[4], end[5], end[6]];
+    let quaternion = nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(w, x, y, z));
+    let start = model.tree.home();
+    let start =
+        nalgebra::UnitQuaternion::from_quaternion(nalgebra::Quaternion::new(start[3], start[4], start[5], start[6]));
+    (quaternion * start.inverse()).angle()
+}
+
+/// A pill held off its middle by `off` turns about the contacts' axis, unless these resist with as much as its weight asks for:
+/// 2 γ f ≥ m g off by Coulomb's law, and m g/(2 μ f) + m g off/(2 γ f) ≤ 1 by the relaxed one.
+#[test]
+fn a_pinched_pill() {
+    let (off, weight, press, mu) = (0.02, 0.1 * G, 10.0, 0.5);
+    for friction in Friction::ALL {
+        let needed = match friction {
+            Friction::Coulomb => weight * off / (2.0 * press),
+            Friction::Relaxed => weight * off / (2.0 * press) / (1.0 - weight / (2.0 * mu * press)),
+        };
+        let free = turned(&pinch(0.0, friction, off), 5);
+        assert!(free > 0.1, "{friction:?}: a free pill turns by {free}");
+        let holds = turned(&pinch(1.15 * needed, friction, off), 5);
+        let slips = turned(&pinch(0.85 * needed, friction, off), 5);
+        // What creeps in 5 steps: 2 r/((1 − r²) γ κ f) each, of the share r = 1/1.15.
+        assert!(holds < 1e-4 * free, "{friction:?}: held with more than needed, it turns by {holds}, free by {free}");
+        assert!(
+            slips > 20.0 * holds,
+            "{friction:?}: held with less than needed, it turns by {slips}, with more by {holds}"
+        );
+    }
+}
+
+/// A rollout's results in a cost, and its gradients in q₀, u and the parameters.
+fn gradients(step: &Quasidynamic, vars: &[Var], weights: &[Tensor]) -> Result<(Rollout, Vec<Tensor>)> {
+    let all = rollout(step, &vars[0], &vars[1])?;
+    let parts = [&all.q, &all.force, &all.torque];
+    let mut cost = (parts[0] * &weights[0])?.sum_all()?;
+    for (part, weights) in parts.into_iter().zip(weights).skip(1) {
+        cost = (cost + (part * weights)?.sum_all()?)?;
+    }
+    let grads = cost.backward()?;
+    let of = |var: &Var| grads.get(var).map_or_else(|| var.zeros_like(), |grad| Ok(grad.clone()));
+    let found = vars.iter().map(of).collect::<Result<_>>()?;
+    Ok((all, found))
+}
+
+/// The sweep of the fused form, the one of the tensor program, and single steps: the same values and gradients. 1e-11 is seen.
+#[test]
+fn rollouts() -> Result<()> {
+    const TOLERANCE: f64 = 1e-9;
+    let (worlds, n_steps) = (3, 6);
+    for friction in Friction::ALL {
+        let mut scene = pinch(1e-3, friction, 0.02);
+        scene.params.kappa = 1e4;
+        let model = compile(&scene);
+        let controls: Vec<f64> = (0..worlds * n_steps * 2).map(|k| 0.006 + 3e-4 * ((k * 7) % 5) as f64).collect();
+        let mut vars = vec![
+            Var::from_tensor(&model.home(worlds)?)?,
+            Var::from_tensor(&Tensor::from_vec(controls, (worlds, n_steps, 2), &Device::Cpu)?)?,
+        ];
+        let parameters = model.parameters.map(|_, t| {
+            let var = Var::from_tensor(t)?;
+            let tensor = var.as_tensor().clone();
+            vars.push(var);
+            Ok(tensor)
+        })?;
+        let fused = Quasidynamic::new(&model, &parameters)?;
+        let weight = |dims: &[usize], scale: f64| -> Result<Tensor> {
+            let n = dims.iter().product::<usize>();
+            let values: Vec<f64> = (0..n).map(|k| scale * (1.0 + ((k * 13) % 7) as f64)).collect();
+            Tensor::from_vec(values, dims, &Device::Cpu)
+        };
+        let weights = [
+            weight(&[worlds, n_steps + 1, model.nq()], 1.0)?,
+            weight(&[worlds, n_steps, model.nc(), 3], 1e-3)?,
+            weight(&[worlds, n_steps, 2], 1.0)?,
+        ];
+        let (found, by) = gradients(&fused, &vars, &weights)?;
+        let (expected, by_program) = gradients(&fused.as_tensor_program(), &vars, &weights)?;
+        assert!(found.reports.iter().flatten().all(|report| report.status == Status::Solved));
+        let torques = rows(&found.torque.flatten_from(1)?);
+        assert!(largest(torques.iter().flatten()) > 1e-3, "nothing is resisted");
+        let pairs = [(&found.q, &expected.q), (&found.force, &expected.force), (&found.torque, &expected.torque)];
+        for (k, (found, expected)) in pairs.into_iter().chain(by.iter().zip(&by_program)).enumerate() {
+            if expected.elem_count() == 0 {
+                continue;
+            }
+            let (found, expected) = (numbers(found), numbers(expected));
+            let scale = largest(&expected).max(1e-12);
+            let error = largest(found.iter().zip(&expected).map(|(a, b)| a - b)) / scale;
+            assert!(error < TOLERANCE, "{friction:?}: quantity {k} off by {error:e} of {scale:e}");
+        }
+
+        // The steps one by one.
+        let (mut q, mut warm) = (vars[0].as_detached_tensor(), None);
+        for t in 0..n_steps {
+            let u = vars[1].as_detached_tensor().narrow(1, t, 1)?.squeeze(1)?;
+            let step = fused.step_from(&q, &u, warm.as_ref())?;
+            assert_eq!(numbers(&step.torque), numbers(&found.torque.narrow(1, t, 1)?), "step {t}");
+            (q, warm) = (step.q_next.detach(), Some(step.warm));
+        }
+        let held = fused.hold(&numbers(&vars[0]), &numbers(&vars[1].narrow(1, 0, 1)?), &[], 1)?;
+        assert_eq!(held.torque, numbers(&found.torque.narrow(1, 0, 1)?));
+        assert_eq!(held.force, numbers(&found.force.narrow(1, 0, 1)?));
+    }
+    Ok(())
+}
+
+#[test]
+fn errors() {
+    let bad = |text: &str| Scene::from_toml(text, ".").unwrap_err().to_string();
+    let error = bad("[params]\ntorsion = -0.01");
+    assert!(error.contains("params") && error.contains("torsion") && error.contains("-0.01"), "{error}");
+    let objects =
+        "[[object]]\nname = \"a\"\nsphere = 1.0\nmass = 1.0\nfreedom = \"free\"\n[[pair]]\na = \"a\"\nb = \"a\"\n";
+    let error = bad(&format!("{objects}torsion = nan"));
+    assert!(error.contains("torsion"), "{error}");
+}
