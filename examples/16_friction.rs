@@ -1,5 +1,5 @@
 //! What the two laws of friction predict: a cube that is pushed, a fingertip that is dragged, a ball on an incline, a ball that two
-//! fingertips lift.
+//! fingertips lift, and a pill that they hold off its middle, with and without torsional friction.
 //!
 //! ```text
 //! cargo run --release --example 16_friction
@@ -11,6 +11,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction, Object, Robot, Scene, Shape};
 use fingertip::step::{Quasidynamic, Step};
+use nalgebra::{Isometry3, UnitQuaternion, Vector3};
 
 use check::{below, near};
 
@@ -19,14 +20,14 @@ const MU: f64 = 0.5;
 
 fn main() -> Result<()> {
     println!("{:<62} {:>9} {:>9}", "μ = 0.5, κ = 1e6", "relaxed", "Coulomb");
-    let [pushed, dragged, inclined, lifted] = [pushed, dragged, inclined, lifted].map(|case| {
+    let [pushed, dragged, inclined, lifted, pinched] = [pushed, dragged, inclined, lifted, pinched].map(|case| {
         let mut both = Vec::new();
         for law in Friction::ALL {
             both.push(case(law)?);
         }
         Result::Ok(both)
     });
-    let (pushed, dragged, inclined, lifted) = (pushed?, dragged?, inclined?, lifted?);
+    let (pushed, dragged, inclined, lifted, pinched) = (pushed?, dragged?, inclined?, lifted?, pinched?);
     let row = |what: &str, k: usize, cases: &[Vec<f64>], unit: f64| {
         println!("{what:<62} {:>9.3} {:>9.3}", cases[0][k] * unit, cases[1][k] * unit);
     };
@@ -40,12 +41,23 @@ fn main() -> Result<()> {
     row("  at 35°", 1, &inclined, 1e3);
     row("  where it rises by (mm)", 2, &inclined, 1e3);
     row("two fingertips go up by 12 mm, the ball they press follows by", 0, &lifted, 1e3);
+    row("a pill that they hold 2 cm off its middle turns in a step by (°)", 0, &pinched, 1.0);
+    row("  with torsional friction of 4 mm, 1.8 times what holds it", 1, &pinched, 1.0);
+    row("  each fingertip's torque then (N·mm)", 2, &pinched, 1e3);
     println!();
 
     near("floor force over weight by Coulomb's law", pushed[1][0], 1.0, 1e-3)?;
     near("friction of the dragged tip over μ times its force", dragged[1][2] / (MU * dragged[1][1]), 1.0, 1e-2)?;
     below("what the dragged tip rises by, over μ times its way", dragged[1][0] / (MU * 0.02), 0.01)?;
-    below("slip at 20° by Coulomb's law, m", inclined[1][0], 1e-4)
+    below("slip at 20° by Coulomb's law, m", inclined[1][0], 1e-4)?;
+    for (law, pinched) in Friction::ALL.iter().zip(&pinched) {
+        below(
+            &format!("turn of the pill with torsional friction over that without, {law:?}"),
+            pinched[1] / pinched[0],
+            1e-3,
+        )?;
+    }
+    Ok(())
 }
 
 fn scene(law: Friction) -> Scene {
@@ -129,23 +141,47 @@ fn inclined(law: Friction) -> Result<Vec<f64>> {
     Ok(vec![found[0], found[2], found[3]])
 }
 
-/// How far a ball of 0.1 kg follows two fingertips that press it with 2 N from both sides and go up by 12 mm.
-fn lifted(law: Friction) -> Result<Vec<f64>> {
-    let (radius, tip) = (0.03, 0.01);
+/// A step of something of 0.1 kg that two fingertips press from both sides, `radius` from its middle, each with `press` and going up by
+/// `rise`; and the first place of its motion in δ.
+fn held(scene: Scene, object: Object, [radius, press, rise]: [f64; 3]) -> Result<(Step, usize)> {
     let tips = Robot::from_urdf("tips", "assets/robots/fingertips.urdf")?.with_default_stiffness(100.0);
-    let ball = Object::rigid("ball", Shape::sphere(radius), 0.1).with_freedom(Freedom::Free);
-    let model = Model::new(&scene(law).robot(tips).object(ball), DType::F64, &Device::Cpu)?;
+    let name = object.name.clone();
+    let model = Model::new(&scene.robot(tips).object(object), DType::F64, &Device::Cpu)?;
     let mut q = model.tree.home();
-    let (mount, height) = (0.2, 0.1);
+    let (tip, mount, height) = (0.01, 0.2, 0.1);
     let place = |name: &str| Result::Ok(model.joint(name)?.q);
     for (finger, side) in [("0", 1.0), ("2", -1.0)] {
         q[place(&format!("tips/x{finger}"))?] = side * (radius + tip - mount);
         q[place(&format!("tips/z{finger}"))?] = height - 0.03;
     }
-    let object = model.object("ball")?;
+    let object = model.object(&name)?;
     q[object.q + 2] = height;
-    let press = 2.0 / 100.0;
-    let commands = [("tips/x0", -press), ("tips/x2", press), ("tips/z0", 0.012), ("tips/z2", 0.012)];
-    let result = step(&model, &q, &commands, &[])?;
-    Ok(vec![row(&result.delta)?[object.v + 2]])
+    let press = press / 100.0;
+    let commands = [("tips/x0", -press), ("tips/x2", press), ("tips/z0", rise), ("tips/z2", rise)];
+    Ok((step(&model, &q, &commands, &[])?, object.v))
+}
+
+/// How far a ball follows two fingertips that press it with 2 N and go up by 12 mm.
+fn lifted(law: Friction) -> Result<Vec<f64>> {
+    let radius = 0.03;
+    let ball = Object::rigid("ball", Shape::sphere(radius), 0.1).with_freedom(Freedom::Free);
+    let (result, motion) = held(scene(law), ball, [radius, 2.0, 0.012])?;
+    Ok(vec![row(&result.delta)?[motion + 2]])
+}
+
+/// How far a pill turns about the line through two fingertips that press it with 4.5 N off its middle: without and with torsional
+/// friction; the mean of the fingertips' torques.
+fn pinched(law: Friction) -> Result<Vec<f64>> {
+    let (radius, off) = (0.02, 0.02);
+    let across = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &Vector3::y_axis()).unwrap_or_default();
+    let pose = Isometry3::from_parts(Vector3::new(0.0, off, 0.0).into(), across);
+    let pill = Object::rigid("pill", Shape::capsule(radius, 0.04), 0.1).with_freedom(Freedom::Free).with_pose(pose);
+    let press = [radius, 4.5, 0.0];
+    let (free, motion) = held(scene(law), pill.clone(), press)?;
+    let mut soft = scene(law);
+    soft.params.torsion = 4e-3;
+    let (soft, _) = held(soft, pill, press)?;
+    let turn = |step: &Step| Result::Ok(row(&step.delta)?[motion + 3].abs().to_degrees());
+    let torque = row(&soft.torque)?.iter().map(|torque| torque.abs()).sum::<f64>() / 2.0;
+    Ok(vec![turn(&free)?, turn(&soft)?, torque])
 }

@@ -54,6 +54,7 @@
 //! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B along (n, t₁, t₂); in world axes |
 //! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: large is hard contact |
 //! | μ | `mu` | (1 or B, pairs) | | friction coefficient |
+//! | γ | `torsion` | (1 or B, pairs with it) | m | torsional friction: torque about the normal per normal force |
 //! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!

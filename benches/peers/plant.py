@@ -12,7 +12,7 @@ here, by rules that need no figure of a task but its control period:
   thirds of their radius. Our step holds them by ε M/h² alone, so that this is friction that the planner does not know.
 - Contacts are MuJoCo's own, with a time constant of 4 ms in the place of its default 20 ms (`soft`): its contacts are as soft
   as the lighter body is light, and a fingertip of 4 g that presses with 1 N would sink in by 5 mm. Elliptic cones and
-  impratio 10 keep grips from creeping. No friction resists spinning or rolling: ours has none.
+  impratio 10 keep grips from creeping. Spinning is resisted where our scene has torsional friction; rolling is not.
 """
 
 import json
@@ -238,10 +238,11 @@ class Plant:
         geoms: dict[str, list[str]] = {}
         for geom in spec.geoms:
             geoms.setdefault(geom.name.split("#")[0], []).append(geom.name)
-        found = {(pair["a"]["body"], pair["b"]["body"]): pair["mu"] for pair in self.contents["pairs"]}
-        for (a, b), mu in found.items():
+        found = {(pair["a"]["body"], pair["b"]["body"]): (pair["mu"], pair["torsion"]) for pair in self.contents["pairs"]}
+        for (a, b), (mu, torsion) in found.items():
             for one in geoms[a]:
                 for other in geoms[b]:
-                    friction = [mu, mu, 0.0, 0.0, 0.0]
+                    friction = [mu, mu, torsion, 0.0, 0.0]
+                    condim = 4 if torsion > 0 else 3
                     softness = [self.contact, 1.0]
-                    spec.add_pair(geomname1=one, geomname2=other, condim=3, friction=friction, solref=softness)
+                    spec.add_pair(geomname1=one, geomname2=other, condim=condim, friction=friction, solref=softness)

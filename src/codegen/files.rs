@@ -149,7 +149,7 @@ impl Printed {
             Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
             Kernel::Rollout => {
                 "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
-                 contact forces, limit forces and report (status, iterations, residual)."
+                 contact forces, limit forces and report (status, iterations, residual, slip_gap)."
             }
             Kernel::RolloutAdjoint => {
                 "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."

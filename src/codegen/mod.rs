@@ -228,12 +228,16 @@ fn about(name: &str) -> &'static str {
         "q_next" => "the next configuration",
         "delta" => "the step in tangent coordinates",
         "force" => "force on B of each contact in world axes, N",
+        "turning" => {
+            "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"
+        }
         "limit_force" => "force of each joint limit, N or N m",
         "contact" => "each contact's normal from A to B, point on A, point on B, distance",
         "warm" => "forces for the next step to start from",
         "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 infeasible, 4 bad input",
         "iterations" => "of Newton's method",
         "residual" => "of the optimality conditions, relative",
+        "slip_gap" => "m, that slip opens where the status is unsettled",
         _ => "",
     }
 }

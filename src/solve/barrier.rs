@@ -162,7 +162,7 @@ pub(crate) fn solve<R: Real>(
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(keep.and(sound), *x, R::zero());
     }
-    copy(work.info, &[status, iterations, R::select(keep, residual, R::zero())]);
+    copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
 /// Where the iteration is, but for δ and the forces.

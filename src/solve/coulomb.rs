@@ -26,6 +26,7 @@ use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 use super::approach::{Approach, limit_misfit};
 use super::barrier::Status;
+use super::cone::Cone;
 use super::friction::Scaling;
 use super::judge::{residual, tolerance};
 use super::memory::{Problem, Work};
@@ -141,7 +142,7 @@ pub(crate) fn solve<R: Real>(
             let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
             report(s, problem, (found, iterations), work);
             if again {
-                restore(worlds, work);
+                restore(worlds, s, problem, work);
             }
         },
     );
@@ -201,7 +202,7 @@ fn report<R: Real>(s: &Structure, problem: &Problem<R>, (found, iterations): (R:
     }
     let code = |status: Status| R::splat(status.code());
     let status = R::select(settled, code(Status::Solved), code(Status::Unsettled));
-    copy(work.info, &[status, iterations, R::select(settled, residual, R::one())]);
+    copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
 }
 
 /// Keeps the results.
@@ -235,7 +236,7 @@ fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
 /// The kept results, but in worlds that have been settled since; worlds of the mask that are not settled have the relaxed answer
 /// under a status of their own.
 #[inline(always)]
-fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
+fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let unsettled = R::splat(Status::Unsettled.code());
     let settled = worlds.and(work.info[0].lt(unsettled));
     let before = work.kept[work.delta.len() + work.eta.len() + 1];
@@ -248,6 +249,21 @@ fn restore<R: Real>(worlds: R::Mask, work: &mut Work<&mut [R]>) {
     // What the relaxed law has not solved either keeps its status.
     let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, unsettled, work.info[0]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+}
+
+/// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
+#[inline(always)]
+fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
+    let mut largest = R::zero();
+    for i in 0..s.nc() {
+        let (cone, eta) = (Cone::read(problem.contacts, i), at3(eta, i));
+        let there = cone.weight.gt(R::zero());
+        let own = R::select(there, cone.kappa(problem.kappa), R::one());
+        let (_, across) = cone.split(cone.pole(own, eta, cone.rho(eta)));
+        largest = R::select(there, largest.max(dot(across, across)), largest);
+    }
+    largest.sqrt()
 }
 
 /// The relaxed answer's forces, and its slacks.

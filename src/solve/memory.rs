@@ -65,7 +65,7 @@ layout! {
         step,
         /// Where everything would go without contacts.
         free,
-        /// [`super::Status::code`], iterations, residual.
+        /// [`super::Status::code`], iterations, residual, the gap that slip opens where the status is unsettled.
         info,
     }
 }
@@ -88,7 +88,7 @@ layout! {
 }
 
 /// Numbers of [`Work::info`].
-pub(crate) const INFO: usize = 3;
+pub(crate) const INFO: usize = 4;
 
 impl Operands<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {

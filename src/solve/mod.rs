@@ -96,6 +96,9 @@ pub struct Report {
     /// term, and the contacts', relative to their slacks, with as many digits as the lengths leave that these are the
     /// differences of. 0 where there is no solution.
     pub residual: f64,
+    /// How far the answer of a world that is [`Status::Unsettled`] is from Coulomb's law: the largest gap μ‖ν_t‖ that slip opens at
+    /// a contact by the relaxed law, m. 0 where the answer is that of the scene's own law.
+    pub slip_gap: f64,
 }
 
 /// Solves every world's problem. Gradients of `delta`, `force` and `limit_force` reach every number of the problem, by
@@ -136,7 +139,7 @@ impl Solution {
 }
 
 impl Report {
-    /// The reports in rows (n, 3) of status code, iterations and residual.
+    /// The reports in rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
         let rows = info.to_dtype(candle_core::DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
         Ok(Self::of(&rows).collect())
@@ -144,11 +147,12 @@ impl Report {
 
     /// The reports in [`INFO`] numbers each.
     pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
-        rows.as_chunks().0.iter().map(|&[status, iterations, residual]: &[f64; INFO]| Self {
+        rows.as_chunks().0.iter().map(|&[status, iterations, residual, slip_gap]: &[f64; INFO]| Self {
             status: Status::from_code(status),
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
             iterations: iterations as usize,
             residual,
+            slip_gap,
         })
     }
 }

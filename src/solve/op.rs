@@ -16,7 +16,7 @@ use super::problem::at3;
 use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::structure::Structure;
 
-/// (screws, contacts, [P | g | κ | gaps]) → [δ | f | limit forces | η | status, iterations, residual].
+/// (screws, contacts, [P | g | κ | gaps]) → [δ | f | limit forces | η | report].
 pub(super) struct BarrierOp {
     pub(super) structure: Arc<Structure>,
     pub(super) max_iterations: usize,

@@ -103,7 +103,7 @@ impl RigidBatch<'_> {
             v_next: vec![0.0; self.momentum.width()],
             force: vec![0.0; 3 * self.paths.len()],
             limit_force: vec![0.0; self.limits.len()],
-            report: Report { status: Status::BadInput, iterations: 0, residual: 0.0 },
+            report: Report { status: Status::BadInput, iterations: 0, residual: 0.0, slip_gap: 0.0 },
         };
         let Some((problem, active)) = problem else { return answer };
         let Impact { v_next, impulse, status, iterations, residual, .. } = problem.solve(method);
@@ -114,7 +114,7 @@ impl RigidBatch<'_> {
         }
         let limits = answer.limit_force.iter_mut().zip(impulse.iter().skip(active.len()));
         limits.for_each(|(force, impulse)| *force = impulse / h);
-        answer.report = Report { status, iterations, residual };
+        answer.report = Report { status, iterations, residual, slip_gap: 0.0 };
         answer
     }
 

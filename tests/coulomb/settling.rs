@@ -54,3 +54,40 @@ fn random_states_settle() {
     }
     assert!((unsettled as f64) < UNSETTLED * all as f64, "{unsettled} of {all} unsettled");
 }
+
+/// What an unsettled step leaves is the largest gap μ‖ν_t‖ of the relaxed law, ν = 2/(κ s) (μ² λ_n, −λ_t) with
+/// s = μ² λ_n² − ‖λ_t‖².
+#[test]
+fn what_is_left_unsettled_is_told() {
+    let (kappa, mu) = (1e6, 0.5);
+    let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
+    (scene.params.kappa, scene.params.mu) = (kappa, mu);
+    let model = compile(&scene);
+    let ranges =
+        Ranges { kappa: (kappa, kappa), mu: (mu, mu), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
+    let batch = states::batch(&model, 0.05, 600, &ranges, &mut Random::new(83));
+    let simulator = Quasidynamic::new(&model, &batch.parameters).unwrap();
+    let step = simulator.step(&batch.q, &batch.u).unwrap();
+    let lambda = rows(&step.lambda().unwrap().flatten_from(1).unwrap());
+    let weight = step.contacts.weight.as_ref().map(rows);
+    let mut unsettled = 0;
+    for (w, report) in step.reports.iter().enumerate() {
+        if report.status != Status::Unsettled {
+            assert_eq!(report.slip_gap, 0.0, "world {w}: {report:?}");
+            continue;
+        }
+        unsettled += 1;
+        let gap = |(i, force): (usize, &[f64])| {
+            let weight = weight.as_ref().map_or(1.0, |weight| weight[w][i]);
+            let slip = force[1].hypot(force[2]);
+            let s = (mu * force[0] - slip) * (mu * force[0] + slip);
+            if weight > 0.0 { 2.0 * weight / kappa * mu * slip / s } else { 0.0 }
+        };
+        let expected = lambda[w].chunks(3).enumerate().map(gap).fold(0.0, f64::max);
+        let error = (report.slip_gap - expected).abs();
+        // Forces near the boundary of their cone keep that many digits of s.
+        assert!(expected > 0.0 && error < 1e-6 * expected, "world {w}: {report:?}, by the forces {expected:e}");
+    }
+    assert!(unsettled > 0, "all settle");
+    println!("{unsettled} of 600 unsettled");
+}

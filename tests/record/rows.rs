@@ -36,8 +36,8 @@ impl Operands {
     }
 }
 
-/// Status, iterations and residual.
-pub fn code(report: &Report) -> [f64; 3] {
+/// Status, iterations, residual and slip's gap.
+pub fn code(report: &Report) -> [f64; 4] {
     let status = match report.status {
         Status::Solved => 0.0,
         Status::IterationLimit => 1.0,
@@ -45,7 +45,7 @@ pub fn code(report: &Report) -> [f64; 3] {
         Status::Infeasible => 3.0,
         Status::BadInput => 4.0,
     };
-    [status, report.iterations as f64, report.residual]
+    [status, report.iterations as f64, report.residual, report.slip_gap]
 }
 
 /// What gradients flow into: q₊, δ, forces, limit forces, geometry.

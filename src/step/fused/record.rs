@@ -127,6 +127,7 @@ impl Plan {
             ("status", 1),
             ("iterations", 1),
             ("residual", 1),
+            ("slip_gap", 1),
         ];
         let there = parts.into_iter().filter(|&(name, width)| name != "turning" || width > 0);
         there.map(|(name, width)| Row::new(name, width)).collect()

@@ -27,7 +27,7 @@ const BLOCK: usize = 256;
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), torques
 /// (on b about their normals, N·m, of the contacts that have torsional friction, in a scene with such), contacts (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; with a message
-/// that names the deepest overlap, if there is one, where it is not solved), iterations and residual; with jacobians dq_next_dq, dq_next_du,
+/// that names the deepest overlap, if there is one, where it is not solved, and slip_gap, the gap in m that slip opens, where it is unsettled), iterations and residual; with jacobians dq_next_dq, dq_next_du,
 /// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
 /// A bad line gives {"error": …} in its place, and the run goes on. A line has at most 1 MiB, an object no key twice. `inspect` says what the numbers in q and u are.

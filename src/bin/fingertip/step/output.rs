@@ -78,6 +78,9 @@ impl Outputs {
                 _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
             };
             parts.push((key, part));
+            if key == "status" && report.status == Status::Unsettled {
+                parts.push(("slip_gap", Part::Number(report.slip_gap)));
+            }
             if key == "status" && report.status != Status::Solved {
                 let phi = numbers(&result.contacts.phi)?;
                 let overlaps = step.model().overlaps(&phi);
