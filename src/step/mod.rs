@@ -2,29 +2,23 @@
 //!
 //! [`Quasidynamic`] balances forces: no velocities. [`Dynamic`] integrates them: inertia, torques, control laws.
 
-mod bodies;
 pub mod control;
 mod dynamic;
 mod fused;
 mod gaps;
 mod geometry;
 mod inertia;
-mod joints;
 mod limits;
 mod linearize;
 mod operands;
 mod plain;
 mod quasidynamic;
-mod rigid;
-mod separation;
 mod torsion;
 
 pub use crate::math::record::{Row, Trace};
-pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
+pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
 pub use fused::Kernel;
 pub use geometry::Geometry;
 pub use linearize::Linearization;
 pub use plain::{Held, Jacobians};
 pub use quasidynamic::{Form, Quasidynamic, Step};
-pub use rigid::RigidContact;
-pub use separation::{Gaps, Separated, Separation};

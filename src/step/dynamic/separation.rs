@@ -16,8 +16,8 @@ use crate::kinematics::Manifold;
 use crate::model::Model;
 use crate::solve::{Frictionless, Method, Status};
 
-use super::dynamic::{Bound, Contact, Dynamic, DynamicParams};
 use super::rigid::RigidContact;
+use super::{Bound, Contact, Dynamic, DynamicParams};
 
 /// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
 const LONGEST: f64 = 0.2;

@@ -1,0 +1,212 @@
+//! The second-order step: semi-implicit Euler with inertia, joint friction and contact.
+//!
+//! ```text
+//! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
+//! ```
+//!
+//! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
+//! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
+//! it a joint slows down and never turns back. Who wants explicit damping adds −D v to τ.
+//!
+//! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
+//! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
+//!
+//! ```text
+//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
+//! ```
+
+mod assembled;
+mod bodies;
+mod joints;
+mod options;
+mod rigid;
+mod separation;
+mod solvers;
+mod state;
+
+use std::sync::Arc;
+
+use candle_core::{Device, Result, Tensor, bail};
+
+use crate::contact::Contacts;
+use crate::dynamics::Dynamics;
+use crate::kinematics::Manifold;
+use crate::math::rows::Rows;
+use crate::math::tensor::index;
+use crate::model::Model;
+use crate::parameters::Parameters;
+use crate::solve::{ContactPaths, Report, Structure};
+
+use super::limits::{LimitDofs, LimitTables};
+use super::operands::contact_paths;
+use bodies::{coupled, dynamics};
+use joints::Joints;
+pub use options::{Bound, Contact, DynamicParams};
+pub use rigid::RigidContact;
+pub use separation::{Gaps, Separated, Separation};
+
+/// The second-order step of a model with given parameters. Cheap to clone.
+///
+/// Of the model's parameters it uses h, κ, μ, gravity, sizes, offsets, `tau` and, for the bodies that these cover, mass
+/// and inertia. All joints move by inertia: stiffness and ε do not matter, impedance is a control law, see
+/// [`super::control`].
+#[derive(Clone, Debug)]
+pub struct Dynamic {
+    model: Model,
+    parameters: Parameters,
+    params: DynamicParams,
+    dynamics: Dynamics,
+    manifold: Manifold,
+    joints: Joints,
+    structure: Arc<Structure>,
+    paths: Arc<Vec<ContactPaths>>,
+    /// Places of P's entries in M (nv · nv): the diagonal, then the others.
+    entries: Tensor,
+    diagonal: Tensor,
+    limits: Option<LimitTables>,
+    limit_dofs: LimitDofs,
+}
+
+/// Result of a second-order step. Under [`Contact::Barrier`], everything but `reports` and `warm` is differentiable.
+#[derive(Clone, Debug)]
+pub struct DynamicStep {
+    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
+    /// used ([`crate::solve::Status::BadInput`]): one that is not finite, or so large that the step's numbers overflow.
+    pub q_next: Tensor,
+    /// Next velocity (B, nv); zero where there is no solution.
+    pub v_next: Tensor,
+    /// Contact force on B in world axes (B, nc, 3), N: the step's impulse over h.
+    pub force: Tensor,
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, as [`Step::torque`](super::Step::torque);
+    /// rigid contact is frictionless and has none.
+    pub torque: Tensor,
+    /// Contacts at q.
+    pub contacts: Contacts,
+    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    pub limit_force: Tensor,
+    /// How each world's solve went. The residual of rigid contact is a velocity, see [`crate::solve::Delassus::residual`].
+    pub reports: Vec<Report>,
+    /// Start for the next step's solve (B, 3 nc + nl), from the barrier.
+    pub warm: Option<Tensor>,
+}
+
+impl Dynamic {
+    /// The step of a model. `parameters` are the model's own, `model.parameters`, or a changed copy: tracked tensors in it
+    /// get gradients.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's, or a choice is out of its range.
+    pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
+        params.check()?;
+        let (tree, device) = (&model.tree, &model.device);
+        let entries = coupled(tree);
+        let (limits, limit_dofs) = LimitTables::new(model)?;
+        let paths = contact_paths(model);
+        let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
+        let structure = structure.with_friction(model.params.friction);
+        Ok(Self {
+            model: model.clone(),
+            parameters: parameters.clone(),
+            params,
+            dynamics: dynamics(model, parameters)?,
+            manifold: Manifold::new(tree, device)?,
+            joints: Joints::new(tree, model.dtype, device)?,
+            structure: Arc::new(structure),
+            paths: Arc::new(paths),
+            entries: index(entries.iter().map(|&(i, j)| i * tree.nv + j), device)?,
+            diagonal: index((0..tree.nv).map(|i| i * tree.nv + i), device)?,
+            limits,
+            limit_dofs,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The rigid-body dynamics that the step integrates, with the parameters' gravity, masses and offsets.
+    pub fn dynamics(&self) -> &Dynamics {
+        &self.dynamics
+    }
+
+    /// The same step with other parameters.
+    ///
+    /// # Errors
+    /// If a parameter has another shape or type than the model's.
+    pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
+        let dynamics = dynamics(&self.model, parameters)?;
+        Ok(Self { parameters: parameters.clone(), dynamics, ..self.clone() })
+    }
+
+    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
+    /// limit. Differentiable in q, v, τ and parameters under [`Contact::Barrier`].
+    ///
+    /// # Errors
+    /// If a shape or type is not as said. Numerical trouble is no error: see [`DynamicStep::reports`].
+    pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
+        self.step_from(q, v, tau, None)
+    }
+
+    /// [`Dynamic::step`], with the barrier's solve started at a nearby step's forces, [`DynamicStep::warm`].
+    ///
+    /// # Errors
+    /// As [`Dynamic::step`].
+    pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
+        self.check(q, v, tau)?;
+        let mut good = self.usable(q, v, tau)?;
+        let next = self.advance(&good, [q, v, tau], warm)?;
+        let finite = next.finite()?;
+        if finite.iter().all(|&finite| finite) {
+            return Ok(next);
+        }
+        // Finite numbers that overflow on the way cannot be used either.
+        good.iter_mut().zip(finite).for_each(|(good, finite)| *good &= finite);
+        self.advance(&good, [q, v, tau], warm)
+    }
+
+    /// The step of the worlds that are good; the others stay at home.
+    fn advance(&self, good: &[bool], state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let (clean, state) = self.cleaned(good, state)?;
+        let assembled = clean.assemble(&state)?;
+        match self.params.contact {
+            Contact::Barrier => clean.smooth(&state, assembled, warm),
+            Contact::Rigid(method) => clean.rigid(&state, assembled, method),
+        }
+    }
+
+    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says: for other
+    /// solvers, or for [`crate::solve::qcqp`]. None where the state is not usable or M is not positive definite.
+    ///
+    /// # Errors
+    /// As [`Dynamic::step`].
+    pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
+        self.check(q, v, tau)?;
+        let (clean, state) = self.cleaned(&self.usable(q, v, tau)?, [q, v, tau])?;
+        let batch = clean.batch(&clean.assemble(&state)?)?;
+        let contact = |(world, good): (usize, &bool)| if *good { batch.contact(world) } else { None };
+        Ok(state.good.iter().enumerate().map(contact).collect())
+    }
+
+    fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
+        let (nq, nv, dtype) = (self.model.nq(), self.model.nv(), self.model.dtype);
+        let worlds = match q.dims() {
+            [b, n] if *b > 0 && *n == nq => *b,
+            other => bail!("dynamic step: expected q (B, {nq}) with B ≥ 1, got {other:?}"),
+        };
+        for (name, x) in [("v", v), ("tau", tau)] {
+            if x.dims() != [worlds, nv] {
+                bail!("dynamic step: expected {name} ({worlds}, {nv}), got {:?}", x.dims());
+            }
+        }
+        if let Some(other) = [q, v, tau].into_iter().find(|x| x.dtype() != dtype) {
+            bail!("dynamic step: expected q, v and tau of {dtype:?}, the model's type, got {:?}", other.dtype());
+        }
+        self.parameters.check(&self.model.parameters, worlds)
+    }
+}
+
+/// A tensor's numbers, without its graph.
+fn rows(tensor: &Tensor) -> Result<Rows<'static>> {
+    Rows::from_tensor(&tensor.detach().to_device(&Device::Cpu)?)
+}

@@ -1,0 +1,64 @@
+//! How contact is solved, and what gaps allow.
+
+use candle_core::{Result, bail};
+
+use crate::solve::Method;
+
+/// How contact is solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// Smoothed by the barrier of parameter κ, with Coulomb friction; differentiable.
+    Barrier,
+    /// Hard and frictionless: μ and κ do not matter. Without gradient.
+    Rigid(Method),
+}
+
+/// What a contact's gap allows, J v₊ ≥ l.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out.
+    Gap {
+        /// From 0 (what has sunk in stays) to 1 (all is pushed out in one step, with that velocity); usually 0.1 … 0.3.
+        beta: f64,
+    },
+    /// l = 0 for contacts with φ up to a margin, m; none for others. What is left of the gap stays open, positions are not
+    /// corrected.
+    Velocity {
+        /// Usually 1e-4 … 1e-3 m; below v h, bodies sink in.
+        margin: f64,
+    },
+}
+
+/// Choices of a [`Dynamic`] step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DynamicParams {
+    /// How contact is solved.
+    pub contact: Contact,
+    /// What a gap allows. Joint limits always allow their gap, with the same β, or 0.
+    pub bound: Bound,
+    /// Creep speed of dry friction under [`Contact::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
+    /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
+    /// law itself.
+    pub creep: f64,
+}
+
+impl Default for DynamicParams {
+    fn default() -> Self {
+        Self { contact: Contact::Barrier, bound: Bound::Gap { beta: 0.2 }, creep: 1e-3 }
+    }
+}
+
+impl DynamicParams {
+    /// Checks the ranges that the fields document.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.bound {
+            Bound::Gap { beta } if !(0.0..=1.0).contains(&beta) => bail!("bound: expected β from 0 to 1, got {beta}"),
+            Bound::Velocity { margin } if margin.is_nan() => bail!("bound: expected a margin in m, got {margin}"),
+            _ => {}
+        }
+        if !(self.creep > 0.0 && self.creep.is_finite()) {
+            bail!("creep: expected a positive speed, got {}", self.creep);
+        }
+        Ok(())
+    }
+}
