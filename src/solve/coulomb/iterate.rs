@@ -1,0 +1,177 @@
+//! The iteration: how a world goes from step to step and from way to way.
+
+use crate::math::lane::{Lockstep, Mask, Real, state};
+
+use super::super::approach::Approach;
+use super::super::barrier::Status;
+use super::super::memory::{Problem, Work};
+use super::super::newton;
+use super::super::start::{renew, renew_all, soft_kappa, start};
+use super::super::structure::Structure;
+use super::LAW;
+use super::join::{join, join_anew, recall};
+use super::step::{go, length, mean_product, step};
+
+/// Misfit below which a step is the last: it leaves an error of no more than its square.
+const CONVERGED: f64 = 1e-14;
+/// Misfit below which an iterate that no longer improves counts as found: rounding has the last word.
+const STALLED: f64 = 1e-8;
+/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does not get much
+/// nearer where κ leaves them few digits.
+const ARRIVED: f64 = 0.5;
+const NEAR: f64 = 3.0;
+/// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
+const FAR: f64 = 1.0;
+const TRIAL: f64 = 2.0;
+/// κ at which contacts start anew on the first way, 1/J: the way from soft to hard chooses among several answers, as the slow
+/// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
+/// path from soft to hard ends before it is there, they help.
+const SOFT_KAPPA: f64 = 300.0;
+/// How a world goes.
+
+/// How a world goes.
+struct Pace {
+    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one: more would leave some contact behind
+    /// the others, with steps that end at its boundary.
+    reach: f64,
+    fastest: f64,
+    /// Steps after which a way counts as none.
+    longest: f64,
+}
+
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.3, longest: 26.0 };
+/// Where the brisk ways have led nowhere, from a softer start.
+const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 90.0 };
+const SOFTEST_KAPPA: f64 = 30.0;
+/// The ways: soft, hard, careful; from the relaxed answer.
+const HARD: f64 = 1.0;
+const CAREFULLY: f64 = 2.0;
+const FROM_RELAXED: f64 = 3.0;
+
+/// How the worlds stand.
+struct Iterate<R: Real> {
+    approach: Approach<R>,
+    running: R::Mask,
+    found: R::Mask,
+    /// Steps on the present way, and which way it is.
+    steps: R,
+    way: R,
+    iterations: R,
+    /// Misfit after the step before.
+    last: R,
+}
+
+state!(Iterate { numbers: [steps, way, iterations, last], flags: [running, found], states: [approach] });
+
+/// Gives the worlds with an answer, and the iterations that it took.
+#[inline(always)]
+pub(super) fn find<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (worlds, warm, again): (R::Mask, bool, bool),
+    work: &mut Work<&mut [R]>,
+) -> (R::Mask, R) {
+    let mut running = worlds.and(newton::set_up(s, problem, work));
+    let mut approach = Approach::none();
+    if again {
+        running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
+        recall(s, problem, work);
+        join(running, s, problem, &mut approach, work);
+    } else {
+        let cold = start(s, problem, (LAW, warm, R::splat(SOFT_KAPPA)), work).and(running);
+        join_anew(cold, s, problem, &mut approach, work);
+    }
+    let mut iterate = Iterate {
+        approach,
+        running,
+        found: R::Mask::splat(false),
+        steps: R::zero(),
+        way: R::splat(if again { FROM_RELAXED } else { 0.0 }),
+        iterations: R::zero(),
+        last: R::splat(f64::INFINITY),
+    };
+    R::repeat(
+        max_iterations,
+        &mut (&mut iterate, &mut *work),
+        #[inline(always)]
+        |(at, _)| at.running,
+        #[inline(always)]
+        |(at, work)| at.advance(s, problem, work),
+    );
+    (iterate.found, iterate.iterations)
+}
+
+impl<R: Real> Iterate<R> {
+    /// One step of the worlds that are running, and where they go from there.
+    #[inline(always)]
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        let (running, apart) = (self.running, self.approach.worlds);
+        step(s, problem, &self.approach, work);
+        let careful = self.takes(CAREFULLY);
+        let pace = |brisk: f64, careful_one: f64| R::select(careful, R::splat(careful_one), R::splat(brisk));
+        let end = length(s, problem.kappa, &self.approach, work);
+        let alpha = (end * pace(BRISK.reach, CAREFUL.reach)).min(R::one());
+        let sound = alpha.is_finite();
+        let moving = running.and(sound);
+        for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
+            *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
+        }
+        let worst = go(s, problem, (moving, alpha), work);
+        self.iterations += R::select(running, R::one(), R::zero());
+        self.steps += R::one();
+
+        let is_full = alpha.lt(R::one()).not();
+        let on_path = self.approach.tau.lt(R::splat(NEAR));
+        self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
+        let short = R::one() - alpha;
+        let part = (short * short).max(pace(BRISK.fastest, CAREFUL.fastest)).min(R::one());
+        self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
+        let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
+        let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
+        let found = moving.and(apart.not()).and(is_full).and(last_step);
+        self.last = worst;
+        self.found = self.found.or(found);
+        self.running = running.and(found.not());
+
+        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let far = worst.lt(R::splat(FAR)).not().and(apart.not());
+        let late = self.running.and(trial).and(far);
+        R::when(
+            late,
+            &mut (&mut self.approach, &mut *work),
+            #[inline(always)]
+            |(approach, work)| {
+                newton::prepare(s, problem, work);
+                renew(s, problem, (LAW, late, R::splat(SOFT_KAPPA)), work);
+                join_anew(late, s, problem, approach, work);
+            },
+        );
+        let lost = self.running.and(sound.not().or(self.steps.gt(pace(BRISK.longest, CAREFUL.longest))));
+        R::when(
+            lost,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| at.give_up(s, problem, lost, work),
+        );
+    }
+
+    /// Are worlds on this way?
+    #[inline(always)]
+    fn takes(&self, way: f64) -> R::Mask {
+        self.way.gt(R::splat(way - 0.5)).and(self.way.lt(R::splat(way + 0.5)))
+    }
+
+    /// The end of a way: worlds of the mask take the next one, and none after the careful one.
+    #[inline(always)]
+    fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
+        let again = lost.and(self.way.lt(R::splat(CAREFULLY - 0.5)));
+        self.running = self.running.and(lost.not().or(again));
+        self.way += R::select(again, R::one(), R::zero());
+        let soft = R::select(self.takes(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
+        self.steps = R::select(again, R::zero(), self.steps);
+        newton::prepare(s, problem, work);
+        renew_all(s, problem, (LAW, again, soft), work);
+        join_anew(again, s, problem, &mut self.approach, work);
+    }
+}

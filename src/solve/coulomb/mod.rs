@@ -1,0 +1,73 @@
+//! The solve with Coulomb's law in the place of its relaxation, see [`super::friction`].
+//!
+//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are no minimiser's: the iteration is a primal-dual one of
+//! its own, and not every problem has one answer, or any. It has slacks beside the forces: a gap s_n > 0 for each z_n, and (w, s_t)
+//! in the cone for each z_t, whose w nothing else knows. A step is Newton's for
+//!
+//! ```text
+//! z_n = s_n,  s_n η_n = 2τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
+//! ```
+//!
+//! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`], with one solve of the unsymmetric system
+//! in what contacts share. What is private to a contact is eliminated there as in [`super::newton`]: with K = 1 + G D G
+//!
+//! ```text
+//! (W̃⁻¹ + D)⁻¹ = G (K − b nᵀ)⁻¹ G = G K⁻¹ G + x yᵀ,   x = G K⁻¹ b,  y = G K⁻¹ n / (1 − nᵀK⁻¹b)
+//! ```
+//!
+//! τ falls to 1 as steps get longer. Near the answer slacks are taken from the forces, and the steps are Newton's.
+//!
+//! A world takes up to four ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
+//! softest, with care; from the relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
+
+mod iterate;
+mod join;
+mod outcome;
+mod slide;
+mod step;
+
+use crate::description::Friction;
+use crate::math::lane::{Mask, Real};
+
+use super::memory::{Problem, Work};
+use super::structure::Structure;
+use iterate::find;
+pub(super) use outcome::{is_unsettled, put_aside};
+use outcome::{keep_where, report, restore};
+pub(super) use slide::SLIDE;
+
+const LAW: Friction = Friction::Coulomb;
+
+/// Solves a lane of problems: δ, η and the report are left in `work`. What is not settled has that status, whatever the reason.
+///
+/// With `again`, after the relaxed solve of worlds that are not settled, they start from its answer; the others are left as
+/// they were.
+#[inline(always)]
+pub(crate) fn solve<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (warm, again): (bool, bool),
+    work: &mut Work<&mut [R]>,
+) {
+    let status = &mut work.kept[work.delta.len() + work.eta.len()];
+    let worlds = if again { is_unsettled(*status) } else { R::Mask::splat(true) };
+    if !again {
+        *status = R::zero();
+    }
+    R::when(
+        worlds,
+        work,
+        #[inline(always)]
+        |work| {
+            if again {
+                keep_where(worlds, work);
+            }
+            let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
+            report(s, problem, (found, iterations), work);
+            if again {
+                restore(worlds, s, problem, work);
+            }
+        },
+    );
+}

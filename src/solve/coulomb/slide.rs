@@ -1,0 +1,32 @@
+//! What the iteration knows of a contact.
+
+use crate::math::lane::Real;
+use crate::math::vector::Vec3;
+
+use super::super::friction::Scaling;
+
+/// What the iteration knows of a contact beside [`Touch`](super::super::touch::Touch).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(in super::super) struct Slide<R> {
+    pub(super) scaling: Scaling<R>,
+    /// s_n.
+    pub(super) gap: R,
+    /// x, y.
+    pub(super) up: Vec3<R>,
+    pub(super) down: Vec3<R>,
+    /// What the step does to z.
+    pub(super) moved: Vec3<R>,
+}
+
+/// Numbers of a [`Slide`].
+pub(in super::super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
+
+impl<R: Real> Slide<R> {
+    /// The contacts in [`SLIDE`] numbers each.
+    #[inline(always)]
+    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
+        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `SLIDE` of them.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / SLIDE) }
+    }
+}

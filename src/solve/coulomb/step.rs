@@ -1,0 +1,226 @@
+//! One step of the iteration.
+
+use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+
+use super::super::approach::{Approach, limit_misfit};
+use super::super::friction::Scaling;
+use super::super::memory::{Problem, Work};
+use super::super::newton;
+use super::super::problem::{along, along_shared};
+use super::super::response::Response;
+use super::super::shared;
+use super::super::structure::{ContactColumns, Structure};
+use super::super::touch::Touch;
+use super::slide::Slide;
+
+/// The step of δ into `work.step`, and the contacts' and limits' own.
+#[inline(always)]
+pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+    let kappa = problem.kappa;
+    newton::begin(s, problem, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
+    let scaled_columns = work.scaled.as_chunks_mut().0;
+    // What the upper triangle of the system has beside the symmetric part.
+    let n_entries = s.factor_h.n_leading_entries(s.n_shared);
+    clear(&mut work.upper[..n_entries]);
+    for ((touch, slide), contact) in
+        Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).lockstep(&s.contacts)
+    {
+        touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
+        eliminate(contact, columns, kappa, approach, (touch, slide), work.pivot, work.step);
+        let force = sub(touch.eta, answer(&touch.response, slide, touch.error));
+        shared::add(contact, columns, &touch.response, force, scaled_columns, work.h, work.step);
+        shared::add_tilt(contact, columns, (slide.up, slide.down), scaled_columns, work.h, work.upper);
+    }
+    for x in work.step.iter_mut() {
+        *x = -*x;
+    }
+    for (upper, &h) in work.upper[..n_entries].iter_mut().lockstep(&work.h[..n_entries]) {
+        *upper += h;
+    }
+    shared::solve_pair(s, work.h, work.upper, work.step);
+
+    for ((touch, slide), contact) in
+        Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).lockstep(&s.contacts)
+    {
+        slide.moved = along_shared(contact, columns, work.step);
+        let d_eta = scale(-R::one(), answer(&touch.response, slide, add(touch.error, slide.moved)));
+        touch.d_eta = d_eta;
+        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+            *step += dot(column, d_eta);
+        }
+    }
+    newton::end(s, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
+    for (slide, contact) in Slide::of(work.slides).iter_mut().lockstep(&s.contacts) {
+        let private = contact.private_part(columns);
+        for (&column, &step) in private.iter().lockstep(&work.step[contact.private.clone()]) {
+            slide.moved = axpy(step, column, slide.moved);
+        }
+    }
+}
+
+/// (W̃⁻¹ + D)⁻¹ x.
+#[inline(always)]
+fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3<R> {
+    let symmetric = response.force(response.weighed(response.along(x)));
+    axpy(dot(slide.down, x), slide.up, symmetric)
+}
+
+/// A contact's answer, and in `touch.error` z less what it should be and what its private degrees of freedom make of it; in `step` r₁
+/// of these.
+#[inline(always)]
+fn eliminate<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    kappa: R,
+    approach: &Approach<R>,
+    (touch, slide): (&mut Touch<R>, &mut Slide<R>),
+    pivot: &[R],
+    step: &mut [R],
+) {
+    let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
+    let own = R::select(there, kappa * touch.share, R::one());
+    let here = approach.worlds.and(there);
+    let mut scaling = Scaling::of_forces(cone, own, eta);
+    let gap = slide.gap;
+    R::when(
+        approach.worlds,
+        &mut scaling,
+        #[inline(always)]
+        |scaling| {
+            let (v, t) = cone.between(eta, touch.slack);
+            for (to, v) in scaling.v.iter_mut().lockstep(v) {
+                *to = R::select(here, v, *to);
+            }
+            scaling.t = R::select(here, t, scaling.t);
+            scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
+        },
+    );
+    // A contact of no weight: finite, and without an answer.
+    let none = there.not();
+    scaling.v = [0, 1, 2].map(|k| R::select(none, cone.n[k], scaling.v[k]));
+    (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
+    slide.scaling = scaling;
+    let law = scaling.answer(cone.n);
+    let tau = R::select(here, approach.tau, R::one());
+    let target = scale(tau, cone.displacement(own, eta, cone.rho(eta)));
+    let error = sub(touch.zeta, target);
+    touch.error = [0, 1, 2].map(|k| R::select(none, R::zero(), error[k]));
+    if contact.private.is_empty() {
+        touch.response = Response::rigid(&law.root);
+        (slide.up, slide.down) = (law.root.times(law.tilt), law.root.times(cone.n));
+    } else {
+        let private = contact.private_part(columns);
+        for ((&column, r), &pivot) in
+            private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+        {
+            *r -= dot(column, eta);
+            touch.error = axpy(-(*r * pivot), column, touch.error);
+        }
+        if contact.limited {
+            touch.compliance = newton::compliance(contact, private, pivot);
+        }
+        let response = Response::compliant(&law.root, &touch.compliance);
+        let (b, n) = (response.down(law.tilt), response.down(cone.n));
+        let (b, n) = (response.weighed(b), (n, response.weighed(n)));
+        let inverse = R::one() / (R::one() - dot(n.0, b));
+        (slide.up, slide.down) = (response.force(b), scale(inverse, response.force(n.1)));
+        touch.response = response;
+    }
+    for k in 0..3 {
+        slide.up[k] = R::select(none, R::zero(), slide.up[k]);
+    }
+}
+
+/// The mean of slack times force over gaps, slips and limits, 1 on the path.
+#[inline(always)]
+pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    for (touch, slide) in Touch::of(work.touches).iter().lockstep(Slide::of(work.slides).iter()) {
+        let there = touch.is_there();
+        let product = slide.gap.mul_add(dot(touch.cone.n, touch.eta), dot(touch.slack, touch.eta));
+        sum += R::select(there, product, R::zero());
+        weights += R::select(there, touch.cone.weight.scale(2.0), R::zero());
+    }
+    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+        sum = slack.mul_add(force, sum);
+    }
+    (kappa * sum).scale(0.5) / weights.max(R::tiny())
+}
+
+/// How far it is to a boundary along the step, in steps; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
+#[inline(always)]
+pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
+    let (apart, tau) = (approach.worlds, approach.tau);
+    let mut end = R::splat(f64::INFINITY);
+    let mut doubt = R::zero();
+    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter()) {
+        let (cone, there) = (&touch.cone, touch.is_there());
+        let own = R::select(there, kappa * touch.share, R::one());
+        let next = add(touch.zeta, slide.moved);
+        let rho = cone.rho(touch.eta);
+        let wanted = (tau.scale(2.0) / own) * dot(cone.n, touch.eta) / rho;
+        let w = wanted - slide.scaling.slack_along(cone.n, touch.d_eta);
+        let gap = dot(cone.n, next);
+        touch.d_slack = sub(axpy(w - gap, cone.n, next), touch.slack);
+        let falls = slide.gap - gap;
+        let falling = falls.gt(R::zero());
+        let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
+        let of_slack = cone.room(touch.slack, touch.d_slack).0.min(of_gap);
+        let room = cone.room(touch.eta, touch.d_eta).0;
+        let room = R::select(apart, room.min(of_slack), room);
+        end = R::select(there, end.min(room), end);
+        for &x in touch.d_eta.iter().chain(&slide.moved) {
+            doubt = R::select(there, x.doubt(doubt), doubt);
+        }
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
+        let d_slack = R::select(apart, d_slack, R::zero());
+        for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
+            let falls = step.lt(R::zero());
+            end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+        }
+    }
+    for &x in work.step.iter() {
+        doubt = x.doubt(doubt);
+    }
+    doubt.mul_add(R::zero(), end)
+}
+
+/// Takes the step in worlds of the mask; gives the largest misfit there.
+#[inline(always)]
+pub(super) fn go<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (moving, alpha): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) -> R {
+    let kappa = problem.kappa;
+    let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
+    let mut worst = R::zero();
+    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
+        let (n, there) = (touch.cone.n, touch.is_there());
+        let gap = dot(n, add(touch.zeta, slide.moved));
+        slide.gap = go(slide.gap, gap - slide.gap);
+        for k in 0..3 {
+            touch.eta[k] = go(touch.eta[k], touch.d_eta[k]);
+            touch.slack[k] = go(touch.slack[k], touch.d_slack[k]);
+        }
+        let z = axpy(alpha, slide.moved, touch.zeta);
+        let own = R::select(there, kappa * touch.share, R::one());
+        let misfit = touch.cone.misfit(own, touch.eta, touch.cone.lifted(z)).abs() * touch.cone.weight;
+        worst = worst.max(R::select(there, misfit, R::zero()));
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let gap = work.limit_gap[l] + work.step[dof].scale(sign);
+        work.limit_slack[l] = go(work.limit_slack[l], gap - work.limit_slack[l]);
+        work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        worst = worst.max(limit_misfit(kappa, work.limit_force[l], gap));
+    }
+    worst
+}
