@@ -28,8 +28,6 @@ const TRIAL: f64 = 2.0;
 /// path from soft to hard ends before it is there, they help.
 const SOFT_KAPPA: f64 = 300.0;
 /// How a world goes.
-
-/// How a world goes.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one: more would leave some contact behind
     /// the others, with steps that end at its boundary.
