@@ -112,6 +112,23 @@ fn printed_code_by_coulombs_law_has_the_bits_of_the_lanes() {
     assert!(error.contains("double precision") && error.contains("Coulomb"), "{error}");
 }
 
+/// Contacts that resist turning: recorded, printed and compiled, all kernels have the bits of the lanes.
+#[test]
+fn printed_code_with_torsional_friction_has_the_bits_of_the_lanes() {
+    let Some(compiler) = compiler() else { return };
+    for friction in Friction::ALL {
+        let mut scene = Scene::load("assets/scenes/pull.toml").unwrap();
+        (scene.params.friction, scene.params.torsion) = (friction, 0.01);
+        let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+        let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+        let states = states(&model, &mut Random::new(56));
+        let folder = folder(&format!("torsion_{}", friction.name()));
+        Codegen::new(&step, "pull", &Kernel::ALL, Precision::Double, &states).unwrap().write(&folder).unwrap();
+        let (status, words) = run(&compile(&compiler, "-O0", &folder, "pull"));
+        assert_eq!(status, Some(0), "{friction:?}: {words}");
+    }
+}
+
 #[test]
 fn the_program_that_checks_itself_sees_one_bit() {
     let Some(compiler) = compiler() else { return };

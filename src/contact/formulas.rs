@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Tensor, bail};
+use candle_core::{Result, Tensor};
 
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, clear};
 use crate::math::layout::layout;
-use crate::math::program::{Group, Program, Stage, run};
-use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::operation::{Differentiable, Operation};
+use crate::math::program::{Group, Program, Stage};
+use crate::math::rows::{Output, Rows};
 use crate::math::vector::{cross, scale};
 
 use super::lanes::{self, CONTACT};
@@ -61,7 +62,7 @@ impl FormulaPairs {
     /// Contacts (B, n, 10) of all pairs: normal, points on A and B, φ; of poses (B, n_shapes, 12) and sizes
     /// (1 or B, n_shapes, 4) on the CPU.
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Tensor> {
-        let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, FormulaOp(self.clone()))?;
+        let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, Operation(FormulaOp(self.clone())))?;
         rows.reshape((poses.dim(0)?, (), CONTACT))
     }
 
@@ -94,15 +95,8 @@ struct Geometry<'a> {
 }
 
 impl<'a> Geometry<'a> {
-    fn new(pairs: &'a FormulaPairs, [poses, sizes]: [Rows<'a>; 2], grad: Option<Rows<'a>>) -> Result<Self> {
-        let (widths, n) = ([poses.width(), sizes.width()], pairs.n_shapes);
-        if widths != [POSE * n, Shape::SIZES * n] {
-            bail!(
-                "contacts: expected poses (B, {n}, {POSE}) and sizes (1 or B, {n}, {}), got {widths:?}",
-                Shape::SIZES
-            );
-        }
-        Ok(Self { pairs, at: pairs.places(grad.is_some()), poses, sizes, grad })
+    fn new(pairs: &'a FormulaPairs, [poses, sizes]: [Rows<'a>; 2], grad: Option<Rows<'a>>) -> Self {
+        Self { pairs, at: pairs.places(grad.is_some()), poses, sizes, grad }
     }
 }
 
@@ -198,38 +192,24 @@ impl Stage for Pull<'_> {
 /// (poses, sizes) → contacts, all in rows.
 struct FormulaOp(Arc<FormulaPairs>);
 
-impl CustomOp2 for FormulaOp {
+impl Differentiable<2> for FormulaOp {
     fn name(&self) -> &'static str {
         "contacts"
     }
 
-    fn cpu_fwd(
-        &self,
-        poses: &CpuStorage,
-        layout: &Layout,
-        sizes: &CpuStorage,
-        layout_sizes: &Layout,
-    ) -> Result<(CpuStorage, candle_core::Shape)> {
-        let dtype = candle_core::backend::BackendStorage::dtype(poses);
-        let operands = [Rows::from_storage(poses, layout)?, Rows::from_storage(sizes, layout_sizes)?];
-        let (b, n) = (worlds("contacts", &operands.each_ref())?, self.0.n_numbers());
-        let data = run(&Geometry::new(&self.0, operands, None)?, b, n);
-        Ok((storage(data, dtype)?, (b, n).into()))
+    fn operands(&self) -> [usize; 2] {
+        [POSE * self.0.n_shapes, Shape::SIZES * self.0.n_shapes]
     }
 
-    fn bwd(
-        &self,
-        poses: &Tensor,
-        sizes: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (dtype, b) = (grad.dtype(), grad.dim(0)?);
-        let operands = [Rows::from_tensor(poses)?, Rows::from_tensor(sizes)?];
-        let rows = operands.each_ref().map(Rows::rows);
-        let (middle, n) = (POSE * self.0.n_shapes, (POSE + Shape::SIZES) * self.0.n_shapes);
-        let data = run(&Geometry::new(&self.0, operands, Some(Rows::from_tensor(grad)?))?, b, n);
-        let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, n, columns, rows, dtype)).transpose();
-        Ok((of(poses.track_op(), 0..middle, rows[0])?, of(sizes.track_op(), middle..n, rows[1])?))
+    fn width(&self) -> usize {
+        self.0.n_numbers()
+    }
+
+    fn value<'a>(&'a self, operands: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Geometry::new(&self.0, operands, None)))
+    }
+
+    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Geometry::new(&self.0, operands, Some(grad))))
     }
 }

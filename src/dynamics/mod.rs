@@ -33,6 +33,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::kinematics::{Manifold, Tree};
+use crate::math::operation::Operation;
 use crate::math::rows::Rows;
 
 pub use frame_motion::{FrameMotion, Reference};
@@ -291,7 +292,7 @@ impl Dynamics {
     }
 
     fn apply(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
-        let op = DynamicsOp { links: self.links.clone(), quantity };
+        let op = Operation(DynamicsOp { links: self.links.clone(), quantity });
         self.state(parts)?.apply_op3(&self.parameters()?, &self.offsets, op)
     }
 

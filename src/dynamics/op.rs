@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor};
 
 use crate::kinematics::{PlaceFrames, PullFrames};
+use crate::math::operation::Differentiable;
 use crate::math::program::{Group, Program, run};
-use crate::math::rows::{Rows, gradient, storage, worlds};
+use crate::math::rows::{Rows, worlds};
 
 use super::links::Links;
 use super::pulls::{
@@ -108,14 +108,6 @@ struct Backward<'a> {
     grad: Rows<'a>,
 }
 
-impl Backward<'_> {
-    /// Numbers of the gradients: state, parameters, offsets.
-    fn widths(&self) -> [usize; 3] {
-        let Forward { links, quantity, .. } = self.forward;
-        [links.nq + quantity.n_inputs(links), links.n_parameters(), links.n_offsets]
-    }
-}
-
 impl Program for Backward<'_> {
     fn scratch(&self) -> usize {
         self.forward.places.len()
@@ -173,62 +165,33 @@ pub(super) fn evaluate(links: &Links, quantity: Quantity, operands: Operands) ->
     Ok((run(&program, b, quantity.n_outputs(links)), b))
 }
 
-impl CustomOp3 for DynamicsOp {
+impl Differentiable<3> for DynamicsOp {
     fn name(&self) -> &'static str {
         self.quantity.name()
     }
 
-    fn cpu_fwd(
-        &self,
-        state: &CpuStorage,
-        ls: &Layout,
-        parameters: &CpuStorage,
-        lp: &Layout,
-        offsets: &CpuStorage,
-        lo: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    fn operands(&self) -> [usize; 3] {
         let Self { links, quantity } = self;
-        let operands = Operands {
-            state: Rows::from_storage(state, ls)?,
-            parameters: Rows::from_storage(parameters, lp)?,
-            offsets: Rows::from_storage(offsets, lo)?,
-        };
-        let widths = [operands.state.width(), operands.parameters.width(), operands.offsets.width()];
-        let expected = [links.nq + quantity.n_inputs(links), links.n_parameters(), links.n_offsets];
-        if widths != expected {
-            bail!("{}: expected operands with {expected:?} columns, got {widths:?}", quantity.name());
-        }
-        let (data, b) = evaluate(links, *quantity, operands)?;
-        Ok((storage(data, state.dtype())?, Shape::from((b, quantity.n_outputs(links)))))
+        [links.nq + quantity.n_inputs(links), links.n_parameters(), links.n_offsets]
     }
 
-    fn bwd(
-        &self,
-        state: &Tensor,
-        parameters: &Tensor,
-        offsets: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+    fn width(&self) -> usize {
+        self.quantity.n_outputs(&self.links)
+    }
+
+    fn value<'a>(&'a self, operands: [Rows<'a>; 3], _: usize) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(self.forward(operands, false)))
+    }
+
+    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 3], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Backward { forward: self.forward(operands, true), grad }))
+    }
+}
+
+impl DynamicsOp {
+    fn forward<'a>(&'a self, [state, parameters, offsets]: [Rows<'a>; 3], adjoint: bool) -> Forward<'a> {
         let Self { links, quantity } = self;
-        let (dtype, b) = (grad.dtype(), grad.dim(0)?);
-        let wanted = [state.track_op(), parameters.track_op(), offsets.track_op()];
-        let operands = Operands {
-            state: Rows::from_tensor(state)?,
-            parameters: Rows::from_tensor(parameters)?,
-            offsets: Rows::from_tensor(offsets)?,
-        };
-        let rows = [operands.state.rows(), operands.parameters.rows(), operands.offsets.rows()];
-        let places = Places::new(links, *quantity, true);
-        let forward = Forward { links, quantity: *quantity, places, operands };
-        let program = Backward { forward, grad: Rows::from_tensor(grad)? };
-        let widths = program.widths();
-        let n = widths.iter().sum();
-        let data = run(&program, b, n);
-        let of = |k: usize| {
-            let from = widths[..k].iter().sum::<usize>();
-            wanted[k].then(|| gradient(&data, n, from..from + widths[k], rows[k], dtype)).transpose()
-        };
-        Ok((of(0)?, of(1)?, of(2)?))
+        let places = Places::new(links, *quantity, adjoint);
+        Forward { links, quantity: *quantity, places, operands: Operands { state, parameters, offsets } }
     }
 }

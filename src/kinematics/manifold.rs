@@ -9,6 +9,7 @@ use std::sync::Arc;
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 
 use crate::math::lane::Packed;
+use crate::math::operation::Operation;
 use crate::math::tensor::{cross, dot, index};
 
 use super::charts::{Charts, Difference, Integrate};
@@ -95,7 +96,7 @@ impl Manifold {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let Some(f) = &self.floating else { return q.broadcast_add(delta) };
         if q.device().is_cpu() {
-            return q.apply_op2(delta, ManifoldOp { charts: self.charts.clone(), map: Integrate });
+            return q.apply_op2(delta, Operation(ManifoldOp { charts: self.charts.clone(), map: Integrate }));
         }
         f.integrate(q, delta)
     }
@@ -108,7 +109,7 @@ impl Manifold {
     /// As [`Manifold::integrate`].
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
         check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
-        from.apply_op2(to, ManifoldOp { charts: self.charts.clone(), map: Difference })
+        from.apply_op2(to, Operation(ManifoldOp { charts: self.charts.clone(), map: Difference }))
     }
 
     /// q ⊕ δ of plain numbers, nq and nv of them.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor};
 
 use crate::math::lane::{Lane, Real};
-use crate::math::program::{Group, Program, Stage, run};
-use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::operation::Differentiable;
+use crate::math::program::{Group, Program, Stage};
+use crate::math::rows::{Output, Rows};
 
 use super::charts::Charts;
 
@@ -91,32 +91,25 @@ impl<M: Map> Stage for Backward<'_, M> {
     }
 }
 
-impl<M: Map> CustomOp2 for ManifoldOp<M> {
+impl<M: Map> Differentiable<2> for ManifoldOp<M> {
     fn name(&self) -> &'static str {
         M::NAME
     }
 
-    fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        let [n_a, n_b, n_out] = M::widths(&self.charts);
-        let dtype = a.dtype();
-        let (a, b) = (Rows::from_storage(a, la)?, Rows::from_storage(b, lb)?);
-        if (a.width(), b.width()) != (n_a, n_b) {
-            bail!("{}: expected (B, {n_a}) and (B, {n_b}), got {:?} and {:?}", M::NAME, la.shape(), lb.shape());
-        }
-        let n = worlds(M::NAME, &[&a, &b])?;
-        let data = run(&Forward { charts: &self.charts, _map: self.map, a, b }, n, n_out);
-        Ok((storage(data, dtype)?, Shape::from((n, n_out))))
+    fn operands(&self) -> [usize; 2] {
+        let [a, b, _] = M::widths(&self.charts);
+        [a, b]
     }
 
-    fn bwd(&self, a: &Tensor, b: &Tensor, _: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let [n_a, n_b, _] = M::widths(&self.charts);
-        let (dtype, n, width) = (grad.dtype(), grad.dim(0)?, n_a + n_b);
-        let wanted = (a.track_op(), b.track_op());
-        let (a, b, grad) = (Rows::from_tensor(a)?, Rows::from_tensor(b)?, Rows::from_tensor(grad)?);
-        let rows = (a.rows(), b.rows());
-        let forward = Forward { charts: &self.charts, _map: self.map, a, b };
-        let data = run(&Backward { forward, grad }, n, width);
-        let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, width, columns, rows, dtype)).transpose();
-        Ok((of(wanted.0, 0..n_a, rows.0)?, of(wanted.1, n_a..width, rows.1)?))
+    fn width(&self) -> usize {
+        M::widths(&self.charts)[2]
+    }
+
+    fn value<'a>(&'a self, [a, b]: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Forward { charts: &self.charts, _map: self.map, a, b }))
+    }
+
+    fn adjoint<'a>(&'a self, [a, b]: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Backward { forward: Forward { charts: &self.charts, _map: self.map, a, b }, grad }))
     }
 }

@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use crate::math::operation::Operation;
 use crate::math::tensor::{constant, cross, index, position, rotate};
 
 pub(crate) use charts::{Charts, Difference, Integrate};
@@ -117,7 +118,7 @@ impl Kinematics {
     /// # Errors
     /// If a shape is not as said, naming what was expected.
     pub fn frames(&self, q: &Tensor, offsets: &Tensor) -> Result<Frames> {
-        let packed = q.apply_op2(offsets, op::FramesOp(self.tables.clone()))?;
+        let packed = q.apply_op2(offsets, Operation(op::FramesOp(self.tables.clone())))?;
         let (b, n) = packed.dims2()?;
         let n_frames = self.paths.len();
         let n_poses = POSE * n_frames;

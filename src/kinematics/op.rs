@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor};
 
 use crate::math::lane::{Lane, clear};
-use crate::math::program::{Group, Program, Stage, run};
-use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::operation::Differentiable;
+use crate::math::program::{Group, Program, Stage};
+use crate::math::rows::{Output, Rows};
 
 use super::frames::FrameTables;
 use super::stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
@@ -109,40 +110,28 @@ impl Stage for Seed<'_> {
     }
 }
 
-impl CustomOp2 for FramesOp {
+impl Differentiable<2> for FramesOp {
     fn name(&self) -> &'static str {
         "frames"
     }
 
-    fn cpu_fwd(&self, q: &CpuStorage, lq: &Layout, offsets: &CpuStorage, lo: &Layout) -> Result<(CpuStorage, Shape)> {
-        let dtype = candle_core::backend::BackendStorage::dtype(q);
-        let (q, offsets) = (Rows::from_storage(q, lq)?, Rows::from_storage(offsets, lo)?);
-        if (q.width(), offsets.width()) != (self.0.nq(), self.0.n_offsets()) {
-            bail!(
-                "frames: expected q (B, {}) and offsets (1 or B, {}), got {:?} and {:?}",
-                self.0.nq(),
-                self.0.n_offsets(),
-                lq.shape(),
-                lo.shape()
-            );
-        }
-        let (b, n) = (worlds("frames", &[&q, &offsets])?, self.0.n_outputs());
-        let data = run(&Forward::new(&self.0, q, offsets), b, n);
-        Ok((storage(data, dtype)?, Shape::from((b, n))))
+    fn operands(&self) -> [usize; 2] {
+        [self.0.nq(), self.0.n_offsets()]
     }
 
-    fn bwd(&self, q: &Tensor, offsets: &Tensor, _: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (nq, n_offsets, dtype, b) = (self.0.nq(), self.0.n_offsets(), grad.dtype(), grad.dim(0)?);
-        let (want_q, want_offsets) = (q.track_op(), offsets.track_op());
-        let (q, offsets, grad) = (Rows::from_tensor(q)?, Rows::from_tensor(offsets)?, Rows::from_tensor(grad)?);
-        let (rows_q, rows_offsets) = (q.rows(), offsets.rows());
+    fn width(&self) -> usize {
+        self.0.n_outputs()
+    }
+
+    fn value<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Forward::new(&self.0, q, offsets)))
+    }
+
+    fn adjoint<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
         let forward = Forward::new(&self.0, q, offsets);
-        let sizes =
-            FrameGradients { result: self.0.n_outputs(), wrenches: self.0.n_wrenches(), q: nq, offsets: n_offsets };
+        let [q, offsets] = self.operands();
+        let sizes = FrameGradients { result: self.width(), wrenches: self.0.n_wrenches(), q, offsets };
         let gradients = sizes.from(forward.at.end());
-        let n = nq + n_offsets;
-        let data = run(&Backward { forward, gradients, grad }, b, n);
-        let of = |wanted: bool, columns, rows| wanted.then(|| gradient(&data, n, columns, rows, dtype)).transpose();
-        Ok((of(want_q, 0..nq, rows_q)?, of(want_offsets, nq..n, rows_offsets)?))
+        Ok(Box::new(Backward { forward, gradients, grad }))
     }
 }

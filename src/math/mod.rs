@@ -8,6 +8,7 @@ pub mod largest;
 pub(crate) mod layout;
 #[cfg(feature = "native")]
 pub(crate) mod native;
+pub(crate) mod operation;
 pub mod program;
 pub(crate) mod record;
 pub mod rows;

@@ -113,6 +113,16 @@ pub trait Program: Sync {
     fn group(&self, group: &mut Group);
 }
 
+impl Program for Box<dyn Program + '_> {
+    fn scratch(&self) -> usize {
+        (**self).scratch()
+    }
+
+    fn group(&self, group: &mut Group) {
+        (**self).group(group);
+    }
+}
+
 /// In which order steps follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

@@ -46,6 +46,7 @@ pub(crate) use problem::along;
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use structure::{ContactPaths, Slip, Structure};
 
+use crate::math::operation::Operation;
 use crate::math::tensor::part;
 
 /// A batch of contact problems of one structure, as differentiable tensors.
@@ -113,7 +114,7 @@ pub fn barrier(
     warm: Option<&Tensor>,
 ) -> Result<Solution> {
     let op = op::BarrierOp { structure: structure.clone(), max_iterations, warm: warm.map(Tensor::detach) };
-    let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, op)?;
+    let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, Operation(op))?;
     let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
     let n = structure.n_eta();
     let b = packed.dim(0)?;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use candle_core::{Result, Tensor, bail};
 
 use crate::math::lane::Lane;
+use crate::math::operation::Differentiable;
 use crate::math::program::{Group, Program, Stage, run};
-use crate::math::rows::{Output, Rows, gradient, storage, worlds};
+use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
 
 use super::cone::{CONTACT, Cone};
@@ -211,65 +211,38 @@ impl Stage for StoreGradients<'_> {
     }
 }
 
-impl CustomOp3 for BarrierOp {
+impl Differentiable<3> for BarrierOp {
     fn name(&self) -> &'static str {
-        "barrier-solve"
+        "barrier solve"
     }
 
-    fn cpu_fwd(
-        &self,
-        screws: &CpuStorage,
-        l1: &Layout,
-        contacts: &CpuStorage,
-        l2: &Layout,
-        problem: &CpuStorage,
-        l3: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    fn operands(&self) -> [usize; 3] {
+        self.structure.widths()
+    }
+
+    fn width(&self) -> usize {
+        self.structure.n_results() + self.structure.n_eta() + INFO
+    }
+
+    fn value<'a>(&'a self, operands: [Rows<'a>; 3], worlds: usize) -> Result<Box<dyn Program + 'a>> {
         let s = &*self.structure;
-        let dtype = screws.dtype();
-        let operands =
-            [Rows::from_storage(screws, l1)?, Rows::from_storage(contacts, l2)?, Rows::from_storage(problem, l3)?];
-        let found = [0, 1, 2].map(|k| operands[k].width());
-        if found != s.widths() {
-            bail!("barrier solve: expected operands of width {:?}, got {found:?}", s.widths());
-        }
-        let b = worlds("barrier solve", &operands.each_ref())?;
-        let n = s.n_results() + s.n_eta() + INFO;
         let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
         if let Some(warm) = &warm
-            && (warm.width() != s.n_eta() || (warm.rows() != b && warm.rows() != 1))
+            && (warm.width() != s.n_eta() || (warm.rows() != worlds && warm.rows() != 1))
         {
-            bail!("warm start: expected forces (1 or {b}, {}), got {:?}", s.n_eta(), self.warm);
+            bail!("warm start: expected forces (1 or {worlds}, {}), got {:?}", s.n_eta(), self.warm);
         }
-        let program = Forward { base: Base::new(s, operands, warm), max_iterations: self.max_iterations };
-        Ok((storage(run(&program, b, n), dtype)?, Shape::from((b, n))))
+        Ok(Box::new(Forward { base: Base::new(s, operands, warm), max_iterations: self.max_iterations }))
     }
 
-    fn bwd(
-        &self,
-        screws: &Tensor,
-        contacts: &Tensor,
-        problem: &Tensor,
+    fn adjoint<'a>(
+        &'a self,
+        operands: [Rows<'a>; 3],
         result: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let s = &*self.structure;
-        let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), s.widths());
-        let base = Base::from_tensors(s, [screws, contacts, problem])?;
-        let rows = [0, 1, 2].map(|k| base.operands[k].rows());
-        let program = Backward { base, result: Rows::from_tensor(result)?, grad: Rows::from_tensor(grad)? };
-        let width = widths.iter().sum();
-        let data = run(&program, b, width);
-        let mut at = 0;
-        let mut grads = [None, None, None];
-        for (k, operand) in [screws, contacts, problem].into_iter().enumerate() {
-            if operand.track_op() {
-                grads[k] = Some(gradient(&data, width, at..at + widths[k], rows[k], dtype)?);
-            }
-            at += widths[k];
-        }
-        let [a, b, c] = grads;
-        Ok((a, b, c))
+        grad: Rows<'a>,
+    ) -> Result<Box<dyn Program + 'a>> {
+        let base = Base::new(&self.structure, operands, None);
+        Ok(Box::new(Backward { base, result: Rows::from_tensor(result)?, grad }))
     }
 }
 

@@ -123,9 +123,7 @@ fn recordings_of_random_scenes_compute_what_lanes_compute() {
     let mut random = Random::new(42);
     let mut done = 0;
     while done < 12 {
-        let mut scene = scenes::scene(&mut random);
-        // Contacts that resist turning, in every other scene.
-        scene.params.torsion = if done % 2 == 1 { 0.01 } else { 0.0 };
+        let scene = scenes::scene(&mut random);
         let moves = scene.robots.iter().any(|r| r.articulation.joints.iter().any(|j| j.is_commandable()))
             || scene.objects.iter().any(|o| o.freedom != Freedom::Fixed);
         if !moves {
