@@ -27,8 +27,7 @@ use crate::contact::Contacts;
 use crate::math::tensor::{index, part};
 use crate::solve::{INFO, Report};
 
-use super::linearize::Linearization;
-use super::quasidynamic::Step;
+use super::quasidynamic::{Linearization, Step};
 use crate::rollout::Rollout;
 use memory::{GEOMETRY, TURNING};
 

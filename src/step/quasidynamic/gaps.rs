@@ -2,9 +2,9 @@
 
 use candle_core::{Result, Tensor};
 
-use super::operands::contact_paths;
-use super::quasidynamic::{Quasidynamic, Step};
+use super::{Quasidynamic, Step};
 use crate::math::tensor::{cross, dot, part};
+use crate::step::operands::contact_paths;
 
 impl Quasidynamic {
     /// The gap that a step from q (B, nq) leaves at each contact (B, nc), m: ν_n = φ + n · J δ, what the barrier keeps positive.

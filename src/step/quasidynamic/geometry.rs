@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use super::operands::{detect, detect_on_lanes, shape_poses};
-use super::quasidynamic::Quasidynamic;
+use super::Quasidynamic;
 use crate::contact::Contacts;
 use crate::kinematics::Frames;
+use crate::step::operands::{detect, detect_on_lanes, shape_poses};
 
 /// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
 ///

@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor, Var};
 
-use super::quasidynamic::{Quasidynamic, Step};
+use super::{Quasidynamic, Step};
 use crate::math::tensor::part;
 
 /// First derivatives of a step in tangent coordinates, all tensors without gradient.

@@ -1,28 +1,37 @@
 //! The quasi-dynamic step: force balance of commanded joints with impedance and objects with regularised inertia.
 
+mod assemble;
+mod gaps;
+mod geometry;
+mod kernels;
+mod linearize;
+mod plain;
+mod result;
+mod weightless;
+
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Result, Tensor, bail};
-use nalgebra::DMatrix;
+use candle_core::{Result, Tensor, bail};
 
-use crate::contact::Contacts;
-use crate::dynamics::Dynamics;
-use crate::kinematics::{Frames, Manifold};
-use crate::math::lane::{InstructionSet, Precision};
-use crate::math::record::{Row, Trace};
+use crate::kinematics::Manifold;
+use crate::math::lane::InstructionSet;
 use crate::math::tensor::index;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, ContactProblem, Report, Solution, Status, Structure};
+use crate::solve::{self, Status, Structure};
 
-use super::fused::{self, Kernel};
-use super::geometry::Geometry;
+use super::fused;
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
-use super::linearize::Linearization;
-use super::operands::{contact_operand, contact_paths, weights, worlds_with_usable_q};
-use super::torsion::totals;
+use super::operands::contact_paths;
+use assemble::Assembled;
+pub use geometry::Geometry;
+
+pub use linearize::Linearization;
+pub use plain::{Held, Jacobians};
+pub use result::Step;
+use weightless::check_inertias;
 
 /// The step of a model with given parameters. Cheap to clone.
 ///
@@ -63,53 +72,6 @@ pub enum Form {
     Fused,
     /// The tensor program that defines the step; on the CPU.
     TensorProgram,
-}
-
-/// Result of a step. Everything but `reports` and `warm` is differentiable.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// Next configuration (B, nq). In worlds without a solution it is q, and the model's home where q itself is not finite.
-    pub q_next: Tensor,
-    /// The step in tangent coordinates δ (B, nv).
-    pub delta: Tensor,
-    /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
-    pub force: Tensor,
-    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, in the order of
-    /// [`PairTable::torsional`](crate::contact::PairTable::torsional); empty unless the scene has such.
-    pub torque: Tensor,
-    /// Contacts at q.
-    pub contacts: Contacts,
-    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
-    pub limit_force: Tensor,
-    /// How each world's solve went.
-    pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, 3 n + nl), n the contacts and those with torsional friction once more.
-    pub warm: Tensor,
-}
-
-impl Step {
-    /// Contact force λ (B, nc, 3) in each contact's frame: along the normal and two tangents, N.
-    ///
-    /// # Errors
-    /// Of the tensor operations.
-    pub fn lambda(&self) -> Result<Tensor> {
-        crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
-    }
-
-    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`] are of.
-    ///
-    /// # Errors
-    /// Of the tensor operations.
-    pub fn lambda_and_torque(&self) -> Result<Tensor> {
-        let lambda = self.lambda()?.flatten_from(1)?;
-        if self.torque.dim(1)? == 0 { Ok(lambda) } else { Tensor::cat(&[&lambda, &self.torque], 1) }
-    }
-}
-
-/// What a step solves, before the solve.
-struct Assembled {
-    contacts: Contacts,
-    problem: ContactProblem,
 }
 
 impl Quasidynamic {
@@ -292,111 +254,10 @@ impl Quasidynamic {
         fused::linearize(plan, [q, u, par], warm).map(Some)
     }
 
-    /// A program of the fused form as the list of its operations: see [`Trace`].
-    ///
-    /// Of two precisions only the step has the single one.
-    ///
-    /// # Errors
-    /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
-    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
-        let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
-        plan.record(kernel, precision, |contact| self.model.contact_names(contact))
-    }
-
-    /// The rows of numbers that a program reads and writes.
-    ///
-    /// # Errors
-    /// If the step has no fused form.
-    pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
-        let Some(Fused { plan, .. }) = &self.fused else {
-            bail!("{}: expected a step with a fused form", kernel.name())
-        };
-        Ok([plan.operand_rows(kernel), plan.result_rows(kernel)])
-    }
-
-    /// What the row of a step consists of.
-    pub(crate) fn row_parts(&self) -> Result<Vec<Row>> {
-        let Some(Fused { plan, .. }) = &self.fused else { bail!("expected a step with a fused form") };
-        Ok(plan.row_parts())
-    }
-
-    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
-    /// is a rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
-    /// precision.
-    ///
-    /// # Errors
-    /// If the step has no fused form, a row is of another length, or there is no step.
-    pub fn run_kernel(
-        &self,
-        kernel: Kernel,
-        precision: Precision,
-        n_steps: usize,
-        operands: &[Vec<f64>],
-    ) -> Result<Option<Vec<f64>>> {
-        if n_steps == 0 {
-            bail!("{}: expected one step or more, got none", kernel.name());
-        }
-        let [rows, _] = self.rows_of(kernel)?;
-        let (expected, got): (Vec<_>, Vec<_>) =
-            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
-        if expected != got {
-            bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
-        }
-        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
-    }
-
-    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
-    /// recording.
-    ///
-    /// # Errors
-    /// Of the tensor operations.
-    pub fn packed_parameters(&self) -> Result<Tensor> {
-        fused::packed(&self.parameters)
-    }
-
     /// The fused form's tables and parameters, where there is one on the CPU.
     pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
         fused.map(|Fused { plan, par }| (&**plan, par))
-    }
-
-    fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
-        let Solution { delta, force, limit_force, warm, .. } = solution;
-        let [force, torque] = totals(&self.model, &contacts, &force)?;
-        let q_next = self.manifold.integrate(q, &delta)?;
-        Ok(Step { q_next, delta, force, torque, contacts, limit_force, reports, warm })
-    }
-
-    /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their
-    /// numbers are replaced first, as a gradient of zero times NaN is NaN, and parameters are shared.
-    fn step_around(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>, reports: &[Report]) -> Result<Step> {
-        let worlds = reports.len();
-        let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
-        let good = Tensor::from_vec(good, (worlds, 1), q.device())?;
-        let keep = |t: &Tensor, other: &Tensor| {
-            let shape = (worlds, t.dim(1)?);
-            good.broadcast_as(shape)?.where_cond(&t.broadcast_as(shape)?, &other.broadcast_as(shape)?)
-        };
-        let mut own = self.model.parameters.tensors().into_iter();
-        let parameters = self.parameters.map(|_, t| keep(t, own.next().unwrap_or(t)))?;
-        let clean = Self { parameters, ..self.clone() };
-        let q = self.usable(q)?;
-        let Assembled { contacts, mut problem } = clean.assemble(&q, &keep(u, &u.zeros_like()?)?)?;
-        // NaN in the problem keeps the world's status.
-        let bad = reports.iter().map(|r| if r.status == Status::BadInput { f64::NAN } else { 0.0 }).collect::<Vec<_>>();
-        let bad = Tensor::from_vec(bad, (worlds, 1), q.device())?.to_dtype(q.dtype())?;
-        problem.problem = problem.problem.broadcast_add(&bad)?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
-        let reports = solution.report()?;
-        self.finish(&q, contacts, solution, reports)
-    }
-
-    /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
-    pub(super) fn usable(&self, q: &Tensor) -> Result<Tensor> {
-        match worlds_with_usable_q(&self.model, q)? {
-            Some(mask) => mask.broadcast_as(q.shape())?.where_cond(q, &self.model.home(q.dim(0)?)?),
-            None => Ok(q.clone()),
-        }
     }
 
     /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
@@ -409,41 +270,6 @@ impl Quasidynamic {
         let Assembled { problem, .. } = self.assemble(&q.detach(), &u.detach())?;
         let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
         solve::smoothing_error(&self.structure, &problem, &solution)
-    }
-
-    fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
-        let (model, parameters) = (&self.model, &self.parameters);
-        let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let contacts = self.contacts_of(&frames)?;
-        let weights = weights(model, &contacts.phi)?;
-        let problem = ContactProblem {
-            contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,
-            problem: self.problem_operand(q, u, &frames)?,
-            screws: frames.screws,
-        };
-        Ok(Assembled { contacts, problem })
-    }
-
-    /// [P | g | κ | gaps] (B, ·).
-    fn problem_operand(&self, q: &Tensor, u: &Tensor, frames: &Frames) -> Result<Tensor> {
-        let parameters = &self.parameters;
-        let b = q.dim(0)?;
-        let wide = |t: &Tensor| t.broadcast_as((b, t.dim(1)?));
-        let (inertia, weight) = self.inertia.at(parameters, frames)?;
-        let factor = parameters.epsilon.broadcast_div(&parameters.h.sqr()?)?;
-        let pull = (u - q.contiguous()?.index_select(&self.commanded, 1)?)?.broadcast_mul(&parameters.stiffness)?;
-        let force = Tensor::cat(&[wide(&weight)?, pull], 1)?;
-        let force = match &self.order {
-            Some(order) => force.index_select(order, 1)?,
-            None => force,
-        };
-        let g = force.broadcast_add(&parameters.tau)?.neg()?;
-        let mut parts =
-            vec![wide(&inertia.broadcast_mul(&factor)?)?, wide(&parameters.stiffness)?, g, wide(&parameters.kappa)?];
-        if let Some(limits) = &self.limits {
-            parts.push(limits.gaps(q)?);
-        }
-        Tensor::cat(&parts, 1)
     }
 
     /// Checks the shapes and types of q and u.
@@ -464,44 +290,4 @@ impl Quasidynamic {
         }
         self.parameters.check(&model.parameters, q.dim(0)?)
     }
-}
-
-/// Each motion that no command holds must move some mass that the others do not, or the step has no answer.
-fn check_inertias(model: &Model) -> Result<()> {
-    let tree = &model.tree;
-    // A rigid object's inertia has been validated by itself.
-    if model.inertial.iter().all(|&body| tree.bodies[body].parent == 0) {
-        return Ok(());
-    }
-    let free: Vec<usize> = (0..tree.nv).filter(|dof| !tree.actuated.contains(dof)).collect();
-    let dynamics = Dynamics::new(tree, [0.0; 3], DType::F64, &Device::Cpu)?;
-    // What is weightless is so at every q, so that one q that has nothing special shows it.
-    let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
-    let rows = dynamics.mass_matrix(&q)?.squeeze(0)?.to_vec2::<f64>()?;
-    let m = DMatrix::from_fn(free.len(), free.len(), |i, j| rows[free[i]][free[j]]);
-    match weightless(m).and_then(|place| tree.coordinate_of(free[place])).map(|coordinate| &coordinate.name) {
-        None => Ok(()),
-        Some(name) => bail!(
-            "\"{name}\": expected it to move some mass that no other joint moves in the same way, got none: give its link \
-             an inertia, or fix it"
-        ),
-    }
-}
-
-/// The last place whose motion moves no mass but what those after it move: there the pivot of M = LᵀL vanishes.
-fn weightless(mut m: DMatrix<f64>) -> Option<usize> {
-    /// Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
-    const PIVOT: f64 = 1e-13;
-    let diagonal = m.diagonal();
-    for k in (0..m.nrows()).rev() {
-        let has_mass = m[(k, k)] > PIVOT * diagonal[k];
-        if !has_mass {
-            return Some(k);
-        }
-        for i in 0..k {
-            let factor = m[(i, k)] / m[(k, k)];
-            (0..k).for_each(|j| m[(i, j)] -= factor * m[(k, j)]);
-        }
-    }
-    None
 }

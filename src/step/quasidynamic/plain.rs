@@ -2,9 +2,9 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use super::fused;
-use super::quasidynamic::Quasidynamic;
+use super::Quasidynamic;
 use crate::solve::Report;
+use crate::step::fused;
 
 /// What [`Quasidynamic::hold`] gives, for each world one step after the other, world by world.
 #[derive(Clone, Debug)]

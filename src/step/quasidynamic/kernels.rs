@@ -1,0 +1,72 @@
+//! The programs of the fused form: recorded, or run on plain numbers.
+
+use candle_core::{Result, Tensor, bail};
+
+use super::{Fused, Quasidynamic};
+use crate::math::lane::Precision;
+use crate::math::record::{Row, Trace};
+use crate::step::fused::{self, Kernel};
+
+impl Quasidynamic {
+    /// A program of the fused form as the list of its operations: see [`Trace`].
+    ///
+    /// Of two precisions only the step has the single one.
+    ///
+    /// # Errors
+    /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
+    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
+        let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
+        plan.record(kernel, precision, |contact| self.model.contact_names(contact))
+    }
+
+    /// The rows of numbers that a program reads and writes.
+    ///
+    /// # Errors
+    /// If the step has no fused form.
+    pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
+        let Some(Fused { plan, .. }) = &self.fused else {
+            bail!("{}: expected a step with a fused form", kernel.name())
+        };
+        Ok([plan.operand_rows(kernel), plan.result_rows(kernel)])
+    }
+
+    /// What the row of a step consists of.
+    pub(crate) fn row_parts(&self) -> Result<Vec<Row>> {
+        let Some(Fused { plan, .. }) = &self.fused else { bail!("expected a step with a fused form") };
+        Ok(plan.row_parts())
+    }
+
+    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
+    /// is a rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
+    /// precision.
+    ///
+    /// # Errors
+    /// If the step has no fused form, a row is of another length, or there is no step.
+    pub fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        n_steps: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>> {
+        if n_steps == 0 {
+            bail!("{}: expected one step or more, got none", kernel.name());
+        }
+        let [rows, _] = self.rows_of(kernel)?;
+        let (expected, got): (Vec<_>, Vec<_>) =
+            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
+        if expected != got {
+            bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
+        }
+        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
+    }
+
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
+    /// recording.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn packed_parameters(&self) -> Result<Tensor> {
+        fused::packed(&self.parameters)
+    }
+}

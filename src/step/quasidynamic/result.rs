@@ -1,0 +1,47 @@
+//! What a step gives.
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::Contacts;
+use crate::solve::Report;
+
+/// Result of a step. Everything but `reports` and `warm` is differentiable.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Next configuration (B, nq). In worlds without a solution it is q, and the model's home where q itself is not finite.
+    pub q_next: Tensor,
+    /// The step in tangent coordinates δ (B, nv).
+    pub delta: Tensor,
+    /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
+    pub force: Tensor,
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, in the order of
+    /// [`PairTable::torsional`](crate::contact::PairTable::torsional); empty unless the scene has such.
+    pub torque: Tensor,
+    /// Contacts at q.
+    pub contacts: Contacts,
+    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    pub limit_force: Tensor,
+    /// How each world's solve went.
+    pub reports: Vec<Report>,
+    /// Start for the next step's solve (B, 3 n + nl), n the contacts and those with torsional friction once more.
+    pub warm: Tensor,
+}
+
+impl Step {
+    /// Contact force λ (B, nc, 3) in each contact's frame: along the normal and two tangents, N.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn lambda(&self) -> Result<Tensor> {
+        crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
+    }
+
+    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`](super::Linearization) are of.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn lambda_and_torque(&self) -> Result<Tensor> {
+        let lambda = self.lambda()?.flatten_from(1)?;
+        if self.torque.dim(1)? == 0 { Ok(lambda) } else { Tensor::cat(&[&lambda, &self.torque], 1) }
+    }
+}
