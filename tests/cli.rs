@@ -396,6 +396,14 @@ fn a_step_starts_at_home_and_says_what_is_asked() {
     );
     let all = some(&["--output", "status"], r#"{"jacobians": true}"#);
     assert_eq!(keys(&all), ["dlambda_dq", "dlambda_du", "dq_next_dq", "dq_next_du", "status"]);
+    // The barrier keeps the gaps after the step positive.
+    let gaps = some(&["--output", "gaps,contacts"], "{}");
+    let [gaps, contacts] = ["gaps", "contacts"].map(|key| gaps[key].as_array().unwrap().clone());
+    assert_eq!(gaps.len(), contacts.len());
+    assert!(gaps.iter().all(|gap| gap.as_f64().unwrap() > 0.0), "{gaps:?}");
+    assert!(answers[0].get("torques").is_none() && answers[0].get("gaps").is_none());
+    let soft = some(&["--with", r#"{"params": {"torsion": 0.01}}"#, "--output", "torques,forces"], "{}");
+    assert_eq!(soft["torques"].as_array().unwrap().len(), soft["forces"].as_array().unwrap().len());
     let text = complaint(&["step", HAND, "--output", "q_nxt"]);
     assert!(text.contains("--output: ") && text.contains("did you mean \"q_next\""), "{text}");
     let error = &step(HAND, &[json!({ "output": ["force"] })])[0]["error"];

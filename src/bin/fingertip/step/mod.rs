@@ -25,10 +25,13 @@ const BLOCK: usize = 256;
 /// "mu": {"ball/hand": 0.4}, "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this
 /// line only, "jacobians": true, and "output": ["q_next", "forces"] for a choice of what is put out.
 ///
-/// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N), torques
-/// (on b about their normals, N·m, of the contacts that have torsional friction, in a scene with such), contacts (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; with a message
-/// that names the deepest overlap, if there is one, where it is not solved, and slip_gap, the gap in m that slip opens, where it is unsettled), iterations and residual; with jacobians dq_next_dq, dq_next_du,
-/// dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
+/// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N),
+/// torques (on b about the normal, N·m, of the contacts with torsional friction, where there are such), contacts
+/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; where
+/// it is not solved, with a message that names the deepest overlap, if there is one; where it is unsettled, with
+/// slip_gap, the gap that slip opens, m), iterations and residual. On request gaps, those that the step leaves at the
+/// contacts, m. With jacobians dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent
+/// coordinates.
 ///
 /// A bad line gives {"error": …} in its place, and the run goes on. A line has at most 1 MiB, an object no key twice. `inspect` says what the numbers in q and u are.
 #[derive(clap::Args)]
@@ -40,8 +43,8 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What is put out, for lines that do not say [default: everything but Jacobians]. Any of q_next, lambda, forces,
-    /// torques, contacts, status, iterations, residual, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// What is put out, for lines that do not say [default: everything but gaps and Jacobians]. Any of q_next, lambda, forces,
+    /// torques, contacts, status, iterations, residual, gaps, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 

@@ -7,7 +7,7 @@ use fingertip::step::{Linearization, Quasidynamic, Step};
 use serde::Serialize;
 
 /// All keys, in the order in which they are put out.
-pub const OUTPUTS: [&str; 12] = [
+pub const OUTPUTS: [&str; 13] = [
     "q_next",
     "lambda",
     "forces",
@@ -16,22 +16,24 @@ pub const OUTPUTS: [&str; 12] = [
     "status",
     "iterations",
     "residual",
+    "gaps",
     "dq_next_dq",
     "dq_next_du",
     "dlambda_dq",
     "dlambda_du",
 ];
-/// Of these, the ones that need Jacobians stand from here on.
-const JACOBIANS: usize = 8;
+/// Of these, the ones that are put out on request stand from here on, and those that need Jacobians.
+const ON_REQUEST: usize = 8;
+const JACOBIANS: usize = 9;
 
 /// The keys that a line out has.
 #[derive(Clone)]
 pub struct Outputs([bool; OUTPUTS.len()]);
 
 impl Default for Outputs {
-    /// All but the Jacobians; torques where contacts have torsional friction.
+    /// All but gaps and Jacobians; torques where contacts have torsional friction.
     fn default() -> Self {
-        Self(std::array::from_fn(|k| k < JACOBIANS))
+        Self(std::array::from_fn(|k| k < ON_REQUEST))
     }
 }
 
@@ -75,6 +77,7 @@ impl Outputs {
                 "status" => Part::Text(report.status.name().to_owned()),
                 "iterations" => Part::Count(report.iterations),
                 "residual" => Part::Number(report.residual),
+                "gaps" => Part::Numbers(numbers(&step.gaps(q, &result)?)?),
                 _ => Part::Rows(rows(&jacobians[k - JACOBIANS])?),
             };
             parts.push((key, part));
