@@ -197,8 +197,8 @@ impl Differentiable<2> for FormulaOp {
         "contacts"
     }
 
-    fn operands(&self) -> [usize; 2] {
-        [POSE * self.0.n_shapes, Shape::SIZES * self.0.n_shapes]
+    fn operands(&self) -> [(&'static str, usize); 2] {
+        [("poses", POSE * self.0.n_shapes), ("sizes", Shape::SIZES * self.0.n_shapes)]
     }
 
     fn width(&self) -> usize {

@@ -170,9 +170,10 @@ impl Differentiable<3> for DynamicsOp {
         self.quantity.name()
     }
 
-    fn operands(&self) -> [usize; 3] {
+    fn operands(&self) -> [(&'static str, usize); 3] {
         let Self { links, quantity } = self;
-        [links.nq + quantity.n_inputs(links), links.n_parameters(), links.n_offsets]
+        let n_state = links.nq + quantity.n_inputs(links);
+        [("state", n_state), ("parameters", links.n_parameters()), ("offsets", links.n_offsets)]
     }
 
     fn width(&self) -> usize {

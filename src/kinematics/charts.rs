@@ -57,6 +57,7 @@ pub(crate) struct Integrate;
 
 impl Map for Integrate {
     const NAME: &'static str = "integrate";
+    const OPERANDS: [&'static str; 2] = ["q", "delta"];
 
     fn widths(charts: &Charts) -> [usize; 3] {
         [charts.nq, charts.nv, charts.nq]
@@ -97,6 +98,7 @@ pub(crate) struct Difference;
 
 impl Map for Difference {
     const NAME: &'static str = "difference";
+    const OPERANDS: [&'static str; 2] = ["from", "to"];
 
     fn widths(charts: &Charts) -> [usize; 3] {
         [charts.nq, charts.nq, charts.nv]

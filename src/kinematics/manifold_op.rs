@@ -15,6 +15,8 @@ use super::charts::Charts;
 pub(crate) trait Map: Copy + Send + Sync + 'static {
     /// For error messages.
     const NAME: &'static str;
+    /// The operands' names.
+    const OPERANDS: [&'static str; 2];
     /// Columns of the operands and of the result.
     fn widths(charts: &Charts) -> [usize; 3];
     /// Fills in the result.
@@ -96,9 +98,9 @@ impl<M: Map> Differentiable<2> for ManifoldOp<M> {
         M::NAME
     }
 
-    fn operands(&self) -> [usize; 2] {
-        let [a, b, _] = M::widths(&self.charts);
-        [a, b]
+    fn operands(&self) -> [(&'static str, usize); 2] {
+        let ([a, b], [n_a, n_b, _]) = (M::OPERANDS, M::widths(&self.charts));
+        [(a, n_a), (b, n_b)]
     }
 
     fn width(&self) -> usize {

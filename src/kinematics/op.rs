@@ -115,8 +115,8 @@ impl Differentiable<2> for FramesOp {
         "frames"
     }
 
-    fn operands(&self) -> [usize; 2] {
-        [self.0.nq(), self.0.n_offsets()]
+    fn operands(&self) -> [(&'static str, usize); 2] {
+        [("q", self.0.nq()), ("offsets", self.0.n_offsets())]
     }
 
     fn width(&self) -> usize {
@@ -129,8 +129,13 @@ impl Differentiable<2> for FramesOp {
 
     fn adjoint<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
         let forward = Forward::new(&self.0, q, offsets);
-        let [q, offsets] = self.operands();
-        let sizes = FrameGradients { result: self.width(), wrenches: self.0.n_wrenches(), q, offsets };
+        let tables = &self.0;
+        let sizes = FrameGradients {
+            result: tables.n_outputs(),
+            wrenches: tables.n_wrenches(),
+            q: tables.nq(),
+            offsets: tables.n_offsets(),
+        };
         let gradients = sizes.from(forward.at.end());
         Ok(Box::new(Backward { forward, gradients, grad }))
     }

@@ -11,8 +11,8 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
     /// For messages.
     fn name(&self) -> &'static str;
 
-    /// Columns of the operands.
-    fn operands(&self) -> [usize; N];
+    /// Names and columns of the operands.
+    fn operands(&self) -> [(&'static str, usize); N];
 
     /// Columns of the result.
     fn width(&self) -> usize;
@@ -41,10 +41,11 @@ fn value<const N: usize, F: Differentiable<N>>(
 ) -> Result<(CpuStorage, Shape)> {
     let dtype = operands[0].0.dtype();
     let rows = each(operands, |(storage, layout)| Rows::from_storage(storage, layout))?;
-    let (expected, got) = (of.operands(), rows.each_ref().map(Rows::width));
-    if expected != got {
-        let shapes = operands.map(|(_, layout)| layout.shape());
-        bail!("{}: expected operands with {expected:?} columns, got {shapes:?}", of.name());
+    let expected = of.operands();
+    if rows.each_ref().map(Rows::width) != expected.map(|(_, columns)| columns) {
+        let named = expected.map(|(name, columns)| format!("{name} (B, {columns})")).join(", ");
+        let got = operands.map(|(_, layout)| layout.shape());
+        bail!("{}: expected {named}, got {got:?}", of.name());
     }
     let b = worlds(of.name(), &rows.each_ref())?;
     let data = run(&of.value(rows, b)?, b, of.width());
@@ -58,7 +59,7 @@ fn pull<const N: usize, F: Differentiable<N>>(
     result: &Tensor,
     grad: &Tensor,
 ) -> Result<[Option<Tensor>; N]> {
-    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.operands());
+    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.operands().map(|(_, columns)| columns));
     let rows = each(operands, Rows::from_tensor)?;
     let n_rows = rows.each_ref().map(Rows::rows);
     let width = widths.iter().sum();

@@ -216,8 +216,9 @@ impl Differentiable<3> for BarrierOp {
         "barrier solve"
     }
 
-    fn operands(&self) -> [usize; 3] {
-        self.structure.widths()
+    fn operands(&self) -> [(&'static str, usize); 3] {
+        let [screws, contacts, problem] = self.structure.widths();
+        [("screws", screws), ("contacts", contacts), ("problem", problem)]
     }
 
     fn width(&self) -> usize {
