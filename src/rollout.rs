@@ -173,7 +173,7 @@ impl Sweep {
             let parameters = Var::from_tensor(&self.packed.values)?;
             let unpacked = self.packed.unpack(self.step.parameters(), &parameters)?;
             let step = self.step.with_parameters(&unpacked)?;
-            let result = step.step_from(&q, &u, Some(&self.solutions[t]))?;
+            let result = step.step_again(&q, &u, &self.solutions[t], &self.reports[t])?;
             let force = result.force.flatten_from(1)?;
             let grad_force = grad.narrow(1, (n_steps + 1) * nq + t * n_forces, n_forces)?;
             let value = (result.q_next * &pull)?.sum_all()?;

@@ -159,6 +159,11 @@ fn what_cannot_be_printed_is_an_error_that_says_why() {
     assert_eq!(print(&step, "push", &state(nq, nu)), None);
     let error = print(&step, "2 arms", &state(nq, nu)).unwrap();
     assert!(error.contains("\"2 arms\"") && error.contains("letter"), "{error}");
+    // The program that checks would be written over the code, the header hide the system's.
+    for name in ["main", "math", "test"] {
+        let error = print(&step, name, &state(nq, nu)).unwrap();
+        assert!(error.contains(&format!("\"{name}\"")) && error.contains("taken"), "{error}");
+    }
     let error = print(&step, "push", &[]).unwrap();
     assert!(error.contains("expected a state"), "{error}");
     let error = print(&step, "push", &state(nq + 1, nu)).unwrap();

@@ -44,8 +44,15 @@ impl Geometry for Ball {
 }
 
 /// What the shapes have, changed.
-#[derive(Debug)]
-struct Changed(fn(Contacts) -> Result<Contacts>);
+struct Changed(Change);
+
+type Change = Box<dyn Fn(Contacts) -> Result<Contacts> + Send + Sync>;
+
+impl std::fmt::Debug for Changed {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("Changed")
+    }
+}
 
 impl Geometry for Changed {
     fn contacts(&self, _: &Tensor, own: Contacts) -> Result<Contacts> {
@@ -134,7 +141,7 @@ fn a_ball_of_another_size_is_that_ball() -> Result<()> {
 fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
     let step = step(BALL)?;
     let (home, u) = (step.model().home(2)?, commands(1)?.squeeze(1)?);
-    let with = |f| step.with_geometry(Arc::new(Changed(f)));
+    let with = |f: fn(Contacts) -> Result<Contacts>| step.with_geometry(Arc::new(Changed(Box::new(f))));
 
     let same = with(Ok).step(&home, &u)?;
     let own = step.as_tensor_program().step(&home, &u)?;
@@ -147,14 +154,71 @@ fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
     let message = single.expect_err("a normal in single precision").to_string();
     assert!(message.contains("`normal`") && message.contains("F32"), "{message}");
 
-    let spoilt = with(|own| {
-        let nan = Tensor::new(&[[f64::NAN], [0.0]], &Device::Cpu)?;
-        Ok(Contacts { phi: (own.phi + nan)?, ..own })
-    });
-    let result = spoilt.step(&home, &u)?;
-    assert_eq!([Status::BadInput, Status::Solved], [result.reports[0].status, result.reports[1].status]);
-    let q = result.q_next.to_vec2::<f64>()?;
-    assert_eq!(q[0], home.to_vec2::<f64>()?[0]);
-    assert_eq!(q[1], own.q_next.to_vec2::<f64>()?[1]);
+    // In the world where the ball is farther.
+    let home = Tensor::cat(&[&step.model().tensor(&[&[0.0, 1e-3, 0.0, -0.01, -0.045]])?, &home.narrow(0, 1, 1)?], 0)?;
+    let gaps = numbers(&step.contacts(&home)?.phi);
+    let between = f64::midpoint(gaps[0], gaps[1]);
+    let own = step.as_tensor_program().step(&home, &u)?;
+    let factor = move |own: &Contacts, by: f64| {
+        let far = own.phi.gt(between)?;
+        far.where_cond(&(own.phi.ones_like()? * by)?, &own.phi.ones_like()?)
+    };
+    let times = move |t: &Tensor, own: &Contacts, by: f64| t.broadcast_mul(&factor(own, by)?.unsqueeze(2)?);
+    let nan = f64::NAN;
+    let spoilt: [(&str, Change); 7] = [
+        ("φ", Box::new(move |own| Ok(Contacts { phi: (&own.phi * factor(&own, nan)?)?, ..own }))),
+        ("normal", Box::new(move |own| Ok(Contacts { normal: times(&own.normal, &own, nan)?, ..own }))),
+        ("point", Box::new(move |own| Ok(Contacts { point_a: times(&own.point_a, &own, nan)?, ..own }))),
+        ("weight", Box::new(move |own| Ok(Contacts { weight: Some(factor(&own, nan)?), ..own }))),
+        ("a long normal", Box::new(move |own| Ok(Contacts { normal: times(&own.normal, &own, 2.0)?, ..own }))),
+        ("no normal", Box::new(move |own| Ok(Contacts { normal: times(&own.normal, &own, 0.0)?, ..own }))),
+        ("a point far away", Box::new(move |own| Ok(Contacts { point_b: times(&own.point_b, &own, 1e34)?, ..own }))),
+    ];
+    let (q, controls) = (numbers(&home), Tensor::stack(&[&u, &u], 1)?);
+    let stiffness = |step: &Quasidynamic| -> Result<_> {
+        let tracked = Var::from_tensor(&step.parameters().stiffness)?;
+        let mut parameters = step.parameters().clone();
+        parameters.stiffness = tracked.as_tensor().clone();
+        Ok((step.with_parameters(&parameters)?, tracked))
+    };
+    let second = |t: &Tensor| t.narrow(0, 1, 1)?.sum_all();
+    let (tracked, variable) = stiffness(&step.as_tensor_program())?;
+    let expected = second(&tracked.step(&home, &u)?.q_next)?.backward()?.remove(&variable).expect("a gradient");
+    for (name, change) in spoilt {
+        let step = step.with_geometry(Arc::new(Changed(change)));
+        let (tracked, variable) = stiffness(&step)?;
+        let result = tracked.step(&home, &u)?;
+        assert_eq!([Status::BadInput, Status::Solved], [result.reports[0].status, result.reports[1].status], "{name}");
+        let next = result.q_next.to_vec2::<f64>()?;
+        assert_eq!(next[0], home.to_vec2::<f64>()?[0], "{name}");
+        assert_eq!(next[1], own.q_next.to_vec2::<f64>()?[1], "{name}");
+        let found = second(&result.q_next)?.backward()?.remove(&variable).expect("a gradient");
+        assert_eq!(numbers(&found), numbers(&expected), "{name}");
+        let contacts = [&result.contacts, &step.contacts(&home)?];
+        let contacts = contacts.map(|c| [&c.phi, &c.normal, &c.point_a, &c.point_b].map(numbers).concat()).concat();
+        let (run, held) = (rollout(&step, &home, &controls)?, step.hold(&q, &numbers(&u), &[], 2)?);
+        let linear = step.linearize(&home, &u)?;
+        for all in [
+            contacts,
+            numbers(&result.force),
+            numbers(&step.gaps(&home, &result)?),
+            numbers(&run.q),
+            numbers(&run.force),
+            held.gap,
+            numbers(&step.smoothing_error(&home, &u)?),
+            numbers(&linear.a),
+            numbers(&linear.d),
+        ] {
+            assert!(all.iter().all(|x| x.is_finite()), "{name}: {all:?}");
+        }
+    }
+
+    // Of a contact that is none the normal does not matter.
+    let none = |own: Contacts| {
+        let weight = Some(own.phi.zeros_like()?);
+        Ok(Contacts { normal: own.normal.zeros_like()?, weight, ..own })
+    };
+    let result = with(none).step(&home, &u)?;
+    assert!(result.reports.iter().all(|report| report.status == Status::Solved), "{:?}", result.reports);
     Ok(())
 }

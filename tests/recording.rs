@@ -7,7 +7,7 @@ use std::process::Command;
 
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
-use fingertip::description::{Object, Scene, Shape};
+use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::show::{self, Loaded, Recording, RecordingWriter, Source};
 use fingertip::step::Quasidynamic;
 
@@ -62,6 +62,7 @@ fn what_is_written_comes_back() {
         assert!(worst(a.normal.concat(), b.normal.concat()) < CONTACTS);
         assert!(worst(a.end.poses.concat(), b.end.poses.concat()) < POSES, "{}", a.time);
     }
+    assert_eq!(back.params.friction, Friction::Relaxed);
     // The sum of the contact forces on the ball, from the contacts.
     let sum: [f64; 3] = std::array::from_fn(|k| back.steps[119].force.iter().map(|force| force[k]).sum());
     let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
@@ -72,8 +73,9 @@ fn what_is_written_comes_back() {
 fn hulls_come_back() {
     let points = [[0.05, 0.0, 0.0], [-0.05, 0.0, 0.0], [0.0, 0.05, 0.0], [0.0, -0.05, 0.0], [0.0, 0.0, 0.04]];
     let hull = Shape::hull(&points).unwrap();
-    let scene =
+    let mut scene =
         Scene::new().object(Object::ground("floor", 0.0)).object(Object::rigid("lid", hull, 0.2).at([0.0, 0.0, 0.01]));
+    scene.params.friction = Friction::Coulomb;
     let recording = roll_out(scene, 2);
     let path = scratch("hull.mcap");
     recording.write(&path).unwrap();
@@ -81,6 +83,7 @@ fn hulls_come_back() {
     let shape = back.shapes.iter().find(|shape| shape.kind == "hull").unwrap();
     assert_eq!((shape.vertices.len(), shape.faces.len()), (5, 5));
     assert_eq!(back.shapes, recording.shapes);
+    assert_eq!(back.params.friction, Friction::Coulomb);
 }
 
 /// 2,000 bytes per step are 20 MB for 10,000.

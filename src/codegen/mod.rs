@@ -213,12 +213,22 @@ fn weights(n: usize) -> Vec<f64> {
     (1..=n).map(|k| 2.0 * (k as f64 * GOLDEN).fract() - 1.0).collect()
 }
 
+/// Names that are taken: `main.c` is the program that checks, NAME.h would hide a header that it includes, and CMake has targets of its
+/// own.
+const TAKEN: [&str; 22] = [
+    "main", "math", "string", "stdint", "inttypes", "stdio", "stddef", "stdlib", "float", "limits", "features",
+    "errno", "time", "wchar", "endian", "test", "all", "clean", "install", "package", "help", "depend",
+];
+
 fn check_name(name: &str) -> Result<()> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.chars().all(is_word) && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic()) {
+    let message = if !(name.chars().all(is_word) && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic())) {
+        format!("expected a name of letters, digits and _ that starts with a letter, got \"{name}\"")
+    } else if TAKEN.contains(&name) {
+        format!("expected a name that C and CMake have not taken, got \"{name}\"")
+    } else {
         return Ok(());
-    }
-    let message = format!("expected a name of letters, digits and _ that starts with a letter, got \"{name}\"");
+    };
     Err(crate::Error::invalid("codegen", message).into())
 }
 

@@ -24,6 +24,17 @@ pub struct Contacts {
 }
 
 impl Contacts {
+    /// All of them by a function.
+    pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        Ok(Self {
+            point_a: f(&self.point_a)?,
+            point_b: f(&self.point_b)?,
+            normal: f(&self.normal)?,
+            phi: f(&self.phi)?,
+            weight: self.weight.as_ref().map(f).transpose()?,
+        })
+    }
+
     /// Of rows (B, nc, 10 or 11): normal, points on A and B, φ, weight if there is one.
     fn of_rows(rows: &Tensor) -> Result<Self> {
         let number = |k: usize| part(rows, 2, k, 1)?.squeeze(2);

@@ -23,7 +23,7 @@ pub(super) fn length(what: &str, value: f64) -> Result<()> {
 }
 
 /// `what` must have three finite coordinates, none beyond [`LONGEST`].
-pub(super) fn position(what: &str, position: &Vector3<f64>) -> Result<()> {
+pub(crate) fn position(what: &str, position: &Vector3<f64>) -> Result<()> {
     finite_vector(what, position)?;
     position.iter().try_for_each(|&x| at_most(what, x, LONGEST, "m"))
 }

@@ -96,7 +96,7 @@ impl Default for Params {
 }
 
 /// The law that normal and friction forces follow with gap and slip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Friction {
     /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a gap μ d, so

@@ -44,6 +44,7 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
             epsilon: one(&parameters.epsilon)?,
             kappa: one(&parameters.kappa)?,
             gravity,
+            friction: model.params.friction,
             contact_distance: model.params.contact_distance,
             fade: model.params.fade,
             joint_limits: model.params.joint_limits,

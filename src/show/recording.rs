@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::description::Friction;
 use crate::error::{Error, Result};
 
 /// Raised when the meaning of a field changes.
@@ -59,6 +60,9 @@ pub struct ParamsRecord {
     pub epsilon: f64,
     pub kappa: f64,
     pub gravity: [f64; 3],
+    /// Files from before there was a choice have none.
+    #[serde(default)]
+    pub friction: Friction,
     pub contact_distance: Option<f64>,
     pub fade: f64,
     pub joint_limits: bool,

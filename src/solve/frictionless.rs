@@ -15,7 +15,7 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::Status;
-use super::delassus::Delassus;
+use super::delassus::{Delassus, is_small};
 use super::{lcp, qp};
 use crate::error::{Error, Result};
 use crate::math::largest::{larger, largest};
@@ -65,7 +65,7 @@ pub struct Impact {
     pub status: Status,
     /// Iterations, pivots or sweeps.
     pub iterations: usize,
-    /// [`Delassus::residual`] at Λ, m/s.
+    /// [`Delassus::residual`] at Λ or that of the velocities that Λ gives, the larger, m/s.
     pub residual: f64,
 }
 
@@ -223,7 +223,9 @@ impl Frictionless {
             if !finite([found.impulses.as_slice(), v_next.as_slice(), slack.as_slice()]) {
                 return self.without_answer(Status::BadInput, iterations);
             }
-            let solved = delassus.is_solved(&found.impulses);
+            let missed = self.missed(&contacts, &delassus, &found.impulses, &slack);
+            let speed = [v_next.amax(), self.v_free.amax(), self.bounds.amax(), (&slack + &self.bounds).amax()];
+            let solved = delassus.is_solved(&found.impulses) && is_small(missed, largest(speed));
             let more = broken(&slack, &contacts);
             if solved && !more.is_empty() {
                 contacts.extend(more);
@@ -234,7 +236,7 @@ impl Frictionless {
             let mut impact = Impact {
                 v_next,
                 status: if solved { Status::Solved } else { Status::IterationLimit },
-                residual: larger(delassus.residual(&found.impulses), others),
+                residual: larger(larger(delassus.residual(&found.impulses), missed), others),
                 ..self.without_answer(Status::Solved, iterations)
             };
             let impulses = found.impulses.iter();
@@ -265,6 +267,13 @@ impl Frictionless {
             return dual.filter(better).unwrap_or(found);
         }
         found
+    }
+
+    /// How far the velocities that came of impulses are from complementarity, the largest |min(D_ii Λ_i, w_i)|, m/s: where contacts press
+    /// against each other, velocities are what is left of impulses that may be 10⁹ times as large.
+    fn missed(&self, contacts: &[usize], delassus: &Delassus, impulses: &DVector<f64>, slack: &DVector<f64>) -> f64 {
+        let own = |k: usize| delassus.matrix[(k, k)] * impulses[k];
+        largest(contacts.iter().enumerate().map(|(k, &i)| if own(k) < slack[i] { own(k) } else { slack[i] }))
     }
 
     fn without_answer(&self, status: Status, iterations: usize) -> Impact {

@@ -158,7 +158,8 @@ impl Report {
     }
 }
 
-/// First-order estimate (B, nv) of how far the barrier keeps δ from the hard contact's: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf.
+/// First-order estimate (B, nv) of how far the barrier keeps δ from the hard contact's: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf; 0 in worlds without a
+/// solution.
 ///
 /// # Errors
 /// If a tensor has another shape than the structure wants.

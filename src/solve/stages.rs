@@ -163,7 +163,7 @@ impl Stage for Pull<'_> {
     }
 }
 
-/// After [`Factor`]: −H⁻¹ Σ Jᵀf in the place of δ, see [`super::smoothing_error`].
+/// After [`Factor`]: −H⁻¹ Σ Jᵀf in the place of δ, see [`super::smoothing_error`]; zeros in worlds without a solution.
 pub(super) struct Smoothing<'a> {
     pub(super) structure: &'a Structure,
     pub(super) at: &'a Places,
@@ -183,5 +183,9 @@ impl Stage for Smoothing<'_> {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
         }
         s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for x in work.delta.iter_mut() {
+            *x = R::select(keep.and(x.is_finite()), *x, R::zero());
+        }
     }
 }

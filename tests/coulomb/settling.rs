@@ -1,11 +1,13 @@
 //! How often the law settles on random states of the shipped scenes.
 
+use candle_core::{Tensor, Var};
 use fingertip::description::{Friction, Scene};
+use fingertip::rollout::rollout;
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
-use super::support::rows;
-use super::support::states::{self, Random, Ranges};
+use super::support::states::{self, Batch, Random, Ranges};
+use super::support::{apart, largest, numbers, rows};
 use super::{compile, with_coulomb};
 
 /// States in all; `FINGERTIP_COULOMB` asks for another number.
@@ -90,4 +92,99 @@ fn what_is_left_unsettled_is_told() {
     }
     assert!(unsettled > 0, "all settle");
     println!("{unsettled} of 600 unsettled");
+}
+
+/// Of derivatives: what the library promises.
+const EXACT: f64 = 1e-6;
+
+/// Worlds of three fingertips that squeeze a cube in which the law does not settle.
+fn unsettled(n: usize) -> Batch {
+    let model = compile(&with_coulomb(Scene::load("assets/scenes/cube_fingertips.toml").unwrap()));
+    let ranges = Ranges { kappa: (1e4, 1e7), mu: (0.5, 2.0), mu_also: &[], stiffness: (1.0, 1e3), mass: (1e-2, 1.0) };
+    let mut random = Random::new(82);
+    // Deep in each other, many of them.
+    let q: Vec<Vec<f64>> = (0..50 * n).map(|_| states::configuration(&model, 0.02, &mut random)).collect();
+    let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(&model, q, &mut random)).collect();
+    let (q, u) = (states::tensor(&model, &q), states::tensor(&model, &u));
+    let parameters = states::parameters(&model, 50 * n, &ranges, &mut random);
+    let step = Quasidynamic::new(&model, &parameters).unwrap().step(&q, &u).unwrap();
+    let open = (0_u32..).zip(&step.reports).filter(|(_, report)| report.status == Status::Unsettled);
+    let open: Vec<u32> = open.map(|(world, _)| world).take(n).collect();
+    assert_eq!(open.len(), n);
+    let open = Tensor::new(open, &model.device).unwrap();
+    let of = |t: &Tensor| t.contiguous().unwrap().index_select(&open, 0);
+    let parameters = parameters.map(|_, t| of(t)).unwrap();
+    Batch { q: of(&q).unwrap(), u: of(&u).unwrap(), parameters, nearest: Vec::new(), model }
+}
+
+/// The relaxed law's: its forces are where a solve may find Coulomb's after all, which must not matter to the derivatives.
+#[test]
+fn derivatives_of_what_is_not_settled_are_the_relaxed_laws() {
+    let batch = unsettled(20);
+    let Batch { q, u, model, .. } = &batch;
+    let relaxed = compile(&Scene::load("assets/scenes/cube_fingertips.toml").unwrap());
+    assert_eq!(relaxed.params.friction, Friction::Relaxed);
+    let [step, relaxed] = [model, &relaxed].map(|model| Quasidynamic::new(model, &batch.parameters).unwrap());
+    let warm = step.step(q, u).unwrap().warm;
+    let again = step.step_from(q, u, Some(&warm)).unwrap();
+    assert!(again.reports.iter().any(|report| report.status == Status::Solved), "some settle from there");
+
+    let expected = relaxed.linearize(q, u).unwrap();
+    let [fused, program] = [&step, &step.as_tensor_program()].map(|step| step.linearize(q, u).unwrap());
+    for (form, found) in [("fused", fused), ("program", program)] {
+        for (name, found, expected) in [
+            ("A", &found.a, &expected.a),
+            ("B", &found.b, &expected.b),
+            ("C", &found.c, &expected.c),
+            ("D", &found.d, &expected.d),
+        ] {
+            for (world, (found, expected)) in rows(found).iter().zip(rows(expected)).enumerate() {
+                let error = apart(found, &expected) / largest(&expected);
+                assert!(error < EXACT, "{form}, world {world}: {name} by {error:e}");
+            }
+        }
+    }
+
+    let [fused, program] = [&step, &step.as_tensor_program()].map(|step| {
+        let u = Var::from_tensor(&Tensor::stack(&[u, u], 1).unwrap()).unwrap();
+        let end = rollout(step, q, &u).unwrap().q.narrow(1, 2, 1).unwrap();
+        let gradient = end.sum_all().unwrap().backward().unwrap().remove(&u).unwrap();
+        (numbers(&end), rows(&gradient))
+    });
+    assert!(apart(&fused.0, &program.0) < 1e-9, "{:e}", apart(&fused.0, &program.0));
+    for (world, (fused, program)) in fused.1.iter().zip(&program.1).enumerate() {
+        let error = apart(fused, program) / largest(fused);
+        assert!(error < EXACT, "rollout, world {world}: by {error:e}");
+    }
+}
+
+/// κ ∂δ/∂κ, and nothing where there is no answer.
+#[test]
+fn what_smoothing_displaces_is_the_rate_by_kappa() {
+    const STEP: f64 = 1e-4;
+    let model = compile(&with_coulomb(Scene::load("assets/scenes/push.toml").unwrap()));
+    let ranges = Ranges { kappa: (1e3, 1e4), mu: (0.3, 0.7), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
+    let batch = states::batch(&model, 0.06, 50, &ranges, &mut Random::new(83));
+    let at = |factor: f64| {
+        let mut parameters = batch.parameters.clone();
+        parameters.kappa = parameters.kappa.affine(factor, 0.0).unwrap();
+        Quasidynamic::new(&model, &parameters).unwrap()
+    };
+    let step = at(1.0);
+    let mut q = rows(&batch.q);
+    q[0][0] = f64::NAN;
+    let q = states::tensor(&model, &q);
+    let error = rows(&step.smoothing_error(&q, &batch.u).unwrap());
+    assert_eq!(error[0], vec![0.0; model.nv()]);
+    let [less, own, more] = [1.0 - STEP, 1.0, 1.0 + STEP].map(|factor| at(factor).step(&q, &batch.u).unwrap());
+    let (less, more) = (rows(&less.delta), rows(&more.delta));
+    for (world, report) in own.reports.iter().enumerate().skip(1) {
+        if report.status != Status::Solved {
+            continue;
+        }
+        let rate: Vec<f64> = less[world].iter().zip(&more[world]).map(|(a, b)| (b - a) / (2.0 * STEP)).collect();
+        // Differences of second order in the step.
+        let off = apart(&rate, &error[world]) / largest(&rate);
+        assert!(off < 1e-5, "world {world}: {off:e} of {:?}", error[world]);
+    }
 }

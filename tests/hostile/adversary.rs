@@ -6,8 +6,8 @@ use fingertip::step::{Form, Quasidynamic};
 use fingertip::{Model, Parameters};
 
 use crate::is_finite;
+use crate::support::rows;
 use crate::support::states::{Batch, Random, tensor};
-use crate::support::{numbers, rows};
 
 const NUMBERS: [f64; 22] = [
     0.0,
@@ -153,7 +153,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
         }
         // By copies of the worlds it takes a thousand times as long.
         if spoiled.form() != Form::Fused {
-            gradients(&place, batch, [&q, &u], &values, form, wrong);
+            gradients((&place, &said), batch, [&q, &u], &values, form, wrong);
             continue;
         }
         let linear = spoiled.linearize(&tensor(model, &q), &tensor(model, &u)).unwrap();
@@ -164,13 +164,13 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
                 }
             }
         }
-        gradients(&place, batch, [&q, &u], &values, form, wrong);
+        gradients((&place, &said), batch, [&q, &u], &values, form, wrong);
     }
 }
 
 /// The gradient of what the good worlds do, in each of their own rows, is what it is without bad company; and all is finite.
 fn gradients(
-    place: &str,
+    (place, said): (&str, &[String]),
     batch: &Batch,
     [q, u]: [&[Vec<f64>]; 2],
     values: &[Vec<Vec<f64>>],
@@ -197,10 +197,14 @@ fn gradients(
         names.extend(Parameters::NAMES.iter().copied().zip(&vars));
         for (input, var) in names {
             for grads in [&all, &of_good] {
-                if let Some(grad) = grads.get(var)
-                    && numbers(grad).iter().any(|x| !x.is_finite())
-                {
-                    wrong.push(format!("{place}: gradient in {input}, parameters {name}, not finite"));
+                let Some(grad) = grads.get(var) else { continue };
+                for (w, row) in rows(grad).iter().enumerate() {
+                    if row.iter().any(|x| !x.is_finite()) {
+                        let (status, said) = (step.reports[w].status, said.get(w).map_or("", String::as_str));
+                        wrong.push(format!(
+                            "{place}, row {w}: gradient in {input}, parameters {name}, not finite, {status:?}:{said}"
+                        ));
+                    }
                 }
             }
         }

@@ -94,6 +94,28 @@ fn plants_that_lie() {
     assert!(is_usable(&answer) && answer["step"] == step + 1, "{answer}");
 }
 
+/// Starts and goals that are nowhere are errors; what is said of others has numbers.
+#[test]
+fn starts_and_goals_that_are_nowhere() {
+    let mut planner = Planner::new(&[]);
+    let mut far = planner.q.clone();
+    far[9] = json!(1e9);
+    for (question, expected) in [
+        (json!({ "goal": { "position": [1e300, 0.0, 0.0] } }), "at most 1e6 m"),
+        (json!({ "goal": { "position": [0.1, 0.0, 0.0], "quaternion": [1e-200, 0.0, 0.0, 0.0] } }), "other than zero"),
+        (json!({ "episode": 0, "q": far }), "up to 1e6"),
+    ] {
+        let answer = planner.ask(&question);
+        let error = answer["error"].as_str().unwrap_or_else(|| panic!("{question}: {answer}"));
+        assert!(error.contains(expected), "{question}: {error}");
+    }
+    let answer = planner.ask(&json!({ "goal": { "position": [1e3, 0.0, 0.0] } }));
+    assert_eq!(answer["goal"]["position"][0], 1e3, "{answer}");
+    let answer = planner.ask(&json!({ "q": planner.q }));
+    assert!(is_usable(&answer) && answer["cost"].is_number(), "{answer}");
+    assert!(answer["errors"]["position"].as_f64().is_some_and(|error| error > 999.0), "{answer}");
+}
+
 #[test]
 fn plants_that_say_nothing() {
     // As long as a task's period; the planner's own time does not count.

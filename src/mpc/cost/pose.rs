@@ -4,7 +4,7 @@ use candle_core::{Result, bail};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
 use super::{Cost, Expansion};
-use crate::description::JointKind;
+use crate::description::{JointKind, check};
 use crate::model::Model;
 
 /// A goal for an object's pose; what is none is free.
@@ -46,9 +46,10 @@ impl Position {
     /// Of the object with this name.
     ///
     /// # Errors
-    /// If there is no such object.
+    /// If there is no such object, or the goal is not finite or farther than 1e6 m.
     pub fn new(model: &Model, object: &str, goal: [f64; 3]) -> Result<Self> {
         let c = model.object(object)?;
+        check::position(&format!("goal of \"{object}\""), &goal.into())?;
         Ok(Self { q: c.q, v: c.v, n: if c.kind == JointKind::Planar { 2 } else { 3 }, goal })
     }
 
@@ -77,9 +78,17 @@ impl Orientation {
     /// Of the object with this name.
     ///
     /// # Errors
-    /// If there is no such object, or the goal is not of its kind: a quaternion for a free object, a yaw for a planar one.
+    /// If there is no such object, or the goal is not of its kind: a quaternion for a free object, a yaw for a planar one; if it is not
+    /// finite, or a quaternion without length.
     pub fn new(model: &Model, object: &str, goal: Turn) -> Result<Self> {
         let c = model.object(object)?;
+        let is_turn = match goal {
+            Turn::Quaternion(q) => q.iter().map(|x| x * x).sum::<f64>().is_normal(),
+            Turn::Yaw(yaw) => yaw.is_finite(),
+        };
+        if !is_turn {
+            bail!("goal of \"{object}\": expected finite numbers, and a quaternion other than zero, got {goal:?}");
+        }
         match (c.kind, goal) {
             (JointKind::Floating, Turn::Quaternion(_)) => Ok(Self { q: c.q + 3, v: c.v + 3, goal }),
             (JointKind::Planar, Turn::Yaw(_)) => Ok(Self { q: c.q + 2, v: c.v + 2, goal }),

@@ -5,6 +5,7 @@ use candle_core::{Result, Tensor};
 use super::{Quasidynamic, Step};
 use crate::contact::Contacts;
 use crate::kinematics::Frames;
+use crate::math::tensor::{constant, select};
 use crate::solve::{self, ContactProblem, Report, Solution, Status};
 use crate::step::operands::{contact_operand, weights, worlds_with_usable_q};
 use crate::step::torsion::totals;
@@ -70,11 +71,16 @@ impl Quasidynamic {
     pub(super) fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
         let (model, parameters) = (&self.model, &self.parameters);
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let contacts = self.contacts_of(&frames)?;
+        let (contacts, good) = self.contacts_of(&frames)?;
         let weights = weights(model, &contacts.phi)?;
+        let problem = self.problem_operand(q, u, &frames)?;
         let problem = ContactProblem {
             contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,
-            problem: self.problem_operand(q, u, &frames)?,
+            // NaN in the problem makes it one of bad input.
+            problem: match good {
+                Some(good) => select(&good, &problem, &constant(&[f64::NAN], &problem)?)?,
+                None => problem,
+            },
             screws: frames.screws,
         };
         Ok(Assembled { contacts, problem })

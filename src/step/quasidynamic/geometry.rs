@@ -3,12 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{DType, Result, Tensor, bail};
 
 use super::Quasidynamic;
 use crate::contact::Contacts;
 use crate::kinematics::Frames;
-use crate::step::operands::{detect, detect_on_lanes, shape_poses};
+use crate::math::largest::USABLE;
+use crate::math::tensor::select;
+use crate::model::Model;
+use crate::step::operands::{detect, detect_on_lanes, mask, shape_poses, weights};
 
 /// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
 ///
@@ -21,7 +24,14 @@ pub trait Geometry: Debug + Send + Sync {
     /// those contacts that are to stay as they are.
     ///
     /// Gradients flow through whatever the result is made of. φ is to be the signed distance of the two bodies or near to that, m;
-    /// the normal of length one, from A to B, the direction in which φ grows when B moves.
+    /// the normal of length one, from A to B, the direction in which φ grows when B moves. A contact of weight 0 is none.
+    ///
+    /// A world with a number that is not finite, or beyond 1e30, or with a normal of another length is one of bad input: it stays
+    /// where it is, with the contacts of the shapes, and has no part in gradients: this is asked again then, with the poses of a
+    /// world that is good in the place of its own.
+    ///
+    /// B need not be the number of the step's worlds, nor the k-th pose that of the k-th: Jacobians ask for many copies of each
+    /// world, planners for some at a time. So what a geometry knows is the same for all worlds.
     ///
     /// # Errors
     /// Its own; they become the step's.
@@ -57,28 +67,88 @@ impl Quasidynamic {
         let frames = model.kinematics.frames(&self.usable(q)?, &parameters.offsets)?;
         match &self.geometry {
             None => detect_on_lanes(model, parameters, &frames),
-            Some(_) => self.contacts_of(&frames),
+            Some(_) => Ok(self.contacts_of(&frames)?.0),
         }
     }
 
-    /// The contacts where the frames are.
-    pub(super) fn contacts_of(&self, frames: &Frames) -> Result<Contacts> {
-        let own = detect(self.model(), self.parameters(), frames)?;
-        let Some(geometry) = &self.geometry else { return Ok(own) };
-        let expected = [&own.point_a, &own.point_b, &own.normal, &own.phi].map(|t| t.dims().to_vec());
-        let contacts = geometry.contacts(&shape_poses(self.model(), frames)?, own)?;
-        let Contacts { point_a, point_b, normal, phi, weight } = &contacts;
-        let weight = weight.as_ref().map(|weight| ("weight", weight, expected[3].clone()));
-        let parts = [("point_a", point_a), ("point_b", point_b), ("normal", normal), ("phi", phi)];
-        for (name, got, expected) in
-            parts.into_iter().zip(expected).map(|((name, t), dims)| (name, t, dims)).chain(weight)
-        {
-            let dtype = self.model().dtype;
-            if got.dims() != expected || got.dtype() != dtype {
-                let (dims, found) = (got.dims(), got.dtype());
-                bail!("geometry: expected `{name}` {expected:?} of {dtype:?}, got {dims:?} of {found:?}");
-            }
-        }
-        Ok(contacts)
+    /// The contacts where the frames are, and a mask (B, 1) of the worlds in which they are what was asked for; none if that is all.
+    pub(super) fn contacts_of(&self, frames: &Frames) -> Result<(Contacts, Option<Tensor>)> {
+        let (model, own) = (self.model(), detect(self.model(), self.parameters(), frames)?);
+        let Some(geometry) = &self.geometry else { return Ok((own, None)) };
+        let poses = shape_poses(model, frames)?;
+        let contacts = asked(&**geometry, &poses, &own)?;
+        let usable = if model.nc() > 0 { usable_worlds(model, &contacts)? } else { Vec::new() };
+        let Some(good) = mask(&usable, poses.device())? else { return Ok((contacts, None)) };
+        let shapes = own.map(|t| Ok(t.detach()))?;
+        let Some(stand_in) = usable.iter().position(|&good| good) else { return Ok((shapes, Some(good))) };
+        // What comes of these poses is finite, and so is what it hands back of a gradient of zero.
+        let sound = |t: &Tensor| select(&deep(&good, t)?, t, &t.detach().narrow(0, stand_in, 1)?);
+        let contacts = asked(&**geometry, &sound(&poses)?, &own.map(sound)?)?;
+        let kept = |theirs: &Tensor, own: &Tensor| select(&deep(&good, theirs)?, theirs, own);
+        let weight = match (&contacts.weight, &shapes.weight) {
+            (Some(theirs), Some(own)) => Some(kept(theirs, own)?),
+            (Some(theirs), None) => Some(kept(theirs, &theirs.ones_like()?)?),
+            (None, _) => None,
+        };
+        let contacts = Contacts {
+            point_a: kept(&contacts.point_a, &shapes.point_a)?,
+            point_b: kept(&contacts.point_b, &shapes.point_b)?,
+            normal: kept(&contacts.normal, &shapes.normal)?,
+            phi: kept(&contacts.phi, &shapes.phi)?,
+            weight,
+        };
+        Ok((contacts, Some(good)))
     }
+}
+
+/// What a geometry says, of the shapes and types that it should be of.
+fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> Result<Contacts> {
+    let contacts = geometry.contacts(poses, own.clone())?;
+    let weight = contacts.weight.as_ref().map(|weight| ("weight", weight, &own.phi));
+    let parts = [
+        ("point_a", &contacts.point_a, &own.point_a),
+        ("point_b", &contacts.point_b, &own.point_b),
+        ("normal", &contacts.normal, &own.normal),
+        ("phi", &contacts.phi, &own.phi),
+    ];
+    for (name, got, own) in parts.into_iter().chain(weight) {
+        if got.dims() != own.dims() || got.dtype() != own.dtype() {
+            let (expected, dtype, dims, found) = (own.dims(), own.dtype(), got.dims(), got.dtype());
+            bail!("geometry: expected `{name}` {expected:?} of {dtype:?}, got {dims:?} of {found:?}");
+        }
+    }
+    Ok(contacts)
+}
+
+/// A mask of worlds (B, 1) with as many dimensions as a tensor has.
+fn deep(worlds: &Tensor, like: &Tensor) -> Result<Tensor> {
+    let mut dims = vec![1; like.rank()];
+    dims[0] = worlds.dim(0)?;
+    worlds.reshape(dims)
+}
+
+/// How far from one the square of a normal's length may be: what rounding makes of it, and less than what gradients promise.
+fn tolerance(dtype: DType) -> f64 {
+    if dtype == DType::F32 { 1e-4 } else { 1e-6 }
+}
+
+/// The worlds whose contacts have numbers in range and normals of length one.
+fn usable_worlds(model: &Model, contacts: &Contacts) -> Result<Vec<bool>> {
+    let rows = |t: &Tensor| t.detach().flatten_from(1)?.to_dtype(DType::F64)?.to_vec2::<f64>();
+    let Contacts { point_a, point_b, normal, phi, weight } = contacts;
+    let mut all = weights(model, phi)?;
+    if let Some(weight) = weight {
+        all = (all * weight)?;
+    }
+    let [points_a, points_b, normals, gaps, weights] = [point_a, point_b, normal, phi, &all].map(rows);
+    let (points_a, points_b, normals, gaps, weights) = (points_a?, points_b?, normals?, gaps?, weights?);
+    let tolerance = tolerance(model.dtype);
+    let is_usable = |world: usize| {
+        let parts = [&points_a, &points_b, &normals, &gaps, &weights];
+        let in_range = parts.iter().all(|part| part[world].iter().all(|x| x.abs() <= USABLE));
+        let normals = normals[world].as_chunks::<3>().0.iter();
+        let is_unit = |n: &[f64; 3]| (n.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= tolerance;
+        in_range && normals.zip(&weights[world]).all(|(n, &weight)| weight <= 0.0 || is_unit(n))
+    };
+    Ok((0..gaps.len()).map(is_usable).collect())
 }

@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor, Var};
 
 use super::{Quasidynamic, Step};
 use crate::math::tensor::part;
+use crate::solve::Report;
 
 /// First derivatives of a step in tangent coordinates, all tensors without gradient.
 #[derive(Clone, Debug)]
@@ -46,7 +47,11 @@ impl Quasidynamic {
         match self.fused_linearize(q, u, warm)? {
             Some((linear, stiff)) if stiff.is_empty() => Ok(linear),
             Some((linear, stiff)) => self.pull_worlds(q, u, linear, &stiff),
-            None => self.linearize_by_copies(q, u, warm),
+            None => {
+                let step = self.step_from(&q.detach(), &u.detach(), warm)?;
+                let [a, b, c, d] = self.pulled(q, u, &step.warm, &step.reports)?;
+                Ok(Linearization { step, a, b, c, d })
+            }
         }
     }
 
@@ -56,25 +61,25 @@ impl Quasidynamic {
         let of = |t: &Tensor| t.detach().contiguous()?.index_select(&index, 0);
         let own = |_: &str, t: &Tensor| if t.dim(0)? == 1 { Ok(t.detach()) } else { of(t) };
         let some = self.with_parameters(&self.parameters().map(own)?)?;
-        let pulled = some.linearize_by_copies(&of(q)?, &of(u)?, Some(&of(&linear.step.warm)?))?;
+        let reports: Vec<Report> = worlds.iter().map(|&world| linear.step.reports[world as usize]).collect();
+        let [a, b, c, d] = some.pulled(&of(q)?, &of(u)?, &of(&linear.step.warm)?, &reports)?;
         let all = u32::try_from(q.dim(0)?).map_err(candle_core::Error::wrap)?;
         let mut places: Vec<u32> = (0..all).collect();
         (all..).zip(worlds).for_each(|(place, &world)| places[world as usize] = place);
         let places = Tensor::new(places, q.device())?;
         let merged = |all: &Tensor, some: &Tensor| Tensor::cat(&[all, some], 0)?.contiguous()?.index_select(&places, 0);
         Ok(Linearization {
-            a: merged(&linear.a, &pulled.a)?,
-            b: merged(&linear.b, &pulled.b)?,
-            c: merged(&linear.c, &pulled.c)?,
-            d: merged(&linear.d, &pulled.d)?,
+            a: merged(&linear.a, &a)?,
+            b: merged(&linear.b, &b)?,
+            c: merged(&linear.c, &c)?,
+            d: merged(&linear.d, &d)?,
             step: linear.step,
         })
     }
 
-    /// [`Quasidynamic::linearize`] of the tensor program: one reverse pass over as many copies of each world as there are
+    /// A, B, C, D of a step whose forces and reports are known: one reverse pass over as many copies of each world as there are
     /// results, which start from the solution and are seeded with the rows of the identity.
-    fn linearize_by_copies(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
-        let step = self.step_from(&q.detach(), &u.detach(), warm)?;
+    fn pulled(&self, q: &Tensor, u: &Tensor, warm: &Tensor, reports: &[Report]) -> Result<[Tensor; 4]> {
         let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), self.model().n_lambda());
         let n = nv + n_lambda;
         let copies = |t: &Tensor| {
@@ -82,7 +87,8 @@ impl Quasidynamic {
             t.detach().unsqueeze(1)?.broadcast_as((worlds, n, width))?.reshape((worlds * n, width))
         };
         let (q, u) = (Var::from_tensor(&copies(q)?)?, Var::from_tensor(&copies(u)?)?);
-        let copied = self.copied(&copies)?.step_from(&q, &u, Some(&copies(&step.warm)?))?;
+        let reports: Vec<Report> = reports.iter().flat_map(|report| std::iter::repeat_n(*report, n)).collect();
+        let copied = self.copied(&copies)?.step_again(&q, &u, &copies(warm)?, &reports)?;
         let seeds = Tensor::eye(n, q.dtype(), q.device())?;
         let seeds = seeds.unsqueeze(0)?.broadcast_as((worlds, n, n))?.reshape((worlds * n, n))?;
         let q_seeds = self.manifold.from_tangent(&copied.q_next.detach(), &seeds.narrow(1, 0, nv)?.contiguous()?)?;
@@ -98,13 +104,12 @@ impl Quasidynamic {
         };
         let by_q = self.manifold.to_tangent(&self.usable(&q.detach())?, &of(&q)?)?.reshape((worlds, n, nv))?;
         let by_u = of(&u)?.reshape((worlds, n, nu))?;
-        Ok(Linearization {
-            step,
-            a: by_q.narrow(1, 0, nv)?.contiguous()?,
-            b: by_u.narrow(1, 0, nv)?.contiguous()?,
-            c: part(&by_q, 1, nv, n_lambda)?.contiguous()?,
-            d: part(&by_u, 1, nv, n_lambda)?.contiguous()?,
-        })
+        Ok([
+            by_q.narrow(1, 0, nv)?.contiguous()?,
+            by_u.narrow(1, 0, nv)?.contiguous()?,
+            part(&by_q, 1, nv, n_lambda)?.contiguous()?,
+            part(&by_u, 1, nv, n_lambda)?.contiguous()?,
+        ])
     }
 
     /// The step with each world's own parameters copied like the worlds.

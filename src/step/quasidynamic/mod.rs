@@ -13,18 +13,19 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
+use crate::description::Friction;
 use crate::kinematics::Manifold;
 use crate::math::lane::InstructionSet;
-use crate::math::tensor::index;
+use crate::math::tensor::{index, select};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, Status, Structure};
+use crate::solve::{self, Report, Status, Structure};
 
 use super::fused;
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
-use super::operands::contact_paths;
+use super::operands::{contact_paths, mask};
 use assemble::Assembled;
 pub use geometry::Geometry;
 
@@ -82,6 +83,11 @@ impl Quasidynamic {
     /// If a parameter has another shape or type than the model's, or an articulated object has a joint that moves no mass
     /// of its own.
     pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
+        Self::by(model.params.friction, model, parameters)
+    }
+
+    /// The step by a law of friction that need not be the model's.
+    fn by(friction: Friction, model: &Model, parameters: &Parameters) -> Result<Self> {
         let tree = &model.tree;
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
@@ -91,7 +97,7 @@ impl Quasidynamic {
         entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
         let (limits, limit_dofs) = LimitTables::new(model)?;
         let structure = Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs);
-        let structure = Arc::new(structure.with_friction(model.params.friction));
+        let structure = Arc::new(structure.with_friction(friction));
         let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
         let mut inverse = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
@@ -237,6 +243,27 @@ impl Quasidynamic {
         self.finish(q, contacts, solution, reports)
     }
 
+    /// The step whose forces and reports are known, to be differentiated. Worlds that were not settled have the relaxed law's answer:
+    /// it is that law's here too, whatever Coulomb's may find from there.
+    pub(crate) fn step_again(&self, q: &Tensor, u: &Tensor, warm: &Tensor, reports: &[Report]) -> Result<Step> {
+        let step = self.step_from(q, u, Some(warm))?;
+        let settled: Vec<bool> = reports.iter().map(|report| report.status != Status::Unsettled).collect();
+        let Some(settled) = mask(&settled, q.device())? else { return Ok(step) };
+        let mut relaxed = Self::by(Friction::Relaxed, &self.model, &self.parameters)?;
+        if self.fused.is_none() {
+            relaxed = Self { fused: None, geometry: self.geometry.clone(), ..relaxed };
+        }
+        let relaxed = relaxed.step_from(q, u, Some(warm))?;
+        Ok(Step {
+            q_next: select(&settled, &step.q_next, &relaxed.q_next)?,
+            delta: select(&settled, &step.delta, &relaxed.delta)?,
+            force: select(&settled.unsqueeze(2)?, &step.force, &relaxed.force)?,
+            torque: select(&settled, &step.torque, &relaxed.torque)?,
+            limit_force: select(&settled, &step.limit_force, &relaxed.limit_force)?,
+            ..step
+        })
+    }
+
     /// The whole rollout in the fused form, where there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
@@ -261,7 +288,7 @@ impl Quasidynamic {
     }
 
     /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
-    /// O(1/κ²) where every contact is either loaded or apart. No gradient.
+    /// O(1/κ²) where every contact is either loaded or apart. 0 in worlds without a solution. No gradient.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

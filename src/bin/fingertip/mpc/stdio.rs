@@ -8,7 +8,7 @@ use std::time::Duration;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{Episode, Progress};
-use fingertip::mpc::{Answer, Controller, Outcome as Planned, Task};
+use fingertip::mpc::{Answer, Controller, Joint, Outcome as Planned, Task};
 use fingertip::overrides::{list, number, parse, shown};
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,8 @@ use crate::{lines, message};
 /// Keys of a line that begins an episode, and of one that asks for a command.
 const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
 const ASK: [&str; 2] = ["q", "deadline_ms"];
+/// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
+const FARTHEST: f64 = 1e6;
 /// Forces that are put out, N.
 const LEAST_FORCE: f64 = 1e-6;
 
@@ -90,10 +92,11 @@ impl Session {
         let model = simulator.model();
         if let Some(q) = map.get("q") {
             let q = state(q, model.nq())?;
-            if q.iter().any(|x| !x.is_finite()) {
-                return Err("q: expected finite numbers".to_owned());
+            if let Some(x) = q.iter().find(|x| !(x.abs() <= FARTHEST)) {
+                return Err(format!("q: expected finite numbers up to {FARTHEST:e}, got {x:e}"));
             }
-            episode.start.u = simulator.positions(&q);
+            let limited = |(joint, u): (&Joint, f64)| u.max(joint.lower).min(joint.upper);
+            episode.start.u = simulator.joints().iter().zip(simulator.positions(&q)).map(limited).collect();
             episode.start.q = q;
         }
         if let Some(given) = map.get("goal") {
