@@ -47,7 +47,8 @@ fn random_states_settle() {
             let iterations: usize = step.reports.iter().map(|report| report.iterations).sum();
             let solved = step.reports.iter().filter(|report| report.status == Status::Solved).count();
             println!(
-                "{name}, κ {kappa:.0e}, μ {mu}: {solved} solved, {open} unsettled, {:.1} iterations",
+                "{name}, {} contacts, κ {kappa:.0e}, μ {mu}: {solved} solved, {open} unsettled, {:.1} iterations",
+                model.nc(),
                 iterations as f64 / step.reports.len() as f64
             );
             unsettled += open;
