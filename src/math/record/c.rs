@@ -7,6 +7,7 @@ use crate::math::lane::Precision;
 use crate::math::program::Order;
 
 use super::cuda::THREADS;
+use super::kinds::{Difference, Slot, Table};
 use super::op::{Id, Node, Op};
 use super::schedule::{Pool, Schedule, Step, is_prompt};
 use super::trace::{Item, Kind, Output, Region, Row, Trace, Variable};
@@ -23,6 +24,7 @@ pub(crate) const PRELUDE: &str = "\
 #else
 #define STAGE static void
 #endif
+#define TABLE static const
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
@@ -63,19 +65,14 @@ pub(crate) enum Worlds {
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let schedule = Schedule::new(trace);
-    let mut outputs = vec![Vec::new(); trace.nodes.len()];
     let mut late = [Vec::new(), Vec::new()];
-    for output in &trace.outputs {
-        if is_prompt(trace, &schedule.in_time, output) {
-            outputs[output.id as usize].push(*output);
-        } else {
-            late[usize::from(output.of_step)].push(*output);
-        }
+    for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
+        late[usize::from(output.of_step)].push(*output);
     }
-    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, outputs, late, moves: Vec::new() };
+    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, late, moves: Vec::new() };
     let mut stages = String::new();
-    for function in 0..schedule.functions.len() {
-        printer.function(function, &mut stages);
+    for kind in 0..schedule.kinds.functions.len() {
+        printer.kind(kind, &mut stages);
     }
     let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
     if printer.is_vector() {
@@ -87,7 +84,7 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     printer.moves.iter().for_each(|function| stages.push_str(function));
     body.push_str("}\n");
 
-    let [doubles, singles, flags] = schedule.sizes;
+    let [doubles, singles, flags] = schedule.layout.sizes;
     let types = Pool::ALL.map(|pool| printer.type_in(pool));
     let mut work = format!("typedef struct {{\n  {} d[{}];\n", types[0], doubles.max(1));
     if singles > 0 {
@@ -101,16 +98,25 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     }
     let _ = writeln!(work, "}} {name}_work;");
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    let signature = printer.signature(name, printer.has_steps().then_some(STEPS));
-    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.sizes }
+    let signature = printer.signature(name, printer.has_steps().then_some(STEPS), None);
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
 /// The argument of a function with a loop over time that says how many steps there are.
 pub(crate) const STEPS: &str = "unsigned long long n_steps";
 
 /// A number of a row; `in_time` in the step that the driver is at.
-fn number_of(row: &Row, place: usize, in_time: bool) -> String {
+fn number_of(row: &Row, place: &str, in_time: bool) -> String {
     if in_time { format!("({} + t * {})[{place}]", row.name, row.step) } else { format!("{}[{place}]", row.name) }
+}
+
+/// Declares a table, if it has columns.
+fn declare_table(of: &str, name: &str, rows: Vec<Vec<String>>, text: &mut String) {
+    let columns = rows.first().map_or(0, Vec::len);
+    if columns > 0 {
+        let lines: Vec<String> = rows.iter().map(|row| format!("{{{}}}", row.join(", "))).collect();
+        let _ = writeln!(text, "  TABLE {of} {name}[{}][{columns}] = {{{}}};", rows.len(), lines.join(", "));
+    }
 }
 
 /// The driver's text.
@@ -168,8 +174,7 @@ struct Printer<'a> {
     name: &'a str,
     precision: Precision,
     worlds: Worlds,
-    /// The results that each node is, and those that are written at the end of the whole and of each step.
-    outputs: Vec<Vec<Output>>,
+    /// The results that are written at the end of the whole and of each step.
     late: [Vec<Output>; 2],
     /// Functions that set variables of the driver.
     moves: Vec<String>,
@@ -190,7 +195,7 @@ impl Printer<'_> {
         self.trace.has_steps()
     }
 
-    fn signature(&self, name: &str, steps: Option<&str>) -> String {
+    fn signature(&self, name: &str, steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
         let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
@@ -199,32 +204,71 @@ impl Printer<'_> {
             _ => format!("{}_work *restrict w", self.name),
         };
         let steps = steps.map(str::to_owned);
-        format!("{name}({})", read.chain(written).chain(steps).chain([work]).collect::<Vec<_>>().join(", "))
+        let all = read.chain(written).chain(steps).chain([work]).chain(instance.map(str::to_owned));
+        format!("{name}({})", all.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The table of what differs among functions like this one.
+    fn table(&self, function: usize) -> &Table {
+        &self.schedule.kinds.tables[self.schedule.kinds.of[function].0]
+    }
+
+    /// The function that is printed for this one.
+    fn printed(&self, function: usize) -> usize {
+        self.schedule.kinds.functions[self.schedule.kinds.of[function].0][0]
     }
 
     fn function_name(&self, function: usize) -> String {
+        let function = self.printed(function);
         let stage = usize::from(self.schedule.functions[function].stage);
         let words = self.trace.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    fn function(&self, function: usize, text: &mut String) {
-        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&self.function_name(function), None));
+    /// The function for all functions of a kind.
+    fn kind(&self, kind: usize, text: &mut String) {
+        let function = self.schedule.kinds.functions[kind][0];
+        let table = &self.schedule.kinds.tables[kind];
+        let name = self.function_name(function);
+        let instance = (!table.is_empty()).then_some("int k");
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, None, instance));
+        let offsets = table.offsets.iter().map(|row| row.iter().map(isize::to_string).collect());
+        declare_table("int", "at", offsets.collect(), text);
+        for (precision, name, rows) in
+            [(Precision::Double, "c", &table.doubles), (Precision::Single, "cf", &table.singles)]
+        {
+            let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
+            declare_table(number(precision), name, rows.collect(), text);
+        }
         self.items(&self.schedule.functions[function].items, (function, "w->active"), 1, text);
         text.push_str("}\n\n");
     }
 
-    fn place(&self, id: Id) -> Option<String> {
-        let place = self.schedule.places[id as usize]?;
+    /// A place in a row or in working memory, in a function that may be one of several.
+    fn index(&self, place: usize, slot: Slot, at: At) -> String {
+        let difference = match at {
+            At::Function(function) => self.table(function).difference(slot),
+            At::Driver | At::Set => None,
+        };
+        match difference {
+            Some(Difference::Offset(column)) => format!("{place} + at[k][{column}]"),
+            _ => place.to_string(),
+        }
+    }
+
+    fn place(&self, id: Id, at: At) -> Option<String> {
+        let place = self.schedule.layout.places[id as usize]?;
         let pool = match Pool::of(self.trace, id) {
             Pool::Double => 'd',
             Pool::Single => 's',
             Pool::Flag => 'f',
         };
+        let index = self.index(place, Slot::Place(id), at);
         Some(match self.worlds {
             // Beside the other threads' numbers.
+            Worlds::Thread if index.contains(' ') => format!("w.{pool}[({index}) * {THREADS}]"),
             Worlds::Thread => format!("w.{pool}[{}]", place * THREADS as usize),
-            _ => format!("w->{pool}[{place}]"),
+            _ => format!("w->{pool}[{index}]"),
         })
     }
 
@@ -233,42 +277,55 @@ impl Printer<'_> {
         let node = self.node(id);
         match node.op {
             Op::Constant if self.is_vector() => {
-                let kind = self.kind(node.precision);
-                format!("SPLAT_{kind}({})", literal(node.precision, f64::from_bits(node.bits)))
+                let kind = self.letter(node.precision);
+                format!("SPLAT_{kind}({})", self.constant(id, at))
             }
-            Op::Constant => literal(node.precision, f64::from_bits(node.bits)),
+            Op::Constant => self.constant(id, at),
             Op::Flag if self.is_vector() => String::from(if node.bits == 0 { "NONE" } else { "ALL" }),
             Op::Flag => node.bits.to_string(),
-            Op::Input => self.input(node, false),
-            Op::InputOfStep => self.input(node, at == At::Driver),
-            _ => match self.place(id) {
-                Some(place) if !at.is_function(self.schedule.function_of[id as usize]) => place,
+            Op::Input => self.input(id, at, false),
+            Op::InputOfStep => self.input(id, at, at == At::Driver),
+            _ => match self.place(id, at) {
+                Some(place) if !at.is_function(self.schedule.layout.function_of[id as usize]) => place,
                 _ => format!("v{id}"),
             },
         }
     }
 
-    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
-    fn input(&self, node: Node, in_driver: bool) -> String {
-        let mut place = node.bits as usize;
-        for row in &self.trace.operands {
-            if place < row.width {
-                return number_of(row, place, in_driver);
-            }
-            place -= row.width;
+    /// A constant's text.
+    fn constant(&self, id: Id, at: At) -> String {
+        let node = self.node(id);
+        let difference = match at {
+            At::Function(function) => self.table(function).difference(Slot::Given(id)),
+            At::Driver | At::Set => None,
+        };
+        match (difference, node.precision) {
+            (Some(Difference::Constant(column)), Precision::Double) => format!("c[k][{column}]"),
+            (Some(Difference::Constant(column)), Precision::Single) => format!("cf[k][{column}]"),
+            _ => literal(node.precision, f64::from_bits(node.bits)),
         }
-        String::from("NAN")
+    }
+
+    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
+    fn input(&self, id: Id, at: At, in_driver: bool) -> String {
+        match self.trace.operand_of(self.node(id).bits as usize) {
+            Some((row, place)) => {
+                number_of(&self.trace.operands[row], &self.index(place, Slot::Given(id), at), in_driver)
+            }
+            None => String::from("NAN"),
+        }
     }
 
     /// The place of a result, as [`Printer::input`].
-    fn result(&self, output: &Output, in_driver: bool) -> String {
-        number_of(&self.trace.results[output.row], output.place, in_driver && output.of_step)
+    fn result(&self, &Output { row, place, of_step, .. }: &Output, at: At) -> String {
+        let index = self.index(place, Slot::Result { row, place }, at);
+        number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
     /// Writes the results that wait for the end of a step, or of the whole.
     fn write_late(&self, of_step: bool, text: &mut Text) {
         for output in &self.late[usize::from(of_step)] {
-            text.line(&format!("{} = {};", self.result(output, true), self.value(output.id, At::Driver)));
+            text.line(&format!("{} = {};", self.result(output, At::Driver), self.value(output.id, At::Driver)));
         }
     }
 
@@ -298,7 +355,7 @@ impl Printer<'_> {
     }
 
     /// The letter of a register's operations.
-    fn kind(&self, precision: Precision) -> char {
+    fn letter(&self, precision: Precision) -> char {
         match (precision, self.precision) {
             (Precision::Single, _) => 'S',
             (Precision::Double, Precision::Single) => 'W',
@@ -312,7 +369,7 @@ impl Printer<'_> {
         match mask {
             None => format!("{to} = {value};"),
             Some(mask) if node.op.is_flag() => format!("{to} = MERGE({mask}, {value}, {to});"),
-            Some(mask) => format!("{to} = SELECT_{}({mask}, {value}, {to});", self.kind(node.precision)),
+            Some(mask) => format!("{to} = SELECT_{}({mask}, {value}, {to});", self.letter(node.precision)),
         }
     }
 
@@ -324,18 +381,19 @@ impl Printer<'_> {
                 Item::Node(id) => {
                     let expression = self.expression(id, function);
                     let _ = writeln!(text, "{pad}const {} v{id} = {expression};", self.type_of(id));
-                    self.leave(id, &pad, text);
+                    self.leave(id, function, &pad, text);
                 }
                 Item::Region(region) => self.region(region, (function, active), depth, text),
-                Item::LeaveUnless(_) => {}
+                Item::LeaveUnless(_) | Item::Part => {}
             }
         }
     }
 
     /// What others want of a node that is there.
-    fn leave(&self, id: Id, pad: &str, text: &mut String) {
-        let results = self.outputs[id as usize].iter().map(|output| self.result(output, false));
-        for place in self.place(id).into_iter().chain(results) {
+    fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
+        let at = At::Function(function);
+        let results = self.schedule.layout.outputs[id as usize].iter().map(|output| self.result(output, at));
+        for place in self.place(id, at).into_iter().chain(results) {
             let _ = writeln!(text, "{pad}{place} = v{id};");
         }
     }
@@ -397,7 +455,7 @@ impl Printer<'_> {
         set(|variable| variable.end, &own, &format!("{pad}  "), text);
         let _ = writeln!(text, "{pad}}}");
         for variable in variables {
-            self.leave(variable.id, &pad, text);
+            self.leave(variable.id, function, &pad, text);
         }
     }
 
@@ -438,21 +496,22 @@ impl Printer<'_> {
         for changes in changes.chunks(most) {
             let name = format!("{}_set_{}", self.name, self.moves.len());
             let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
-            let signature = self.signature(&name, None);
+            let signature = self.signature(&name, None, None);
             self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
-            text.line(&format!("{name}({});", self.arguments(text.in_time)));
+            text.line(&format!("{name}({});", self.arguments(text.in_time, None)));
         }
     }
 
     /// What the driver hands to its functions.
-    fn arguments(&self, in_time: bool) -> String {
+    fn arguments(&self, in_time: bool, instance: Option<usize>) -> String {
         let rows = self.trace.operands.iter().chain(&self.trace.results);
         let of = |row: &Row| match row.step {
             0 => row.name.to_owned(),
             step if in_time => format!("{} + t * {step}", row.name),
             _ => row.name.to_owned(),
         };
-        rows.map(of).chain([String::from("w")]).collect::<Vec<_>>().join(", ")
+        let instance = instance.map(|instance| instance.to_string());
+        rows.map(of).chain([String::from("w")]).chain(instance).collect::<Vec<_>>().join(", ")
     }
 
     fn steps(&mut self, steps: &[Step], text: &mut Text) {
@@ -460,7 +519,9 @@ impl Printer<'_> {
         for step in steps {
             match step {
                 Step::Call(function) => {
-                    text.line(&format!("{}({});", self.function_name(*function), self.arguments(text.in_time)));
+                    let instance = (!self.table(*function).is_empty()).then_some(self.schedule.kinds.of[*function].1);
+                    let arguments = self.arguments(text.in_time, instance);
+                    text.line(&format!("{}({arguments});", self.function_name(*function)));
                 }
                 Step::LeaveUnless { region, go } => {
                     let (go, variables) = (self.value(*go, At::Driver), &trace.regions[*region].variables);
@@ -513,8 +574,8 @@ impl Printer<'_> {
                         text.line(&format!("w->active = s{region};"));
                     }
                     for variable in variables {
-                        for output in &self.outputs[variable.id as usize] {
-                            let place = self.result(output, true);
+                        for output in &self.schedule.layout.outputs[variable.id as usize] {
+                            let place = self.result(output, At::Driver);
                             text.line(&format!("{place} = {};", self.value(variable.id, At::Driver)));
                         }
                     }
@@ -556,7 +617,7 @@ impl Printer<'_> {
         };
         let kind = match node.op {
             Op::And | Op::Or | Op::Not | Op::Widen | Op::Narrow => String::new(),
-            _ => format!("_{}", self.kind(node.precision)),
+            _ => format!("_{}", self.letter(node.precision)),
         };
         format!("{name}{kind}({})", arguments.join(", "))
     }

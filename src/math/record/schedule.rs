@@ -9,11 +9,14 @@ use std::collections::{HashMap, HashSet};
 
 use crate::math::lane::Precision;
 
+use super::kinds::Kinds;
 use super::op::Id;
 use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 const LENGTH: usize = 400;
+/// Operations of a function that is called in several places, at least.
+const SHORTEST: usize = 40;
 
 /// What the driver does.
 #[derive(Debug)]
@@ -60,28 +63,65 @@ impl Pool {
 pub(super) struct Schedule {
     pub(super) functions: Vec<Function>,
     pub(super) steps: Vec<Step>,
-    /// The function that computes each node; none for the driver's variables.
-    pub(super) function_of: Vec<Option<usize>>,
     /// Is each node computed in the loop over time?
     pub(super) in_time: Vec<bool>,
+    pub(super) layout: Layout,
+    pub(super) kinds: Kinds,
+}
+
+/// Who computes what, and where it waits.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The function that computes each node; none for the driver's variables.
+    pub(super) function_of: Vec<Option<usize>>,
     /// Where each node waits, if it does.
     pub(super) places: Vec<Option<usize>>,
     /// Places of each pool.
     pub(super) sizes: [usize; 3],
+    /// The results that each node is where it is computed.
+    pub(super) outputs: Vec<Vec<Output>>,
 }
 
 impl Schedule {
     pub(super) fn new(trace: &Trace) -> Self {
-        let mut functions = Vec::new();
-        let steps = cut(trace, 0, &mut functions);
         let in_time = in_time(trace);
-        let mut lives = Lives::new(trace, &functions, &in_time);
-        lives.follow(&steps, None);
+        let mut pieces = Vec::new();
+        let steps = cut(trace, 0, &mut pieces);
+        let layout = Layout::new(trace, &pieces, &steps, &in_time);
+        let mut is_alone = vec![false; pieces.len()];
+        for kind in Kinds::new(trace, &layout, &pieces).functions {
+            let n = pieces[kind[0]].length(trace);
+            if kind.len() > 1 && n >= SHORTEST {
+                kind.into_iter().for_each(|piece| is_alone[piece] = true);
+            }
+        }
+        let mut pieces: Vec<_> = pieces.into_iter().zip(is_alone).collect();
+        let mut functions = Vec::new();
+        let steps = join(trace, steps, &mut pieces, &mut functions);
+        let layout = Layout::new(trace, &functions, &steps, &in_time);
+        let kinds = Kinds::new(trace, &layout, &functions);
+        Self { functions, steps, in_time, layout, kinds }
+    }
+}
+
+impl Layout {
+    fn new(trace: &Trace, functions: &[Function], steps: &[Step], in_time: &[bool]) -> Self {
+        let mut lives = Lives::new(trace, functions, in_time);
+        lives.follow(steps, None);
         lives.now += 1;
         lives.write_late(false, None);
         let (places, sizes) = lives.places();
-        let function_of = lives.function_of;
-        Self { functions, steps, function_of, in_time, places, sizes }
+        let mut outputs = vec![Vec::new(); trace.nodes.len()];
+        for output in trace.outputs.iter().filter(|output| is_prompt(trace, in_time, output)) {
+            outputs[output.id as usize].push(*output);
+        }
+        Self { function_of: lives.function_of, places, sizes, outputs }
+    }
+}
+
+impl Function {
+    fn length(&self, trace: &Trace) -> usize {
+        self.items.iter().map(|&item| size(trace, item)).sum()
     }
 }
 
@@ -103,20 +143,27 @@ fn in_time(trace: &Trace) -> Vec<bool> {
                     trace.regions[inner].variables.iter().for_each(|variable| all[variable.id as usize] = true);
                     open.push(inner);
                 }
-                Item::LeaveUnless(_) => {}
+                Item::LeaveUnless(_) | Item::Part => {}
             }
         }
     }
     all
 }
 
-fn length(trace: &Trace, region: usize) -> usize {
-    let mut n = 0;
-    trace.visit(region, &mut |_| n += 1);
-    n
+/// Operations of an item.
+fn size(trace: &Trace, item: Item) -> usize {
+    match item {
+        Item::Node(_) => 1,
+        Item::Region(region) => {
+            let mut n = 0;
+            trace.visit(region, &mut |_| n += 1);
+            n
+        }
+        Item::LeaveUnless(_) | Item::Part => 0,
+    }
 }
 
-/// A region as steps of the driver.
+/// A region as steps of the driver, its functions as short as its parts.
 fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut items: Vec<Item> = Vec::new();
@@ -130,7 +177,12 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     for &item in &trace.regions[region].items {
         let (own, size) = match item {
             Item::Node(id) => (trace.stage_of[id as usize], 1),
-            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), length(trace, inner)),
+            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), size(trace, item)),
+            Item::Part => {
+                flush(&mut items, stage, &mut steps, functions);
+                n = 0;
+                continue;
+            }
             Item::LeaveUnless(go) => {
                 flush(&mut items, stage, &mut steps, functions);
                 n = 0;
@@ -155,6 +207,39 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     }
     flush(&mut items, stage, &mut steps, functions);
     steps
+}
+
+/// Steps with functions of neighbouring pieces, but for those that are to stay alone.
+fn join(trace: &Trace, steps: Vec<Step>, pieces: &mut [(Function, bool)], functions: &mut Vec<Function>) -> Vec<Step> {
+    let mut joined = Vec::new();
+    // The length of the last function, if more may be joined to it.
+    let mut open: Option<usize> = None;
+    for step in steps {
+        let Step::Call(piece) = step else {
+            open = None;
+            joined.push(match step {
+                Step::Region { region, steps } => Step::Region { region, steps: join(trace, steps, pieces, functions) },
+                other => other,
+            });
+            continue;
+        };
+        let (piece, is_alone) = &mut pieces[piece];
+        let n = piece.length(trace);
+        let piece = Function { stage: piece.stage, items: std::mem::take(&mut piece.items) };
+        let last = functions.len().wrapping_sub(1);
+        match open {
+            Some(length) if !*is_alone && functions[last].stage == piece.stage && length + n <= LENGTH => {
+                functions[last].items.extend(piece.items);
+                open = Some(length + n);
+            }
+            _ => {
+                joined.push(Step::Call(functions.len()));
+                functions.push(piece);
+                open = (!*is_alone).then_some(n);
+            }
+        }
+    }
+    joined
 }
 
 fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
@@ -274,6 +359,7 @@ impl<'a> Lives<'a> {
                     }
                 }
                 Item::LeaveUnless(go) => self.wanted(go, by, within),
+                Item::Part => {}
                 Item::Region(inner) => {
                     let Region { kind, variables, items } = &trace.regions[inner];
                     if let Kind::Branch { mask } = kind {

@@ -67,10 +67,10 @@ impl Stage for Balance<'_> {
             let eta = work.eta[3 * s.nc() + l];
             to.x[plan.paths.entry(place, place)] -= (kappa * eta * eta).scale(0.5);
         }
-        for body in &plan.paths.bodies {
+        for body in R::parts(&plan.paths.bodies) {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
-        for contact in 0..s.nc() {
+        for contact in R::parts(0..s.nc()) {
             plan.push_contact(
                 contact,
                 plan.screws(m.kin),

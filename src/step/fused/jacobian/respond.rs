@@ -51,7 +51,7 @@ impl Stage for Respond<'_> {
         out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
-        for (b, reach) in plan.paths.reach.iter().enumerate() {
+        for (b, reach) in R::parts(plan.paths.reach.iter().enumerate()) {
             let x = &mut x[b * s.nv..(b + 1) * s.nv];
             for &row in reach {
                 for number in &mut x[row] {
@@ -76,7 +76,7 @@ impl Stage for StoreForces<'_> {
         let (_, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
-            for (b, targets) in plan.paths.targets.iter().enumerate() {
+            for (b, targets) in R::parts(plan.paths.targets.iter().enumerate()) {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {

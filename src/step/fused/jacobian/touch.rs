@@ -26,7 +26,7 @@ impl Stage for Touch<'_> {
         let screws = plan.screws(m.kin);
         clear(to.geometry);
         clear(to.share);
-        for pair in &plan.pairs {
+        for pair in R::parts(&plan.pairs) {
             let shapes = plan.shapes(pair, m.kin, m.par);
             match &pair.method {
                 Method::Formula(function) if lanes::has_push(function.kind) => {
@@ -97,7 +97,7 @@ impl Plan {
         for n in 0..pair.contacts {
             let contact = pair.first + n;
             let of = &self.structure.contacts[contact];
-            for number in [0, 1, 2, 3, 4, 5, 9] {
+            for number in R::parts([0, 1, 2, 3, 4, 5, 9]) {
                 seed[GEOMETRY * n + number] = R::one();
                 let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
                 let mut sizes = [[R::zero(); 4]; 2];
