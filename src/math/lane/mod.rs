@@ -167,7 +167,7 @@ pub trait Real:
     fn parts<I: IntoIterator>(of: I) -> Parts<Self, I::IntoIter> {
         Parts::new(of.into_iter())
     }
-    /// Says that such a part starts or ends here.
+    /// Says where such a part starts or ends.
     #[inline(always)]
     fn part() {}
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::Real;
 
-/// An iterator that says where a part starts, and where the last one ends: see [`Real::parts`].
+/// An iterator that says where each part starts, and where the last one ends: see [`Real::parts`].
 pub struct Parts<R, I> {
     of: I,
     number: PhantomData<R>,

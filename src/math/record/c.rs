@@ -69,7 +69,7 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
         late[usize::from(output.of_step)].push(*output);
     }
-    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, late, moves: Vec::new() };
+    let printer = Printer { trace, schedule: &schedule, name, precision, worlds, late };
     let mut stages = String::new();
     for kind in 0..schedule.kinds.functions.len() {
         printer.kind(kind, &mut stages);
@@ -78,10 +78,13 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     if printer.is_vector() {
         body.line("w->active = ALL;");
     }
+    for &id in &schedule.constants {
+        let place = printer.place(id, At::Driver, Slot::Place(id)).unwrap_or_default();
+        body.line(&format!("{place} = {};", printer.value(id, At::Driver)));
+    }
     printer.steps(&schedule.steps, &mut body);
     printer.write_late(false, &mut body);
     let mut body = body.text;
-    printer.moves.iter().for_each(|function| stages.push_str(function));
     body.push_str("}\n");
 
     let [doubles, singles, flags] = schedule.layout.sizes;
@@ -158,8 +161,6 @@ enum At {
     /// In the function with this number.
     Function(usize),
     Driver,
-    /// In a function that sets variables of the driver.
-    Set,
 }
 
 impl At {
@@ -176,14 +177,10 @@ struct Printer<'a> {
     worlds: Worlds,
     /// The results that are written at the end of the whole and of each step.
     late: [Vec<Output>; 2],
-    /// Functions that set variables of the driver.
-    moves: Vec<String>,
 }
 
-/// Assignments in the driver, at most; a compiler takes long for thousands of them, which have functions of their own.
-const MOVES: usize = 64;
-/// Assignments in such a function, at most.
-const MOVES_OF_FUNCTION: usize = 400;
+/// Assignments in the driver from one place to another that a table is made for, at least.
+const MOVES: usize = 8;
 
 impl Printer<'_> {
     fn node(&self, id: Id) -> Node {
@@ -210,7 +207,7 @@ impl Printer<'_> {
 
     /// The table of what differs among functions like this one.
     fn table(&self, function: usize) -> &Table {
-        &self.schedule.kinds.tables[self.schedule.kinds.of[function].0]
+        &self.schedule.tables[self.schedule.kinds.of[function].0]
     }
 
     /// The function that is printed for this one.
@@ -228,14 +225,14 @@ impl Printer<'_> {
     /// The function for all functions of a kind.
     fn kind(&self, kind: usize, text: &mut String) {
         let function = self.schedule.kinds.functions[kind][0];
-        let table = &self.schedule.kinds.tables[kind];
+        let table = &self.schedule.tables[kind];
         let name = self.function_name(function);
         let instance = (!table.is_empty()).then_some("int k");
         let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, None, instance));
         let offsets = table.offsets.iter().map(|row| row.iter().map(isize::to_string).collect());
-        declare_table("int", "at", offsets.collect(), text);
+        declare_table("int", "offset", offsets.collect(), text);
         for (precision, name, rows) in
-            [(Precision::Double, "c", &table.doubles), (Precision::Single, "cf", &table.singles)]
+            [(Precision::Double, "constant", &table.doubles), (Precision::Single, "single", &table.singles)]
         {
             let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
             declare_table(number(precision), name, rows.collect(), text);
@@ -248,34 +245,48 @@ impl Printer<'_> {
     fn index(&self, place: usize, slot: Slot, at: At) -> String {
         let difference = match at {
             At::Function(function) => self.table(function).difference(slot),
-            At::Driver | At::Set => None,
+            At::Driver => None,
         };
         match difference {
-            Some(Difference::Offset(column)) => format!("{place} + at[k][{column}]"),
+            Some(Difference::Offset(column)) => format!("{place} + offset[k][{column}]"),
             _ => place.to_string(),
         }
     }
 
-    fn place(&self, id: Id, at: At) -> Option<String> {
+    /// Is the constant in memory, as other functions have a number in its place?
+    fn is_in_memory(&self, id: Id, at: At) -> bool {
+        match at {
+            At::Function(function) => {
+                matches!(self.table(function).difference(Slot::Given(id)), Some(Difference::Offset(_)))
+            }
+            At::Driver => false,
+        }
+    }
+
+    fn place(&self, id: Id, at: At, slot: Slot) -> Option<String> {
         let place = self.schedule.layout.places[id as usize]?;
-        let pool = match Pool::of(self.trace, id) {
+        Some(self.at(Pool::of(self.trace, id), &self.index(place, slot, at)))
+    }
+
+    /// What is in a place of working memory.
+    fn at(&self, pool: Pool, index: &str) -> String {
+        let pool = match pool {
             Pool::Double => 'd',
             Pool::Single => 's',
             Pool::Flag => 'f',
         };
-        let index = self.index(place, Slot::Place(id), at);
-        Some(match self.worlds {
+        match self.worlds {
             // Beside the other threads' numbers.
-            Worlds::Thread if index.contains(' ') => format!("w.{pool}[({index}) * {THREADS}]"),
-            Worlds::Thread => format!("w.{pool}[{}]", place * THREADS as usize),
+            Worlds::Thread => format!("w.{pool}[({index}) * {THREADS}]"),
             _ => format!("w->{pool}[{index}]"),
-        })
+        }
     }
 
     /// A node's value.
     fn value(&self, id: Id, at: At) -> String {
         let node = self.node(id);
         match node.op {
+            Op::Constant if self.is_in_memory(id, at) => self.place(id, at, Slot::Given(id)).unwrap_or_default(),
             Op::Constant if self.is_vector() => {
                 let kind = self.letter(node.precision);
                 format!("SPLAT_{kind}({})", self.constant(id, at))
@@ -285,7 +296,7 @@ impl Printer<'_> {
             Op::Flag => node.bits.to_string(),
             Op::Input => self.input(id, at, false),
             Op::InputOfStep => self.input(id, at, at == At::Driver),
-            _ => match self.place(id, at) {
+            _ => match self.place(id, at, Slot::Place(id)) {
                 Some(place) if !at.is_function(self.schedule.layout.function_of[id as usize]) => place,
                 _ => format!("v{id}"),
             },
@@ -297,11 +308,11 @@ impl Printer<'_> {
         let node = self.node(id);
         let difference = match at {
             At::Function(function) => self.table(function).difference(Slot::Given(id)),
-            At::Driver | At::Set => None,
+            At::Driver => None,
         };
         match (difference, node.precision) {
-            (Some(Difference::Constant(column)), Precision::Double) => format!("c[k][{column}]"),
-            (Some(Difference::Constant(column)), Precision::Single) => format!("cf[k][{column}]"),
+            (Some(Difference::Constant(column)), Precision::Double) => format!("constant[k][{column}]"),
+            (Some(Difference::Constant(column)), Precision::Single) => format!("single[k][{column}]"),
             _ => literal(node.precision, f64::from_bits(node.bits)),
         }
     }
@@ -393,7 +404,7 @@ impl Printer<'_> {
     fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
         let at = At::Function(function);
         let results = self.schedule.layout.outputs[id as usize].iter().map(|output| self.result(output, at));
-        for place in self.place(id, at).into_iter().chain(results) {
+        for place in self.place(id, at, Slot::Place(id)).into_iter().chain(results) {
             let _ = writeln!(text, "{pad}{place} = v{id};");
         }
     }
@@ -410,9 +421,9 @@ impl Printer<'_> {
         let (own, is_vector) = (format!("a{region}"), self.is_vector());
         let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
-            let mask = is_vector.then_some(mask);
-            let [copies, changes] =
-                self.changes(variables, (from, mask), &to, &|id| self.value(id, At::Function(function)));
+            let value = |id: Id| self.value(id, At::Function(function));
+            let (changes, own) = Self::changed(variables, from, |id, from| to(id) == value(from));
+            let [copies, changes] = self.changes(&changes, (&own, is_vector.then_some(mask)), &to, &value);
             copies.iter().chain(&changes).for_each(|line| {
                 let _ = writeln!(text, "{pad}{line}");
             });
@@ -459,18 +470,27 @@ impl Printer<'_> {
         }
     }
 
+    /// The variables that something happens to, and what: those that become what they are where they are are none.
+    fn changed(
+        variables: &[Variable],
+        from: fn(&Variable) -> Id,
+        is_there: impl Fn(Id, Id) -> bool,
+    ) -> (Vec<(Id, Id)>, HashSet<Id>) {
+        let changes: Vec<(Id, Id)> = variables.iter().map(|variable| (variable.id, from(variable))).collect();
+        let changes: Vec<(Id, Id)> =
+            changes.into_iter().filter(|&(id, from)| id != from && !is_there(id, from)).collect();
+        let own = changes.iter().map(|(id, _)| *id).collect();
+        (changes, own)
+    }
+
     /// What sets variables, all at once, in worlds of a mask: copies of those that others of them become, then what changes.
     fn changes(
         &self,
-        variables: &[Variable],
-        (from, mask): (fn(&Variable) -> Id, Option<&str>),
+        changes: &[(Id, Id)],
+        (own, mask): (&HashSet<Id>, Option<&str>),
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
     ) -> [Vec<String>; 2] {
-        let is_there = |id: Id, from: Id| id == from || to(id) == value(from);
-        let changes: Vec<(Id, Id)> =
-            variables.iter().map(|v| (v.id, from(v))).filter(|&(id, from)| !is_there(id, from)).collect();
-        let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
         let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
         let change = |&(id, from): &(Id, Id)| {
             let value = if own.contains(&from) { format!("n{id}") } else { value(from) };
@@ -480,26 +500,39 @@ impl Printer<'_> {
         [copies, changes.iter().map(change).collect()]
     }
 
-    /// The same in the driver.
-    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
+    /// The same in the driver: what goes from one place to another by tables.
+    fn set(&self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
         let mask = mask.filter(|_| self.is_vector());
-        let n = variables.iter().filter(|variable| variable.id != from(variable)).count();
-        let at = if n <= MOVES { At::Driver } else { At::Set };
-        let value = |id: Id| self.value(id, at);
-        let [copies, changes] = self.changes(variables, (from, mask), &value, &value);
-        if n <= MOVES {
-            copies.iter().chain(&changes).for_each(|line| text.line(line));
-            return;
+        let value = |id: Id| self.value(id, At::Driver);
+        let (changes, own) = Self::changed(variables, from, |id, from| value(id) == value(from));
+        let (mut moves, mut rest): ([Vec<(Id, Id)>; 3], Vec<(Id, Id)>) = Default::default();
+        for (id, from) in changes {
+            if own.contains(&from) || self.node(from).op.is_given() {
+                rest.push((id, from));
+            } else {
+                moves[Pool::of(self.trace, id) as usize].push((id, from));
+            }
         }
-        // With copies, all in one function.
-        let most = if copies.is_empty() { MOVES_OF_FUNCTION } else { changes.len() };
-        for changes in changes.chunks(most) {
-            let name = format!("{}_set_{}", self.name, self.moves.len());
-            let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
-            let signature = self.signature(&name, None, None);
-            self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
-            text.line(&format!("{name}({});", self.arguments(text.in_time, None)));
+        for moves in &mut moves {
+            if moves.len() < MOVES {
+                rest.append(moves);
+            }
         }
+        let [copies, changes] = self.changes(&rest, (&own, mask), &value, &value);
+        copies.iter().for_each(|line| text.line(line));
+        for moves in moves.iter().filter(|moves| !moves.is_empty()) {
+            text.open("{");
+            let place = |id: Id| self.schedule.layout.places[id as usize].unwrap_or(0).to_string();
+            let rows = moves.iter().map(|&(id, from)| vec![place(id), place(from)]).collect();
+            declare_table("int", "moved", rows, &mut text.text);
+            let pool = Pool::of(self.trace, moves[0].0);
+            let [to, from] = [0, 1].map(|column| self.at(pool, &format!("moved[i][{column}]")));
+            text.open(&format!("for (int i = 0; i < {}; ++i) {{", moves.len()));
+            text.line(&self.blended(moves[0].0, mask, &to, from));
+            text.close();
+            text.close();
+        }
+        changes.iter().for_each(|line| text.line(line));
     }
 
     /// What the driver hands to its functions.
@@ -514,7 +547,7 @@ impl Printer<'_> {
         rows.map(of).chain([String::from("w")]).chain(instance).collect::<Vec<_>>().join(", ")
     }
 
-    fn steps(&mut self, steps: &[Step], text: &mut Text) {
+    fn steps(&self, steps: &[Step], text: &mut Text) {
         let trace = self.trace;
         for step in steps {
             match step {

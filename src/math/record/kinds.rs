@@ -1,16 +1,17 @@
 //! Functions of one kind: the same operations on what stands in other places. One of them is printed, with a table of what
 //! differs in the others.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use crate::math::lane::Precision;
 
 use super::op::{Id, Op};
 use super::schedule::{Function, Layout, Pool};
-use super::trace::{Item, Kind, Region, Trace};
+use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// What a function has from elsewhere, or leaves there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Slot {
     /// A constant, or a number of an operand.
     Given(Id),
@@ -55,84 +56,126 @@ impl Table {
 pub(super) struct Kinds {
     /// The functions of each kind, the first of which is printed.
     pub(super) functions: Vec<Vec<usize>>,
-    pub(super) tables: Vec<Table>,
     /// The kind of each function, and which of its functions it is.
     pub(super) of: Vec<(usize, usize)>,
+    /// What each function of each kind has where the first one has these, its own slots.
+    slots: Vec<Vec<HashMap<Slot, Slot>>>,
 }
 
 impl Kinds {
     pub(super) fn new(trace: &Trace, layout: &Layout, functions: &[Function]) -> Self {
-        let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
-        let (mut kinds, mut slots): (Vec<Vec<usize>>, Vec<Vec<Vec<Slot>>>) = Default::default();
-        let mut of = Vec::new();
+        let mut forms: HashMap<Vec<u64>, usize> = HashMap::new();
+        // Functions whose forms are the same, and their slots.
+        let mut alike: Vec<Vec<(usize, Vec<Slot>)>> = Vec::new();
         for (k, function) in functions.iter().enumerate() {
-            let mut form = Form {
-                trace,
-                layout,
-                function: k,
-                code: Vec::new(),
-                slots: Vec::new(),
-                known: HashMap::new(),
-                locals: HashMap::new(),
-            };
+            let mut form =
+                Form { trace, layout, function: k, code: Vec::new(), slots: Vec::new(), locals: HashMap::new() };
             form.items(&function.items);
-            let kind = *known.entry(form.code).or_insert(kinds.len());
-            if kind == kinds.len() {
-                kinds.push(Vec::new());
-                slots.push(Vec::new());
+            let at = *forms.entry(form.code).or_insert(alike.len());
+            if at == alike.len() {
+                alike.push(Vec::new());
             }
-            of.push((kind, kinds[kind].len()));
-            kinds[kind].push(k);
-            slots[kind].push(form.slots);
+            alike[at].push((k, form.slots));
         }
-        let tables = slots.iter().map(|slots| table(trace, layout, slots)).collect();
-        Self { functions: kinds, tables, of }
+        let mut kinds = Self { functions: Vec::new(), of: vec![(0, 0); functions.len()], slots: Vec::new() };
+        for mut alike in alike {
+            // The first of a kind is to have the most slots that may differ.
+            alike.sort_by_cached_key(|(_, slots)| Reverse(slots.iter().collect::<HashSet<_>>().len()));
+            let first = kinds.functions.len();
+            let mut firsts: Vec<Vec<Slot>> = Vec::new();
+            for (k, slots) in alike {
+                let found = firsts.iter().enumerate().find_map(|(n, of)| Some((first + n, same(of, &slots)?)));
+                let (kind, same) = match found {
+                    Some(found) => found,
+                    None => {
+                        let own = slots.iter().map(|&slot| (slot, slot)).collect();
+                        firsts.push(slots);
+                        kinds.functions.push(Vec::new());
+                        kinds.slots.push(Vec::new());
+                        (kinds.functions.len() - 1, own)
+                    }
+                };
+                kinds.of[k] = (kind, kinds.functions[kind].len());
+                kinds.functions[kind].push(k);
+                kinds.slots[kind].push(same);
+            }
+        }
+        kinds
+    }
+
+    /// Constants that are in the place of numbers in memory, in some function of a kind.
+    pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
+        let is_constant = |slot: &Slot| constant(trace, *slot).is_some();
+        let mut all = Vec::new();
+        for slots in &self.slots {
+            for slot in slots[0].keys() {
+                let given = slots.iter().map(|slots| slots[slot]);
+                if given.clone().any(|slot| !is_constant(&slot)) {
+                    all.extend(given.filter(is_constant).filter_map(|slot| match slot {
+                        Slot::Given(id) => Some(id),
+                        Slot::Place(_) | Slot::Result { .. } => None,
+                    }));
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// What differs among the functions of a kind.
+    pub(super) fn table(&self, trace: &Trace, layout: &Layout, kind: usize) -> Table {
+        let slots = &self.slots[kind];
+        let n = slots.len();
+        let (mut offsets, mut doubles, mut singles) = (vec![Vec::new(); n], vec![Vec::new(); n], vec![Vec::new(); n]);
+        let mut differences = HashMap::new();
+        let mut known: HashMap<Vec<isize>, usize> = HashMap::new();
+        let mut own: Vec<Slot> = slots[0].keys().copied().collect();
+        own.sort_unstable();
+        for slot in own {
+            let given = slots.iter().map(|slots| slots[&slot]);
+            let constants: Option<Vec<(Precision, u64)>> = given.clone().map(|slot| constant(trace, slot)).collect();
+            if let Some(constants) = constants {
+                if constants.iter().any(|constant| *constant != constants[0]) {
+                    let to = if constants[0].0 == Precision::Double { &mut doubles } else { &mut singles };
+                    differences.insert(slot, Difference::Constant(to[0].len()));
+                    to.iter_mut().zip(constants).for_each(|(to, (_, bits))| to.push(f64::from_bits(bits)));
+                }
+                continue;
+            }
+            let place = |slot: Slot| match slot {
+                Slot::Given(id) => layout.places[id as usize].unwrap_or(trace.nodes[id as usize].bits as usize),
+                Slot::Place(id) => layout.places[id as usize].unwrap_or(0),
+                Slot::Result { place, .. } => place,
+            } as isize;
+            let column: Vec<isize> = given.map(|other| place(other) - place(slot)).collect();
+            if column.iter().any(|&offset| offset != 0) || constant(trace, slot).is_some() {
+                let next = offsets[0].len();
+                let at = *known.entry(column.clone()).or_insert(next);
+                if at == next {
+                    offsets.iter_mut().zip(column).for_each(|(to, offset)| to.push(offset));
+                }
+                differences.insert(slot, Difference::Offset(at));
+            }
+        }
+        Table { offsets, doubles, singles, slots: differences }
     }
 }
 
-/// What differs among functions, given the slots of each.
-fn table(trace: &Trace, layout: &Layout, slots: &[Vec<Slot>]) -> Table {
-    let mut table = Table {
-        offsets: vec![Vec::new(); slots.len()],
-        doubles: vec![Vec::new(); slots.len()],
-        singles: vec![Vec::new(); slots.len()],
-        slots: HashMap::new(),
-    };
-    let mut known: HashMap<Vec<isize>, usize> = HashMap::new();
-    for (k, &first) in slots[0].iter().enumerate() {
-        let node = |slot: Slot| match slot {
-            Slot::Given(id) | Slot::Place(id) => Some(trace.nodes[id as usize]),
-            Slot::Result { .. } => None,
-        };
-        if let Some(node) = node(first).filter(|node| node.op == Op::Constant) {
-            let values: Vec<u64> = slots.iter().filter_map(|slots| Some(node_bits(trace, slots[k])?)).collect();
-            if values.iter().any(|&bits| bits != values[0]) {
-                let to = if node.precision == Precision::Double { &mut table.doubles } else { &mut table.singles };
-                table.slots.insert(first, Difference::Constant(to[0].len()));
-                to.iter_mut().zip(values).for_each(|(to, bits)| to.push(f64::from_bits(bits)));
-            }
-            continue;
-        }
-        let place = |slot: Slot| match slot {
-            Slot::Given(id) => trace.nodes[id as usize].bits as isize,
-            Slot::Place(id) => layout.places[id as usize].unwrap_or(0) as isize,
-            Slot::Result { place, .. } => place as isize,
-        };
-        let offsets: Vec<isize> = slots.iter().map(|slots| place(slots[k]) - place(first)).collect();
-        if offsets.iter().any(|&offset| offset != 0) {
-            let column = *known.entry(offsets.clone()).or_insert(table.offsets[0].len());
-            if column == table.offsets[0].len() {
-                table.offsets.iter_mut().zip(offsets).for_each(|(to, offset)| to.push(offset));
-            }
-            table.slots.insert(first, Difference::Offset(column));
-        }
-    }
-    table
+/// What one function has where another has its slots, if that is one thing for each.
+fn same(of: &[Slot], slots: &[Slot]) -> Option<HashMap<Slot, Slot>> {
+    let mut same = HashMap::new();
+    let agree = of.iter().zip(slots).all(|(&of, &slot)| *same.entry(of).or_insert(slot) == slot);
+    agree.then_some(same)
 }
 
-fn node_bits(trace: &Trace, slot: Slot) -> Option<u64> {
+/// A slot's precision and bits, if it is a constant.
+fn constant(trace: &Trace, slot: Slot) -> Option<(Precision, u64)> {
     match slot {
-        Slot::Given(id) => Some(trace.nodes[id as usize].bits),
+        Slot::Given(id) => {
+            let node = trace.nodes[id as usize];
+            node.constant().map(|_| (node.precision, node.bits))
+        }
         Slot::Place(_) | Slot::Result { .. } => None,
     }
 }
@@ -143,8 +186,8 @@ struct Form<'a> {
     layout: &'a Layout,
     function: usize,
     code: Vec<u64>,
+    /// Those of its slots, as often as they are used.
     slots: Vec<Slot>,
-    known: HashMap<Slot, usize>,
     locals: HashMap<Id, usize>,
 }
 
@@ -152,9 +195,14 @@ struct Form<'a> {
 #[derive(Clone, Copy)]
 enum Word {
     Operation,
+    Precision,
+    /// What an operation takes.
     Local,
-    Slot,
+    Number,
+    Operand,
     Bits,
+    /// Where a result goes.
+    Kept,
     Result,
     Branch,
     Loop,
@@ -167,13 +215,9 @@ impl Form<'_> {
         self.code.extend([word as u64, what as u64]);
     }
 
-    fn slot(&mut self, slot: Slot) {
-        let next = self.slots.len();
-        let place = *self.known.entry(slot).or_insert(next);
-        if place == next {
-            self.slots.push(slot);
-        }
-        self.word(Word::Slot, place);
+    fn slot(&mut self, word: Word, what: usize, slot: Slot) {
+        self.word(word, what);
+        self.slots.push(slot);
     }
 
     /// Something that an operation takes.
@@ -183,24 +227,17 @@ impl Form<'_> {
             Op::Flag => self.word(Word::Bits, node.bits as usize),
             // There may be no name for these in a table.
             Op::Constant if !f64::from_bits(node.bits).is_finite() => self.word(Word::Bits, node.bits as usize),
-            Op::Constant => {
-                self.word(Word::Operation, node.precision as usize);
-                self.slot(Slot::Given(id));
-            }
+            Op::Constant => self.slot(Word::Number, Pool::of(self.trace, id) as usize, Slot::Given(id)),
             Op::Input | Op::InputOfStep => {
                 let row = self.trace.operand_of(node.bits as usize).map_or(usize::MAX, |(row, _)| row);
-                self.word(Word::Operation, row);
-                self.slot(Slot::Given(id));
+                self.slot(Word::Operand, row, Slot::Given(id));
             }
             _ if self.layout.function_of[id as usize] == Some(self.function) => {
                 let next = self.locals.len();
                 let local = *self.locals.entry(id).or_insert(next);
                 self.word(Word::Local, local);
             }
-            _ => {
-                self.word(Word::Operation, Pool::of(self.trace, id) as usize);
-                self.slot(Slot::Place(id));
-            }
+            _ => self.slot(Word::Number, Pool::of(self.trace, id) as usize, Slot::Place(id)),
         }
     }
 
@@ -208,11 +245,11 @@ impl Form<'_> {
     fn leave(&mut self, id: Id) {
         self.argument(id);
         if self.layout.places[id as usize].is_some() {
-            self.slot(Slot::Place(id));
+            self.slot(Word::Kept, 0, Slot::Place(id));
         }
         for output in &self.layout.outputs[id as usize] {
-            self.word(Word::Result, output.row);
-            self.slot(Slot::Result { row: output.row, place: output.place });
+            let &Output { row, place, .. } = output;
+            self.slot(Word::Result, row, Slot::Result { row, place });
         }
     }
 
@@ -222,7 +259,7 @@ impl Form<'_> {
                 Item::Node(id) => {
                     let node = self.trace.nodes[id as usize];
                     self.word(Word::Operation, node.op as usize);
-                    self.word(Word::Operation, node.precision as usize);
+                    self.word(Word::Precision, node.precision as usize);
                     node.arguments().iter().for_each(|&id| self.argument(id));
                     self.leave(id);
                 }

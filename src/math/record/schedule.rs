@@ -5,11 +5,11 @@
 //! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
 //! wants what is there has had it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::math::lane::Precision;
 
-use super::kinds::Kinds;
+use super::kinds::{Kinds, Table};
 use super::op::Id;
 use super::trace::{Item, Kind, Output, Region, Trace};
 
@@ -37,7 +37,7 @@ pub(super) struct Function {
 }
 
 /// Kinds of working memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pool {
     Double,
     Single,
@@ -67,6 +67,10 @@ pub(super) struct Schedule {
     pub(super) in_time: Vec<bool>,
     pub(super) layout: Layout,
     pub(super) kinds: Kinds,
+    /// What differs among the functions of each kind.
+    pub(super) tables: Vec<Table>,
+    /// Constants that wait in memory from the start, as functions of their kind have other numbers in their place.
+    pub(super) constants: Vec<Id>,
 }
 
 /// Who computes what, and where it waits.
@@ -88,19 +92,25 @@ impl Schedule {
         let mut pieces = Vec::new();
         let steps = cut(trace, 0, &mut pieces);
         let layout = Layout::new(trace, &pieces, &steps, &in_time);
-        let mut is_alone = vec![false; pieces.len()];
-        for kind in Kinds::new(trace, &layout, &pieces).functions {
-            let n = pieces[kind[0]].length(trace);
-            if kind.len() > 1 && n >= SHORTEST {
-                kind.into_iter().for_each(|piece| is_alone[piece] = true);
-            }
-        }
-        let mut pieces: Vec<_> = pieces.into_iter().zip(is_alone).collect();
+        let kinds = Kinds::new(trace, &layout, &pieces);
+        let mut runs = Vec::new();
+        collect(&steps, &mut |run| {
+            runs.push(run.iter().map(|&piece| Run::new(trace, &pieces, &kinds, piece)).collect());
+        });
+        merge(&mut runs, kinds.functions.len());
         let mut functions = Vec::new();
-        let steps = join(trace, steps, &mut pieces, &mut functions);
-        let layout = Layout::new(trace, &functions, &steps, &in_time);
+        let mut runs = runs.into_iter();
+        let steps = join(steps, &mut runs, &mut pieces, &mut functions);
+        let mut layout = Layout::new(trace, &functions, &steps, &in_time);
         let kinds = Kinds::new(trace, &layout, &functions);
-        Self { functions, steps, in_time, layout, kinds }
+        let constants = kinds.constants(trace);
+        for &id in &constants {
+            let size = &mut layout.sizes[Pool::of(trace, id) as usize];
+            layout.places[id as usize] = Some(*size);
+            *size += 1;
+        }
+        let tables = (0..kinds.functions.len()).map(|kind| kinds.table(trace, &layout, kind)).collect();
+        Self { functions, steps, in_time, layout, kinds, tables, constants }
     }
 }
 
@@ -209,36 +219,130 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     steps
 }
 
-/// Steps with functions of neighbouring pieces, but for those that are to stay alone.
-fn join(trace: &Trace, steps: Vec<Step>, pieces: &mut [(Function, bool)], functions: &mut Vec<Function>) -> Vec<Step> {
-    let mut joined = Vec::new();
-    // The length of the last function, if more may be joined to it.
-    let mut open: Option<usize> = None;
+/// Pieces that follow each other, to be one function.
+#[derive(Debug)]
+struct Run {
+    pieces: Vec<usize>,
+    stage: u16,
+    /// Runs of a kind are alike.
+    kind: usize,
+    length: usize,
+}
+
+impl Run {
+    fn new(trace: &Trace, pieces: &[Function], kinds: &Kinds, piece: usize) -> Self {
+        let Function { stage, .. } = pieces[piece];
+        Self { pieces: vec![piece], stage, kind: kinds.of[piece].0, length: pieces[piece].length(trace) }
+    }
+
+    fn fits(&self, next: &Self) -> bool {
+        self.stage == next.stage && self.length + next.length <= LENGTH
+    }
+}
+
+/// Calls `f` with the pieces that follow each other without a step of the driver's in between, from the first to the last.
+fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
+    let mut pieces = Vec::new();
     for step in steps {
-        let Step::Call(piece) = step else {
-            open = None;
-            joined.push(match step {
-                Step::Region { region, steps } => Step::Region { region, steps: join(trace, steps, pieces, functions) },
-                other => other,
-            });
-            continue;
-        };
-        let (piece, is_alone) = &mut pieces[piece];
-        let n = piece.length(trace);
-        let piece = Function { stage: piece.stage, items: std::mem::take(&mut piece.items) };
-        let last = functions.len().wrapping_sub(1);
-        match open {
-            Some(length) if !*is_alone && functions[last].stage == piece.stage && length + n <= LENGTH => {
-                functions[last].items.extend(piece.items);
-                open = Some(length + n);
-            }
-            _ => {
-                joined.push(Step::Call(functions.len()));
-                functions.push(piece);
-                open = (!*is_alone).then_some(n);
+        match step {
+            Step::Call(piece) => pieces.push(*piece),
+            Step::LeaveUnless { .. } => f(&std::mem::take(&mut pieces)),
+            Step::Region { steps, .. } => {
+                f(&std::mem::take(&mut pieces));
+                collect(steps, f);
             }
         }
     }
+    f(&pieces);
+}
+
+/// Joins runs: first those of two kinds that are always found one behind the other, then all that are not repeated, or are short.
+fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
+    let mut count = vec![0; n_kinds];
+    all.iter().flatten().for_each(|run| count[run.kind] += 1);
+    loop {
+        let mut pairs: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+        for runs in all.iter() {
+            let mut k = 1;
+            while k < runs.len() {
+                let pair = [runs[k - 1].kind, runs[k].kind];
+                if runs[k - 1].fits(&runs[k]) {
+                    *pairs.entry(pair).or_default() += 1;
+                    // Of three that are the same two are a pair.
+                    k += usize::from(pair[0] == pair[1]);
+                }
+                k += 1;
+            }
+        }
+        let is_wanted = |&(&[a, b], &n): &(&[usize; 2], &usize)| {
+            n > 1 && a != b && [a, b].iter().all(|&kind| 3 * (count[kind] - n) <= n)
+        };
+        let Some((&pair, &n)) = pairs.iter().find(is_wanted) else { break };
+        for runs in all.iter_mut() {
+            let mut k = 1;
+            while k < runs.len() {
+                if [runs[k - 1].kind, runs[k].kind] == pair && runs[k - 1].fits(&runs[k]) {
+                    let next = runs.remove(k);
+                    let run = &mut runs[k - 1];
+                    run.pieces.extend(next.pieces);
+                    (run.length, run.kind) = (run.length + next.length, n_kinds);
+                }
+                k += 1;
+            }
+        }
+        count[pair[0]] -= n;
+        count[pair[1]] -= n;
+        count.push(n);
+        n_kinds += 1;
+    }
+    let is_alone = |run: &Run| count.get(run.kind).is_some_and(|&n| n > 1) && run.length >= SHORTEST;
+    for runs in all {
+        let mut k = 1;
+        while k < runs.len() {
+            if !is_alone(&runs[k - 1]) && !is_alone(&runs[k]) && runs[k - 1].fits(&runs[k]) {
+                let next = runs.remove(k);
+                let run = &mut runs[k - 1];
+                run.pieces.extend(next.pieces);
+                // It is like no other now, as likely as not.
+                (run.length, run.kind) = (run.length + next.length, usize::MAX);
+            } else {
+                k += 1;
+            }
+        }
+    }
+}
+
+/// Steps that call functions made of runs of pieces.
+fn join(
+    steps: Vec<Step>,
+    runs: &mut impl Iterator<Item = Vec<Run>>,
+    pieces: &mut [Function],
+    functions: &mut Vec<Function>,
+) -> Vec<Step> {
+    let mut joined = Vec::new();
+    let call =
+        |runs: Option<Vec<Run>>, joined: &mut Vec<Step>, functions: &mut Vec<Function>, pieces: &mut [Function]| {
+            for run in runs.into_iter().flatten() {
+                let items = run.pieces.iter().flat_map(|&piece| std::mem::take(&mut pieces[piece].items)).collect();
+                joined.push(Step::Call(functions.len()));
+                functions.push(Function { stage: run.stage, items });
+            }
+        };
+    for step in steps {
+        match step {
+            Step::Call(_) => {}
+            Step::LeaveUnless { .. } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                joined.push(step);
+            }
+            Step::Region { region, steps } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                let steps = join(steps, runs, pieces, functions);
+                joined.push(Step::Region { region, steps });
+            }
+        }
+    }
+    call(runs.next(), &mut joined, functions, pieces);
     joined
 }
 

@@ -321,7 +321,7 @@ impl Tape {
         self.append(Node { op, precision, arguments: [0; 3], bits })
     }
 
-    /// A part starts here.
+    /// A part starts or ends here.
     pub(super) fn part(&mut self) {
         let region = self.region();
         self.regions[region].items.push(Item::Part);

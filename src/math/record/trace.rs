@@ -14,7 +14,7 @@ pub(crate) enum Item {
     Region(usize),
     /// The loop ends here where the flag is not set.
     LeaveUnless(Id),
-    /// Here starts what may be like another part.
+    /// Here starts or ends what may be like another part.
     Part,
 }
 
