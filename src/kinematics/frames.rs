@@ -125,7 +125,7 @@ impl FrameTables {
     #[inline(always)]
     pub fn forward<R: Real>(&self, q: &[R], offsets: &[R], bodies: &mut [R], out: &mut [R]) {
         let (frames, screws) = out.split_at_mut(POSE * self.frames.len());
-        for (b, joint) in self.joints.iter().enumerate() {
+        for (b, joint) in R::parts(self.joints.iter().enumerate()) {
             let xyz = read3(offsets, 3 * b);
             let above = if b == 0 {
                 let e = |k| splat([f64::from(k == 0), f64::from(k == 1), f64::from(k == 2)]);
@@ -137,7 +137,7 @@ impl FrameTables {
             };
             joint.place(above, q, screws).write(&mut bodies[POSE * b..]);
         }
-        for (f, (body, rotation)) in self.frames.iter().enumerate() {
+        for (f, (body, rotation)) in R::parts(self.frames.iter().enumerate()) {
             let body = Pose::read(&bodies[POSE * body..]);
             let xyz = read3(offsets, 3 * (self.joints.len() + f));
             let axes = turned(&body.axes, rotation);
@@ -168,7 +168,7 @@ impl FrameTables {
         let (frames, screws) = out.split_at(POSE * self.frames.len());
         let (grad_frames, grad_screws) = grad.split_at(POSE * self.frames.len());
         clear(wrenches);
-        for (f, (body, _)) in self.frames.iter().enumerate() {
+        for (f, (body, _)) in R::parts(self.frames.iter().enumerate()) {
             let pose = Pose::read(&frames[POSE * f..]);
             let pull = Pose::read(&grad_frames[POSE * f..]);
             let mut moment = cross(pose.p, pull.p);
@@ -180,7 +180,7 @@ impl FrameTables {
             let body = Pose::read(&bodies[POSE * body..]);
             accumulate(grad_offsets, 3 * (self.joints.len() + f), rotate(&body.axes, pull.p));
         }
-        for (b, joint) in self.joints.iter().enumerate().skip(1).rev() {
+        for (b, joint) in R::parts(self.joints.iter().enumerate().skip(1).rev()) {
             let mut wrench = Wrench { moment: read3(wrenches, 6 * b), force: read3(wrenches, 6 * b + 3) };
             joint.pull(q, screws, grad_screws, &mut wrench, grad_q);
             accumulate(wrenches, 6 * joint.parent, wrench.moment);

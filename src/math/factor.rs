@@ -94,7 +94,7 @@ impl Pattern {
     /// [`Pattern::factor`] of the leading `n` rows and columns alone.
     #[inline(always)]
     pub fn factor_leading<R: Real>(&self, m: &mut [R], n: usize) {
-        for &Row { first, depth, .. } in self.rows[..n].iter().rev() {
+        for &Row { first, depth, .. } in R::parts(self.rows[..n].iter().rev()) {
             let (above, row) = m.split_at_mut(first);
             let pivot = R::one() / row[depth];
             row[depth] = pivot;
@@ -256,7 +256,7 @@ impl Pattern {
     /// that elimination makes nonzero, as [`Pattern::reach`] has them.
     #[inline(always)]
     pub fn solve_block<R: Real, const N: usize>(&self, [down, up]: [&[R]; 2], reach: &[usize], x: &mut [[R; N]]) {
-        for &i in reach {
+        for &i in R::parts(reach) {
             let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
             for (&l, &j) in down[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
@@ -265,7 +265,7 @@ impl Pattern {
                 }
             }
         }
-        for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate() {
+        for (i, &Row { first, depth, .. }) in R::parts(self.rows.iter().enumerate()) {
             let mut sums = x[i];
             for sum in &mut sums {
                 *sum = *sum * up[first + depth];

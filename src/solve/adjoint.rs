@@ -39,7 +39,7 @@ pub(crate) fn pull<R: Real>(
 
     clear(to.screws);
     let mut grad_kappa = R::zero();
-    for (i, contact) in s.contacts.iter().enumerate() {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
         // d = J δ and e = J y + f̄ with the plain columns.

@@ -152,7 +152,7 @@ impl<R: Real> Approach<R> {
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut end = R::splat(f64::INFINITY);
-        for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+        for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
             touch.d_slack = add(along(contact, columns, work.step), sub(touch.zeta, touch.slack));
             let (cone, there) = (&touch.cone, touch.is_there());
             let room = cone.room(touch.eta, touch.d_eta).0.min(cone.room(touch.slack, touch.d_slack).0);
@@ -180,7 +180,7 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = R::zero();
-        for touch in Touch::of(work.touches) {
+        for touch in R::parts(Touch::of(work.touches)) {
             for (x, &step) in touch.slack.iter_mut().lockstep(&touch.d_slack) {
                 *x = R::select(moving, alpha.mul_add(step, *x), *x);
             }

@@ -35,7 +35,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let inverse = R::one() / size;
     let mut depth = R::zero();
     clear(work.step);
-    for (touch, contact) in touches.iter().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(touches.iter().lockstep(&s.contacts)) {
         let eta = scale(inverse, touch.eta);
         depth -= touch.cone.phi * dot(touch.cone.n, eta);
         add_force(contact, columns, eta, work.step);
@@ -95,7 +95,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (touch, contact) in Touch::of(work.touches).iter().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter().lockstep(&s.contacts)) {
         let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
         let own = R::select(there, kappa * touch.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));

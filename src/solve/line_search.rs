@@ -44,7 +44,7 @@ pub(super) fn line_search<R: Real>(
     let mut slope = R::zero();
     let mut curvature = R::zero();
     let mut end = R::splat(f64::INFINITY);
-    for (touch, contact) in touches.iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(touches.iter_mut().lockstep(&s.contacts)) {
         let step = touch.d_eta;
         slope += dot(touch.zeta, step);
         curvature += dot(along(contact, columns, work.step), step);

@@ -81,7 +81,7 @@ impl<R: Real> System<'_, R> {
     /// x −= J̃ᵀF w.
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
-        for (i, contact) in self.s.contacts.iter().enumerate() {
+        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (_, Answer { root, .. }) = self.answer(i);
             add_force(contact, self.columns, scale(-R::one(), root.times(at3(w.contacts, i))), x);
         }
@@ -93,7 +93,7 @@ impl<R: Real> System<'_, R> {
     /// w += F J̃ y.
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
-        for (i, contact) in self.s.contacts.iter().enumerate() {
+        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
             let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
             put3(w.contacts, i, add(at3(w.contacts, i), moved));
@@ -106,7 +106,7 @@ impl<R: Real> System<'_, R> {
     /// What is left of the second equation.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
-        for (i, contact) in self.s.contacts.iter().enumerate() {
+        for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
             let moved = add(along(contact, self.columns, y), cone.scaled(at3(grad_force, i)));
             put3(to.contacts, i, sub(self.gather(&cone, &answer, moved), at3(w.contacts, i)));
@@ -188,7 +188,7 @@ pub(super) fn solve<R: Real>(
             add_where(*again, free, y);
         },
     );
-    for i in 0..s.nc() {
+    for i in R::parts(0..s.nc()) {
         let (_, Answer { root, .. }) = system.answer(i);
         put3(w.contacts, i, root.times(at3(w.contacts, i)));
     }

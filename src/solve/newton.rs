@@ -36,7 +36,7 @@ use super::touch::Touch;
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         touch.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
     fill_columns(s, problem, work.columns.as_chunks_mut().0);
-    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
+    for (i, touch) in R::parts(Touch::of(work.touches).iter_mut().enumerate()) {
         touch.start(problem.contacts, i);
     }
     prepare(s, problem, work);
@@ -84,7 +84,7 @@ pub(super) fn step<R: Real>(
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, touch, work.pivot, work.step);
         let force = sub(touch.eta, touch.response.force(touch.response.weighed(touch.reduced)));
@@ -99,7 +99,7 @@ pub(super) fn step<R: Real>(
     // decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
     let mut change = R::zero();
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         let moved = along_shared(contact, columns, work.step);
         let response = &touch.response;
         let w = response.weighed(add(touch.reduced, response.along(moved)));

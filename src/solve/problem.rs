@@ -35,7 +35,7 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
 /// The columns of J̃: M times what the contact sees of each screw, summed over the screws of a slot.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
-    for (i, contact) in s.contacts.iter().enumerate() {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
             let mut sum = zero();
@@ -124,7 +124,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
         *x = -g;
     }
-    for (i, contact) in s.contacts.iter().enumerate() {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         add_force(contact, columns, at3(work.eta, i), work.free);
     }
     for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().lockstep(&s.limits) {
@@ -140,7 +140,7 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     for (entry, &value) in s.entries.iter().lockstep(problem.p) {
         h[entry.in_h] = value;
     }
-    for (i, contact) in s.contacts.iter().enumerate() {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let weights = cone.weights(cone.kappa(problem.kappa), at3(eta, i));
         let columns = contact.part(columns);
@@ -175,7 +175,7 @@ pub(super) fn fill_pair<R: Real>(
         lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
     }
     copy(upper, lower);
-    for (i, contact) in s.contacts.iter().enumerate() {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
         let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), at3(eta, i), relaxed);
         // W̃ = G² + (G b)(G n)ᵀ

@@ -120,7 +120,7 @@ pub(super) fn renew<R: Real>(
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
         let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         let zeta = cone.by(law, z);
@@ -149,7 +149,7 @@ pub(super) fn renew<R: Real>(
         work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
     }
     balance(s, problem, mask, work);
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         let cone = &touch.cone;
         let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
         let off = sub(cone.by(law, z), touch.slack);
@@ -172,7 +172,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         largest = largest.max(force.abs());
     }
     let mut lacking = largest.gt(R::zero()).not();
-    for (i, touch) in Touch::of(work.touches).iter_mut().enumerate() {
+    for (i, touch) in R::parts(Touch::of(work.touches).iter_mut().enumerate()) {
         let force = at3(problem.warm, i);
         let rho = touch.cone.rho(force);
         let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
@@ -206,7 +206,7 @@ pub(super) fn start_again<R: Real>(
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    for (touch, contact) in Touch::of(work.touches).iter_mut().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
         let cone = &touch.cone;
         let d = compliance(contact, columns, cone.n, work.pivot, least);
         let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
@@ -232,7 +232,7 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
     for (x, &g) in work.step.iter_mut().lockstep(problem.g) {
         *x = -g;
     }
-    for (touch, contact) in Touch::of(work.touches).iter().lockstep(&s.contacts) {
+    for (touch, contact) in R::parts(Touch::of(work.touches).iter().lockstep(&s.contacts)) {
         add_force(contact, columns, touch.eta, work.step);
     }
     for (&force, &(dof, sign)) in work.limit_force.iter().lockstep(&s.limits) {

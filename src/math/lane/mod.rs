@@ -23,6 +23,7 @@ mod array;
 mod instruction_set;
 mod lockstep;
 mod number;
+mod parts;
 #[cfg(target_arch = "x86_64")]
 #[cfg_attr(feature = "emulate-avx512", allow(dead_code, reason = "the emulation is in its place"))]
 mod register;
@@ -37,6 +38,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 pub use instruction_set::{Arithmetic, InstructionSet, Precision};
 pub(crate) use lockstep::{Lockstep, copy};
 pub use number::Number;
+pub use parts::Parts;
 #[cfg(all(target_arch = "x86_64", not(feature = "emulate-avx512")))]
 pub(in crate::math) use register::{Eight, SixteenF32};
 #[cfg(target_arch = "x86_64")]
@@ -158,6 +160,16 @@ pub trait Real:
         go: impl Fn(&mut S) -> Self::Mask,
         body: impl Fn(&mut S),
     );
+
+    /// Loops over what is done to one thing after the other of a kind: contacts, bodies, columns. It is a loop like others; a
+    /// number that records has those that are alike printed once.
+    #[inline(always)]
+    fn parts<I: IntoIterator>(of: I) -> Parts<Self, I::IntoIter> {
+        Parts::new(of.into_iter())
+    }
+    /// Says where such a part starts or ends.
+    #[inline(always)]
+    fn part() {}
 
     /// The smallest positive number of full precision, where a division by zero has to be kept away.
     #[inline(always)]

@@ -7,6 +7,7 @@ use crate::math::lane::Precision;
 use crate::math::program::Order;
 
 use super::cuda::THREADS;
+use super::kinds::{Difference, Slot, Table};
 use super::op::{Id, Node, Op};
 use super::schedule::{Pool, Schedule, Step, is_prompt};
 use super::trace::{Item, Kind, Output, Region, Row, Trace, Variable};
@@ -23,6 +24,7 @@ pub(crate) const PRELUDE: &str = "\
 #else
 #define STAGE static void
 #endif
+#define TABLE static const
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 ";
@@ -63,31 +65,29 @@ pub(crate) enum Worlds {
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let schedule = Schedule::new(trace);
-    let mut outputs = vec![Vec::new(); trace.nodes.len()];
     let mut late = [Vec::new(), Vec::new()];
-    for output in &trace.outputs {
-        if is_prompt(trace, &schedule.in_time, output) {
-            outputs[output.id as usize].push(*output);
-        } else {
-            late[usize::from(output.of_step)].push(*output);
-        }
+    for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
+        late[usize::from(output.of_step)].push(*output);
     }
-    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, outputs, late, moves: Vec::new() };
+    let printer = Printer { trace, schedule: &schedule, name, precision, worlds, late };
     let mut stages = String::new();
-    for function in 0..schedule.functions.len() {
-        printer.function(function, &mut stages);
+    for kind in 0..schedule.kinds.functions.len() {
+        printer.kind(kind, &mut stages);
     }
     let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
     if printer.is_vector() {
         body.line("w->active = ALL;");
     }
+    for &id in &schedule.constants {
+        let place = printer.place(id, At::Driver, Slot::Place(id)).unwrap_or_default();
+        body.line(&format!("{place} = {};", printer.value(id, At::Driver)));
+    }
     printer.steps(&schedule.steps, &mut body);
     printer.write_late(false, &mut body);
     let mut body = body.text;
-    printer.moves.iter().for_each(|function| stages.push_str(function));
     body.push_str("}\n");
 
-    let [doubles, singles, flags] = schedule.sizes;
+    let [doubles, singles, flags] = schedule.layout.sizes;
     let types = Pool::ALL.map(|pool| printer.type_in(pool));
     let mut work = format!("typedef struct {{\n  {} d[{}];\n", types[0], doubles.max(1));
     if singles > 0 {
@@ -101,16 +101,25 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     }
     let _ = writeln!(work, "}} {name}_work;");
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    let signature = printer.signature(name, printer.has_steps().then_some(STEPS));
-    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.sizes }
+    let signature = printer.signature(name, printer.has_steps().then_some(STEPS), None);
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
 /// The argument of a function with a loop over time that says how many steps there are.
 pub(crate) const STEPS: &str = "unsigned long long n_steps";
 
 /// A number of a row; `in_time` in the step that the driver is at.
-fn number_of(row: &Row, place: usize, in_time: bool) -> String {
+fn number_of(row: &Row, place: &str, in_time: bool) -> String {
     if in_time { format!("({} + t * {})[{place}]", row.name, row.step) } else { format!("{}[{place}]", row.name) }
+}
+
+/// Declares a table, if it has columns.
+fn declare_table(of: &str, name: &str, rows: Vec<Vec<String>>, text: &mut String) {
+    let columns = rows.first().map_or(0, Vec::len);
+    if columns > 0 {
+        let lines: Vec<String> = rows.iter().map(|row| format!("{{{}}}", row.join(", "))).collect();
+        let _ = writeln!(text, "  TABLE {of} {name}[{}][{columns}] = {{{}}};", rows.len(), lines.join(", "));
+    }
 }
 
 /// The driver's text.
@@ -152,8 +161,6 @@ enum At {
     /// In the function with this number.
     Function(usize),
     Driver,
-    /// In a function that sets variables of the driver.
-    Set,
 }
 
 impl At {
@@ -168,17 +175,12 @@ struct Printer<'a> {
     name: &'a str,
     precision: Precision,
     worlds: Worlds,
-    /// The results that each node is, and those that are written at the end of the whole and of each step.
-    outputs: Vec<Vec<Output>>,
+    /// The results that are written at the end of the whole and of each step.
     late: [Vec<Output>; 2],
-    /// Functions that set variables of the driver.
-    moves: Vec<String>,
 }
 
-/// Assignments in the driver, at most; a compiler takes long for thousands of them, which have functions of their own.
-const MOVES: usize = 64;
-/// Assignments in such a function, at most.
-const MOVES_OF_FUNCTION: usize = 400;
+/// Assignments in the driver from one place to another that a table is made for, at least.
+const MOVES: usize = 8;
 
 impl Printer<'_> {
     fn node(&self, id: Id) -> Node {
@@ -190,7 +192,7 @@ impl Printer<'_> {
         self.trace.has_steps()
     }
 
-    fn signature(&self, name: &str, steps: Option<&str>) -> String {
+    fn signature(&self, name: &str, steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
         let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
@@ -199,76 +201,142 @@ impl Printer<'_> {
             _ => format!("{}_work *restrict w", self.name),
         };
         let steps = steps.map(str::to_owned);
-        format!("{name}({})", read.chain(written).chain(steps).chain([work]).collect::<Vec<_>>().join(", "))
+        let all = read.chain(written).chain(steps).chain([work]).chain(instance.map(str::to_owned));
+        format!("{name}({})", all.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The table of what differs among functions like this one.
+    fn table(&self, function: usize) -> &Table {
+        &self.schedule.tables[self.schedule.kinds.of[function].0]
+    }
+
+    /// The function that is printed for this one.
+    fn printed(&self, function: usize) -> usize {
+        self.schedule.kinds.functions[self.schedule.kinds.of[function].0][0]
     }
 
     fn function_name(&self, function: usize) -> String {
+        let function = self.printed(function);
         let stage = usize::from(self.schedule.functions[function].stage);
         let words = self.trace.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    fn function(&self, function: usize, text: &mut String) {
-        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&self.function_name(function), None));
+    /// The function for all functions of a kind.
+    fn kind(&self, kind: usize, text: &mut String) {
+        let function = self.schedule.kinds.functions[kind][0];
+        let table = &self.schedule.tables[kind];
+        let name = self.function_name(function);
+        let instance = (!table.is_empty()).then_some("int k");
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, None, instance));
+        let offsets = table.offsets.iter().map(|row| row.iter().map(isize::to_string).collect());
+        declare_table("int", "offset", offsets.collect(), text);
+        for (precision, name, rows) in
+            [(Precision::Double, "constant", &table.doubles), (Precision::Single, "single", &table.singles)]
+        {
+            let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
+            declare_table(number(precision), name, rows.collect(), text);
+        }
         self.items(&self.schedule.functions[function].items, (function, "w->active"), 1, text);
         text.push_str("}\n\n");
     }
 
-    fn place(&self, id: Id) -> Option<String> {
-        let place = self.schedule.places[id as usize]?;
-        let pool = match Pool::of(self.trace, id) {
+    /// A place in a row or in working memory, in a function that may be one of several.
+    fn index(&self, place: usize, slot: Slot, at: At) -> String {
+        let difference = match at {
+            At::Function(function) => self.table(function).difference(slot),
+            At::Driver => None,
+        };
+        match difference {
+            Some(Difference::Offset(column)) => format!("{place} + offset[k][{column}]"),
+            _ => place.to_string(),
+        }
+    }
+
+    /// Is the constant in memory, as other functions have a number in its place?
+    fn is_in_memory(&self, id: Id, at: At) -> bool {
+        match at {
+            At::Function(function) => {
+                matches!(self.table(function).difference(Slot::Given(id)), Some(Difference::Offset(_)))
+            }
+            At::Driver => false,
+        }
+    }
+
+    fn place(&self, id: Id, at: At, slot: Slot) -> Option<String> {
+        let place = self.schedule.layout.places[id as usize]?;
+        Some(self.at(Pool::of(self.trace, id), &self.index(place, slot, at)))
+    }
+
+    /// What is in a place of working memory.
+    fn at(&self, pool: Pool, index: &str) -> String {
+        let pool = match pool {
             Pool::Double => 'd',
             Pool::Single => 's',
             Pool::Flag => 'f',
         };
-        Some(match self.worlds {
+        match self.worlds {
             // Beside the other threads' numbers.
-            Worlds::Thread => format!("w.{pool}[{}]", place * THREADS as usize),
-            _ => format!("w->{pool}[{place}]"),
-        })
+            Worlds::Thread => format!("w.{pool}[({index}) * {THREADS}]"),
+            _ => format!("w->{pool}[{index}]"),
+        }
     }
 
     /// A node's value.
     fn value(&self, id: Id, at: At) -> String {
         let node = self.node(id);
         match node.op {
+            Op::Constant if self.is_in_memory(id, at) => self.place(id, at, Slot::Given(id)).unwrap_or_default(),
             Op::Constant if self.is_vector() => {
-                let kind = self.kind(node.precision);
-                format!("SPLAT_{kind}({})", literal(node.precision, f64::from_bits(node.bits)))
+                let kind = self.letter(node.precision);
+                format!("SPLAT_{kind}({})", self.constant(id, at))
             }
-            Op::Constant => literal(node.precision, f64::from_bits(node.bits)),
+            Op::Constant => self.constant(id, at),
             Op::Flag if self.is_vector() => String::from(if node.bits == 0 { "NONE" } else { "ALL" }),
             Op::Flag => node.bits.to_string(),
-            Op::Input => self.input(node, false),
-            Op::InputOfStep => self.input(node, at == At::Driver),
-            _ => match self.place(id) {
-                Some(place) if !at.is_function(self.schedule.function_of[id as usize]) => place,
+            Op::Input => self.input(id, at, false),
+            Op::InputOfStep => self.input(id, at, at == At::Driver),
+            _ => match self.place(id, at, Slot::Place(id)) {
+                Some(place) if !at.is_function(self.schedule.layout.function_of[id as usize]) => place,
                 _ => format!("v{id}"),
             },
         }
     }
 
-    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
-    fn input(&self, node: Node, in_driver: bool) -> String {
-        let mut place = node.bits as usize;
-        for row in &self.trace.operands {
-            if place < row.width {
-                return number_of(row, place, in_driver);
-            }
-            place -= row.width;
+    /// A constant's text.
+    fn constant(&self, id: Id, at: At) -> String {
+        let node = self.node(id);
+        let difference = match at {
+            At::Function(function) => self.table(function).difference(Slot::Given(id)),
+            At::Driver => None,
+        };
+        match (difference, node.precision) {
+            (Some(Difference::Constant(column)), Precision::Double) => format!("constant[k][{column}]"),
+            (Some(Difference::Constant(column)), Precision::Single) => format!("single[k][{column}]"),
+            _ => literal(node.precision, f64::from_bits(node.bits)),
         }
-        String::from("NAN")
+    }
+
+    /// A number of an operand; in the loop over time the driver finds its own step in the row, and hands others that step's part.
+    fn input(&self, id: Id, at: At, in_driver: bool) -> String {
+        match self.trace.operand_of(self.node(id).bits as usize) {
+            Some((row, place)) => {
+                number_of(&self.trace.operands[row], &self.index(place, Slot::Given(id), at), in_driver)
+            }
+            None => String::from("NAN"),
+        }
     }
 
     /// The place of a result, as [`Printer::input`].
-    fn result(&self, output: &Output, in_driver: bool) -> String {
-        number_of(&self.trace.results[output.row], output.place, in_driver && output.of_step)
+    fn result(&self, &Output { row, place, of_step, .. }: &Output, at: At) -> String {
+        let index = self.index(place, Slot::Result { row, place }, at);
+        number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
     /// Writes the results that wait for the end of a step, or of the whole.
     fn write_late(&self, of_step: bool, text: &mut Text) {
         for output in &self.late[usize::from(of_step)] {
-            text.line(&format!("{} = {};", self.result(output, true), self.value(output.id, At::Driver)));
+            text.line(&format!("{} = {};", self.result(output, At::Driver), self.value(output.id, At::Driver)));
         }
     }
 
@@ -298,7 +366,7 @@ impl Printer<'_> {
     }
 
     /// The letter of a register's operations.
-    fn kind(&self, precision: Precision) -> char {
+    fn letter(&self, precision: Precision) -> char {
         match (precision, self.precision) {
             (Precision::Single, _) => 'S',
             (Precision::Double, Precision::Single) => 'W',
@@ -312,7 +380,7 @@ impl Printer<'_> {
         match mask {
             None => format!("{to} = {value};"),
             Some(mask) if node.op.is_flag() => format!("{to} = MERGE({mask}, {value}, {to});"),
-            Some(mask) => format!("{to} = SELECT_{}({mask}, {value}, {to});", self.kind(node.precision)),
+            Some(mask) => format!("{to} = SELECT_{}({mask}, {value}, {to});", self.letter(node.precision)),
         }
     }
 
@@ -324,18 +392,19 @@ impl Printer<'_> {
                 Item::Node(id) => {
                     let expression = self.expression(id, function);
                     let _ = writeln!(text, "{pad}const {} v{id} = {expression};", self.type_of(id));
-                    self.leave(id, &pad, text);
+                    self.leave(id, function, &pad, text);
                 }
                 Item::Region(region) => self.region(region, (function, active), depth, text),
-                Item::LeaveUnless(_) => {}
+                Item::LeaveUnless(_) | Item::Part => {}
             }
         }
     }
 
     /// What others want of a node that is there.
-    fn leave(&self, id: Id, pad: &str, text: &mut String) {
-        let results = self.outputs[id as usize].iter().map(|output| self.result(output, false));
-        for place in self.place(id).into_iter().chain(results) {
+    fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
+        let at = At::Function(function);
+        let results = self.schedule.layout.outputs[id as usize].iter().map(|output| self.result(output, at));
+        for place in self.place(id, at, Slot::Place(id)).into_iter().chain(results) {
             let _ = writeln!(text, "{pad}{place} = v{id};");
         }
     }
@@ -352,9 +421,9 @@ impl Printer<'_> {
         let (own, is_vector) = (format!("a{region}"), self.is_vector());
         let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
             let to = |id: Id| format!("v{id}");
-            let mask = is_vector.then_some(mask);
-            let [copies, changes] =
-                self.changes(variables, (from, mask), &to, &|id| self.value(id, At::Function(function)));
+            let value = |id: Id| self.value(id, At::Function(function));
+            let (changes, own) = Self::changed(variables, from, |id, from| to(id) == value(from));
+            let [copies, changes] = self.changes(&changes, (&own, is_vector.then_some(mask)), &to, &value);
             copies.iter().chain(&changes).for_each(|line| {
                 let _ = writeln!(text, "{pad}{line}");
             });
@@ -397,22 +466,31 @@ impl Printer<'_> {
         set(|variable| variable.end, &own, &format!("{pad}  "), text);
         let _ = writeln!(text, "{pad}}}");
         for variable in variables {
-            self.leave(variable.id, &pad, text);
+            self.leave(variable.id, function, &pad, text);
         }
+    }
+
+    /// The variables that something happens to, and what: those that become what they are where they are are none.
+    fn changed(
+        variables: &[Variable],
+        from: fn(&Variable) -> Id,
+        is_there: impl Fn(Id, Id) -> bool,
+    ) -> (Vec<(Id, Id)>, HashSet<Id>) {
+        let changes: Vec<(Id, Id)> = variables.iter().map(|variable| (variable.id, from(variable))).collect();
+        let changes: Vec<(Id, Id)> =
+            changes.into_iter().filter(|&(id, from)| id != from && !is_there(id, from)).collect();
+        let own = changes.iter().map(|(id, _)| *id).collect();
+        (changes, own)
     }
 
     /// What sets variables, all at once, in worlds of a mask: copies of those that others of them become, then what changes.
     fn changes(
         &self,
-        variables: &[Variable],
-        (from, mask): (fn(&Variable) -> Id, Option<&str>),
+        changes: &[(Id, Id)],
+        (own, mask): (&HashSet<Id>, Option<&str>),
         to: &dyn Fn(Id) -> String,
         value: &dyn Fn(Id) -> String,
     ) -> [Vec<String>; 2] {
-        let is_there = |id: Id, from: Id| id == from || to(id) == value(from);
-        let changes: Vec<(Id, Id)> =
-            variables.iter().map(|v| (v.id, from(v))).filter(|&(id, from)| !is_there(id, from)).collect();
-        let own: HashSet<Id> = changes.iter().map(|(id, _)| *id).collect();
         let copy = |&(id, from): &(Id, Id)| format!("const {} n{id} = {};", self.type_of(id), value(from));
         let change = |&(id, from): &(Id, Id)| {
             let value = if own.contains(&from) { format!("n{id}") } else { value(from) };
@@ -422,45 +500,61 @@ impl Printer<'_> {
         [copies, changes.iter().map(change).collect()]
     }
 
-    /// The same in the driver.
-    fn set(&mut self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
+    /// The same in the driver: what goes from one place to another by tables.
+    fn set(&self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
         let mask = mask.filter(|_| self.is_vector());
-        let n = variables.iter().filter(|variable| variable.id != from(variable)).count();
-        let at = if n <= MOVES { At::Driver } else { At::Set };
-        let value = |id: Id| self.value(id, at);
-        let [copies, changes] = self.changes(variables, (from, mask), &value, &value);
-        if n <= MOVES {
-            copies.iter().chain(&changes).for_each(|line| text.line(line));
-            return;
+        let value = |id: Id| self.value(id, At::Driver);
+        let (changes, own) = Self::changed(variables, from, |id, from| value(id) == value(from));
+        let (mut moves, mut rest): ([Vec<(Id, Id)>; 3], Vec<(Id, Id)>) = Default::default();
+        for (id, from) in changes {
+            if own.contains(&from) || self.node(from).op.is_given() {
+                rest.push((id, from));
+            } else {
+                moves[Pool::of(self.trace, id) as usize].push((id, from));
+            }
         }
-        // With copies, all in one function.
-        let most = if copies.is_empty() { MOVES_OF_FUNCTION } else { changes.len() };
-        for changes in changes.chunks(most) {
-            let name = format!("{}_set_{}", self.name, self.moves.len());
-            let lines: Vec<String> = copies.iter().chain(changes).map(|line| format!("  {line}\n")).collect();
-            let signature = self.signature(&name, None);
-            self.moves.push(format!("STAGE {signature}\n{{\n{}}}\n\n", lines.concat()));
-            text.line(&format!("{name}({});", self.arguments(text.in_time)));
+        for moves in &mut moves {
+            if moves.len() < MOVES {
+                rest.append(moves);
+            }
         }
+        let [copies, changes] = self.changes(&rest, (&own, mask), &value, &value);
+        copies.iter().for_each(|line| text.line(line));
+        for moves in moves.iter().filter(|moves| !moves.is_empty()) {
+            text.open("{");
+            let place = |id: Id| self.schedule.layout.places[id as usize].unwrap_or(0).to_string();
+            let rows = moves.iter().map(|&(id, from)| vec![place(id), place(from)]).collect();
+            declare_table("int", "moved", rows, &mut text.text);
+            let pool = Pool::of(self.trace, moves[0].0);
+            let [to, from] = [0, 1].map(|column| self.at(pool, &format!("moved[i][{column}]")));
+            text.open(&format!("for (int i = 0; i < {}; ++i) {{", moves.len()));
+            text.line(&self.blended(moves[0].0, mask, &to, from));
+            text.close();
+            text.close();
+        }
+        changes.iter().for_each(|line| text.line(line));
     }
 
     /// What the driver hands to its functions.
-    fn arguments(&self, in_time: bool) -> String {
+    fn arguments(&self, in_time: bool, instance: Option<usize>) -> String {
         let rows = self.trace.operands.iter().chain(&self.trace.results);
         let of = |row: &Row| match row.step {
             0 => row.name.to_owned(),
             step if in_time => format!("{} + t * {step}", row.name),
             _ => row.name.to_owned(),
         };
-        rows.map(of).chain([String::from("w")]).collect::<Vec<_>>().join(", ")
+        let instance = instance.map(|instance| instance.to_string());
+        rows.map(of).chain([String::from("w")]).chain(instance).collect::<Vec<_>>().join(", ")
     }
 
-    fn steps(&mut self, steps: &[Step], text: &mut Text) {
+    fn steps(&self, steps: &[Step], text: &mut Text) {
         let trace = self.trace;
         for step in steps {
             match step {
                 Step::Call(function) => {
-                    text.line(&format!("{}({});", self.function_name(*function), self.arguments(text.in_time)));
+                    let instance = (!self.table(*function).is_empty()).then_some(self.schedule.kinds.of[*function].1);
+                    let arguments = self.arguments(text.in_time, instance);
+                    text.line(&format!("{}({arguments});", self.function_name(*function)));
                 }
                 Step::LeaveUnless { region, go } => {
                     let (go, variables) = (self.value(*go, At::Driver), &trace.regions[*region].variables);
@@ -513,8 +607,8 @@ impl Printer<'_> {
                         text.line(&format!("w->active = s{region};"));
                     }
                     for variable in variables {
-                        for output in &self.outputs[variable.id as usize] {
-                            let place = self.result(output, true);
+                        for output in &self.schedule.layout.outputs[variable.id as usize] {
+                            let place = self.result(output, At::Driver);
                             text.line(&format!("{place} = {};", self.value(variable.id, At::Driver)));
                         }
                     }
@@ -556,7 +650,7 @@ impl Printer<'_> {
         };
         let kind = match node.op {
             Op::And | Op::Or | Op::Not | Op::Widen | Op::Narrow => String::new(),
-            _ => format!("_{}", self.kind(node.precision)),
+            _ => format!("_{}", self.letter(node.precision)),
         };
         format!("{name}{kind}({})", arguments.join(", "))
     }

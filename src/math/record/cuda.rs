@@ -14,6 +14,7 @@ pub(crate) const THREADS: u32 = 32;
 pub(crate) const PRELUDE: &str = "\
 #define restrict __restrict__
 #define STAGE static __device__ __noinline__ void
+#define TABLE static const
 #ifdef __CUDACC_RTC__
 #define INFINITY __longlong_as_double(0x7ff0000000000000ll)
 #define NAN __longlong_as_double(0x7ff8000000000000ll)

@@ -189,6 +189,10 @@ impl<N: Number> Real for Recorded<N> {
         Self::operation(Op::Select, &[mask.0, yes.id, no.id])
     }
 
+    fn part() {
+        with(Tape::part);
+    }
+
     fn when<S: State<Self> + ?Sized>(mask: RecordedMask, state: &mut S, body: impl Fn(&mut S)) {
         match with(|tape| tape.open_branch(mask.0)) {
             Branch::Never => {}

@@ -5,15 +5,18 @@
 //! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
 //! wants what is there has had it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::math::lane::Precision;
 
+use super::kinds::{Kinds, Table};
 use super::op::Id;
 use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 const LENGTH: usize = 400;
+/// Operations of a function that is called in several places, at least.
+const SHORTEST: usize = 40;
 
 /// What the driver does.
 #[derive(Debug)]
@@ -34,7 +37,7 @@ pub(super) struct Function {
 }
 
 /// Kinds of working memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pool {
     Double,
     Single,
@@ -60,28 +63,75 @@ impl Pool {
 pub(super) struct Schedule {
     pub(super) functions: Vec<Function>,
     pub(super) steps: Vec<Step>,
-    /// The function that computes each node; none for the driver's variables.
-    pub(super) function_of: Vec<Option<usize>>,
     /// Is each node computed in the loop over time?
     pub(super) in_time: Vec<bool>,
+    pub(super) layout: Layout,
+    pub(super) kinds: Kinds,
+    /// What differs among the functions of each kind.
+    pub(super) tables: Vec<Table>,
+    /// Constants that wait in memory from the start, as functions of their kind have other numbers in their place.
+    pub(super) constants: Vec<Id>,
+}
+
+/// Who computes what, and where it waits.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The function that computes each node; none for the driver's variables.
+    pub(super) function_of: Vec<Option<usize>>,
     /// Where each node waits, if it does.
     pub(super) places: Vec<Option<usize>>,
     /// Places of each pool.
     pub(super) sizes: [usize; 3],
+    /// The results that each node is where it is computed.
+    pub(super) outputs: Vec<Vec<Output>>,
 }
 
 impl Schedule {
     pub(super) fn new(trace: &Trace) -> Self {
-        let mut functions = Vec::new();
-        let steps = cut(trace, 0, &mut functions);
         let in_time = in_time(trace);
-        let mut lives = Lives::new(trace, &functions, &in_time);
-        lives.follow(&steps, None);
+        let mut pieces = Vec::new();
+        let steps = cut(trace, 0, &mut pieces);
+        let layout = Layout::new(trace, &pieces, &steps, &in_time);
+        let kinds = Kinds::new(trace, &layout, &pieces);
+        let mut runs = Vec::new();
+        collect(&steps, &mut |run| {
+            runs.push(run.iter().map(|&piece| Run::new(trace, &pieces, &kinds, piece)).collect());
+        });
+        merge(&mut runs, kinds.functions.len());
+        let mut functions = Vec::new();
+        let mut runs = runs.into_iter();
+        let steps = join(steps, &mut runs, &mut pieces, &mut functions);
+        let mut layout = Layout::new(trace, &functions, &steps, &in_time);
+        let kinds = Kinds::new(trace, &layout, &functions);
+        let constants = kinds.constants(trace);
+        for &id in &constants {
+            let size = &mut layout.sizes[Pool::of(trace, id) as usize];
+            layout.places[id as usize] = Some(*size);
+            *size += 1;
+        }
+        let tables = (0..kinds.functions.len()).map(|kind| kinds.table(trace, &layout, kind)).collect();
+        Self { functions, steps, in_time, layout, kinds, tables, constants }
+    }
+}
+
+impl Layout {
+    fn new(trace: &Trace, functions: &[Function], steps: &[Step], in_time: &[bool]) -> Self {
+        let mut lives = Lives::new(trace, functions, in_time);
+        lives.follow(steps, None);
         lives.now += 1;
         lives.write_late(false, None);
         let (places, sizes) = lives.places();
-        let function_of = lives.function_of;
-        Self { functions, steps, function_of, in_time, places, sizes }
+        let mut outputs = vec![Vec::new(); trace.nodes.len()];
+        for output in trace.outputs.iter().filter(|output| is_prompt(trace, in_time, output)) {
+            outputs[output.id as usize].push(*output);
+        }
+        Self { function_of: lives.function_of, places, sizes, outputs }
+    }
+}
+
+impl Function {
+    fn length(&self, trace: &Trace) -> usize {
+        self.items.iter().map(|&item| size(trace, item)).sum()
     }
 }
 
@@ -103,20 +153,27 @@ fn in_time(trace: &Trace) -> Vec<bool> {
                     trace.regions[inner].variables.iter().for_each(|variable| all[variable.id as usize] = true);
                     open.push(inner);
                 }
-                Item::LeaveUnless(_) => {}
+                Item::LeaveUnless(_) | Item::Part => {}
             }
         }
     }
     all
 }
 
-fn length(trace: &Trace, region: usize) -> usize {
-    let mut n = 0;
-    trace.visit(region, &mut |_| n += 1);
-    n
+/// Operations of an item.
+fn size(trace: &Trace, item: Item) -> usize {
+    match item {
+        Item::Node(_) => 1,
+        Item::Region(region) => {
+            let mut n = 0;
+            trace.visit(region, &mut |_| n += 1);
+            n
+        }
+        Item::LeaveUnless(_) | Item::Part => 0,
+    }
 }
 
-/// A region as steps of the driver.
+/// A region as steps of the driver, its functions as short as its parts.
 fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut items: Vec<Item> = Vec::new();
@@ -130,7 +187,12 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     for &item in &trace.regions[region].items {
         let (own, size) = match item {
             Item::Node(id) => (trace.stage_of[id as usize], 1),
-            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), length(trace, inner)),
+            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), size(trace, item)),
+            Item::Part => {
+                flush(&mut items, stage, &mut steps, functions);
+                n = 0;
+                continue;
+            }
             Item::LeaveUnless(go) => {
                 flush(&mut items, stage, &mut steps, functions);
                 n = 0;
@@ -155,6 +217,133 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     }
     flush(&mut items, stage, &mut steps, functions);
     steps
+}
+
+/// Pieces that follow each other, to be one function.
+#[derive(Debug)]
+struct Run {
+    pieces: Vec<usize>,
+    stage: u16,
+    /// Runs of a kind are alike.
+    kind: usize,
+    length: usize,
+}
+
+impl Run {
+    fn new(trace: &Trace, pieces: &[Function], kinds: &Kinds, piece: usize) -> Self {
+        let Function { stage, .. } = pieces[piece];
+        Self { pieces: vec![piece], stage, kind: kinds.of[piece].0, length: pieces[piece].length(trace) }
+    }
+
+    fn fits(&self, next: &Self) -> bool {
+        self.stage == next.stage && self.length + next.length <= LENGTH
+    }
+}
+
+/// Calls `f` with the pieces that follow each other without a step of the driver's in between, from the first to the last.
+fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
+    let mut pieces = Vec::new();
+    for step in steps {
+        match step {
+            Step::Call(piece) => pieces.push(*piece),
+            Step::LeaveUnless { .. } => f(&std::mem::take(&mut pieces)),
+            Step::Region { steps, .. } => {
+                f(&std::mem::take(&mut pieces));
+                collect(steps, f);
+            }
+        }
+    }
+    f(&pieces);
+}
+
+/// Joins runs: first those of two kinds that are always found one behind the other, then all that are not repeated, or are short.
+fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
+    let mut count = vec![0; n_kinds];
+    all.iter().flatten().for_each(|run| count[run.kind] += 1);
+    loop {
+        let mut pairs: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+        for runs in all.iter() {
+            let mut k = 1;
+            while k < runs.len() {
+                let pair = [runs[k - 1].kind, runs[k].kind];
+                if runs[k - 1].fits(&runs[k]) {
+                    *pairs.entry(pair).or_default() += 1;
+                    // Of three that are the same two are a pair.
+                    k += usize::from(pair[0] == pair[1]);
+                }
+                k += 1;
+            }
+        }
+        let is_wanted = |&(&[a, b], &n): &(&[usize; 2], &usize)| {
+            n > 1 && a != b && [a, b].iter().all(|&kind| 3 * (count[kind] - n) <= n)
+        };
+        let Some((&pair, &n)) = pairs.iter().find(is_wanted) else { break };
+        for runs in all.iter_mut() {
+            let mut k = 1;
+            while k < runs.len() {
+                if [runs[k - 1].kind, runs[k].kind] == pair && runs[k - 1].fits(&runs[k]) {
+                    let next = runs.remove(k);
+                    let run = &mut runs[k - 1];
+                    run.pieces.extend(next.pieces);
+                    (run.length, run.kind) = (run.length + next.length, n_kinds);
+                }
+                k += 1;
+            }
+        }
+        count[pair[0]] -= n;
+        count[pair[1]] -= n;
+        count.push(n);
+        n_kinds += 1;
+    }
+    let is_alone = |run: &Run| count.get(run.kind).is_some_and(|&n| n > 1) && run.length >= SHORTEST;
+    for runs in all {
+        let mut k = 1;
+        while k < runs.len() {
+            if !is_alone(&runs[k - 1]) && !is_alone(&runs[k]) && runs[k - 1].fits(&runs[k]) {
+                let next = runs.remove(k);
+                let run = &mut runs[k - 1];
+                run.pieces.extend(next.pieces);
+                // It is like no other now, as likely as not.
+                (run.length, run.kind) = (run.length + next.length, usize::MAX);
+            } else {
+                k += 1;
+            }
+        }
+    }
+}
+
+/// Steps that call functions made of runs of pieces.
+fn join(
+    steps: Vec<Step>,
+    runs: &mut impl Iterator<Item = Vec<Run>>,
+    pieces: &mut [Function],
+    functions: &mut Vec<Function>,
+) -> Vec<Step> {
+    let mut joined = Vec::new();
+    let call =
+        |runs: Option<Vec<Run>>, joined: &mut Vec<Step>, functions: &mut Vec<Function>, pieces: &mut [Function]| {
+            for run in runs.into_iter().flatten() {
+                let items = run.pieces.iter().flat_map(|&piece| std::mem::take(&mut pieces[piece].items)).collect();
+                joined.push(Step::Call(functions.len()));
+                functions.push(Function { stage: run.stage, items });
+            }
+        };
+    for step in steps {
+        match step {
+            Step::Call(_) => {}
+            Step::LeaveUnless { .. } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                joined.push(step);
+            }
+            Step::Region { region, steps } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                let steps = join(steps, runs, pieces, functions);
+                joined.push(Step::Region { region, steps });
+            }
+        }
+    }
+    call(runs.next(), &mut joined, functions, pieces);
+    joined
 }
 
 fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
@@ -274,6 +463,7 @@ impl<'a> Lives<'a> {
                     }
                 }
                 Item::LeaveUnless(go) => self.wanted(go, by, within),
+                Item::Part => {}
                 Item::Region(inner) => {
                     let Region { kind, variables, items } = &trace.regions[inner];
                     if let Kind::Branch { mask } = kind {

@@ -321,6 +321,12 @@ impl Tape {
         self.append(Node { op, precision, arguments: [0; 3], bits })
     }
 
+    /// A part starts or ends here.
+    pub(super) fn part(&mut self) {
+        let region = self.region();
+        self.regions[region].items.push(Item::Part);
+    }
+
     /// Opens a branch.
     pub(super) fn open_branch(&mut self, mask: Id) -> Branch {
         match self.fact(mask) {

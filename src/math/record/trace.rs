@@ -14,6 +14,8 @@ pub(crate) enum Item {
     Region(usize),
     /// The loop ends here where the flag is not set.
     LeaveUnless(Id),
+    /// Here starts or ends what may be like another part.
+    Part,
 }
 
 /// What a region is.
@@ -116,9 +118,10 @@ impl Trace {
                 // Regions stand behind those that they are in.
                 Item::Region(inner) => {
                     let Region { kind, items, variables } = &regions[inner];
-                    !variables.is_empty() || (matches!(kind, Kind::Time { .. }) && !items.is_empty())
+                    !variables.is_empty()
+                        || (matches!(kind, Kind::Time { .. }) && items.iter().any(|item| !matches!(item, Item::Part)))
                 }
-                Item::LeaveUnless(_) => true,
+                Item::LeaveUnless(_) | Item::Part => true,
             });
             regions[region] = Region { kind, items, variables };
         }
@@ -127,6 +130,17 @@ impl Trace {
         let outputs = outputs.into_iter().zip(places).zip(of_step);
         let outputs = outputs.map(|((id, (row, place)), of_step)| Output { id, row, place, of_step }).collect();
         Self { nodes, stages, stage_of, regions, operands, results, outputs }
+    }
+
+    /// The row of operands with this place among all, and the place in it.
+    pub(super) fn operand_of(&self, mut place: usize) -> Option<(usize, usize)> {
+        for (row, of) in self.operands.iter().enumerate() {
+            if place < of.width {
+                return Some((row, place));
+            }
+            place -= of.width;
+        }
+        None
     }
 
     /// Has it a loop over time? Then rows are as long as the number of steps asks for.
@@ -160,7 +174,7 @@ impl Trace {
             match *item {
                 Item::Node(id) => f(id),
                 Item::Region(inner) => self.visit(inner, f),
-                Item::LeaveUnless(_) => {}
+                Item::LeaveUnless(_) | Item::Part => {}
             }
         }
     }
@@ -243,6 +257,7 @@ impl Run<'_> {
                         return false;
                     }
                 }
+                Item::Part => {}
             }
         }
         true
@@ -305,6 +320,7 @@ fn live(nodes: &[Node], regions: &[Region], outputs: &[Id]) -> Vec<bool> {
                 Item::Node(id) => home[id as usize] = region,
                 Item::Region(inner) => parent[inner] = region,
                 Item::LeaveUnless(go) => leaves[region] = Some(go),
+                Item::Part => {}
             }
         }
     }

@@ -9,6 +9,7 @@
 #error "This code counts on the rounding that IEEE 754 asks for: compile without -ffast-math."
 #endif
 #define STAGE __attribute__((noinline, visibility("hidden"))) void
+#define TABLE static const
 #define INLINE static inline __attribute__((always_inline))
 #define WORLDS (SINGLE ? 2 * DOUBLES : DOUBLES)
 

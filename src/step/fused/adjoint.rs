@@ -102,7 +102,7 @@ impl Stage for PullAssemble<'_> {
         let at = &plan.at;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         let sharing = sharing(s.friction);
-        for (twin, Turning { contact, .. }) in plan.turning() {
+        for (twin, Turning { contact, .. }) in R::parts(plan.turning()) {
             let (contacts, twins) = to.contacts.split_at_mut(CONTACT * twin);
             let (contact, twin) = (&mut contacts[CONTACT * contact..CONTACT * (contact + 1)], &twins[..CONTACT]);
             for (k, (grad, &twin)) in contact.iter_mut().lockstep(twin).enumerate() {
@@ -113,7 +113,7 @@ impl Stage for PullAssemble<'_> {
                 }
             }
         }
-        for c in 0..plan.nc {
+        for c in R::parts(0..plan.nc) {
             let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
             for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
@@ -160,7 +160,7 @@ impl Plan {
         let (h, epsilon, factor) = (m.par[at.h], m.par[at.epsilon], self.inertia_factor(m.par));
         // P = factor · M: the gradient of the factor is Σ P̄ M.
         let mut grad_factor = R::zero();
-        for &(l, r, entry) in &self.terms {
+        for &(l, r, entry) in R::parts(&self.terms) {
             let body = self.incidences[l].0;
             let (mass, inertia) = (m.par[at.mass + body], self.inertia(m.par, body));
             let (v_l, w_l) = (at3(m.motion, MOTION * l), at3(m.motion, MOTION * l + 3));
@@ -183,7 +183,7 @@ impl Plan {
         to.par[at.h] = -(grad_factor * epsilon / (h * h * h)).scale(2.0);
 
         let gravity = at3(m.par, at.gravity);
-        for (i, &(body, screw, free)) in self.incidences.iter().enumerate() {
+        for (i, &(body, screw, free)) in R::parts(self.incidences.iter().enumerate()) {
             let (y, mass) = (to.y[s.place[self.free[free]]], m.par[at.mass + body]);
             let velocity = at3(m.motion, MOTION * i);
             to.par[at.mass + body] += y * dot(gravity, velocity);
@@ -214,7 +214,7 @@ impl Stage for PullGeometry<'_> {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         clear(to.shapes);
-        for pair in &plan.pairs {
+        for pair in R::parts(&plan.pairs) {
             let shapes = plan.shapes(pair, m.kin, m.par);
             // Geometry gradients side by side.
             let first = GEOMETRY * pair.first;
@@ -249,7 +249,7 @@ impl Stage for PullGeometry<'_> {
             }
         }
         // A wrench on a frame, as a gradient of its pose: force on p, and half the moment crossed with each axis.
-        for shape in 0..plan.n_shapes {
+        for shape in R::parts(0..plan.n_shapes) {
             let (force, moment) = (at3(to.shapes, SHAPE_PULL * shape), at3(to.shapes, SHAPE_PULL * shape + 3));
             let place = POSE * shape;
             add3(to.kin, place, force);

@@ -109,7 +109,7 @@ impl Stage for Geometry<'_> {
         for share in m.share.iter_mut() {
             *share = R::one();
         }
-        for pair in &plan.pairs {
+        for pair in R::parts(&plan.pairs) {
             let shapes = plan.shapes(pair, m.kin, m.par);
             let out = &mut m.geometry[GEOMETRY * pair.first..GEOMETRY * (pair.first + pair.contacts)];
             match &pair.method {
@@ -136,7 +136,7 @@ impl Stage for Assemble<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let m = plan.places.memory(memory).0.numbers;
-        for (index, pair) in plan.pairs.iter().enumerate() {
+        for (index, pair) in R::parts(plan.pairs.iter().enumerate()) {
             for c in pair.first..pair.first + pair.contacts {
                 let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
                 copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
@@ -216,7 +216,7 @@ impl Plan {
     /// Velocity of the centre of mass and angular velocity along the body's axes, for each incidence.
     #[inline(always)]
     pub(super) fn motions<R: Real>(&self, kin: &[R], motion: &mut [R]) {
-        for (i, &(body, screw, _)) in self.incidences.iter().enumerate() {
+        for (i, &(body, screw, _)) in R::parts(self.incidences.iter().enumerate()) {
             let pose = Pose::read(&kin[Self::pose(self.n_shapes + body)..]);
             let at = self.screw(screw);
             let omega = at3(kin, at);
@@ -267,7 +267,7 @@ impl Stage for Finish<'_> {
         );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for c in 0..plan.nc {
+        for c in R::parts(0..plan.nc) {
             let contact = &m.contacts[CONTACT * c..];
             let (n, mu, eta) = (at3(contact, 0), contact[10], at3(work.eta, 3 * c));
             let force = axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta));

@@ -61,10 +61,10 @@ impl Stage for Balance<'_> {
             let eta = work.eta[3 * s.nc() + l];
             to.x[plan.paths.entry(place, place)] -= (kappa * eta * eta).scale(0.5);
         }
-        for body in &plan.paths.bodies {
+        for body in R::parts(&plan.paths.bodies) {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
-        for contact in 0..s.nc() {
+        for contact in R::parts(0..s.nc()) {
             plan.push_contact(
                 contact,
                 plan.screws(m.kin),
@@ -132,7 +132,7 @@ impl Plan {
         let all = Twist::read(to.sums, 0);
         let moved = solid.momentum(all).times(factor);
         let total = moved.minus(at_point(p, weight));
-        for column in path {
+        for column in R::parts(path) {
             let screw = Twist::read(screws, column.screw);
             let before = all.minus(Twist::read(to.sums, column.after));
             let mut change = screw.cross_wrench(moved).minus(solid.momentum(screw.cross(before)).times(factor));
@@ -202,7 +202,7 @@ impl Plan {
         let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(&cone, own, eta, d, status);
         let by_phi = axpy(fading, force, by_phi);
         let by_delta = product(&frame, &zeta);
-        for slot in slots.clone() {
+        for slot in R::parts(slots.clone()) {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
             let (n, phi) = (at3(geometry, 0), geometry[9]);
             let carried = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
@@ -230,7 +230,7 @@ impl Plan {
         };
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
-            for (slot, &column) in slots.clone().lockstep(&of.dofs) {
+            for (slot, &column) in R::parts(slots.clone().lockstep(&of.dofs)) {
                 let point = at3(to.geometry, GEOMETRY * slot + 3 + 3 * side);
                 let [force, torque] = match of.slip {
                     Slip::Slides => [at3(to.force, 3 * slot), zero()],
@@ -253,7 +253,7 @@ impl Plan {
             if of.slip == Slip::Turns {
                 on.moment = add(on.moment, signed(side, torque));
             }
-            for column in path {
+            for column in R::parts(path) {
                 let carried = Twist::read(screws, column.screw).cross_wrench(on);
                 for row in &path[column.after..] {
                     to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(carried);

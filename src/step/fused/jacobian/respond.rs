@@ -13,18 +13,23 @@ use super::super::plan::Plan;
 use super::super::stages::at3;
 use super::{A, B, C, D, GROWTH};
 
+/// Numbers that are looked at together: several rows of a block.
+const TOGETHER: usize = 64;
+
 /// Zeros for what is not finite.
 #[inline(always)]
 fn clean<R: Real>(numbers: &mut [R]) {
     let mut sums = [R::zero(); 4];
-    let (quads, rest) = numbers.as_chunks::<4>();
-    for quad in quads {
-        for k in 0..4 {
-            sums[k] = quad[k].mul_add(R::zero(), sums[k]);
+    for numbers in R::parts(numbers.chunks(TOGETHER)) {
+        let (quads, rest) = numbers.as_chunks::<4>();
+        for quad in quads {
+            for k in 0..4 {
+                sums[k] = quad[k].mul_add(R::zero(), sums[k]);
+            }
         }
-    }
-    for &x in rest {
-        sums[0] = x.mul_add(R::zero(), sums[0]);
+        for &x in rest {
+            sums[0] = x.mul_add(R::zero(), sums[0]);
+        }
     }
     let sum = sums[0] + sums[1] + (sums[2] + sums[3]);
     R::when(
@@ -32,8 +37,10 @@ fn clean<R: Real>(numbers: &mut [R]) {
         numbers,
         #[inline(always)]
         |numbers| {
-            for x in numbers {
-                *x = R::select(x.is_finite(), *x, R::zero());
+            for numbers in R::parts(numbers.chunks_mut(TOGETHER)) {
+                for x in numbers {
+                    *x = R::select(x.is_finite(), *x, R::zero());
+                }
             }
         },
     );
@@ -51,7 +58,7 @@ impl Stage for Respond<'_> {
         out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
-        for (b, reach) in plan.paths.reach.iter().enumerate() {
+        for (b, reach) in R::parts(plan.paths.reach.iter().enumerate()) {
             let x = &mut x[b * s.nv..(b + 1) * s.nv];
             for &row in reach {
                 for number in &mut x[row] {
@@ -76,7 +83,7 @@ impl Stage for StoreForces<'_> {
         let (_, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
-            for (b, targets) in plan.paths.targets.iter().enumerate() {
+            for (b, targets) in R::parts(plan.paths.targets.iter().enumerate()) {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {

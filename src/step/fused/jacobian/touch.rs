@@ -27,7 +27,7 @@ impl Stage for Touch<'_> {
         let screws = plan.screws(m.kin);
         clear(to.geometry);
         clear(to.share);
-        for pair in &plan.pairs {
+        for pair in R::parts(&plan.pairs) {
             let shapes = plan.shapes(pair, m.kin, m.par);
             match &pair.method {
                 Method::Formula(function) if lanes::has_push(function.kind) => {
@@ -76,7 +76,7 @@ impl Plan {
     ) {
         let (a, b) = (&Pose::read(a), &Pose::read(b));
         for side in 0..2 {
-            for entry in &self.paths.contacts[pair.first][side] {
+            for entry in R::parts(&self.paths.contacts[pair.first][side]) {
                 let mut motions = [Twist::zero(); 2];
                 motions[side] = Twist::read(screws, entry.screw);
                 lanes::push(kind, swapped, a, size_a, b, size_b, motions, change);
@@ -108,7 +108,7 @@ impl Plan {
         for n in 0..pair.contacts {
             let contact = pair.first + n;
             let of = &self.structure.contacts[contact];
-            for number in [0, 1, 2, 3, 4, 5, 9] {
+            for number in R::parts([0, 1, 2, 3, 4, 5, 9]) {
                 seed[GEOMETRY * n + number] = R::one();
                 let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
                 let mut sizes = [[R::zero(); 4]; 2];
@@ -125,7 +125,7 @@ impl Plan {
                 }
             }
             let (n, phi) = (at3(contacts, CONTACT * contact), contacts[CONTACT * contact + 9]);
-            for slot in of.first..of.first + of.dofs.len() {
+            for slot in R::parts(of.first..of.first + of.dofs.len()) {
                 let change = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
                 let point_b = add(at3(change, 3), axpy(change[9], n, scale(phi, at3(change, 0))));
                 put3(change, 6, point_b);
@@ -160,7 +160,7 @@ impl Plan {
         let origin = select3(of_b, origin_b, origin_a);
         for side in 0..2 {
             let own = if side == 0 { of_b.not() } else { of_b };
-            for entry in &self.paths.contacts[pair.first][side] {
+            for entry in R::parts(&self.paths.contacts[pair.first][side]) {
                 let screw = Twist::read(screws, entry.screw);
                 let motion = Motion { velocity: screw.velocity(origin), omega: screw.omega, own };
                 let turned = motion.rates(&shared[1..], cross(screw.omega, at3(contacts, CONTACT * pair.first)));
