@@ -213,6 +213,25 @@ fn what_is_not_a_contact_is_an_error_or_bad_input() -> Result<()> {
         }
     }
 
+    // What all worlds share gets the good one's gradient.
+    let shift = Var::zeros((1, 1), DType::F64, &Device::Cpu)?;
+    let shared = shift.as_tensor().clone();
+    let gradient = |by: f64| {
+        let shared = shared.clone();
+        let shifted = move |own: Contacts| {
+            let phi = (own.phi.broadcast_add(&shared)? * factor(&own, by)?)?;
+            Ok(Contacts { phi, ..own })
+        };
+        let step = step.with_geometry(Arc::new(Changed(Box::new(shifted))));
+        let all = step.step(&home, &u)?.q_next;
+        Ok::<_, candle_core::Error>(
+            [second(&all)?, all.sum_all()?]
+                .map(|value| numbers(&value.backward().expect("a gradient").remove(&shift).expect("a gradient"))[0]),
+        )
+    };
+    let ([expected, _], found) = (gradient(1.0)?, gradient(nan)?);
+    assert!(expected.abs() > 1e-3 && found == [expected; 2], "{found:?}, expected {expected}");
+
     // Of a contact that is none the normal does not matter.
     let none = |own: Contacts| {
         let weight = Some(own.phi.zeros_like()?);
