@@ -130,6 +130,21 @@ fn printed_code_with_torsional_friction_has_the_bits_of_the_lanes() {
 }
 
 #[test]
+fn what_is_alike_is_printed_once() {
+    let step = stepper("hand_ball", 1e4);
+    let states = states(step.model(), &mut Random::new(56));
+    let folder = folder("alike");
+    let kernel = Kernel::Jacobians;
+    Codegen::new(&step, "hand_ball", &[kernel], Precision::Double, &states[..1]).unwrap().write(&folder).unwrap();
+    let text = std::fs::read_to_string(folder.join("hand_ball.c")).unwrap();
+    let printed = text.lines().filter(|line| line.trim_start().starts_with("const double v")).count();
+    let operations: usize =
+        step.record(kernel, Precision::Double).unwrap().operations().iter().map(|(_, count)| count).sum();
+    // Five fingers of one build: what each of them has is printed once or twice, and a fifth of all is not a finger's.
+    assert!(2 * printed < operations, "{printed} of {operations} operations are printed");
+}
+
+#[test]
 fn the_program_that_checks_itself_sees_one_bit() {
     let Some(compiler) = compiler() else { return };
     let step = stepper("push", 1e2);

@@ -64,7 +64,8 @@ pub(crate) enum Worlds {
 
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
-    let schedule = Schedule::new(trace);
+    let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
+    let schedule = Schedule::new(trace, worlds == Worlds::Thread || operations > LONG);
     let mut late = [Vec::new(), Vec::new()];
     for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
         late[usize::from(output.of_step)].push(*output);
@@ -83,7 +84,7 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
         body.line(&format!("{place} = {};", printer.value(id, At::Driver)));
     }
     printer.steps(&schedule.steps, &mut body);
-    printer.write_late(false, &mut body);
+    printer.write(&printer.late[0], &mut body);
     let mut body = body.text;
     body.push_str("}\n");
 
@@ -107,6 +108,10 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
 
 /// The argument of a function with a loop over time that says how many steps there are.
 pub(crate) const STEPS: &str = "unsigned long long n_steps";
+
+/// Operations of a trace from which on functions that are alike are one. To look for places costs a sixth of the time of shorter ones,
+/// which compile in seconds anyway; GPUs have little room for instructions and gain by it always.
+const LONG: usize = 30_000;
 
 /// A number of a row; `in_time` in the step that the driver is at.
 fn number_of(row: &Row, place: &str, in_time: bool) -> String {
@@ -333,11 +338,38 @@ impl Printer<'_> {
         number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
-    /// Writes the results that wait for the end of a step, or of the whole.
-    fn write_late(&self, of_step: bool, text: &mut Text) {
-        for output in &self.late[usize::from(of_step)] {
-            text.line(&format!("{} = {};", self.result(output, At::Driver), self.value(output.id, At::Driver)));
+    /// Writes results in the driver: what stands in one place after the other by tables, if there is much of it.
+    fn write(&self, outputs: &[Output], text: &mut Text) {
+        let pool = if self.precision == Precision::Double { Pool::Double } else { Pool::Single };
+        let place = |output: &Output| {
+            let is_number = Pool::of(self.trace, output.id) == pool && !self.node(output.id).op.is_given();
+            self.schedule.layout.places[output.id as usize].filter(|_| is_number)
+        };
+        for row in 0..self.trace.results.len() {
+            let of_row = || outputs.iter().filter(|output| output.row == row);
+            let from_places: Vec<Vec<String>> = of_row()
+                .filter_map(|output| Some(vec![output.place.to_string(), place(output)?.to_string()]))
+                .collect();
+            let is_table = from_places.len() >= MOVES;
+            for output in of_row().filter(|output| !is_table || place(output).is_none()) {
+                text.line(&format!("{} = {};", self.result(output, At::Driver), self.value(output.id, At::Driver)));
+            }
+            if let (true, Some(Output { of_step, .. })) = (is_table, of_row().next()) {
+                let to = number_of(&self.trace.results[row], "moved[i][0]", *of_step);
+                self.by_table(from_places, &format!("{to} = {};", self.at(pool, "moved[i][1]")), text);
+            }
         }
+    }
+
+    /// A line for each row `moved[i]` of a table.
+    fn by_table(&self, rows: Vec<Vec<String>>, line: &str, text: &mut Text) {
+        let n = rows.len();
+        text.open("{");
+        declare_table("int", "moved", rows, &mut text.text);
+        text.open(&format!("for (int i = 0; i < {n}; ++i) {{"));
+        text.line(line);
+        text.close();
+        text.close();
     }
 
     fn is_vector(&self) -> bool {
@@ -521,40 +553,51 @@ impl Printer<'_> {
         let [copies, changes] = self.changes(&rest, (&own, mask), &value, &value);
         copies.iter().for_each(|line| text.line(line));
         for moves in moves.iter().filter(|moves| !moves.is_empty()) {
-            text.open("{");
             let place = |id: Id| self.schedule.layout.places[id as usize].unwrap_or(0).to_string();
             let rows = moves.iter().map(|&(id, from)| vec![place(id), place(from)]).collect();
-            declare_table("int", "moved", rows, &mut text.text);
             let pool = Pool::of(self.trace, moves[0].0);
             let [to, from] = [0, 1].map(|column| self.at(pool, &format!("moved[i][{column}]")));
-            text.open(&format!("for (int i = 0; i < {}; ++i) {{", moves.len()));
-            text.line(&self.blended(moves[0].0, mask, &to, from));
-            text.close();
-            text.close();
+            self.by_table(rows, &self.blended(moves[0].0, mask, &to, from), text);
         }
         changes.iter().for_each(|line| text.line(line));
     }
 
     /// What the driver hands to its functions.
-    fn arguments(&self, in_time: bool, instance: Option<usize>) -> String {
+    fn arguments(&self, in_time: bool, instance: Option<String>) -> String {
         let rows = self.trace.operands.iter().chain(&self.trace.results);
         let of = |row: &Row| match row.step {
             0 => row.name.to_owned(),
             step if in_time => format!("{} + t * {step}", row.name),
             _ => row.name.to_owned(),
         };
-        let instance = instance.map(|instance| instance.to_string());
         rows.map(of).chain([String::from("w")]).chain(instance).collect::<Vec<_>>().join(", ")
     }
 
     fn steps(&self, steps: &[Step], text: &mut Text) {
         let trace = self.trace;
-        for step in steps {
+        // Functions of a kind that follow each other in its order are called in a loop, from the first of them on.
+        let of = |step: &Step| match step {
+            Step::Call(function) => Some(self.schedule.kinds.of[*function]),
+            _ => None,
+        };
+        let is_next = |a: &Step, b: &Step| of(a).is_some_and(|(kind, n)| of(b) == Some((kind, n + 1)));
+        for run in steps.chunk_by(is_next) {
+            let step = &run[0];
             match step {
                 Step::Call(function) => {
-                    let instance = (!self.table(*function).is_empty()).then_some(self.schedule.kinds.of[*function].1);
-                    let arguments = self.arguments(text.in_time, instance);
-                    text.line(&format!("{}({arguments});", self.function_name(*function)));
+                    let (name, first) = (self.function_name(*function), self.schedule.kinds.of[*function].1);
+                    let is_one = self.table(*function).is_empty();
+                    let instance = match run.len() {
+                        _ if is_one => None,
+                        1 => Some(first.to_string()),
+                        _ => Some(String::from("i")),
+                    };
+                    let call = format!("{name}({});", self.arguments(text.in_time, instance));
+                    if run.len() > 1 {
+                        text.line(&format!("for (int i = {first}; i < {}; ++i) {call}", first + run.len()));
+                    } else {
+                        text.line(&call);
+                    }
                 }
                 Step::LeaveUnless { region, go } => {
                     let (go, variables) = (self.value(*go, At::Driver), &trace.regions[*region].variables);
@@ -598,7 +641,7 @@ impl Printer<'_> {
                     text.in_time |= matches!(kind, Kind::Time { .. });
                     self.steps(steps, text);
                     if matches!(kind, Kind::Time { .. }) {
-                        self.write_late(true, text);
+                        self.write(&self.late[1], text);
                     }
                     self.set(variables, |variable| variable.end, is_masked.then_some("w->active"), text);
                     text.in_time = outside;
@@ -606,12 +649,10 @@ impl Printer<'_> {
                     if is_masked {
                         text.line(&format!("w->active = s{region};"));
                     }
-                    for variable in variables {
-                        for output in &self.schedule.layout.outputs[variable.id as usize] {
-                            let place = self.result(output, At::Driver);
-                            text.line(&format!("{place} = {};", self.value(variable.id, At::Driver)));
-                        }
-                    }
+                    let outputs = variables
+                        .iter()
+                        .flat_map(|variable| self.schedule.layout.outputs[variable.id as usize].iter().copied());
+                    self.write(&outputs.collect::<Vec<_>>(), text);
                 }
             }
         }

@@ -103,6 +103,15 @@ impl Kinds {
         kinds
     }
 
+    /// As many kinds as functions.
+    pub(super) fn apart(n: usize) -> Self {
+        Self {
+            functions: (0..n).map(|k| vec![k]).collect(),
+            of: (0..n).map(|k| (k, 0)).collect(),
+            slots: vec![vec![HashMap::new()]; n],
+        }
+    }
+
     /// Constants that are in the place of numbers in memory, in some function of a kind.
     pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
         let is_constant = |slot: &Slot| constant(trace, *slot).is_some();

@@ -87,12 +87,16 @@ pub(super) struct Layout {
 }
 
 impl Schedule {
-    pub(super) fn new(trace: &Trace) -> Self {
+    /// With `shares` functions that are alike are one.
+    pub(super) fn new(trace: &Trace, shares: bool) -> Self {
         let in_time = in_time(trace);
         let mut pieces = Vec::new();
         let steps = cut(trace, 0, &mut pieces);
         let layout = Layout::new(trace, &pieces, &steps, &in_time);
-        let kinds = Kinds::new(trace, &layout, &pieces);
+        let kinds_of = |layout: &Layout, functions: &[Function]| {
+            if shares { Kinds::new(trace, layout, functions) } else { Kinds::apart(functions.len()) }
+        };
+        let kinds = kinds_of(&layout, &pieces);
         let mut runs = Vec::new();
         collect(&steps, &mut |run| {
             runs.push(run.iter().map(|&piece| Run::new(trace, &pieces, &kinds, piece)).collect());
@@ -102,7 +106,7 @@ impl Schedule {
         let mut runs = runs.into_iter();
         let steps = join(steps, &mut runs, &mut pieces, &mut functions);
         let mut layout = Layout::new(trace, &functions, &steps, &in_time);
-        let kinds = Kinds::new(trace, &layout, &functions);
+        let kinds = kinds_of(&layout, &functions);
         let constants = kinds.constants(trace);
         for &id in &constants {
             let size = &mut layout.sizes[Pool::of(trace, id) as usize];
