@@ -537,7 +537,8 @@ impl Printer<'_> {
         let mask = mask.filter(|_| self.is_vector());
         let value = |id: Id| self.value(id, At::Driver);
         let (changes, own) = Self::changed(variables, from, |id, from| value(id) == value(from));
-        let (mut moves, mut rest): ([Vec<(Id, Id)>; 3], Vec<(Id, Id)>) = Default::default();
+        let mut moves: [Vec<(Id, Id)>; 3] = Default::default();
+        let mut rest = Vec::new();
         for (id, from) in changes {
             if own.contains(&from) || self.node(from).op.is_given() {
                 rest.push((id, from));
