@@ -92,7 +92,7 @@ impl Session {
         let model = simulator.model();
         if let Some(q) = map.get("q") {
             let q = state(q, model.nq())?;
-            if let Some(x) = q.iter().find(|x| !(x.abs() <= FARTHEST)) {
+            if let Some(x) = q.iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
                 return Err(format!("q: expected finite numbers up to {FARTHEST:e}, got {x:e}"));
             }
             let limited = |(joint, u): (&Joint, f64)| u.max(joint.lower).min(joint.upper);
