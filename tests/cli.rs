@@ -375,6 +375,16 @@ fn a_run_without_a_solution_names_the_culprit() {
     assert!(answer["message"].as_str().unwrap().contains("\"table\" and \"block\" overlap by 10.000 mm"), "{answer}");
 }
 
+/// The audit, which computes steps by formulas of its own, knows contacts that resist turning.
+#[test]
+fn torsional_friction_passes_the_audit() {
+    for law in ["relaxed", "coulomb"] {
+        let with = format!(r#"{{"params": {{"torsion": 0.005, "friction": "{law}"}}}}"#);
+        let text = said(&["audit", "assets/scenes/hand_ball.toml", "--states", "12", "--with", &with], "");
+        assert!(text.contains("passed"), "{law}: {text}");
+    }
+}
+
 /// A line without q and u is the start; of all that comes back, what is asked for.
 #[test]
 fn a_step_starts_at_home_and_says_what_is_asked() {
