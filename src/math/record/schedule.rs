@@ -242,6 +242,11 @@ impl Run {
     fn fits(&self, next: &Self) -> bool {
         self.stage == next.stage && self.length + next.length <= LENGTH
     }
+
+    fn extend(&mut self, next: Self, kind: usize) {
+        self.pieces.extend(next.pieces);
+        (self.length, self.kind) = (self.length + next.length, kind);
+    }
 }
 
 /// Calls `f` with the pieces that follow each other without a step of the driver's in between, from the first to the last.
@@ -260,7 +265,7 @@ fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
     f(&pieces);
 }
 
-/// Joins runs: first those of two kinds that are always found one behind the other, then all that are not repeated, or are short.
+/// Joins runs: first those of two kinds that are mostly found one behind the other, then all that are not repeated, or are short.
 fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
     let mut count = vec![0; n_kinds];
     all.iter().flatten().for_each(|run| count[run.kind] += 1);
@@ -287,9 +292,7 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
             while k < runs.len() {
                 if [runs[k - 1].kind, runs[k].kind] == pair && runs[k - 1].fits(&runs[k]) {
                     let next = runs.remove(k);
-                    let run = &mut runs[k - 1];
-                    run.pieces.extend(next.pieces);
-                    (run.length, run.kind) = (run.length + next.length, n_kinds);
+                    runs[k - 1].extend(next, n_kinds);
                 }
                 k += 1;
             }
@@ -305,10 +308,8 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
         while k < runs.len() {
             if !is_alone(&runs[k - 1]) && !is_alone(&runs[k]) && runs[k - 1].fits(&runs[k]) {
                 let next = runs.remove(k);
-                let run = &mut runs[k - 1];
-                run.pieces.extend(next.pieces);
                 // It is like no other now, as likely as not.
-                (run.length, run.kind) = (run.length + next.length, usize::MAX);
+                runs[k - 1].extend(next, usize::MAX);
             } else {
                 k += 1;
             }
