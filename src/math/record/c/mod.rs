@@ -1,0 +1,205 @@
+//! Traces as C.
+
+mod control;
+mod expression;
+mod text;
+
+use std::fmt::Write;
+
+use crate::math::lane::Precision;
+
+use super::kinds::{Slot, Table};
+use super::op::{Id, Node};
+use super::schedule::{Pool, Schedule, is_prompt};
+use super::trace::{Output, Row, Trace};
+pub(crate) use expression::{literal, number};
+use text::{Text, declare_table};
+
+/// What text in C starts with: the operations that it has no sign for.
+pub(crate) const PRELUDE: &str = "\
+#include <math.h>
+
+#ifdef __FAST_MATH__
+#error \"This code counts on the rounding that IEEE 754 asks for: compile without -ffast-math.\"
+#endif
+#if defined(__GNUC__)
+#define STAGE static __attribute__((noinline)) void
+#else
+#define STAGE static void
+#endif
+#define TABLE static const
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+";
+
+/// What text for registers starts with, once `DOUBLES` says how many numbers of double precision are in one and `SINGLE` whether
+/// rows are of single precision.
+#[cfg(feature = "native")]
+pub(crate) const VECTOR_PRELUDE: &str = include_str!("vector.h");
+
+/// A trace as a C function.
+pub(crate) struct CFunction {
+    /// The type of its working memory, `NAME_work`.
+    pub(crate) work: String,
+    /// The functions that it calls.
+    pub(crate) stages: String,
+    /// Its name and arguments.
+    pub(crate) signature: String,
+    /// What it does, in braces.
+    pub(crate) body: String,
+    /// Bytes of working memory.
+    pub(crate) memory: usize,
+    /// How many numbers of double precision, of single precision and flags that is.
+    pub(crate) sizes: [usize; 3],
+}
+
+/// How many worlds the printed code computes at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worlds {
+    /// One.
+    One,
+    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
+    Thread,
+    /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
+    #[cfg(feature = "native")]
+    Register,
+}
+
+/// The trace as a C function of a name, whose numbers are of a precision.
+pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
+    let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
+    let schedule = Schedule::new(trace, worlds == Worlds::Thread || operations > LONG);
+    let mut late = [Vec::new(), Vec::new()];
+    for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
+        late[usize::from(output.of_step)].push(*output);
+    }
+    let printer = Printer { trace, schedule: &schedule, name, precision, worlds, late };
+    let mut stages = String::new();
+    for kind in 0..schedule.kinds.functions.len() {
+        printer.kind(kind, &mut stages);
+    }
+    let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
+    if printer.is_vector() {
+        body.line("w->active = ALL;");
+    }
+    for &id in &schedule.constants {
+        let place = printer.place(id, At::Driver, Slot::Place(id)).unwrap_or_default();
+        body.line(&format!("{place} = {};", printer.value(id, At::Driver)));
+    }
+    printer.steps(&schedule.steps, &mut body);
+    printer.write(&printer.late[0], &mut body);
+    let mut body = body.text;
+    body.push_str("}\n");
+
+    let [doubles, singles, flags] = schedule.layout.sizes;
+    let types = Pool::ALL.map(|pool| printer.type_in(pool));
+    let mut work = format!("typedef struct {{\n  {} d[{}];\n", types[0], doubles.max(1));
+    if singles > 0 {
+        let _ = writeln!(work, "  {} s[{singles}];", types[1]);
+    }
+    let _ = writeln!(work, "  {} f[{}];", types[2], flags.max(1));
+    if printer.is_vector() {
+        work.push_str(
+            "  /* Worlds that the code is for where it is, and worlds that leave a loop. */\n  m_t active, leaving;\n",
+        );
+    }
+    let _ = writeln!(work, "}} {name}_work;");
+    let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
+    let signature = printer.signature(name, printer.has_steps().then_some(STEPS), None);
+    CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
+}
+
+/// The argument of a function with a loop over time that says how many steps there are.
+pub(crate) const STEPS: &str = "unsigned long long n_steps";
+
+/// Operations of a trace from which on functions that are alike are one. To look for places costs a sixth of the time of shorter ones,
+/// which compile in seconds anyway; GPUs have little room for instructions and gain by it always.
+const LONG: usize = 30_000;
+
+/// Where in the code something is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// In the function with this number.
+    Function(usize),
+    Driver,
+}
+
+impl At {
+    fn is_function(self, function: Option<usize>) -> bool {
+        matches!(self, Self::Function(here) if function == Some(here))
+    }
+}
+
+struct Printer<'a> {
+    trace: &'a Trace,
+    schedule: &'a Schedule,
+    name: &'a str,
+    precision: Precision,
+    worlds: Worlds,
+    /// The results that are written at the end of the whole and of each step.
+    late: [Vec<Output>; 2],
+}
+
+impl Printer<'_> {
+    fn node(&self, id: Id) -> Node {
+        self.trace.nodes[id as usize]
+    }
+
+    /// Is there a loop over time?
+    fn has_steps(&self) -> bool {
+        self.trace.has_steps()
+    }
+
+    fn signature(&self, name: &str, steps: Option<&str>, instance: Option<&str>) -> String {
+        let number = self.number_type();
+        let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
+        let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
+        let work = match self.worlds {
+            Worlds::Thread => format!("{}_work w", self.name),
+            _ => format!("{}_work *restrict w", self.name),
+        };
+        let steps = steps.map(str::to_owned);
+        let all = read.chain(written).chain(steps).chain([work]).chain(instance.map(str::to_owned));
+        format!("{name}({})", all.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The table of what differs among functions like this one.
+    fn table(&self, function: usize) -> &Table {
+        &self.schedule.tables[self.schedule.kinds.of[function].0]
+    }
+
+    /// The function that is printed for this one.
+    fn printed(&self, function: usize) -> usize {
+        self.schedule.kinds.functions[self.schedule.kinds.of[function].0][0]
+    }
+
+    fn function_name(&self, function: usize) -> String {
+        let function = self.printed(function);
+        let stage = usize::from(self.schedule.functions[function].stage);
+        let words = self.trace.stages[stage].chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
+        format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
+    }
+
+    /// The function for all functions of a kind.
+    fn kind(&self, kind: usize, text: &mut String) {
+        let function = self.schedule.kinds.functions[kind][0];
+        let table = &self.schedule.tables[kind];
+        let name = self.function_name(function);
+        let instance = (!table.is_empty()).then_some("int k");
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, None, instance));
+        let offsets = table.offsets.iter().map(|row| row.iter().map(isize::to_string).collect());
+        declare_table("int", "offset", offsets.collect(), text);
+        for (precision, name, rows) in
+            [(Precision::Double, "constant", &table.doubles), (Precision::Single, "single", &table.singles)]
+        {
+            let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
+            declare_table(number(precision), name, rows.collect(), text);
+        }
+        self.items(&self.schedule.functions[function].items, (function, "w->active"), 1, text);
+        text.push_str("}\n\n");
+    }
+
+    fn is_vector(&self) -> bool {
+        !matches!(self.worlds, Worlds::One | Worlds::Thread)
+    }
+}
