@@ -48,6 +48,7 @@ pub(crate) fn pull<R: Real>(
         for &(screw, slot, b) in &contact.columns {
             let dof = contact.dofs[slot];
             let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+            let seen = if b { seen } else { scale(-R::one(), seen) };
             d = axpy(work.delta[dof], seen, d);
             e = axpy(y[dof], seen, e);
         }

@@ -20,16 +20,15 @@ pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
-/// The motion that a contact sees of one of its screws, negative for A: see [`Slip`].
+/// The motion that a contact sees of one of its screws, at the point on its side: see [`Slip`]. That of A counts negative.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
     let (omega, m) = (at3(screws, 2 * screw), at3(screws, 2 * screw + 1));
     let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
-    let seen = match slip {
+    match slip {
         Slip::Slides => velocity,
         Slip::Turns => cone.turning(velocity, omega),
-    };
-    if b { seen } else { sub(zero(), seen) }
+    }
 }
 
 /// The columns of J̃: M times what the contact sees of each screw, summed over the screws of a slot.
@@ -40,7 +39,8 @@ pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns
         for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
             let mut sum = zero();
             for &(screw, _, b) in same_slot {
-                sum = add(sum, seen(problem.screws, contact.slip, &cone, screw, b));
+                let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                sum = if b { add(sum, seen) } else { sub(sum, seen) };
             }
             columns[contact.first + same_slot[0].1] = cone.scaled(sum);
         }
