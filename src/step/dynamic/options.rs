@@ -29,7 +29,7 @@ pub enum Bound {
     },
 }
 
-/// Choices of a [`Dynamic`] step.
+/// Choices of a [`Dynamic`](super::Dynamic) step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicParams {
     /// How contact is solved.

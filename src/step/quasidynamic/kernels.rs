@@ -61,8 +61,8 @@ impl Quasidynamic {
         Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
     }
 
-    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`] has them: the operand `par` of a
-    /// recording.
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:
+    /// the operand `par` of a recording.
     ///
     /// # Errors
     /// Of the tensor operations.
