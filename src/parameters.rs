@@ -1,6 +1,6 @@
 //! The numbers of a model that gradients can reach, as tensors.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{Device, Result, Tensor, bail};
 
 use crate::contact::{BodyShape, PairTable};
 use crate::description::{Scene, Shape};
@@ -75,8 +75,8 @@ impl Parameters {
         offsets: &Tensor,
     ) -> Result<Self> {
         let row = |values: Vec<f64>| {
-            let n = values.len();
-            Tensor::from_vec(values, (1, n), offsets.device())?.to_dtype(offsets.dtype())
+            let row = Tensor::from_slice(&values, (1, values.len()), &Device::Cpu)?.to_dtype(offsets.dtype())?;
+            row.to_device(offsets.device())
         };
         let inertia = |body: &usize| tree.bodies[*body].inertia.as_ref();
         let stiffness = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness);

@@ -74,15 +74,6 @@ pub trait Stage {
         self.run::<EightF32>(first, scratch.lanes(), out);
     }
 
-    /// [`InstructionSet::Fma`] in single precision.
-    ///
-    /// # Safety
-    /// The processor must have it.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-    unsafe fn run_fma_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
-        self.run::<Single<f32, true>>(first, scratch.lanes(), out);
-    }
-
     /// [`InstructionSet::Baseline`].
     #[inline(never)]
     fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
@@ -91,13 +82,7 @@ pub trait Stage {
 
     /// Records what [`Stage::run`] does to one world.
     #[inline(never)]
-    fn record(&self, memory: &mut [Recorded<f64>], out: &mut Output) {
-        self.run(0, memory, out);
-    }
-
-    /// Records what it does in single precision.
-    #[inline(never)]
-    fn record_f32(&self, memory: &mut [Recorded<f32>], out: &mut Output) {
+    fn record(&self, memory: &mut [Recorded], out: &mut Output) {
         self.run(0, memory, out);
     }
 }
@@ -182,8 +167,7 @@ impl<'a, 'b> Group<'a, 'b> {
         unsafe {
             match arithmetic.set {
                 InstructionSet::Eight => stage.run_sixteen_f32(*first, scratch, out),
-                InstructionSet::Four => stage.run_eight_f32(*first, scratch, out),
-                InstructionSet::Fma | InstructionSet::Baseline => stage.run_fma_f32(*first, scratch, out),
+                _ => stage.run_eight_f32(*first, scratch, out),
             }
         }
     }

@@ -28,6 +28,16 @@ pub(crate) fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Res
     if part.elem_count() > 0 { Ok(part) } else { Tensor::zeros(part.shape(), part.dtype(), part.device()) }
 }
 
+/// [`Tensor::index_select`], also where nothing is left: candle's kernels for GPUs fail without numbers.
+pub(crate) fn gather(tensor: &Tensor, index: &Tensor, dim: usize) -> Result<Tensor> {
+    let mut shape = tensor.dims().to_vec();
+    shape[dim] = index.dim(0)?;
+    if shape.contains(&0) {
+        return Tensor::zeros(shape, tensor.dtype(), tensor.device());
+    }
+    tensor.contiguous()?.index_select(index, dim)
+}
+
 /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
 /// and above the rounding of coordinates of a few centimetres.
 pub const fn no_length(dtype: DType) -> f64 {

@@ -27,7 +27,7 @@ pub struct Start {
     pub q: Vec<f64>,
     /// The command before (nu).
     pub u: Vec<f64>,
-    /// The solver's forces in a step nearby (3 nc + nl), where the first solve starts; cold if there are none.
+    /// The solver's forces in a step nearby (n_warm), where the first solve starts; cold if there are none.
     pub warm: Vec<f64>,
 }
 
@@ -59,7 +59,7 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// The solver's forces in the first step of period `k`, (3 nc + nl) of them.
+    /// The solver's forces in the first step of period `k`, n_warm of them.
     pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> &[f64] {
         self.inner_warm.get(k * hold * n..(k * hold + 1) * n).unwrap_or_default()
     }

@@ -174,7 +174,7 @@ impl Simulator {
     }
 
     /// The derivatives of control periods, given the state at the start of each of their steps (T · hold, nq), the periods'
-    /// commands (T, nu) and the steps' own forces (T · hold, 3 nc + nl), where the solves start. All steps are linearised
+    /// commands (T, nu) and the steps' own forces (T · hold, n_warm), where the solves start. All steps are linearised
     /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces` also those of the last step's.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Number, Real, clear};
+use crate::math::lane::{Lockstep, Mask, Precision, Real, clear};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::memory::{Problem, Work};
@@ -69,7 +69,10 @@ fn largest<R: Real>(x: &[R]) -> R {
 /// Largest residual of a solution.
 #[inline(always)]
 pub(super) fn tolerance<R: Real>() -> f64 {
-    if R::Number::EPSILON < 1e-10 { 1e-8 } else { 1e-3 }
+    match R::precision() {
+        Precision::Double => 1e-8,
+        Precision::Single => 1e-3,
+    }
 }
 
 /// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.
@@ -88,7 +91,7 @@ const ROUNDING: f64 = 16.0;
 pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Friction, work: &mut Work<&mut [R]>) -> R {
     let kappa = problem.kappa;
     let columns = work.columns.as_chunks().0;
-    let rounding = ROUNDING * R::Number::EPSILON;
+    let rounding = ROUNDING * R::precision().epsilon();
     let unit = rounding / tolerance::<R>();
     // P δ in step, J̃ᵀη in free.
     clear(work.step);

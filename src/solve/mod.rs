@@ -78,7 +78,7 @@ pub struct Solution {
     pub force: Tensor,
     /// Force of each joint limit (B, nl), N or N·m, ≥ 0, away from the limit. Differentiable.
     pub limit_force: Tensor,
-    /// The forces as the solver has them (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
+    /// The forces of the problem as the solver has them, scaled (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     packed: Tensor,

@@ -86,7 +86,7 @@ fn what_is_left_unsettled_is_told() {
             let s = (mu * force[0] - slip) * (mu * force[0] + slip);
             if weight > 0.0 { 2.0 * weight / kappa * mu * slip / s } else { 0.0 }
         };
-        let expected = lambda[w].chunks(3).enumerate().map(gap).fold(0.0, f64::max);
+        let expected = largest(lambda[w].chunks(3).enumerate().map(gap));
         let error = (report.slip_gap - expected).abs();
         // Forces near the boundary of their cone keep that many digits of s.
         assert!(expected > 0.0 && error < 1e-6 * expected, "world {w}: {report:?}, by the forces {expected:e}");

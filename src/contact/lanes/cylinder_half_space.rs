@@ -4,7 +4,7 @@
 use super::total::indicator;
 use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::contact::pair::cylinder_half_space::{RIM, UPRIGHT};
-use crate::math::lane::{Mask, Number, Real};
+use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
 /// m = N − (N·a) a and f(σ), σ = ‖m‖.
@@ -19,7 +19,7 @@ struct Tilt<R> {
 fn tilt<R: Real>(up: Vec3<R>, axis: Vec3<R>) -> Tilt<R> {
     let level = axpy(-dot(up, axis), axis, up);
     let square = dot(level, level);
-    let tiny = R::splat(R::Number::NO_LENGTH * R::Number::NO_LENGTH);
+    let tiny = R::splat(R::precision().no_length().powi(2));
     let counts = square.gt(tiny);
     let sigma = R::select(counts, square, tiny).sqrt();
     let tilted = sigma.lt(R::splat(UPRIGHT)).not();

@@ -6,7 +6,7 @@ use super::capsule_box::{Touch, pull_nearest};
 use super::segment::{Segment, SegmentPull};
 use super::total::{Unit, indicator, limited, sign, unit};
 use crate::contact::pair::capsule_box::FOLLOWING;
-use crate::math::lane::{Number, Real};
+use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 /// An end's contact.
@@ -42,7 +42,7 @@ struct Following<R> {
 
 #[inline(always)]
 fn following<R: Real>(gap: R, radii: R) -> Following<R> {
-    let tiny = R::splat(R::Number::NO_LENGTH);
+    let tiny = R::splat(R::precision().no_length());
     let is_usable = radii.gt(tiny);
     let radii = R::select(is_usable, radii, tiny);
     let part = gap / radii;

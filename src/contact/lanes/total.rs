@@ -1,6 +1,6 @@
 //! Directions and limits as [`crate::math::tensor`] defines them, with their adjoints.
 
-use crate::math::lane::{Mask, Number, Real};
+use crate::math::lane::{Mask, Real};
 use crate::math::vector::Vec3;
 
 /// −a.
@@ -53,7 +53,7 @@ pub(super) fn limited<R: Real>(x: R, limit: R) -> Limited<R> {
     }
 }
 
-/// The unit vector of v = (K numbers), or a fallback where v is no longer than [`Number::NO_LENGTH`].
+/// The unit vector of v = (K numbers), or a fallback where v is no longer than [`Precision::no_length`].
 #[derive(Clone, Copy)]
 pub(super) struct Unit<R: Real, const K: usize> {
     pub(super) value: [R; K],
@@ -76,7 +76,7 @@ pub(super) fn inner<R: Real, const K: usize>(a: [R; K], b: [R; K]) -> R {
 #[inline(always)]
 pub(super) fn unit<R: Real, const K: usize>(v: [R; K], fallback: [R; K]) -> Unit<R, K> {
     let square = inner(v, v);
-    let miss = square.gt(R::splat(R::Number::NO_LENGTH * R::Number::NO_LENGTH)).not();
+    let miss = square.gt(R::splat(R::precision().no_length().powi(2))).not();
     let weight = indicator::<R>(miss);
     let per_length = R::one() / (square + weight).sqrt();
     let (mut value, mut direction) = (v, v);

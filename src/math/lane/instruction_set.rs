@@ -2,6 +2,8 @@
 
 use candle_core::DType;
 
+use crate::math::tensor::no_length;
+
 /// An instruction set that kernels are compiled for, with the number of worlds that it handles at a time.
 ///
 /// All but the baseline fuse multiply-adds and give the same bits.
@@ -99,6 +101,41 @@ pub enum Precision {
     Single,
 }
 
+impl Precision {
+    /// The smallest positive number of full precision.
+    #[inline(always)]
+    pub(crate) const fn tiny(self) -> f64 {
+        match self {
+            Self::Double => f64::MIN_POSITIVE,
+            Self::Single => f32::MIN_POSITIVE as f64,
+        }
+    }
+    /// The distance from 1 to the next number.
+    #[inline(always)]
+    pub(crate) const fn epsilon(self) -> f64 {
+        match self {
+            Self::Double => f64::EPSILON,
+            Self::Single => f32::EPSILON as f64,
+        }
+    }
+    /// See [`no_length`].
+    #[inline(always)]
+    pub(crate) const fn no_length(self) -> f64 {
+        match self {
+            Self::Double => no_length(DType::F64),
+            Self::Single => no_length(DType::F32),
+        }
+    }
+    /// Times this, a number out of the range that kernels compute in, beyond about 1e30, is infinite.
+    #[inline(always)]
+    pub(crate) const fn out_of_range(self) -> f64 {
+        match self {
+            Self::Double => 1e278,
+            Self::Single => 1e8,
+        }
+    }
+}
+
 impl From<InstructionSet> for Arithmetic {
     fn from(set: InstructionSet) -> Self {
         Self { set, precision: Precision::Double }
@@ -106,27 +143,30 @@ impl From<InstructionSet> for Arithmetic {
 }
 
 impl Arithmetic {
-    /// That of tensors of a type. The baseline has no single precision of its own.
+    /// That of tensors of a type. The baseline has no single precision, and there are no lanes of one world in it.
     pub fn new(set: InstructionSet, dtype: DType) -> Self {
-        let single = dtype == DType::F32 && set != InstructionSet::Baseline && cfg!(not(feature = "narrow"));
-        Self { set, precision: if single { Precision::Single } else { Precision::Double } }
+        if dtype != DType::F32 || set == InstructionSet::Baseline || cfg!(feature = "narrow") {
+            return set.into();
+        }
+        let set = if set == InstructionSet::Fma { InstructionSet::Four } else { set };
+        Self { set, precision: Precision::Single }
     }
 
     /// Worlds per lane.
     pub(in crate::math) fn width(self) -> usize {
-        match (self.set, self.precision) {
-            (InstructionSet::Four | InstructionSet::Eight, Precision::Single) => 2 * self.set.width(),
-            _ => self.set.width(),
+        match self.precision {
+            Precision::Double => self.set.width(),
+            Precision::Single => 2 * self.set.width(),
         }
     }
 
     /// The narrowest part that takes so many worlds at once, or else the whole. A lane costs the same however few of its worlds
     /// are wanted: four 1.2 times as much as one, eight 1.6 times as much as four.
     pub(in crate::math) fn within(self, worlds: usize) -> Self {
-        let narrower = match self.set {
-            InstructionSet::Eight => InstructionSet::Four,
-            InstructionSet::Four => InstructionSet::Fma,
-            InstructionSet::Fma | InstructionSet::Baseline => return self,
+        let narrower = match (self.set, self.precision) {
+            (InstructionSet::Eight, _) => InstructionSet::Four,
+            (InstructionSet::Four, Precision::Double) => InstructionSet::Fma,
+            _ => return self,
         };
         let narrower = Self { set: narrower, ..self };
         if worlds <= narrower.width() { narrower.within(worlds) } else { self }

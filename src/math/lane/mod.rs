@@ -171,10 +171,15 @@ pub trait Real:
     #[inline(always)]
     fn part() {}
 
+    /// That of the numbers.
+    #[inline(always)]
+    fn precision() -> Precision {
+        Self::Number::PRECISION
+    }
     /// The smallest positive number of full precision, where a division by zero has to be kept away.
     #[inline(always)]
     fn tiny() -> Self {
-        Self::splat(Self::Number::TINY)
+        Self::splat(Self::precision().tiny())
     }
     /// Zero.
     #[inline(always)]
@@ -200,7 +205,7 @@ pub trait Real:
     /// numbers overflow.
     #[inline(always)]
     fn doubt(self, sum: Self) -> Self {
-        self.scale(Self::Number::OUT_OF_RANGE).mul_add(Self::zero(), sum)
+        self.scale(Self::precision().out_of_range()).mul_add(Self::zero(), sum)
     }
     /// Multiplication by a plain number.
     #[inline(always)]

@@ -2,10 +2,6 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::math::tensor::no_length;
-
-use candle_core::DType;
-
 use super::Precision;
 
 /// A number of single or double precision, with the standard library's functions.
@@ -24,14 +20,6 @@ pub trait Number:
 {
     /// Which of the two it is.
     const PRECISION: Precision;
-    /// The smallest positive number of full precision.
-    const TINY: f64;
-    /// See [`no_length`].
-    const NO_LENGTH: f64;
-    /// The distance from 1 to the next number.
-    const EPSILON: f64;
-    /// Times this, a number out of the range that the kernels compute in, beyond about 1e30, is infinite.
-    const OUT_OF_RANGE: f64;
     /// The nearest number.
     fn of(value: f64) -> Self;
     /// The number in double precision.
@@ -51,13 +39,9 @@ pub trait Number:
 }
 
 macro_rules! number {
-    ($type:ident, $dtype:ident, $precision:ident, $out_of_range:literal) => {
+    ($type:ident, $precision:ident) => {
         impl Number for $type {
             const PRECISION: Precision = Precision::$precision;
-            const TINY: f64 = $type::MIN_POSITIVE as f64;
-            const NO_LENGTH: f64 = no_length(DType::$dtype);
-            const EPSILON: f64 = $type::EPSILON as f64;
-            const OUT_OF_RANGE: f64 = $out_of_range;
 
             #[inline(always)]
             #[allow(clippy::cast_possible_truncation, reason = "that is what single precision is")]
@@ -96,5 +80,5 @@ macro_rules! number {
     };
 }
 
-number!(f64, F64, Double, 1e278);
-number!(f32, F32, Single, 1e8);
+number!(f64, Double);
+number!(f32, Single);

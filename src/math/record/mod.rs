@@ -28,37 +28,26 @@ use super::rows::{Output, Part};
 
 /// Where the stages of a program leave what they do: a memory of numbers that record.
 pub struct Recorder {
-    memory: Memory,
-}
-
-enum Memory {
-    Double(Vec<Recorded<f64>>),
-    Single(Vec<Recorded<f32>>),
+    memory: Vec<Recorded>,
 }
 
 impl Recorder {
     /// Records a stage that knows double precision alone.
     pub(super) fn stage(&mut self, stage: &impl Stage, out: &mut Output) {
-        begin(stage);
-        match &mut self.memory {
-            Memory::Double(memory) => stage.record(memory, out),
-            Memory::Single(_) => recorded::with(|tape| {
+        if Recorded::precision() == Precision::Single {
+            return recorded::with(|tape| {
                 tape.failure.get_or_insert_with(|| String::from("a stage that is not there in single precision"));
-            }),
+            });
         }
+        self.stage_in_either(stage, out);
     }
 
     /// Records a stage in the program's precision.
     pub(super) fn stage_in_either(&mut self, stage: &impl Stage, out: &mut Output) {
         begin(stage);
-        match &mut self.memory {
-            Memory::Double(memory) => stage.record(memory, out),
-            Memory::Single(memory) => stage.record_f32(memory, out),
-        }
+        stage.record(&mut self.memory, out);
     }
-}
 
-impl Recorder {
     /// Records the body of a loop over time once: what it changes in the memory and wants again is a variable, and results that
     /// it writes are those of a step.
     pub(super) fn each(&mut self, order: Order, out: &mut Output, mut body: impl FnMut(&mut Self, &mut Output)) {
@@ -94,17 +83,11 @@ impl Recorder {
     }
 
     fn nodes(&self) -> Vec<Id> {
-        match &self.memory {
-            Memory::Double(memory) => memory.iter().map(|x| x.id()).collect(),
-            Memory::Single(memory) => memory.iter().map(|x| x.id()).collect(),
-        }
+        self.memory.iter().map(|x| x.id()).collect()
     }
 
     fn put(&mut self, nodes: &[Id]) {
-        match &mut self.memory {
-            Memory::Double(memory) => memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id)),
-            Memory::Single(memory) => memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id)),
-        }
+        self.memory.iter_mut().zip(nodes).for_each(|(x, &id)| *x = Recorded::of(id));
     }
 }
 
@@ -114,10 +97,6 @@ fn begin<S: Stage>(_: &S) {
     let path = path.split('<').next().unwrap_or(path);
     let name = path.rsplit("::").next().unwrap_or(path);
     recorded::with(|tape| tape.stage(name));
-}
-
-fn zeros<R: Real>(n: usize) -> Vec<R> {
-    vec![R::zero(); n]
 }
 
 /// The places of numbers that start behind `first`, as the rows of a program that is recorded have them.
@@ -136,20 +115,16 @@ pub(crate) fn record(
     operands: Vec<Row>,
     results: Vec<Row>,
 ) -> Result<Trace, String> {
-    drop(recorded::take());
+    drop(recorded::replace(precision));
     recorded::with(|tape| tape.operands.clone_from(&operands));
-    let scratch = program.scratch();
-    let memory = match precision {
-        Precision::Double => Memory::Double(zeros(scratch)),
-        Precision::Single => Memory::Single(zeros(scratch)),
-    };
+    let memory = vec![Recorded::zero(); program.scratch()];
     // What is not written is zero.
-    let zero = recorded::with(|tape| tape.constant(precision, 0.0));
+    let zero = Recorded::zero().id();
     let mut data: Vec<Vec<f64>> = results.iter().map(|row| vec![f64::from(zero); row.width]).collect();
     let parts = data.iter_mut().zip(&results).map(|(data, row)| Part { data, width: row.width }).collect();
     let mut out = Output { worlds: 0..1, parts };
     program.group(&mut Group::recording(&mut Recorder { memory }, &mut out));
-    let tape = recorded::take();
+    let tape = recorded::replace(Precision::Double);
     match tape.failure {
         Some(failure) => Err(failure),
         None => {

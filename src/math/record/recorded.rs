@@ -1,10 +1,9 @@
 //! A number that records what is done with it.
 
 use std::cell::RefCell;
-use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use crate::math::lane::{Lane, Mask, Number, Precision, Real, Slot, State, arithmetic, sin_cos};
+use crate::math::lane::{Lane, Mask, Precision, Real, Slot, State, arithmetic, sin_cos};
 
 use super::op::{Id, Op};
 use super::tape::{Branch, Tape};
@@ -12,16 +11,13 @@ use super::trace::Kind;
 
 thread_local! {
     /// The tape of the recording that this thread is at.
-    static TAPE: RefCell<Tape> = RefCell::new(Tape::new());
+    static TAPE: RefCell<Tape> = RefCell::new(Tape::new(Precision::Double));
 }
 
-/// A node of the tape: what a number will be, not what it is.
+/// A node of the tape: what a number of the tape's precision will be, not what it is.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
-pub struct Recorded<N> {
-    id: Id,
-    of: PhantomData<N>,
-}
+pub struct Recorded(Id);
 
 /// The same of a flag.
 #[derive(Clone, Copy, Debug)]
@@ -29,20 +25,14 @@ pub struct RecordedMask(Id);
 
 /// Appends an operation to the tape of this thread. A call and no more, as kernels consist of thousands of them.
 #[inline(never)]
-fn append(op: Op, precision: Precision, a: Id, b: Id, c: Id) -> Id {
-    with(|tape| tape.operation(op, precision, &[a, b, c][..op.arity()]))
-}
-
-#[inline(always)]
-fn appended<N: Number>(op: Op, arguments: &[Id]) -> Id {
-    let argument = |k: usize| arguments.get(k).copied().unwrap_or(0);
-    append(op, N::PRECISION, argument(0), argument(1), argument(2))
+fn append(op: Op, a: Id, b: Id, c: Id) -> Id {
+    with(|tape| tape.operation(op, tape.precision, &[a, b, c][..op.arity()]))
 }
 
 /// Likewise for a constant.
 #[inline(never)]
-fn constant(precision: Precision, x: f64) -> Id {
-    with(|tape| tape.constant(precision, x))
+fn constant(x: f64) -> Id {
+    with(|tape| tape.constant(tape.precision, tape.precision.rounded(x)))
 }
 
 /// Calls `f` with the tape of this thread.
@@ -50,84 +40,70 @@ pub(super) fn with<T>(f: impl FnOnce(&mut Tape) -> T) -> T {
     TAPE.with_borrow_mut(f)
 }
 
-/// The tape of this thread, with an empty one in its place.
-pub(super) fn take() -> Tape {
-    TAPE.replace(Tape::new())
+/// The tape of this thread, with an empty one for numbers of a precision in its place.
+pub(super) fn replace(precision: Precision) -> Tape {
+    TAPE.replace(Tape::new(precision))
 }
 
-impl<N: Number> Recorded<N> {
+impl Recorded {
     pub(super) fn of(id: Id) -> Self {
-        Self { id, of: PhantomData }
+        Self(id)
     }
 
     pub(super) fn id(self) -> Id {
-        self.id
+        self.0
     }
 
     #[inline(always)]
     fn operation(op: Op, arguments: &[Id]) -> Self {
-        Self::of(appended::<N>(op, arguments))
+        let argument = |k: usize| arguments.get(k).copied().unwrap_or(0);
+        Self(append(op, argument(0), argument(1), argument(2)))
     }
 
     #[inline(always)]
     fn flag(op: Op, arguments: &[Id]) -> RecordedMask {
-        RecordedMask(appended::<N>(op, arguments))
-    }
-
-    /// The same number in double precision.
-    fn wide(self) -> Recorded<f64> {
-        match N::PRECISION {
-            Precision::Double => Recorded::of(self.id),
-            Precision::Single => Recorded::operation(Op::Widen, &[self.id]),
-        }
-    }
-
-    fn narrow(wide: Recorded<f64>) -> Self {
-        match N::PRECISION {
-            Precision::Double => Self::of(wide.id),
-            Precision::Single => Self::operation(Op::Narrow, &[wide.id]),
-        }
+        RecordedMask(Self::operation(op, arguments).0)
     }
 }
 
-arithmetic!([N: Number], Recorded<N>, |x, y| {
-    add: Recorded::operation(Op::Add, &[x.id, y.id]),
-    sub: Recorded::operation(Op::Sub, &[x.id, y.id]),
-    mul: Recorded::operation(Op::Mul, &[x.id, y.id]),
-    div: Recorded::operation(Op::Div, &[x.id, y.id]),
-    neg: Recorded::operation(Op::Neg, &[x.id]),
+arithmetic!([], Recorded, |x, y| {
+    add: Recorded::operation(Op::Add, &[x.0, y.0]),
+    sub: Recorded::operation(Op::Sub, &[x.0, y.0]),
+    mul: Recorded::operation(Op::Mul, &[x.0, y.0]),
+    div: Recorded::operation(Op::Div, &[x.0, y.0]),
+    neg: Recorded::operation(Op::Neg, &[x.0]),
 });
 
 /// Numbers of operands are their places, numbers of results the nodes that they are.
-impl<N: Number> Lane for Recorded<N> {
+impl Lane for Recorded {
     const WIDTH: usize = 1;
 
     fn exchange<const R: usize, const S: usize>(
         read: [&[Self]; R],
         set: [&mut [Self]; S],
-        f: impl FnOnce([&[N]; R], [&mut [N]; S]),
+        f: impl FnOnce([&[f64]; R], [&mut [f64]; S]),
     ) {
         if R > 0 && S > 0 {
             with(|tape| tape.failure.get_or_insert_with(|| String::from("a query that branches as it likes")).clone());
             return;
         }
-        let nodes = read.map(|lanes| lanes.iter().map(|x| N::of(f64::from(x.id))).collect::<Vec<_>>());
-        let mut places = set.each_ref().map(|lanes| vec![N::of(0.0); lanes.len()]);
+        let nodes = read.map(|lanes| lanes.iter().map(|x| f64::from(x.0)).collect::<Vec<_>>());
+        let mut places = set.each_ref().map(|lanes| vec![0.0; lanes.len()]);
         f(nodes.each_ref().map(Vec::as_slice), places.each_mut().map(Vec::as_mut_slice));
         for (lanes, places) in set.into_iter().zip(places) {
             for (x, place) in lanes.iter_mut().zip(places) {
-                *x = Self::of(with(|tape| tape.input(N::PRECISION, place.value() as u64)));
+                *x = Self(with(|tape| tape.input(tape.precision, place as u64)));
             }
         }
     }
 }
 
 /// The nodes that a state is.
-fn nodes<N: Number, S: State<Recorded<N>> + ?Sized>(state: &mut S) -> Vec<Id> {
+fn nodes<S: State<Recorded> + ?Sized>(state: &mut S) -> Vec<Id> {
     let mut nodes = Vec::new();
     state.each(&mut |slot| {
         nodes.push(match slot {
-            Slot::Number(x) => x.id,
+            Slot::Number(x) => x.0,
             Slot::Flag(mask) => mask.0,
         });
     });
@@ -135,58 +111,67 @@ fn nodes<N: Number, S: State<Recorded<N>> + ?Sized>(state: &mut S) -> Vec<Id> {
 }
 
 /// Makes a state of as many nodes.
-fn put<N: Number, S: State<Recorded<N>> + ?Sized>(state: &mut S, nodes: &[Id]) {
+fn put<S: State<Recorded> + ?Sized>(state: &mut S, nodes: &[Id]) {
     let mut nodes = nodes.iter();
     state.each(&mut |slot| {
         if let Some(&id) = nodes.next() {
             match slot {
-                Slot::Number(x) => x.id = id,
+                Slot::Number(x) => x.0 = id,
                 Slot::Flag(mask) => mask.0 = id,
             }
         }
     });
 }
 
-impl<N: Number> Real for Recorded<N> {
+impl Real for Recorded {
     type Mask = RecordedMask;
-    type Number = N;
+    type Number = f64;
 
+    fn precision() -> Precision {
+        with(|tape| tape.precision)
+    }
     fn splat(value: f64) -> Self {
-        Self::of(constant(N::PRECISION, N::of(value).value()))
+        Self(constant(value))
     }
     fn mul_add(self, a: Self, b: Self) -> Self {
-        Self::operation(Op::Fma, &[self.id, a.id, b.id])
+        Self::operation(Op::Fma, &[self.0, a.0, b.0])
     }
     fn sqrt(self) -> Self {
-        Self::operation(Op::Sqrt, &[self.id])
+        Self::operation(Op::Sqrt, &[self.0])
     }
     fn sin_cos(self) -> (Self, Self) {
-        let (sin, cos) = sin_cos(self.wide());
-        (Self::narrow(sin), Self::narrow(cos))
+        let precision = Self::precision();
+        if precision == Precision::Double {
+            return sin_cos(self);
+        }
+        with(|tape| tape.precision = Precision::Double);
+        let (sin, cos) = sin_cos(Self::operation(Op::Widen, &[self.0]));
+        with(|tape| tape.precision = precision);
+        (Self::operation(Op::Narrow, &[sin.0]), Self::operation(Op::Narrow, &[cos.0]))
     }
     fn library_sin_cos(self) -> (Self, Self) {
-        (Self::operation(Op::Sin, &[self.id]), Self::operation(Op::Cos, &[self.id]))
+        (Self::operation(Op::Sin, &[self.0]), Self::operation(Op::Cos, &[self.0]))
     }
     fn ln(self) -> Self {
-        Self::operation(Op::Ln, &[self.id])
+        Self::operation(Op::Ln, &[self.0])
     }
     fn atan2(self, x: Self) -> Self {
-        Self::operation(Op::Atan2, &[self.id, x.id])
+        Self::operation(Op::Atan2, &[self.0, x.0])
     }
     fn abs(self) -> Self {
-        Self::operation(Op::Abs, &[self.id])
+        Self::operation(Op::Abs, &[self.0])
     }
     fn min(self, other: Self) -> Self {
-        Self::operation(Op::Min, &[self.id, other.id])
+        Self::operation(Op::Min, &[self.0, other.0])
     }
     fn max(self, other: Self) -> Self {
-        Self::operation(Op::Max, &[self.id, other.id])
+        Self::operation(Op::Max, &[self.0, other.0])
     }
     fn lt(self, other: Self) -> RecordedMask {
-        Self::flag(Op::Lt, &[self.id, other.id])
+        Self::flag(Op::Lt, &[self.0, other.0])
     }
     fn select(mask: RecordedMask, yes: Self, no: Self) -> Self {
-        Self::operation(Op::Select, &[mask.0, yes.id, no.id])
+        Self::operation(Op::Select, &[mask.0, yes.0, no.0])
     }
 
     fn part() {
@@ -242,12 +227,12 @@ impl Mask for RecordedMask {
         Self(with(|tape| tape.flag(flag)))
     }
     fn and(self, other: Self) -> Self {
-        Recorded::<f64>::flag(Op::And, &[self.0, other.0])
+        Recorded::flag(Op::And, &[self.0, other.0])
     }
     fn or(self, other: Self) -> Self {
-        Recorded::<f64>::flag(Op::Or, &[self.0, other.0])
+        Recorded::flag(Op::Or, &[self.0, other.0])
     }
     fn not(self) -> Self {
-        Recorded::<f64>::flag(Op::Not, &[self.0])
+        Recorded::flag(Op::Not, &[self.0])
     }
 }

@@ -10,7 +10,7 @@ use crate::math::lane::Precision;
 use super::op::{Id, Node, Op};
 use super::trace::{Item, Kind, Region, Row, Variable};
 
-/// Nodes on a tape at most: their places pass as numbers of single precision through the rows of results.
+/// Nodes on a tape at most.
 const LONGEST: usize = 1 << 24;
 /// Passes over a loop after which its variables must be known.
 const PASSES: usize = 64;
@@ -19,6 +19,8 @@ const PASSES: usize = 64;
 #[derive(Debug)]
 pub(super) struct Tape {
     pub(super) nodes: Vec<Node>,
+    /// Of the numbers of operations that follow.
+    pub(super) precision: Precision,
     /// The stage that each node belongs to.
     pub(super) stage_of: Vec<u16>,
     pub(super) stages: Vec<String>,
@@ -62,9 +64,10 @@ pub(super) struct Mark {
 }
 
 impl Tape {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(precision: Precision) -> Self {
         Self {
             nodes: Vec::new(),
+            precision,
             stage_of: Vec::new(),
             stages: vec![String::from("operands")],
             stage: 0,

@@ -86,7 +86,8 @@ pub struct DynamicStep {
     pub limit_force: Tensor,
     /// How each world's solve went. The residual of rigid contact is a velocity, see [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, 3 nc + nl), from the barrier.
+    /// Start for the next step's solve (B, n), from the barrier: three numbers for each contact and each once more that has torsional
+    /// friction, one for each joint limit.
     pub warm: Option<Tensor>,
 }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::math::tensor::{index, part};
+use crate::math::tensor::{gather, index, part};
 use crate::solve::{INFO, Report};
 
 use super::quasidynamic::{Linearization, Step};
@@ -105,12 +105,8 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
 
 /// The torques among what each contact that resists turning has, in rows along the last dimension.
 fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
-    let n = turning.dim(last)?;
-    if n == 0 {
-        return Ok(turning.clone());
-    }
-    let odd = index((0..n).skip(1).step_by(TURNING), turning.device())?;
-    turning.contiguous()?.index_select(&odd, last)
+    let odd = index((0..turning.dim(last)?).skip(1).step_by(TURNING), turning.device())?;
+    gather(turning, &odd, last)
 }
 
 /// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.

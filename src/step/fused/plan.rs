@@ -134,11 +134,13 @@ impl ParameterPlaces {
     }
 }
 
-/// All parameters in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
+/// All parameters in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable. On a GPU those without numbers are
+/// left out: candle's gradients fail there.
 pub(in super::super) fn packed(parameters: &Parameters) -> Result<Tensor> {
     let tensors = parameters.tensors();
     let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
-    let wide = tensors.iter().map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
+    let tensors = tensors.iter().filter(|t| t.elem_count() > 0 || t.device().is_cpu());
+    let wide = tensors.map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
     Tensor::cat(&wide, 1)
 }
 

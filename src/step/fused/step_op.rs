@@ -20,7 +20,7 @@ use super::stages::{Load, Operands, Store};
 /// (q, u, parameters) → a step's row.
 pub(super) struct StepOp {
     pub(super) plan: Arc<Plan>,
-    /// Forces to start from (B, 3 nc + nl).
+    /// Forces to start from (B, n_warm).
     pub(super) warm: Option<Tensor>,
 }
 

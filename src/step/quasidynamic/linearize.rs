@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor, Var};
 
 use super::{Quasidynamic, Step};
-use crate::math::tensor::part;
+use crate::math::tensor::{gather, part};
 use crate::solve::Report;
 
 /// First derivatives of a step in tangent coordinates, all tensors without gradient.
@@ -58,7 +58,7 @@ impl Quasidynamic {
     /// A linearisation with the Jacobians of some worlds pulled back.
     fn pull_worlds(&self, q: &Tensor, u: &Tensor, linear: Linearization, worlds: &[u32]) -> Result<Linearization> {
         let index = Tensor::new(worlds, q.device())?;
-        let of = |t: &Tensor| t.detach().contiguous()?.index_select(&index, 0);
+        let of = |t: &Tensor| gather(&t.detach(), &index, 0);
         let own = |_: &str, t: &Tensor| if t.dim(0)? == 1 { Ok(t.detach()) } else { of(t) };
         let some = self.with_parameters(&self.parameters().map(own)?)?;
         let reports: Vec<Report> = worlds.iter().map(|&world| linear.step.reports[world as usize]).collect();
@@ -67,7 +67,7 @@ impl Quasidynamic {
         let mut places: Vec<u32> = (0..all).collect();
         (all..).zip(worlds).for_each(|(place, &world)| places[world as usize] = place);
         let places = Tensor::new(places, q.device())?;
-        let merged = |all: &Tensor, some: &Tensor| Tensor::cat(&[all, some], 0)?.contiguous()?.index_select(&places, 0);
+        let merged = |all: &Tensor, some: &Tensor| gather(&Tensor::cat(&[all, some], 0)?, &places, 0);
         Ok(Linearization {
             a: merged(&linear.a, &a)?,
             b: merged(&linear.b, &b)?,

@@ -225,7 +225,7 @@ impl Quasidynamic {
         self.step_from(q, u, None)
     }
 
-    /// [`Quasidynamic::step`], with the solve started at a nearby step's forces, [`Step::warm`] (B, 3 nc + nl).
+    /// [`Quasidynamic::step`], with the solve started at a nearby step's forces, [`Step::warm`] (B, [`n_warm`](Self::n_warm)).
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
