@@ -38,12 +38,23 @@ macro_rules! layout {
             /// The parts of a memory that starts where the first part does; the rest comes back.
             #[inline(always)]
             $vis fn cut<'a, R>(&self, memory: &'a mut [R]) -> ($Name<&'a mut [R]>, &'a mut [R]) {
-                assert!([$(self.$field.len(),)*].into_iter().sum::<usize>() <= memory.len());
-                // SAFETY: all parts together are no longer than the memory, as asserted. One check in place of one for
-                // each part, in every stage for every instruction set.
+                let starts = [$(self.$field.start,)*];
+                let (first, mut end, mut is_row) = (starts[0], starts[0], true);
+                $(
+                    is_row &= self.$field.start == end && self.$field.end >= end;
+                    end = self.$field.end;
+                )*
+                assert!(is_row && end - first <= memory.len());
+                let start = memory.as_mut_ptr();
+                // SAFETY: one part starts where the one before ends, and the memory does not end before the last one, as
+                // asserted. Each is where its own place says: as a sum of the lengths before it, as splitting one part after
+                // the other makes it, a place is a sum of dozens, which the compiler rearranges for each access in a loop.
                 unsafe {
-                    $(let ($field, memory) = memory.split_at_mut_unchecked(self.$field.len());)*
-                    ($Name { $($field,)* }, memory)
+                    let part = |place: &std::ops::Range<usize>| {
+                        std::slice::from_raw_parts_mut(start.add(place.start - first), place.end - place.start)
+                    };
+                    let rest = std::slice::from_raw_parts_mut(start.add(end - first), memory.len() - (end - first));
+                    ($Name { $($field: part(&self.$field),)* }, rest)
                 }
             }
         }
