@@ -89,17 +89,6 @@ pub fn select(mask: &Tensor, yes: &Tensor, no: &Tensor) -> Result<Tensor> {
     mask.broadcast_as(&shape)?.where_cond(&yes.broadcast_as(&shape)?, &no.broadcast_as(&shape)?)
 }
 
-/// The unit vector of v, or `fallback` where v is no longer than [`no_length`].
-///
-/// With miss = 1 there and 0 elsewhere this is v/√(v·v + miss) + miss · fallback: neither a division by zero nor a
-/// branch, the gradient is the exact (1 − n nᵀ)/|v| elsewhere and 1 there.
-pub fn unit(v: &Tensor, fallback: &Tensor) -> Result<Tensor> {
-    let square = v.sqr()?.sum_keepdim(D::Minus1)?;
-    let miss = square.le(no_length(v.dtype()).powi(2))?.to_dtype(v.dtype())?;
-    let per_length = (square + &miss)?.sqrt()?.recip()?;
-    v.broadcast_mul(&per_length)? + miss.broadcast_mul(fallback)?
-}
-
 /// x limited to [−limit, limit]; at and beyond the limit the gradient goes to the limit.
 pub fn clamp(x: &Tensor, limit: &Tensor) -> Result<Tensor> {
     let limit = limit.broadcast_as(x.shape())?;

@@ -328,3 +328,24 @@ pub fn moved((a, b): &(Body, Body), coordinate: usize, step: f64) -> (Body, Body
     }
     (a, b)
 }
+
+/// A body along the axes, its places and sizes on a grid.
+pub fn aligned(random: &mut Random, kind: &str, step: f64) -> Body {
+    let grid = |x: f64| (x / step).round() * step;
+    let mut body = Body::at(random.shape(kind), [0.0; 3].map(|_: f64| grid(random.between(-0.3, 0.3))));
+    body.size = body.size.map(grid);
+    if kind == "rounded box" {
+        body.size = body.size.map(|length| length + 0.05);
+        body.size[3] = 0.05;
+    }
+    for _ in 0..2 {
+        let axis = body.axis(random.between(0.0, 3.0) as usize % 3);
+        for k in 0..3 {
+            let column = body.axis(k);
+            let turned = cross(axis, column);
+            let along = add([0.0; 3], dot(axis, column), axis);
+            body.pose[3 + 3 * k..6 + 3 * k].copy_from_slice(&add(turned, 1.0, along));
+        }
+    }
+    body
+}

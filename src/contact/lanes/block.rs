@@ -1,4 +1,5 @@
-//! Points against an axis-aligned block |x_i| ≤ e_i of K dimensions ([`crate::contact::pair`]'s `block`), with adjoint.
+//! Points against an axis-aligned block |x_i| ≤ e_i of K dimensions, with adjoint: the core of boxes (K = 3), and of
+//! cylinders in the half-plane of radius and height (K = 2).
 
 use super::total::{Limited, Unit, choose, indicator, inner, limited, sign, unit};
 use crate::math::lane::Real;

@@ -1,5 +1,8 @@
 //! Capsule A, box B, rounded or not: the exact signed distance of the bodies, then the sphere at the capsule's negative
 //! end and that at its positive end.
+//!
+//! The ends let a capsule lie on a face, where the place of the least distance jumps from end to end as it rocks. Where that place is
+//! an end and the bodies are apart, the first contact and that end's are the same.
 
 use super::block::{self, Nearest};
 use super::end::End;

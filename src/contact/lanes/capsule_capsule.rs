@@ -4,11 +4,14 @@
 use super::core::Between;
 use super::total::{Limited, Unit, limited, unit};
 use super::{Contacts, Gradients, Reaction, Side};
-use crate::contact::pair::segment::PARALLEL;
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
 
-/// The closest points of the cores, in the letters of [`crate::contact::pair`]'s `segment`.
+/// Cores count as parallel up to this squared sine of their angle, where rounding leaves nothing of the place at which their lines
+/// come closest.
+const PARALLEL: f64 = 1e-16;
+
+/// The closest points of the cores x(s) = c + s u, |s| ≤ h, u of length one.
 struct Closest<R: Real> {
     /// c_B − c_A.
     apart: Vec3<R>,

@@ -1,4 +1,6 @@
-//! Round bodies: a core and a radius ([`crate::contact::pair`]'s `core`), with adjoints.
+//! Round bodies: a core (a point, a segment, a box) and all that is within a radius of it. With adjoints.
+//!
+//! Of two such bodies only the cores' signed distance and witness points need thought; the radii follow.
 
 use super::Contact;
 use super::total::{Unit, unit};

@@ -1,11 +1,36 @@
-//! Cylinder A, half-space B: the deepest point of each cap, moved to its middle near upright, and four fixed rim points
-//! on each ([`crate::contact::pair`]'s file of this name has the reasons).
+//! Cylinder A, half-space B: fixed points for standing, moving ones for lying and rolling.
+//!
+//! The point of a cap that is deepest below the plane, c ± h a − r m/‖m‖ with m = N − (N·a) a, is where a lying or
+//! tilted cylinder touches; but it runs round the rim ever faster as the cylinder comes to stand upright (m → 0), where
+//! it is not defined. So there are both: four rim points on each cap, fixed on the body, on which it stands; and
+//! on each cap the deepest point, exact from a tilt σ = ‖m‖ of [`UPRIGHT`] on, and below it moved smoothly
+//! (with a continuous derivative) to the middle of the cap, where it carries less than the fixed ones:
+//!
+//! ```text
+//! c ± h a − r f m,   f = 1/σ for σ ≥ σ₀,   (2 − σ/σ₀)/σ₀ below.
+//! ```
+//!
+//! The smallest φ of the ten is the exact signed distance for σ ≥ σ₀; below it is too large by less than 0.3 r σ₀.
 
 use super::total::indicator;
 use super::{Contacts, Gradients, Reaction, Side, half_space};
-use crate::contact::pair::cylinder_half_space::{RIM, UPRIGHT};
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
+
+/// Tilt σ₀ in radians from the plane's normal up to which a cylinder counts as standing.
+const UPRIGHT: f64 = 0.01;
+
+/// The fixed points' directions, to be multiplied by (r, r, h).
+const RIM: [[f64; 3]; 8] = [
+    [1.0, 0.0, -1.0],
+    [0.0, 1.0, -1.0],
+    [-1.0, 0.0, -1.0],
+    [0.0, -1.0, -1.0],
+    [1.0, 0.0, 1.0],
+    [0.0, 1.0, 1.0],
+    [-1.0, 0.0, 1.0],
+    [0.0, -1.0, 1.0],
+];
 
 /// m = N − (N·a) a and f(σ), σ = ‖m‖.
 struct Tilt<R> {

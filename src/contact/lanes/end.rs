@@ -1,13 +1,29 @@
-//! The sphere at an end of a capsule's core against a block, which follows the first contact in an overlap: letters and
-//! reasoning are those of [`crate::contact::pair`]'s `capsule_box`. With adjoint.
+//! The sphere at an end of a capsule's core against a block, with adjoint.
+//!
+//! The first contact of the two bodies has the normal n of the shortest way out. In an overlap the ends would leave by ways of their
+//! own, which can oppose it: of a pill through a plate, one end up and the other down. So the ends' contacts follow the first one
+//! the more, the deeper the overlap. Where the bodies' cores may be r apart and the gap to the box's core is g₀ for the
+//! whole core of the capsule and g for its end p alone, in the direction m,
+//!
+//! ```text
+//! f(g) = 0 for g ≥ r, 1 for g ≤ (1 − f₀) r, a cubic between with level ends
+//! normal  (1 − f(g₀)) m + f(g₀) n, of unit length
+//! gap     (1 − f(g)) g + f(g) s,   s = −Σ e_i |n_i| − n·p       how far the end is from the box along n
+//! ```
+//!
+//! Nothing follows while the bodies are apart. No end's φ is below the first contact's. From the depth f₀ r on all normals
+//! are n, so that moving along it opens every contact, whatever the friction; above, where the cores are apart, m·n ≥ g₀/g
+//! keeps it opening them all for friction coefficients up to 3.
 
 use super::block::{self, Nearest};
 use super::capsule_box::{Touch, pull_nearest};
 use super::segment::{Segment, SegmentPull};
 use super::total::{Unit, indicator, limited, sign, unit};
-use crate::contact::pair::capsule_box::FOLLOWING;
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+
+/// f₀: the depth, as a part of the radii, from which on the ends' normals are the first contact's.
+const FOLLOWING: f64 = 0.25;
 
 /// An end's contact.
 pub(super) struct End<R: Real> {

@@ -1,7 +1,7 @@
-//! The pair geometry of [`super::pair`] for the fused and the second-order step: on lanes of worlds, with adjoints by hand.
+//! The geometry of pairs of shapes that have a formula, on lanes of worlds, with adjoints by hand.
 //!
-//! The tensor operations are the definition: branches, limits and fallback directions here are theirs, letter by letter,
-//! and the tests hold values and gradients to them.
+//! Values and gradients are exact where the geometry is smooth, and finite everywhere: each file says which direction it takes where
+//! the geometry leaves several. The tests have the same formulas as tensor operations.
 //!
 //! The gradient of a pose is a wrench: a rigid motion (t, θ) of a shape about its frame's origin changes p by t and
 //! every vector w that is fixed to the shape by θ × w, so that, with bars for gradients,

@@ -1,12 +1,23 @@
-//! How a segment that runs through an axis-aligned block leaves it on the shortest way ([`crate::contact::pair`]'s
-//! `penetration` has the formulas), with adjoint.
+//! How a segment that runs through an axis-aligned block |x_i| ≤ e_i leaves it on the shortest way.
+//!
+//! The block widened by the segment is a polytope whose faces are normal to the block's axes and to u × 1_i, so that the
+//! depth of the segment c + t u, |t| ≤ h, is the least, over these six unit vectors o (turned so that o·c ≥ 0), of
+//!
+//! ```text
+//! depth(o) = Σ e_j |o_j| + h |o·u| − o·c.
+//! ```
+//!
+//! With adjoint.
 
 use super::block;
 use super::segment::{Segment, SegmentPull};
 use super::total::{Limited, Unit, limited, neg, sign, unit};
-use crate::contact::pair::penetration::LEVEL;
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, splat};
+
+/// u counts as parallel to a face up to this |o·u|, and a face comes before an edge up to this difference in depth in metres: over a
+/// face to which u is parallel the two are the same way out.
+const LEVEL: f64 = 1e-12;
 
 /// The shortest way out.
 pub(super) struct Deep<R: Real> {

@@ -1,10 +1,26 @@
-//! The point of a segment c + t u, |t| ≤ h, that is closest to an axis-aligned block, with adjoint: the letters and
-//! the reasoning are those of [`crate::contact::pair`]'s `capsule_box`.
+//! The point of a segment c + t u, |t| ≤ h, that is closest to an axis-aligned block, with adjoint.
+//!
+//! Half the slope of the squared distance of p(t) = c + t u to the block,
+//!
+//! ```text
+//! g(t) = Σ u_i (p_i − clamp(p_i, ±e_i)),
+//! ```
+//!
+//! grows piecewise linearly, with corners where some p_i = ±e_i. The last corner (or end) with g ≤ 0 and the first with
+//! g ≥ 0 enclose the minimum: in between only the axes i with |p_i| > e_i take part, and
+//!
+//! ```text
+//! t = −Σ u_i (c_i − sign(p_i) e_i) / Σ u_i²       over these axes.
+//! ```
+//!
+//! Where no axis takes part, because the core runs inside the block or along a face, t is the middle of that stretch.
 
 use super::total::{Limited, limited, sign};
-use crate::contact::pair::capsule_box::RIGHT_ANGLE;
 use crate::math::lane::{Mask, Real, state};
 use crate::math::vector::{Vec3, axpy, dot, zero};
+
+/// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
+const RIGHT_ANGLE: f64 = 1e-24;
 
 /// A capsule's core in the block's frame.
 #[derive(Clone, Copy)]

@@ -1,13 +1,12 @@
-//! Lanes against the tensor operations, which are the definition, and against differences; at any width the same bits.
+//! Lanes against differences, pushes against pulls; at any width the same bits. `tests/pair_formulas` has the formulas once more.
 
 #[path = "../../../tests/pair_support/mod.rs"]
 mod pair_support;
 
-use candle_core::{Device, Tensor, Var};
 use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate, moved};
 
 use super::{CONTACT, has_push, pull, push, witness};
-use crate::contact::pair::{PairFunction, PairKind, Shapes};
+use crate::contact::pair::{PairFunction, PairKind};
 use crate::kinematics::Pose;
 use crate::math::lane::{InstructionSet, Lane, Number};
 use crate::math::largest::largest;
@@ -15,9 +14,7 @@ use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
 use crate::math::spatial::Twist;
 
-/// The tensor operations do not fuse multiply-adds: coordinates of half a metre, a few tens of roundings.
-const VALUE: f64 = 1e-12;
-/// The same over the smallest distances between cores in the samples, relative to the largest gradient.
+/// Pushes and pulls are the same numbers by different ways: rounding over the smallest distances between cores in these samples.
 const GRADIENT: f64 = 1e-10;
 /// Five points this far apart: fourth order, so that the step can be large against rounding.
 const STEP: f64 = 1e-5;
@@ -90,42 +87,6 @@ fn on_lanes(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
     on_lanes_as(InstructionSet::detect(), pairs, grads)
 }
 
-/// The same by tensor operations and their backward pass.
-fn by_tensors(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
-    let function = PairFunction::find(&pairs[0].0.shape, &pairs[0].1.shape).unwrap();
-    let m = function.contacts();
-    let variable = |values: Vec<f64>, k: usize| {
-        Var::from_tensor(&Tensor::from_vec(values, (pairs.len(), 1, k), &Device::Cpu).unwrap()).unwrap()
-    };
-    let side = |of: &dyn Fn(&(Body, Body)) -> Body| {
-        let bodies: Vec<Body> = pairs.iter().map(of).collect();
-        let pose = variable(bodies.iter().flat_map(|body| body.pose).collect(), 12);
-        (pose, variable(bodies.iter().flat_map(|body| body.size).collect(), 4))
-    };
-    let ((pose_a, size_a), (pose_b, size_b)) = (side(&|pair| pair.0.clone()), side(&|pair| pair.1.clone()));
-    let shapes = |pose: &Var, size: &Var| Shapes { pose: pose.as_tensor().clone(), size: size.as_tensor().clone() };
-    let w = function.witness(&shapes(&pose_a, &size_a), &shapes(&pose_b, &size_b)).unwrap();
-    let all = Tensor::cat(&[&w.normal, &w.point_a, &w.point_b, &w.phi.unsqueeze(2).unwrap()], 2).unwrap();
-    let all = all.reshape((pairs.len(), CONTACT * m)).unwrap();
-    let seed = Tensor::from_vec(grads.concat(), (pairs.len(), CONTACT * m), &Device::Cpu).unwrap();
-    let store = (&all * seed).unwrap().sum_all().unwrap().backward().unwrap();
-    let rows = |v: &Var| -> Vec<Vec<f64>> {
-        let none = || vec![vec![0.0; v.dim(2).unwrap()]; pairs.len()];
-        store.get(v).map_or_else(none, |g| g.squeeze(1).unwrap().to_vec2().unwrap())
-    };
-    let wrench = |body: &Body, pose: &[f64]| -> Vec<f64> {
-        let part = |k: usize| -> V3 { [pose[3 * k], pose[3 * k + 1], pose[3 * k + 2]] };
-        let moment = (0..3).fold([0.0; 3], |sum, k| add(sum, 1.0, cross(body.axis(k), part(k + 1))));
-        [part(0), moment].concat()
-    };
-    let (by_pose_a, by_size_a, by_pose_b, by_size_b) = (rows(&pose_a), rows(&size_a), rows(&pose_b), rows(&size_b));
-    let reactions = pairs.iter().enumerate().map(|(i, (a, b))| {
-        let wrenches = [wrench(a, &by_pose_a[i]), wrench(b, &by_pose_b[i])].concat();
-        [&wrenches[..], &by_size_a[i], &by_size_b[i]].concat().try_into().unwrap()
-    });
-    (all.to_vec2().unwrap(), reactions.collect())
-}
-
 fn random_grads(random: &mut Random, pairs: &Pairs) -> Vec<Vec<f64>> {
     let n = CONTACT * PairFunction::find(&pairs[0].0.shape, &pairs[0].1.shape).unwrap().contacts();
     pairs.iter().map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect()
@@ -133,96 +94,6 @@ fn random_grads(random: &mut Random, pairs: &Pairs) -> Vec<Vec<f64>> {
 
 fn swapped(pairs: &Pairs) -> Vec<(Body, Body)> {
     pairs.iter().map(|(a, b)| (b.clone(), a.clone())).collect()
-}
-
-fn assert_agreement(name: &str, pairs: &Pairs, random: &mut Random) {
-    let grads = random_grads(random, pairs);
-    let (contacts, reactions) = on_lanes(pairs, &grads);
-    let (values, gradients) = by_tensors(pairs, &grads);
-    for i in 0..pairs.len() {
-        for (k, (x, y)) in contacts[i].iter().zip(&values[i]).enumerate() {
-            assert!((x - y).abs() < VALUE, "{name}, number {k}: {x} against {y}\n{:?}", pairs[i]);
-        }
-        let scale = 1.0 + largest(gradients[i]);
-        for (k, (x, y)) in reactions[i].iter().zip(&gradients[i]).enumerate() {
-            assert!((x - y).abs() < GRADIENT * scale, "{name}, gradient {k}: {x} against {y}\n{:?}", pairs[i]);
-        }
-    }
-}
-
-#[test]
-fn random_places_agree_with_the_tensor_operations() {
-    for kinds in PAIRS {
-        let mut random = Random::new(17);
-        let pairs: Vec<_> = (0..400).map(|_| random.pair(kinds, 0.5)).collect();
-        assert_agreement(&format!("{kinds:?}"), &pairs, &mut random);
-        assert_agreement(&format!("{kinds:?} swapped"), &swapped(&pairs), &mut random);
-    }
-}
-
-#[test]
-fn degenerate_places_agree_with_the_tensor_operations() {
-    let mut random = Random::new(19);
-    for (name, a, b, _) in degenerate() {
-        let pairs = [(a, b)];
-        assert_agreement(name, &pairs, &mut random);
-        assert_agreement(name, &swapped(&pairs), &mut random);
-    }
-}
-
-#[test]
-fn bodies_along_the_axes() {
-    let mut random = Random::new(23);
-    for kinds in PAIRS {
-        for step in [0.05, 1e-9] {
-            let pairs: Vec<_> =
-                (0..1000).map(|_| (aligned(&mut random, kinds.0, step), aligned(&mut random, kinds.1, step))).collect();
-            let grads = random_grads(&mut random, &pairs);
-            let (contacts, reactions) = on_lanes(&pairs, &grads);
-            let (values, gradients) = by_tensors(&pairs, &grads);
-            let (mut phi, mut value, mut grad) = (0, 0, 0);
-            for i in 0..pairs.len() {
-                let off: Vec<f64> = contacts[i].iter().zip(&values[i]).map(|(x, y)| (x - y).abs()).collect();
-                let dphi = largest(off.iter().skip(9).step_by(10));
-                let dval = largest(off);
-                let scale = 1.0 + largest(gradients[i]);
-                let dg = largest(reactions[i].iter().zip(&gradients[i]).map(|(x, y)| x - y));
-                assert!((dphi + dval + dg).is_finite(), "{kinds:?}: {:?}", pairs[i]);
-                if dphi > VALUE {
-                    phi += 1
-                }
-                if dval > VALUE {
-                    value += 1
-                }
-                if dg > GRADIENT * scale {
-                    grad += 1;
-                }
-            }
-            // On the coarse grid features tie, and rounding may choose among equal answers: φ alone must agree.
-            assert_eq!(phi, 0, "{kinds:?}");
-            assert!(step > 0.01 || (value, grad) == (0, 0), "{kinds:?}: {value} values and {grad} gradients disagree");
-        }
-    }
-}
-
-fn aligned(random: &mut Random, kind: &str, step: f64) -> Body {
-    let grid = |x: f64| (x / step).round() * step;
-    let mut body = Body::at(random.shape(kind), [0.0; 3].map(|_: f64| grid(random.between(-0.3, 0.3))));
-    body.size = body.size.map(grid);
-    if kind == "rounded box" {
-        body.size = body.size.map(|length| length + 0.05);
-        body.size[3] = 0.05;
-    }
-    for _ in 0..2 {
-        let axis = body.axis(random.between(0.0, 3.0) as usize % 3);
-        for k in 0..3 {
-            let column = body.axis(k);
-            let turned = cross(axis, column);
-            let along = add([0.0; 3], pair_support::dot(axis, column), axis);
-            body.pose[3 + 3 * k..6 + 3 * k].copy_from_slice(&add(turned, 1.0, along));
-        }
-    }
-    body
 }
 
 #[test]

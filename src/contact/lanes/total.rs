@@ -1,4 +1,4 @@
-//! Directions and limits as [`crate::math::tensor`] defines them, with their adjoints.
+//! Directions and limits that are defined everywhere, with their adjoints.
 
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::Vec3;

@@ -4,8 +4,8 @@
 use candle_core::Result;
 
 use super::segment::{self, Segment};
+use super::vectors::{Places, axis, unit};
 use super::{Shapes, Witness, core};
-use crate::math::tensor::{axis, unit};
 
 /// One contact per pair; of parallel capsules in the middle of their common stretch.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {

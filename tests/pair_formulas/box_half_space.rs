@@ -2,8 +2,8 @@
 
 use candle_core::{Result, Tensor};
 
+use super::vectors::{Places, rotate};
 use super::{Shapes, Witness, half_space};
-use crate::math::tensor::rotate;
 
 /// Eight contacts per pair, one for the sphere in each corner (of radius 0 in a sharp box): corner k has the signs of
 /// k's bits, bit 0 for x.

@@ -1,29 +1,12 @@
-//! Signed distance, normal and witness points of shape pairs, as plain differentiable tensor operations.
-//!
-//! One file per pair. A pair function takes n pairs in each of B worlds and gives m contacts per pair.
-//! Values and gradients are exact where the geometry is smooth, and finite everywhere: each file says which direction
-//! it takes where the geometry leaves several.
+//! Which pairs of shapes have a formula, and their contacts: signed distance, normal and witness points, exact and differentiable.
 
-mod block;
-mod box_half_space;
-pub(super) mod capsule_box;
-mod capsule_capsule;
-mod capsule_half_space;
-mod core;
-pub(super) mod cylinder_half_space;
-mod half_space;
-pub(super) mod penetration;
-pub(super) mod segment;
-mod sphere_box;
-mod sphere_capsule;
-mod sphere_cylinder;
-mod sphere_half_space;
-mod sphere_sphere;
+use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::{D, Result, Tensor};
 
+use super::formulas::FormulaPairs;
+use super::lanes::CONTACT;
 use crate::description::Shape;
-use crate::math::tensor;
 
 /// Shapes of one kind, one per pair: where they are and how large.
 ///
@@ -34,23 +17,6 @@ pub struct Shapes {
     pub pose: Tensor,
     /// Sizes (1 or B, n, [`crate::description::Shape::SIZES`]), as [`crate::description::Shape::sizes`] orders them.
     pub size: Tensor,
-}
-
-impl Shapes {
-    /// Positions (B, n, 3).
-    fn position(&self) -> Result<Tensor> {
-        tensor::position(&self.pose)
-    }
-
-    /// Number `k` of the sizes (1 or B, n, 1).
-    fn length(&self, k: usize) -> Result<Tensor> {
-        self.size.narrow(2, k, 1)
-    }
-
-    /// Half extents of boxes without their rounding (1 or B, n, 3).
-    fn box_core(&self) -> Result<Tensor> {
-        self.size.narrow(2, 0, 3)?.broadcast_sub(&self.length(3)?)
-    }
 }
 
 /// Contacts of n pairs, m for each: pair 0's contacts first.
@@ -119,21 +85,6 @@ impl PairKind {
             Self::CylinderHalfSpace => 10,
         }
     }
-
-    fn witness(self) -> fn(&Shapes, &Shapes) -> Result<Witness> {
-        match self {
-            Self::SphereSphere => sphere_sphere::witness,
-            Self::SphereCapsule => sphere_capsule::witness,
-            Self::SphereBox => sphere_box::witness,
-            Self::SphereCylinder => sphere_cylinder::witness,
-            Self::SphereHalfSpace => sphere_half_space::witness,
-            Self::CapsuleCapsule => capsule_capsule::witness,
-            Self::CapsuleBox => capsule_box::witness,
-            Self::CapsuleHalfSpace => capsule_half_space::witness,
-            Self::BoxHalfSpace => box_half_space::witness,
-            Self::CylinderHalfSpace => cylinder_half_space::witness,
-        }
-    }
 }
 
 /// How a pair of shapes is turned into contacts.
@@ -156,16 +107,24 @@ impl PairFunction {
         self.kind.contacts()
     }
 
-    /// The contacts of n pairs in B worlds.
+    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
+    /// everywhere; [`lanes`](super::lanes) say which direction is taken where the geometry leaves several.
     ///
     /// # Errors
     /// Where the tensors' shapes, types or devices do not fit each other.
     pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
-        let witness = self.kind.witness();
-        if !self.swapped {
-            return witness(a, b);
-        }
-        let Witness { point_a, point_b, normal, phi } = witness(b, a)?;
-        Ok(Witness { point_a: point_b, point_b: point_a, normal: normal.neg()?, phi })
+        let n = a.pose.dim(1)?;
+        let worlds = a.size.dim(0)?.max(b.size.dim(0)?);
+        let wide = |t: &Tensor| t.broadcast_as((worlds, n, Shape::SIZES));
+        let pairs = FormulaPairs::new((0..n).map(|k| (k, n + k, *self)), 2 * n);
+        let poses = Tensor::cat(&[&a.pose, &b.pose], 1)?;
+        let rows = Arc::new(pairs).contacts(&poses, &Tensor::cat(&[wide(&a.size)?, wide(&b.size)?], 1)?)?;
+        debug_assert_eq!(rows.dim(D::Minus1)?, CONTACT);
+        Ok(Witness {
+            normal: rows.narrow(2, 0, 3)?,
+            point_a: rows.narrow(2, 3, 3)?,
+            point_b: rows.narrow(2, 6, 3)?,
+            phi: rows.narrow(2, 9, 1)?.squeeze(2)?,
+        })
     }
 }

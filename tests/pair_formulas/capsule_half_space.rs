@@ -3,6 +3,7 @@
 use candle_core::Result;
 
 use super::segment::Segment;
+use super::vectors::Places;
 use super::{Shapes, Witness, half_space};
 
 /// Two contacts per pair, one for each end sphere, the negative end first: a lying capsule rests on both.

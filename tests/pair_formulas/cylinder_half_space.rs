@@ -14,14 +14,14 @@
 
 use candle_core::{Result, Tensor};
 
+use super::vectors::{Places, axis, constant, dot, no_length, rotate};
 use super::{Shapes, Witness, half_space};
-use crate::math::tensor::{axis, constant, dot, no_length, rotate};
 
 /// Tilt σ₀ in radians from the plane's normal up to which a cylinder counts as standing.
-pub(in crate::contact) const UPRIGHT: f64 = 0.01;
+const UPRIGHT: f64 = 0.01;
 
 /// The fixed points' directions, to be multiplied by (r, r, h).
-pub(in crate::contact) const RIM: [[f64; 3]; 8] = [
+const RIM: [[f64; 3]; 8] = [
     [1.0, 0.0, -1.0],
     [0.0, 1.0, -1.0],
     [-1.0, 0.0, -1.0],

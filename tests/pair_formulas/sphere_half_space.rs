@@ -2,6 +2,7 @@
 
 use candle_core::Result;
 
+use super::vectors::Places;
 use super::{Shapes, Witness, half_space};
 
 /// One contact per pair.

@@ -5,8 +5,8 @@
 
 use candle_core::{D, Result, Tensor};
 
+use super::vectors::{Places, along, constant, dot, rotate, rotate_back, unit};
 use super::{Shapes, Witness, block, core};
-use crate::math::tensor::{along, constant, dot, rotate, rotate_back, unit};
 
 /// One contact per pair.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {

@@ -2,8 +2,8 @@
 
 use candle_core::Result;
 
+use super::vectors::{Places, rotate, rotate_back};
 use super::{Shapes, Witness, block, core};
-use crate::math::tensor::{rotate, rotate_back};
 
 /// One contact per pair.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {

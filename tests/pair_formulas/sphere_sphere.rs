@@ -2,8 +2,8 @@
 
 use candle_core::Result;
 
+use super::vectors::{Places, constant};
 use super::{Shapes, Witness, core};
-use crate::math::tensor::constant;
 
 /// One contact per pair.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {

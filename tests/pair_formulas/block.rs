@@ -3,7 +3,7 @@
 
 use candle_core::{D, Result, Tensor};
 
-use crate::math::tensor::{clamp, dot, no_length, select, sign, unit};
+use super::vectors::{clamp, dot, no_length, select, sign, unit};
 
 /// Where points stand to their block.
 pub(super) struct Nearest {

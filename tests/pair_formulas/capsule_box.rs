@@ -34,11 +34,11 @@ use candle_core::{D, DType, Result, Tensor};
 
 use super::block::Nearest;
 use super::segment::Segment;
+use super::vectors::{Places, along, axis, clamp, constant, dot, no_length, rotate, rotate_back, select, sign, unit};
 use super::{Shapes, Witness, block, core, penetration};
-use crate::math::tensor::{along, axis, clamp, constant, dot, no_length, rotate, rotate_back, select, sign, unit};
 
 /// f₀: the depth, as a part of the radii, from which on the ends' normals are the first contact's.
-pub(in crate::contact) const FOLLOWING: f64 = 0.25;
+const FOLLOWING: f64 = 0.25;
 
 /// Three contacts per pair: the exact signed distance of the bodies, then the sphere at the capsule's negative end and
 /// that at its positive end against the box.
@@ -94,7 +94,7 @@ fn following(gap: &Tensor, radii: &Tensor) -> Result<Tensor> {
 }
 
 /// [`right_angle`] in `f64`.
-pub(in crate::contact) const RIGHT_ANGLE: f64 = 1e-24;
+const RIGHT_ANGLE: f64 = 1e-24;
 
 /// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
 fn right_angle(dtype: DType) -> f64 {

@@ -10,7 +10,7 @@
 use candle_core::{D, Result, Tensor};
 
 use super::Witness;
-use crate::math::tensor::{along, dot, unit};
+use super::vectors::{along, dot, unit};
 
 /// Contacts of pairs whose closest points are x_A on A's core and x_A + gap n on B's surface.
 ///

@@ -3,8 +3,8 @@
 use candle_core::Result;
 
 use super::segment::Segment;
+use super::vectors::{Places, axis};
 use super::{Shapes, Witness, core};
-use crate::math::tensor::axis;
 
 /// One contact per pair.
 pub(super) fn witness(a: &Shapes, b: &Shapes) -> Result<Witness> {

@@ -11,7 +11,7 @@ use candle_core::{D, DType, Result, Tensor};
 
 use super::block;
 use super::segment::Segment;
-use crate::math::tensor::{clamp, constant, dot, select, sign, unit};
+use super::vectors::{clamp, constant, dot, select, sign, unit};
 
 /// The shortest way out.
 pub(super) struct Deep {
@@ -24,7 +24,7 @@ pub(super) struct Deep {
 }
 
 /// [`level`] in `f64`.
-pub(in crate::contact) const LEVEL: f64 = 1e-12;
+const LEVEL: f64 = 1e-12;
 
 /// u counts as parallel to a face up to this |o·u|, and a face comes before an edge up to this difference in depth in
 /// metres: over a face to which u is parallel the two are the same way out.

@@ -3,7 +3,7 @@
 use candle_core::{DType, Result, Tensor};
 
 use super::Shapes;
-use crate::math::tensor::{along, axis, clamp, cross, dot, select};
+use super::vectors::{Places, along, axis, clamp, cross, dot, select};
 
 /// A capsule's core.
 pub(super) struct Segment {
@@ -39,7 +39,7 @@ impl Segment {
 }
 
 /// [`parallel`] in `f64`.
-pub(in crate::contact) const PARALLEL: f64 = 1e-16;
+const PARALLEL: f64 = 1e-16;
 
 /// Segments count as parallel up to this squared sine of their angle, where rounding leaves nothing of the place
 /// at which their lines come closest.

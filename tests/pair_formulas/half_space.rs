@@ -4,8 +4,8 @@
 
 use candle_core::{Result, Tensor};
 
+use super::vectors::{axis, dot, position};
 use super::{Witness, core};
-use crate::math::tensor::{axis, dot, position};
 
 /// Contacts of spheres about points x (B, n, 3) of radii (1 or B, n, 1) against half-spaces with poses (B, n, 12).
 pub(super) fn under(points: &Tensor, radius: &Tensor, half_space: &Tensor) -> Result<Witness> {
