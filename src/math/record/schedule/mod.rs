@@ -1,0 +1,224 @@
+//! How a trace is cut into functions that a compiler takes in seconds, and where numbers wait between them.
+//!
+//! Compilers take more than twice as long for a function of twice the length. A function here has a few hundred operations, with
+//! the branches and loops among them that are short; longer ones are in the hands of a driver that calls the functions. What one
+//! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
+//! wants what is there has had it.
+
+mod lives;
+mod runs;
+
+use crate::math::lane::Precision;
+
+use super::kinds::{Kinds, Table};
+use super::op::Id;
+use super::trace::{Item, Kind, Output, Trace};
+use lives::Lives;
+use runs::joined;
+
+/// Operations of a function, at most; a branch or loop that has more is the driver's.
+const LENGTH: usize = 400;
+
+/// What the driver does.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Calls a function.
+    Call(usize),
+    /// Runs steps where a region's flag is set, or again and again.
+    Region { region: usize, steps: Vec<Step> },
+    /// Leaves the innermost loop, a region, where the flag is not set.
+    LeaveUnless { region: usize, go: Id },
+}
+
+/// Operations of one stage in a row.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) stage: u16,
+    pub(super) items: Vec<Item>,
+}
+
+/// Kinds of working memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Pool {
+    Double,
+    Single,
+    Flag,
+}
+
+impl Pool {
+    pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
+
+    /// Where results of a node wait.
+    pub(super) fn of(trace: &Trace, id: Id) -> Self {
+        let node = trace.nodes[id as usize];
+        match node.precision {
+            _ if node.op.is_flag() => Self::Flag,
+            Precision::Double => Self::Double,
+            Precision::Single => Self::Single,
+        }
+    }
+}
+
+/// A trace cut into functions.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    pub(super) functions: Vec<Function>,
+    pub(super) steps: Vec<Step>,
+    /// Is each node computed in the loop over time?
+    pub(super) in_time: Vec<bool>,
+    pub(super) layout: Layout,
+    pub(super) kinds: Kinds,
+    /// What differs among the functions of each kind.
+    pub(super) tables: Vec<Table>,
+    /// Constants that wait in memory from the start, as functions of their kind have other numbers in their place.
+    pub(super) constants: Vec<Id>,
+}
+
+/// Who computes what, and where it waits.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The function that computes each node; none for the driver's variables.
+    pub(super) function_of: Vec<Option<usize>>,
+    /// Where each node waits, if it does.
+    pub(super) places: Vec<Option<usize>>,
+    /// Places of each pool.
+    pub(super) sizes: [usize; 3],
+    /// The results that each node is where it is computed.
+    pub(super) outputs: Vec<Vec<Output>>,
+}
+
+impl Schedule {
+    /// With `shares` functions that are alike are one.
+    pub(super) fn new(trace: &Trace, shares: bool) -> Self {
+        let in_time = in_time(trace);
+        let mut pieces = Vec::new();
+        let steps = cut(trace, 0, &mut pieces);
+        let layout = Layout::new(trace, &pieces, &steps, &in_time);
+        let kinds_of = |layout: &Layout, functions: &[Function]| {
+            if shares { Kinds::new(trace, layout, functions) } else { Kinds::apart(functions.len()) }
+        };
+        let kinds = kinds_of(&layout, &pieces);
+        let (functions, steps) = joined(trace, steps, &mut pieces, &kinds);
+        let mut layout = Layout::new(trace, &functions, &steps, &in_time);
+        let kinds = kinds_of(&layout, &functions);
+        let constants = kinds.constants(trace);
+        for &id in &constants {
+            let size = &mut layout.sizes[Pool::of(trace, id) as usize];
+            layout.places[id as usize] = Some(*size);
+            *size += 1;
+        }
+        let tables = (0..kinds.functions.len()).map(|kind| kinds.table(trace, &layout, kind)).collect();
+        Self { functions, steps, in_time, layout, kinds, tables, constants }
+    }
+}
+
+impl Layout {
+    fn new(trace: &Trace, functions: &[Function], steps: &[Step], in_time: &[bool]) -> Self {
+        let mut lives = Lives::new(trace, functions, in_time);
+        lives.follow(steps, None);
+        lives.now += 1;
+        lives.write_late(false, None);
+        let (places, sizes) = lives.places();
+        let mut outputs = vec![Vec::new(); trace.nodes.len()];
+        for output in trace.outputs.iter().filter(|output| is_prompt(trace, in_time, output)) {
+            outputs[output.id as usize].push(*output);
+        }
+        Self { function_of: lives.function_of, places, sizes, outputs }
+    }
+}
+
+impl Function {
+    fn length(&self, trace: &Trace) -> usize {
+        self.items.iter().map(|&item| size(trace, item)).sum()
+    }
+}
+
+/// Is a result written where its node is computed? If not, then at the end of the step that it is of, or of the whole.
+pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
+    !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
+}
+
+/// Which nodes the loop over time computes; its own variables are not among them.
+fn in_time(trace: &Trace) -> Vec<bool> {
+    let mut all = vec![false; trace.nodes.len()];
+    let is_time = |region: &usize| matches!(trace.regions[*region].kind, Kind::Time { .. });
+    let mut open: Vec<usize> = (0..trace.regions.len()).filter(is_time).collect();
+    while let Some(region) = open.pop() {
+        for item in &trace.regions[region].items {
+            match *item {
+                Item::Node(id) => all[id as usize] = true,
+                Item::Region(inner) => {
+                    trace.regions[inner].variables.iter().for_each(|variable| all[variable.id as usize] = true);
+                    open.push(inner);
+                }
+                Item::LeaveUnless(_) | Item::Part => {}
+            }
+        }
+    }
+    all
+}
+
+/// Operations of an item.
+fn size(trace: &Trace, item: Item) -> usize {
+    match item {
+        Item::Node(_) => 1,
+        Item::Region(region) => {
+            let mut n = 0;
+            trace.visit(region, &mut |_| n += 1);
+            n
+        }
+        Item::LeaveUnless(_) | Item::Part => 0,
+    }
+}
+
+/// A region as steps of the driver, its functions as short as its parts.
+fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut items: Vec<Item> = Vec::new();
+    let (mut stage, mut n) = (0, 0);
+    let flush = |items: &mut Vec<Item>, stage: u16, steps: &mut Vec<Step>, functions: &mut Vec<Function>| {
+        if !items.is_empty() {
+            steps.push(Step::Call(functions.len()));
+            functions.push(Function { stage, items: std::mem::take(items) });
+        }
+    };
+    for &item in &trace.regions[region].items {
+        let (own, size) = match item {
+            Item::Node(id) => (trace.stage_of[id as usize], 1),
+            Item::Region(inner) => (first_stage(trace, inner).unwrap_or(stage), size(trace, item)),
+            Item::Part => {
+                flush(&mut items, stage, &mut steps, functions);
+                n = 0;
+                continue;
+            }
+            Item::LeaveUnless(go) => {
+                flush(&mut items, stage, &mut steps, functions);
+                n = 0;
+                steps.push(Step::LeaveUnless { region, go });
+                continue;
+            }
+        };
+        if own != stage || n + size > LENGTH {
+            flush(&mut items, stage, &mut steps, functions);
+            (stage, n) = (own, 0);
+        }
+        match item {
+            Item::Region(inner) if size > LENGTH || matches!(trace.regions[inner].kind, Kind::Time { .. }) => {
+                let inner_steps = cut(trace, inner, functions);
+                steps.push(Step::Region { region: inner, steps: inner_steps });
+            }
+            _ => {
+                items.push(item);
+                n += size;
+            }
+        }
+    }
+    flush(&mut items, stage, &mut steps, functions);
+    steps
+}
+
+fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
+    let mut first = None;
+    trace.visit(region, &mut |id| first = first.or(Some(trace.stage_of[id as usize])));
+    first
+}

@@ -1,0 +1,155 @@
+//! Which pieces of a trace are one function: as many as fit, but pieces that are found again elsewhere stay apart from others.
+
+use std::collections::BTreeMap;
+
+use super::super::kinds::Kinds;
+use super::super::trace::Trace;
+use super::{Function, LENGTH, Step};
+
+/// Operations of a function that is called in several places, at least.
+const SHORTEST: usize = 40;
+
+/// Functions made of pieces, and the steps that call them.
+pub(super) fn joined(
+    trace: &Trace,
+    steps: Vec<Step>,
+    pieces: &mut [Function],
+    kinds: &Kinds,
+) -> (Vec<Function>, Vec<Step>) {
+    let mut runs = Vec::new();
+    collect(&steps, &mut |run| {
+        runs.push(run.iter().map(|&piece| Run::new(trace, pieces, kinds, piece)).collect());
+    });
+    merge(&mut runs, kinds.functions.len());
+    let mut functions = Vec::new();
+    let steps = join(steps, &mut runs.into_iter(), pieces, &mut functions);
+    (functions, steps)
+}
+
+/// Pieces that follow each other, to be one function.
+#[derive(Debug)]
+struct Run {
+    pieces: Vec<usize>,
+    stage: u16,
+    /// Runs of a kind are alike.
+    kind: usize,
+    length: usize,
+}
+
+impl Run {
+    fn new(trace: &Trace, pieces: &[Function], kinds: &Kinds, piece: usize) -> Self {
+        let Function { stage, .. } = pieces[piece];
+        Self { pieces: vec![piece], stage, kind: kinds.of[piece].0, length: pieces[piece].length(trace) }
+    }
+
+    fn fits(&self, next: &Self) -> bool {
+        self.stage == next.stage && self.length + next.length <= LENGTH
+    }
+
+    fn extend(&mut self, next: Self, kind: usize) {
+        self.pieces.extend(next.pieces);
+        (self.length, self.kind) = (self.length + next.length, kind);
+    }
+}
+
+/// Calls `f` with the pieces that follow each other without a step of the driver's in between, from the first to the last.
+fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
+    let mut pieces = Vec::new();
+    for step in steps {
+        match step {
+            Step::Call(piece) => pieces.push(*piece),
+            Step::LeaveUnless { .. } => f(&std::mem::take(&mut pieces)),
+            Step::Region { steps, .. } => {
+                f(&std::mem::take(&mut pieces));
+                collect(steps, f);
+            }
+        }
+    }
+    f(&pieces);
+}
+
+/// Joins runs: first those of two kinds that are mostly found one behind the other, then all that are not repeated, or are short.
+fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
+    let mut count = vec![0; n_kinds];
+    all.iter().flatten().for_each(|run| count[run.kind] += 1);
+    loop {
+        let mut pairs: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+        for runs in all.iter() {
+            let mut k = 1;
+            while k < runs.len() {
+                let pair = [runs[k - 1].kind, runs[k].kind];
+                if runs[k - 1].fits(&runs[k]) {
+                    *pairs.entry(pair).or_default() += 1;
+                    // Of three that are the same two are a pair.
+                    k += usize::from(pair[0] == pair[1]);
+                }
+                k += 1;
+            }
+        }
+        let is_wanted = |&(&[a, b], &n): &(&[usize; 2], &usize)| {
+            n > 1 && a != b && [a, b].iter().all(|&kind| 3 * (count[kind] - n) <= n)
+        };
+        let Some((&pair, &n)) = pairs.iter().find(is_wanted) else { break };
+        for runs in all.iter_mut() {
+            let mut k = 1;
+            while k < runs.len() {
+                if [runs[k - 1].kind, runs[k].kind] == pair && runs[k - 1].fits(&runs[k]) {
+                    let next = runs.remove(k);
+                    runs[k - 1].extend(next, n_kinds);
+                }
+                k += 1;
+            }
+        }
+        count[pair[0]] -= n;
+        count[pair[1]] -= n;
+        count.push(n);
+        n_kinds += 1;
+    }
+    let is_alone = |run: &Run| count.get(run.kind).is_some_and(|&n| n > 1) && run.length >= SHORTEST;
+    for runs in all {
+        let mut k = 1;
+        while k < runs.len() {
+            if !is_alone(&runs[k - 1]) && !is_alone(&runs[k]) && runs[k - 1].fits(&runs[k]) {
+                let next = runs.remove(k);
+                // It is like no other now, as likely as not.
+                runs[k - 1].extend(next, usize::MAX);
+            } else {
+                k += 1;
+            }
+        }
+    }
+}
+
+/// Steps that call functions made of runs of pieces.
+fn join(
+    steps: Vec<Step>,
+    runs: &mut impl Iterator<Item = Vec<Run>>,
+    pieces: &mut [Function],
+    functions: &mut Vec<Function>,
+) -> Vec<Step> {
+    let mut joined = Vec::new();
+    let call =
+        |runs: Option<Vec<Run>>, joined: &mut Vec<Step>, functions: &mut Vec<Function>, pieces: &mut [Function]| {
+            for run in runs.into_iter().flatten() {
+                let items = run.pieces.iter().flat_map(|&piece| std::mem::take(&mut pieces[piece].items)).collect();
+                joined.push(Step::Call(functions.len()));
+                functions.push(Function { stage: run.stage, items });
+            }
+        };
+    for step in steps {
+        match step {
+            Step::Call(_) => {}
+            Step::LeaveUnless { .. } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                joined.push(step);
+            }
+            Step::Region { region, steps } => {
+                call(runs.next(), &mut joined, functions, pieces);
+                let steps = join(steps, runs, pieces, functions);
+                joined.push(Step::Region { region, steps });
+            }
+        }
+    }
+    call(runs.next(), &mut joined, functions, pieces);
+    joined
+}
