@@ -1,9 +1,9 @@
 //! Contacts of all pairs at a configuration.
 
-use candle_core::{Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 
-use super::pair::{PairFunction, Shapes, Witness};
-use super::table::{Group, Method, PairTable};
+use super::pair::Shapes;
+use super::table::{Group, PairTable};
 use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
@@ -49,71 +49,35 @@ impl Contacts {
 }
 
 impl PairTable {
-    /// [`PairTable::detect`] on the CPU, with all pairs that have a formula in one operation: the same up to rounding.
-    pub(crate) fn detect_on_lanes(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
-        let formulas = self.formulas.contacts(poses, sizes)?;
-        if self.has_formulas_only() {
-            return Contacts::of_rows(&formulas);
-        }
-        let mut first = 0;
-        self.collect(poses, sizes, |function, [a, _]| {
-            let n = function.contacts() * a.pose.dim(1)?;
-            first += n;
-            formulas.narrow(1, first - n, n)
-        })
-    }
-
-    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
+    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4). All pairs that have a
+    /// formula are one operation, on the CPU.
     ///
     /// # Errors
     /// If the tensors' shapes do not fit.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
-        if self.groups.is_empty() {
-            let (b, _, _) = poses.dims3()?;
-            return Contacts::of_rows(&Tensor::zeros((b, 0, 10), poses.dtype(), poses.device())?);
+        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
+        let formulas = self.formulas.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.to_device(poses.device())?;
+        if self.has_formulas_only() {
+            return Contacts::of_rows(&formulas);
         }
-        self.collect(poses, sizes, |function, [a, b]| {
-            let Witness { normal, point_a, point_b, phi } = function.witness(a, b)?;
-            Tensor::cat(&[&normal, &point_a, &point_b, &phi.unsqueeze(2)?], 2)
-        })
-    }
-
-    /// The contacts of all groups, given rows (B, n, 10) of those with a formula.
-    fn collect(
-        &self,
-        poses: &Tensor,
-        sizes: &Tensor,
-        mut of_formula: impl FnMut(&PairFunction, &[Shapes; 2]) -> Result<Tensor>,
-    ) -> Result<Contacts> {
+        let weights = Tensor::ones((poses.dim(0)?, formulas.dim(1)?, 1), poses.dtype(), poses.device())?;
+        let formulas = Tensor::cat(&[formulas, weights], 2)?;
         let mut rows = Vec::with_capacity(self.groups.len());
+        let mut first = 0;
         for group in &self.groups {
-            let sides = group.sides(poses, sizes)?;
-            rows.push(match &group.method {
-                Method::Formula(function) => {
-                    let rows = of_formula(function, &sides)?;
-                    let (b, n, _) = rows.dims3()?;
-                    if self.has_formulas_only() {
-                        rows
-                    } else {
-                        Tensor::cat(&[&rows, &Tensor::ones((b, n, 1), rows.dtype(), rows.device())?], 2)?
-                    }
+            rows.push(match group {
+                Group::Formula { contacts } => {
+                    first += contacts;
+                    formulas.narrow(1, first - contacts, *contacts)?
                 }
-                Method::Convex(pairs) => pairs.contacts(&sides[0], &sides[1])?,
+                Group::Convex { pairs, sides } => {
+                    let side = |index: &Tensor| -> Result<Shapes> {
+                        Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
+                    };
+                    pairs.contacts(&side(&sides[0])?, &side(&sides[1])?)?
+                }
             });
         }
-        match rows.as_slice() {
-            [one] => Contacts::of_rows(one),
-            several => Contacts::of_rows(&Tensor::cat(several, 1)?),
-        }
-    }
-}
-
-impl Group {
-    /// The shapes on side A and on side B of all pairs.
-    fn sides(&self, poses: &Tensor, sizes: &Tensor) -> Result<[Shapes; 2]> {
-        let side = |index: &Tensor| -> Result<Shapes> {
-            Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
-        };
-        Ok([side(&self.a)?, side(&self.b)?])
+        Contacts::of_rows(&Tensor::cat(&rows, 1)?)
     }
 }

@@ -56,20 +56,13 @@ pub struct Pair {
     pub(crate) formula: Option<PairFunction>,
 }
 
-/// How the contacts of a group come about.
+/// Pairs of two kinds of shapes, side by side.
 #[derive(Clone, Debug)]
-pub(super) enum Method {
-    Formula(PairFunction),
-    Convex(ConvexPairs),
-}
-
-/// Pairs of two kinds of shapes, which one call handles.
-#[derive(Clone, Debug)]
-pub(super) struct Group {
-    pub(super) method: Method,
-    /// Indices of the shapes of side A and B, one per pair.
-    pub(super) a: Tensor,
-    pub(super) b: Tensor,
+pub(super) enum Group {
+    /// With a formula: contacts of all of them.
+    Formula { contacts: usize },
+    /// Without one, and the indices of their shapes on side A and B.
+    Convex { pairs: ConvexPairs, sides: [Tensor; 2] },
 }
 
 /// All pairs of a scene, those of the same two kinds of shapes together.
@@ -130,12 +123,14 @@ impl PairTable {
         let groups = pairs
             .chunk_by(|x, y| kinds(x) == kinds(y))
             .map(|chunk| {
-                let a = index(chunk.iter().map(|pair| pair.a), device)?;
-                let method = chunk[0].formula.map(Method::Formula).unwrap_or_else(|| {
-                    let shape = |place: usize| &shapes[place].shape;
-                    Method::Convex(ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b)))))
-                });
-                Ok(Group { method, a, b: index(chunk.iter().map(|pair| pair.b), device)? })
+                if let Some(formula) = chunk[0].formula {
+                    return Ok(Group::Formula { contacts: formula.contacts() * chunk.len() });
+                }
+                let shape = |place: usize| &shapes[place].shape;
+                let pairs = ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b))));
+                let sides =
+                    [index(chunk.iter().map(|pair| pair.a), device)?, index(chunk.iter().map(|pair| pair.b), device)?];
+                Ok(Group::Convex { pairs, sides })
             })
             .collect::<TensorResult<_>>();
         let single = pair_of_contact.len() == pairs.len();

@@ -26,19 +26,10 @@ pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     slips(model).map(of).collect()
 }
 
-/// The contacts where the frames are, by the tensor operations that define them.
+/// The contacts where the frames are.
 pub(super) fn detect(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
     let [poses, sizes] = shapes(model, parameters, frames)?;
     model.pairs.detect(&poses, &sizes)
-}
-
-/// The same by kernels, where there are some for the device.
-pub(super) fn detect_on_lanes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
-    if !model.device.is_cpu() {
-        return detect(model, parameters, frames);
-    }
-    let [poses, sizes] = shapes(model, parameters, frames)?;
-    model.pairs.detect_on_lanes(&poses, &sizes)
 }
 
 /// The shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).

@@ -3,7 +3,7 @@
 #[path = "../../../tests/pair_support/mod.rs"]
 mod pair_support;
 
-use pair_support::{Body, COORDINATES, PAIRS, Random, V3, add, cross, degenerate, moved};
+use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
 use super::{CONTACT, has_push, pull, push, witness};
 use crate::contact::pair::{PairFunction, PairKind};

@@ -6,7 +6,7 @@ use super::Dynamic;
 use super::options::Bound;
 use super::state::State;
 use crate::contact::Contacts;
-use crate::step::operands::{detect_on_lanes, weights};
+use crate::step::operands::{detect, weights};
 
 /// Contacts, masses and forces.
 pub(super) struct Assembled {
@@ -29,7 +29,7 @@ impl Dynamic {
         let (model, parameters) = (&self.model, &self.parameters);
         let (b, nv) = v.dims2()?;
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
-        let contacts = detect_on_lanes(model, parameters, &frames)?;
+        let contacts = detect(model, parameters, &frames)?;
         let (gap, weight) = self.gaps(&contacts.phi)?;
         let limit_gap = match &self.limits {
             Some(limits) => Some(self.allowed(&limits.gaps(q)?)?),

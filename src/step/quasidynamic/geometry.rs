@@ -11,7 +11,7 @@ use crate::kinematics::Frames;
 use crate::math::largest::USABLE;
 use crate::math::tensor::select;
 use crate::model::Model;
-use crate::step::operands::{detect, detect_on_lanes, mask, shape_poses, weights};
+use crate::step::operands::{detect, mask, shape_poses, weights};
 
 /// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
 ///
@@ -66,7 +66,7 @@ impl Quasidynamic {
         }
         let frames = model.kinematics.frames(&self.usable(q)?, &parameters.offsets)?;
         match &self.geometry {
-            None => detect_on_lanes(model, parameters, &frames),
+            None => detect(model, parameters, &frames),
             Some(_) => Ok(self.contacts_of(&frames)?.0),
         }
     }
