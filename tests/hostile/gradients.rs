@@ -9,6 +9,7 @@ use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
+use crate::digits::Digits;
 use crate::support::differences::{SHRINK, STEPS, extrapolate};
 use crate::support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use crate::support::states::{Batch, Random, tensor};
@@ -25,8 +26,18 @@ pub struct Tally {
     pub compared: usize,
     /// Differences not sure of themselves: near a kink of the geometry, or drowned in rounding.
     pub unsure: usize,
+    /// Of those compared, the ones that rounding leaves less than the promised digits, see [`Digits`].
+    pub lost: usize,
+    /// Of the others.
     pub worst: f64,
     pub wrong: Vec<String>,
+}
+
+impl Tally {
+    pub fn words(&self) -> String {
+        let Self { compared, unsure, lost, worst, .. } = self;
+        format!("{compared} derivatives compared, worst {worst:.1e}; {lost} of them with fewer digits, {unsure} unsure")
+    }
 }
 
 /// A world's numbers as rows of one number list each: q, u, then the parameters.
@@ -154,6 +165,7 @@ pub fn check(
     let delta = rows(&base.delta);
     let forces = |step: &Step| [&step.force, &step.limit_force, &step.torque].map(rows);
     let own = forces(&base);
+    let digits = Digits::of(batch, &base);
     // Weights of about one over the size of what they weigh.
     let weigh = |row: &[f64], random: &mut Random| -> Vec<f64> {
         let size = largest(row.iter().copied()).max(1e-6);
@@ -240,10 +252,15 @@ pub fn check(
             continue;
         }
         tally.compared += 1;
-        tally.worst = tally.worst.max(error);
-        if error.is_nan() || error > TOLERANCE {
+        let digits = digits[w].all;
+        if digits > TOLERANCE {
+            tally.lost += 1;
+        } else {
+            tally.worst = tally.worst.max(error);
+        }
+        if error.is_nan() || error > digits.max(TOLERANCE) {
             tally.wrong.push(format!(
-                "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}; {}",
+                "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}, digits {digits:e}; {}",
                 numbers(&base.contacts.phi.narrow(0, w, 1).unwrap()).into_iter().fold(f64::INFINITY, f64::min),
                 moving(direction),
             ));

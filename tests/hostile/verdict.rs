@@ -63,7 +63,9 @@ impl Answer<'_> {
                 Friction::Relaxed => nu_n,
                 Friction::Coulomb => f64::midpoint(nu_n, nu_n.hypot(2.0 * contact.mu * nu_t.norm())),
             };
-            let moved = contact.jacobian.abs() * delta.abs();
+            // What turns is what is left of whole motions, with their rounding.
+            let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);
+            let moved = whole.jacobian.abs() * delta.abs();
             let lengths = contact.phi.abs() + moved.sum();
             let kappa = problem.kappa / self.weight[i];
             let mu = contact.mu;

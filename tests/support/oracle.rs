@@ -277,17 +277,30 @@ impl Problem {
         Self { p, g: -force, contacts, limits, kappa: parameter("kappa")[0] }
     }
 
-    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own
-    /// forces, of which those along the normals tell how sliding and turning share them.
-    pub fn forces(&self, force: &[f64], torque: &[f64], warm: &[f64]) -> Vec<f64> {
+    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own scaled
+    /// forces, which tell how sliding and turning share them.
+    ///
+    /// # Errors
+    /// In words where those do not add up to the step's.
+    pub fn forces(&self, force: &[f64], torque: &[f64], warm: &[f64]) -> Result<Vec<f64>, String> {
         let mut forces = force.to_vec();
         let turning = self.contacts.iter().enumerate().filter_map(|(i, contact)| Some((i, contact, contact.turns?)));
         for ((i, contact, (of, tangent)), torque) in turning.zip(torque) {
-            let along = contact.normal.dot(&Vector3::from_column_slice(&warm[3 * i..3 * i + 3]));
-            (0..3).for_each(|k| forces[3 * of + k] -= contact.normal[k] * along);
-            forces.extend((contact.normal * along + tangent * *torque).iter());
+            let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
+            let n = contact.normal;
+            let along = n.dot(&at(i));
+            let turned = contact.mu * (at(i) - n * along).norm() * torque.signum();
+            let turns = n * along + tangent * turned;
+            let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
+            let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
+            let apart = (slides + n * along - total).norm().max((turned - torque).abs());
+            if apart > 1e-12 * total.norm() {
+                return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
+            }
+            forces[3 * of..3 * of + 3].copy_from_slice(slides.as_slice());
+            forces.extend(turns.iter());
         }
-        forces
+        Ok(forces)
     }
 
     /// ν = J δ + φ n of a contact.
