@@ -4,9 +4,7 @@
 //! input. Scalars keep their last dimension (.., 1), so that they broadcast against vectors. Shapes broadcast.
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
-
-use super::rows::{Rows, storage};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
 
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
@@ -62,10 +60,10 @@ pub(crate) fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
     if !x.track_op() {
         return Ok(x.clone());
     }
-    x.broadcast_as((worlds, x.dim(1)?))?.apply_op1(Guard)
+    x.broadcast_as((worlds, x.dim(1)?))?.force_contiguous()?.apply_op1(Guard)
 }
 
-/// The identity, whose gradient is [`finite_or_zero`]; on the CPU.
+/// The identity on numbers that fill their storage, whose gradient is [`finite_or_zero`].
 struct Guard;
 
 impl CustomOp1 for Guard {
@@ -74,9 +72,11 @@ impl CustomOp1 for Guard {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let rows = Rows::from_storage(x, layout)?;
-        let data = (0..rows.rows()).flat_map(|row| rows.row(row)).copied().collect();
-        Ok((storage(data, x.dtype())?, layout.shape().clone()))
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
+    }
+
+    fn cuda_fwd(&self, x: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
     }
 
     fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
