@@ -5,6 +5,7 @@ use candle_core::{Device, Result, Tensor, bail};
 use crate::contact::{BodyShape, PairTable};
 use crate::description::{Scene, Shape};
 use crate::kinematics::Tree;
+use crate::math::tensor::guarded;
 
 macro_rules! parameters {
     ($($(#[$doc:meta])* $field:ident,)*) => {
@@ -95,6 +96,11 @@ impl Parameters {
             offsets: offsets.clone(),
             tau: row(vec![0.0; tree.nv])?,
         })
+    }
+
+    /// Each world's own rows of what is tracked, see [`guarded`].
+    pub(crate) fn guarded(&self, worlds: usize) -> Result<Self> {
+        self.map(|_, t| guarded(t, worlds))
     }
 
     /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.

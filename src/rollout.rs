@@ -186,9 +186,8 @@ impl Sweep {
             };
             let grads = value.backward()?;
             let of = |var: &Var| grads.get(var).map_or_else(|| var.zeros_like(), |grad| Ok(grad.clone()));
-            // A world whose gradient overflows must not spoil the shared parameters' through the steps before.
             pull = finite_or_zero(&(of(&q)? + grad.narrow(1, t * nq, nq)?)?)?;
-            grads_u.push(finite_or_zero(&of(&u)?)?);
+            grads_u.push(of(&u)?);
             grad_parameters = (grad_parameters + of(&parameters)?)?;
         }
         grads_u.reverse();

@@ -59,7 +59,8 @@ fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<Named>> {
 
     let cold = step.step(&q, &u)?;
     found.extend([("q_next", flat(&cold.q_next)?), ("force", flat(&cold.force)?), ("report", reports(&cold.reports))]);
-    let value = (cold.q_next.sqr()?.sum_all()? + cold.force.sum_all()?)?;
+    found.push(("torque", flat(&cold.torque)?));
+    let value = ((cold.q_next.sqr()?.sum_all()? + cold.force.sum_all()?)? + cold.torque.sum_all()?)?;
     found.extend(gradients(&value)?.into_iter().map(|gradient| ("gradient", gradient)));
     let warm = step.step_from(&q, &u, Some(&cold.warm))?;
     found.extend([("warm q_next", flat(&warm.q_next)?), ("warm report", reports(&warm.reports))]);
@@ -146,16 +147,25 @@ fn coulombs_law_has_the_bits_of_the_lanes() {
     compare("push by Coulomb's law", &step_of(&batch), Quasidynamic::native, &batch);
 }
 
+/// By each law a scene; `FINGERTIP_SEED=1` looks at other ones.
 #[test]
 fn random_scenes_have_the_bits_of_the_lanes() {
-    let mut random = Random::new(64);
-    let mut done = 0;
-    while done < 2 {
-        let scene = scenes::scene(&mut random);
+    let seed = std::env::var("FINGERTIP_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let mut random = Random::new(64 + seed);
+    let laws =
+        [(Friction::Relaxed, false), (Friction::Relaxed, true), (Friction::Coulomb, false), (Friction::Coulomb, true)];
+    let mut left = laws.into_iter();
+    let mut next = left.next();
+    while let Some((friction, torsion)) = next {
+        let mut scene = scenes::scene(&mut random);
+        scene.params.friction = friction;
+        if torsion {
+            scenes::resist_turning(&mut scene, &mut random);
+        }
         let moves = scene.robots.iter().any(|r| r.articulation.joints.iter().any(|j| j.is_commandable()))
             || scene.objects.iter().any(|o| o.freedom != Freedom::Fixed);
         let Ok(model) = Model::new(&scene, DType::F64, &Device::Cpu) else { continue };
-        if !moves || model.nc() == 0 || model.nc() > 4 {
+        if !moves || model.nc() == 0 || model.nc() > 4 || torsion == model.pairs.torsional.is_empty() {
             continue;
         }
         let batch = batch(&model, &mut random);
@@ -163,10 +173,11 @@ fn random_scenes_have_the_bits_of_the_lanes() {
         if step.record(fingertip::step::Kernel::Step, fingertip::math::lane::Precision::Double).is_err() {
             continue;
         }
-        if !compare(&format!("random scene {done}"), &step, Quasidynamic::native, &batch) {
+        let name = format!("random scene, {friction:?}, torsion: {torsion}");
+        if !compare(&name, &step, Quasidynamic::native, &batch) {
             return;
         }
-        done += 1;
+        next = left.next();
     }
 }
 

@@ -3,7 +3,8 @@
 //! Every function is made of differentiable candle operations and is total: values and gradients are finite for finite
 //! input. Scalars keep their last dimension (.., 1), so that they broadcast against vectors. Shapes broadcast.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
 
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
@@ -51,6 +52,36 @@ pub const fn no_length(dtype: DType) -> f64 {
 pub(crate) fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
     let zero = x.zeros_like()?;
     (x * 0.0)?.eq(&zero)?.where_cond(x, &zero)
+}
+
+/// x (1 or B, n) as rows of each world's own (B, n), if it is tracked: what a world's gradient has that is not finite is dropped,
+/// number by number, before a row that all worlds share is the sum of theirs.
+pub(crate) fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
+    if !x.track_op() {
+        return Ok(x.clone());
+    }
+    x.broadcast_as((worlds, x.dim(1)?))?.force_contiguous()?.apply_op1(Guard)
+}
+
+/// The identity on numbers that fill their storage, whose gradient is [`finite_or_zero`].
+struct Guard;
+
+impl CustomOp1 for Guard {
+    fn name(&self) -> &'static str {
+        "guard"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
+    }
+
+    fn cuda_fwd(&self, x: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        finite_or_zero(grad).map(Some)
+    }
 }
 
 /// a · b (.., 1).

@@ -20,7 +20,7 @@ use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, copy, state};
 
 use super::approach::{Approach, LONGEST};
-use super::judge::{Certificate, certificate, residual, tolerance};
+use super::judge::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
@@ -30,8 +30,10 @@ use super::touch::Touch;
 
 /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
 const CONVERGED: f64 = 1e-14;
-/// κ · decrement² below which an iterate that no longer improves counts as solved: rounding has the last word.
+/// κ · decrement² below which an iterate that no longer improves is the last: rounding has the last word. Where that leaves more,
+/// see [`noise`], this many times as much counts.
 const STALLED: f64 = 1e-6;
+const NOISE: f64 = 16.0;
 /// κ · decrement² below which κ is raised.
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
@@ -58,7 +60,11 @@ pub enum Status {
     /// The minimiser was found: the relative residual is 1e-8 at most, 1e-3 in single precision.
     Solved,
     /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
-    /// the last iterate, inside the cones; zero where the iteration left the range of its numbers.
+    /// the last iterate, inside the cones to rounding; zero where the iteration left those or the range of its numbers.
+    ///
+    /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ of 5 × 10¹⁴ on numbers in
+    /// double precision cannot tell it from one outside, nor the stiffness across the slip: the answer is hard contact's, its
+    /// derivatives are not to be trusted, and the residual is 1.
     IterationLimit,
     /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Other scenes never say so.
     Unsettled,
@@ -150,7 +156,7 @@ pub(crate) fn solve<R: Real>(
             sum = x.mul_add(R::zero(), sum);
         }
     }
-    let sound = sum.is_finite();
+    let sound = sum.is_finite().and(are_inside(work));
     let residual = residual(s, problem, Friction::Relaxed, work);
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
@@ -238,9 +244,17 @@ impl<R: Real> Iterate<R> {
 
         let apart = apart.or(self.approach.worlds);
         let at_last = self.kappa.lt(problem.kappa).not().and(apart.not());
-        let stalled = decrement.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(decrement));
-        let solved = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
-        self.running = running.and(solved.not());
+        let idle = moving.and(at_last).and(self.last.scale(0.25).lt(decrement)).and(decrement.lt(R::splat(NOISE)));
+        let mut stalled = [R::splat(STALLED)];
+        R::when(
+            idle,
+            &mut (&mut stalled, &mut *work),
+            #[inline(always)]
+            |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
+        );
+        let stalled = idle.and(decrement.lt(stalled[0]));
+        let done = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
+        self.running = running.and(done.not());
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
         self.kappa = R::select(rise, self.kappa.scale(RISE).min(problem.kappa), self.kappa);

@@ -78,6 +78,36 @@ pub(super) fn tolerance<R: Real>() -> f64 {
 /// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.
 const ROUNDING: f64 = 16.0;
 
+/// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps it inside its
+/// cone.
+#[inline(always)]
+pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
+    let unit = R::splat(R::Number::EPSILON);
+    let mut worst = unit;
+    for touch in Touch::of(work.touches).iter() {
+        let square = dot(touch.eta, touch.eta);
+        let part = square / touch.cone.rho(touch.eta).max(square * unit);
+        worst = worst.max(R::select(touch.is_there(), part * unit, R::zero()));
+    }
+    worst * worst
+}
+
+/// The worlds whose forces are inside their cones, to rounding.
+#[inline(always)]
+pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut inside = R::Mask::splat(true);
+    for touch in Touch::of(work.touches).iter() {
+        let (rho, square) = (touch.cone.rho(touch.eta), dot(touch.eta, touch.eta));
+        let outside =
+            dot(touch.cone.n, touch.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::Number::EPSILON)));
+        inside = inside.and(outside.not());
+    }
+    for &force in work.limit_force.iter() {
+        inside = inside.and(force.lt(R::zero()).not());
+    }
+    inside
+}
+
 /// Relative residual of the optimality conditions, from 0 to 1, the larger of
 ///
 /// - ‖r₁‖∞ over its largest term,

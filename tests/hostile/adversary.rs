@@ -129,6 +129,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
                     ("q₊", &step.q_next),
                     ("δ", &step.delta),
                     ("force", &step.force),
+                    ("torque", &step.torque),
                     ("limits", &step.limit_force),
                     ("warm", &step.warm),
                     ("φ", &c.phi),
@@ -187,10 +188,9 @@ fn gradients(
         let step = form(Quasidynamic::new(model, &parameters).unwrap()).step(&q, &u).unwrap();
         let good: Vec<f64> = (0..n).map(|w| if w % 2 == 0 { 1.0 } else { 0.0 }).collect();
         let mask = Tensor::from_vec(good, (n, 1), q.device()).unwrap();
-        let every = (step.q_next.sum_all().unwrap() + step.force.sum_all().unwrap()).unwrap();
-        let some = step.q_next.broadcast_mul(&mask).unwrap().sum_all().unwrap();
-        let some =
-            (some + step.force.flatten_from(1).unwrap().broadcast_mul(&mask).unwrap().sum_all().unwrap()).unwrap();
+        let results = Tensor::cat(&[&step.q_next, &step.force.flatten_from(1).unwrap(), &step.torque], 1).unwrap();
+        let every = results.sum_all().unwrap();
+        let some = results.broadcast_mul(&mask).unwrap().sum_all().unwrap();
         let all = every.backward().unwrap();
         let of_good = some.backward().unwrap();
         let mut names: Vec<(&str, &Var)> = vec![("q", &q), ("u", &u)];

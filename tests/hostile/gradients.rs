@@ -9,6 +9,7 @@ use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
+use crate::digits::Digits;
 use crate::support::differences::{SHRINK, STEPS, extrapolate};
 use crate::support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use crate::support::states::{Batch, Random, tensor};
@@ -25,8 +26,18 @@ pub struct Tally {
     pub compared: usize,
     /// Differences not sure of themselves: near a kink of the geometry, or drowned in rounding.
     pub unsure: usize,
+    /// Of those compared, the ones that rounding leaves less than the promised digits, see [`Digits`].
+    pub lost: usize,
+    /// Of the others.
     pub worst: f64,
     pub wrong: Vec<String>,
+}
+
+impl Tally {
+    pub fn words(&self) -> String {
+        let Self { compared, unsure, lost, worst, .. } = self;
+        format!("{compared} derivatives compared, worst {worst:.1e}; {lost} of them with fewer digits, {unsure} unsure")
+    }
 }
 
 /// A world's numbers as rows of one number list each: q, u, then the parameters.
@@ -114,11 +125,11 @@ const MOST_TURN: f64 = 1.0;
 const ASIDE: [f64; 3] = [1e-6, 4e-6, 1.6e-5];
 
 /// The gradient of what is weighed, by q, u and the parameters, for each world.
-fn gradients(model: &Model, vars: &[Var], step: &Step, weights: &[[Vec<f64>; 3]]) -> Vec<Vec<Vec<f64>>> {
+fn gradients(model: &Model, vars: &[Var], step: &Step, weights: &[[Vec<f64>; 4]]) -> Vec<Vec<Vec<f64>>> {
     let next = rows(&step.q_next);
     let seeds: Vec<Vec<f64>> = next.iter().zip(weights).map(|(next, w)| from_tangent(model, next, &w[0])).collect();
     let mut value = (&step.q_next * tensor(model, &seeds)).unwrap().sum_all().unwrap();
-    for (k, part) in [&step.force, &step.limit_force].into_iter().enumerate() {
+    for (k, part) in [&step.force, &step.limit_force, &step.torque].into_iter().enumerate() {
         let flat = part.flatten_from(1).unwrap();
         if flat.dim(1).unwrap() > 0 {
             let rows: Vec<Vec<f64>> = weights.iter().map(|w| w[1 + k].clone()).collect();
@@ -151,16 +162,20 @@ pub fn check(
         (vars, step)
     };
     let (vars, base) = at(&worlds);
-    let (delta, force, limit) = (rows(&base.delta), rows(&base.force), rows(&base.limit_force));
+    let delta = rows(&base.delta);
+    let forces = |step: &Step| [&step.force, &step.limit_force, &step.torque].map(rows);
+    let own = forces(&base);
+    let digits = Digits::of(batch, &base);
     // Weights of about one over the size of what they weigh.
     let weigh = |row: &[f64], random: &mut Random| -> Vec<f64> {
         let size = largest(row.iter().copied()).max(1e-6);
         row.iter().map(|_| random.between(-1.0, 1.0) / size).collect()
     };
-    let weights: Vec<[Vec<f64>; 3]> = (0..n)
+    let weights: Vec<[Vec<f64>; 4]> = (0..n)
         .map(|w| {
             let tangents: Vec<f64> = (0..model.nv()).map(|_| random.between(-1.0, 1.0)).collect();
-            [tangents, weigh(&force[w], random), weigh(&limit[w], random)]
+            let [force, limit, torque] = own.each_ref().map(|of| weigh(&of[w], random));
+            [tangents, force, limit, torque]
         })
         .collect();
     let gradient = gradients(model, &vars, &base, &weights);
@@ -188,7 +203,7 @@ pub fn check(
         .collect();
     let around = form(Quasidynamic::new(model, &parameters(model, |k| stack(model, &moved, k))).unwrap());
     let around = around.step(&stack(model, &moved, 0), &stack(model, &moved, 1)).unwrap();
-    let (delta_moved, forces, limits) = (rows(&around.delta), rows(&around.force), rows(&around.limit_force));
+    let (delta_moved, moved_forces) = (rows(&around.delta), forces(&around));
 
     for (k, (w, direction, parts)) in asked.iter().enumerate() {
         let (w, of_world) = (*w, 2 * STEPS * k..2 * STEPS * (k + 1));
@@ -198,14 +213,14 @@ pub fn check(
             tally.unsure += 1;
             continue;
         }
-        let [by_q, by_force, by_limit] = &weights[w];
+        let [by_q, by_forces @ ..] = &weights[w];
         let value = |row: usize, by: f64| -> f64 {
             let moved_q: Vec<f64> = direction.q.iter().map(|x| by * x).collect();
             let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
             let difference = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
-            dot(by_q, &tangent(model, &moved_q, &delta_moved[row], &delta[w]))
-                + dot(by_force, &difference(&forces[row], &force[w]))
-                + dot(by_limit, &difference(&limits[row], &limit[w]))
+            let of_forces = by_forces.iter().zip(&moved_forces).zip(&own);
+            let of_forces = of_forces.map(|((by, moved), own)| dot(by, &difference(&moved[row], &own[w])));
+            dot(by_q, &tangent(model, &moved_q, &delta_moved[row], &delta[w])) + of_forces.sum::<f64>()
         };
         // Turns are told up to whole ones only: steps that turn a body less.
         let turns = |row: usize| {
@@ -237,10 +252,15 @@ pub fn check(
             continue;
         }
         tally.compared += 1;
-        tally.worst = tally.worst.max(error);
-        if error.is_nan() || error > TOLERANCE {
+        let digits = digits[w].all;
+        if digits > TOLERANCE {
+            tally.lost += 1;
+        } else {
+            tally.worst = tally.worst.max(error);
+        }
+        if error.is_nan() || error > digits.max(TOLERANCE) {
             tally.wrong.push(format!(
-                "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}; {}",
+                "{place}, world {w}: {exact:e}, differences {found:e} ± {own:.1e} of {scale:e}; least φ {:e}, digits {digits:e}; {}",
                 numbers(&base.contacts.phi.narrow(0, w, 1).unwrap()).into_iter().fold(f64::INFINITY, f64::min),
                 moving(direction),
             ));

@@ -5,6 +5,7 @@
 mod support;
 
 mod adversary;
+mod digits;
 mod gradients;
 mod jacobians;
 mod motion;
@@ -18,6 +19,7 @@ use fingertip::description::{Freedom, Friction};
 use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 
+use support::oracle::Contact;
 use support::states::{self, Batch, Random, Ranges, tensor};
 use support::{clarabel, rows};
 use verdict::Answer;
@@ -54,25 +56,40 @@ fn weight(model: &Model, phi: f64) -> f64 {
 /// Is everything that a step gives a finite number?
 fn is_finite(step: &Step) -> bool {
     let c = &step.contacts;
-    let parts = [&step.q_next, &step.delta, &step.force, &step.limit_force, &step.warm];
+    let parts = [&step.q_next, &step.delta, &step.force, &step.torque, &step.limit_force, &step.warm];
     let geometry = [&c.phi, &c.normal, &c.point_a, &c.point_b];
     parts.into_iter().chain(geometry).all(|t| support::numbers(t).iter().all(|x| x.is_finite()))
         && step.reports.iter().all(|r| r.residual.is_finite())
 }
 
+/// What friction does in a test's scenes.
+#[derive(Clone, Copy, Debug)]
+struct Law {
+    friction: Friction,
+    /// Do contacts resist turning?
+    torsion: bool,
+}
+
+const RELAXED: Law = Law { friction: Friction::Relaxed, torsion: false };
+const COULOMB: Law = Law { friction: Friction::Coulomb, torsion: false };
+const TORSION: [Law; 2] = [Law { torsion: true, ..RELAXED }, Law { torsion: true, ..COULOMB }];
+
 /// Random states of random scenes: `each` gets the scene's number and a batch.
 fn for_each_batch(seed: u64, states: usize, each: impl FnMut(usize, Batch, &mut Random)) {
-    for_each_batch_by(Friction::Relaxed, seed, states, each);
+    for_each_batch_by(RELAXED, seed, states, each);
 }
 
 /// [`for_each_batch`] by this law.
-fn for_each_batch_by(friction: Friction, seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
+fn for_each_batch_by(law: Law, seed: u64, states: usize, mut each: impl FnMut(usize, Batch, &mut Random)) {
     let mut random = Random::new(seed + number::<u64>("FINGERTIP_SEED").unwrap_or(0));
     let (mut done, mut number) = (0, 0);
     while done < states {
         number += 1;
         let mut scene = scenes::scene(&mut random);
-        scene.params.friction = friction;
+        scene.params.friction = law.friction;
+        if law.torsion {
+            scenes::resist_turning(&mut scene, &mut random);
+        }
         if scene.robots.iter().all(|r| r.articulation.joints.iter().all(|j| !j.is_commandable()))
             && scene.objects.iter().all(|o| o.freedom == Freedom::Fixed)
         {
@@ -120,6 +137,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     let problems = states::problems(batch, step);
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
+    let (torque, warm) = (rows(&step.torque), rows(&step.warm));
     let parts = step.contacts.weight.as_ref().map(rows);
     let friction = batch.model.params.friction;
     if !is_finite(step) {
@@ -129,9 +147,19 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     for (w, problem) in problems.iter().enumerate() {
         let report = step.reports[w];
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
-        let weight: Vec<f64> = phi[w].iter().enumerate().map(|(i, &phi)| part(i) * weight(&batch.model, phi)).collect();
+        let of = |(i, contact): (usize, &Contact)| {
+            contact.part * part(contact.turns.map_or(i, |(of, _)| of)) * weight(&batch.model, contact.phi)
+        };
+        let weight: Vec<f64> = problem.contacts.iter().enumerate().map(of).collect();
+        let force = match problem.forces(&force[w], &torque[w], &warm[w]) {
+            Ok(force) => force,
+            Err(why) => {
+                tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}"));
+                continue;
+            }
+        };
         let answer =
-            Answer { delta: &delta[w], force: &force[w], limit_force: &limit[w], weight: &weight, report, friction };
+            Answer { delta: &delta[w], force: &force, limit_force: &limit[w], weight: &weight, report, friction };
         tally.worlds += 1;
         let deepest = phi[w].iter().copied().fold(f64::INFINITY, f64::min);
         match report.status {
@@ -187,7 +215,7 @@ fn answers_of_random_scenes_are_what_their_status_says() {
 #[test]
 fn answers_by_coulombs_law() {
     let mut tally = Tally::default();
-    for_each_batch_by(Friction::Coulomb, 110, n_states(1600), |number, batch, _| {
+    for_each_batch_by(COULOMB, 110, n_states(1600), |number, batch, _| {
         let step = stepper(&batch).step(&batch.q, &batch.u).unwrap();
         examine(&format!("scene {number}"), &batch, &step, &mut tally);
     });
@@ -195,16 +223,52 @@ fn answers_by_coulombs_law() {
     report(&tally.wrong);
 }
 
+/// Sliding and turning are two contacts of the problem.
+#[test]
+fn answers_with_torsional_friction() {
+    for law in TORSION {
+        let mut tally = Tally::default();
+        for_each_batch_by(law, 120, n_states(800), |number, batch, _| {
+            let fused = stepper(&batch);
+            let step = fused.step(&batch.q, &batch.u).unwrap();
+            examine(&format!("{law:?}, scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
+            let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
+            examine(&format!("{law:?}, scene {number}, tensor program"), &batch, &program, &mut tally);
+        });
+        println!("{law:?}: {}", tally.words());
+        report(&tally.wrong);
+    }
+}
+
+#[test]
+fn derivatives_with_torsional_friction() {
+    for law in TORSION {
+        let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
+        for_each_batch_by(law, 220, n_states(320), |number, batch, random| {
+            let place = format!("{law:?}, scene {number}");
+            gradients::check(&place, &batch, |step| step, random, &mut tally);
+            if number % 4 == 0 {
+                gradients::check(&format!("{place}, program"), &batch, |s| s.as_tensor_program(), random, &mut tally);
+            }
+            jacobians::check(&place, &batch, random, &mut forward);
+        });
+        println!("{law:?}: {}", tally.words());
+        println!("{law:?}: {}", forward.words());
+        report(&tally.wrong);
+        report(&forward.wrong);
+    }
+}
+
 #[test]
 fn gradients_and_jacobians_by_coulombs_law() {
     let (mut tally, mut forward) = (gradients::Tally::default(), jacobians::Tally::default());
-    for_each_batch_by(Friction::Coulomb, 210, n_states(320), |number, batch, random| {
+    for_each_batch_by(COULOMB, 210, n_states(320), |number, batch, random| {
         let place = format!("scene {number}");
         gradients::check(&place, &batch, |step| step, random, &mut tally);
         jacobians::check(&place, &batch, random, &mut forward);
     });
-    println!("{} compared, {} unsure, worst {:.1e}", tally.compared, tally.unsure, tally.worst);
-    println!("{} worlds, worst {:.1e}", forward.worlds, forward.worst);
+    println!("{}", tally.words());
+    println!("{}", forward.words());
     report(&tally.wrong);
     report(&forward.wrong);
 }
@@ -236,7 +300,7 @@ fn gradients_of_random_scenes_are_their_differences() {
             gradients::check(&format!("{place}, program"), &batch, |s| s.as_tensor_program(), random, &mut tally);
         }
     });
-    println!("{} compared, {} unsure, worst {:.1e}", tally.compared, tally.unsure, tally.worst);
+    println!("{}", tally.words());
     report(&tally.wrong);
 }
 
@@ -248,7 +312,7 @@ fn jacobians_are_gradients() {
             jacobians::check(&format!("scene {number}"), &batch, random, &mut tally);
         }
     });
-    println!("{} worlds, worst {:.1e}", tally.worlds, tally.worst);
+    println!("{}", tally.words());
     report(&tally.wrong);
 }
 
@@ -260,6 +324,29 @@ fn adversarial_numbers_stay_in_their_world() {
         adversary::attack(&format!("scene {number}"), &batch, random, &mut tally, &mut wrong);
     });
     println!("{tally:?}");
+    report(&wrong);
+}
+
+#[test]
+fn adversarial_numbers_by_other_laws() {
+    for law in [COULOMB, TORSION[0], TORSION[1]] {
+        let (mut wrong, mut tally) = (Vec::new(), adversary::Tally::default());
+        for_each_batch_by(law, 310, n_states(160), |number, batch, random| {
+            adversary::attack(&format!("{law:?}, scene {number}"), &batch, random, &mut tally, &mut wrong);
+        });
+        println!("{law:?}: {tally:?}");
+        report(&wrong);
+    }
+}
+
+#[test]
+fn rollouts_by_other_laws_are_their_steps() {
+    let mut wrong = Vec::new();
+    for law in [COULOMB, TORSION[0], TORSION[1]] {
+        for_each_batch_by(law, 410, n_states(96), |number, batch, _| {
+            motion::rollouts(&format!("{law:?}, scene {number}"), &batch, &mut wrong);
+        });
+    }
     report(&wrong);
 }
 

@@ -41,6 +41,17 @@ pub fn scene(random: &mut Random) -> Scene {
     scene
 }
 
+/// Has contacts resist turning: all of them, or all but those of one thing on the floor, or those alone.
+pub fn resist_turning(scene: &mut Scene, random: &mut Random) {
+    let torsion = random.scale(1e-4, 1e-2);
+    let floor = scene.objects.iter().any(|object| object.name == "floor");
+    let rule = PairRule::torsion("thing0", "floor", if random.chance(0.5) { 0.0 } else { torsion });
+    scene.params.torsion = if random.chance(0.3) && floor { 0.0 } else { torsion };
+    if floor && (scene.params.torsion == 0.0 || random.chance(0.3)) {
+        scene.pairs.push(rule);
+    }
+}
+
 /// Any shape but a half-space, of the size of a finger.
 pub fn shape(random: &mut Random) -> Shape {
     let mut size = || random.scale(0.01, 0.06);

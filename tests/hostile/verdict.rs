@@ -63,7 +63,9 @@ impl Answer<'_> {
                 Friction::Relaxed => nu_n,
                 Friction::Coulomb => f64::midpoint(nu_n, nu_n.hypot(2.0 * contact.mu * nu_t.norm())),
             };
-            let moved = contact.jacobian.abs() * delta.abs();
+            // What turns is what is left of whole motions, with their rounding.
+            let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);
+            let moved = whole.jacobian.abs() * delta.abs();
             let lengths = contact.phi.abs() + moved.sum();
             let kappa = problem.kappa / self.weight[i];
             let mu = contact.mu;
@@ -99,6 +101,20 @@ impl Answer<'_> {
         if worst.is_nan() { Err("the residual is not a number".into()) } else { Ok(worst) }
     }
 
+    /// An error in words where a force is outside its cone by more than rounding, wherever the iteration ended.
+    fn inside(&self, problem: &Problem) -> Result<(), String> {
+        for (i, contact) in problem.contacts.iter().enumerate() {
+            let force = Vector3::from_column_slice(&self.force[3 * i..3 * i + 3]);
+            let along = force.dot(&contact.normal);
+            let across = (force - contact.normal * along).norm();
+            if across > contact.mu * along + 1e-12 * force.norm() {
+                return Err(format!("contact {i} is outside its cone: {along:e}, {across:e}, μ {}", contact.mu));
+            }
+        }
+        let pulls = self.limit_force.iter().any(|&force| force < 0.0);
+        if pulls { Err("a limit pulls".into()) } else { Ok(()) }
+    }
+
     /// Is the status true?
     pub fn check(&self, problem: &Problem) -> Result<f64, String> {
         match self.report.status {
@@ -110,7 +126,7 @@ impl Answer<'_> {
                 }
                 Ok(residual)
             }
-            Status::IterationLimit => Ok(0.0),
+            Status::IterationLimit => self.inside(problem).map(|()| 0.0),
             Status::Infeasible | Status::BadInput => {
                 let moved = self.delta.iter().chain(self.force).chain(self.limit_force).any(|&x| x != 0.0);
                 if moved { Err("moves although it has no answer".into()) } else { Ok(0.0) }

@@ -2,7 +2,7 @@
 //! but the tables and the witness points, which have tests of their own.
 
 use fingertip::Model;
-use fingertip::description::JointKind;
+use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::Body;
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
@@ -24,6 +24,11 @@ pub struct Contact {
     pub mu: f64,
     /// Displacement of B against A per degree of freedom (3, nv), world axes.
     pub jacobian: DMatrix<f64>,
+    /// Its part of the barrier: half where a contact resists sliding and turning, which are two in the problem.
+    pub part: f64,
+    /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the normal
+    /// count, rad.
+    pub turns: Option<(usize, Vector3<f64>)>,
 }
 
 /// minimise ½ δᵀPδ + gᵀδ with contacts.
@@ -232,8 +237,11 @@ impl Problem {
                 force[c.v] += stiffness[k] * (world.u[k] - world.q[c.q]);
             }
         }
-        let mu = parameter("mu");
-        let contacts = witnesses
+        let (mu, torsion) = (parameter("mu"), parameter("torsion"));
+        // By Coulomb's law the two carry half the normal force each.
+        let sharing = if model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };
+        let turning: Vec<usize> = model.pairs.torsional_pairs().collect();
+        let mut contacts: Vec<Contact> = witnesses
             .iter()
             .enumerate()
             .map(|(i, w)| {
@@ -243,15 +251,56 @@ impl Problem {
                 let body = |shape: usize| model.shapes[shape].body;
                 let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
                 let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
-                Contact { normal: at(0), point_a, point_b, phi: w[9], mu: mu[pair], jacobian }
+                let (part, mu) = if turning.contains(&pair) { (0.5, mu[pair] * sharing) } else { (1.0, mu[pair]) };
+                Contact { normal: at(0), point_a, point_b, phi: w[9], mu, jacobian, part, turns: None }
             })
             .collect();
+        for i in 0..contacts.len() {
+            let pair = model.pairs.pair_of_contact[i];
+            let Some(k) = turning.iter().position(|&other| other == pair) else { continue };
+            let Contact { normal, point_a, point_b, .. } = contacts[i];
+            let body = |shape: usize| model.shapes[shape].body;
+            let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
+            let turn = jacobians(model, &poses, b, &point_b).1 - jacobians(model, &poses, a, &point_a).1;
+            let tangent = normal.cross(&Matrix3::identity().column(normal.iamin()).into_owned()).normalize();
+            let mut jacobian = DMatrix::zeros(3, model.nv());
+            jacobian.gemm(1.0, &(normal * normal.transpose()), &contacts[i].jacobian, 0.0);
+            jacobian.gemm(1.0, &(tangent * normal.transpose()), &turn, 1.0);
+            let turns = Some((i, tangent));
+            contacts.push(Contact { mu: torsion[k] * sharing, jacobian, turns, ..contacts[i].clone() });
+        }
         let limited = tree.coordinates.iter().filter(|_| model.params.joint_limits);
         let limits = limited
             .filter_map(|c| c.limits.map(|l| (c, l)))
             .flat_map(|(c, l)| [(world.q[c.q] - l.lower, c.v, 1.0), (l.upper - world.q[c.q], c.v, -1.0)])
             .collect();
         Self { p, g: -force, contacts, limits, kappa: parameter("kappa")[0] }
+    }
+
+    /// What each contact of the problem pushes with, three numbers each, given the step's forces and torques and the solver's own scaled
+    /// forces, which tell how sliding and turning share them.
+    ///
+    /// # Errors
+    /// In words where those do not add up to the step's.
+    pub fn forces(&self, force: &[f64], torque: &[f64], warm: &[f64]) -> Result<Vec<f64>, String> {
+        let mut forces = force.to_vec();
+        let turning = self.contacts.iter().enumerate().filter_map(|(i, contact)| Some((i, contact, contact.turns?)));
+        for ((i, contact, (of, tangent)), torque) in turning.zip(torque) {
+            let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
+            let n = contact.normal;
+            let along = n.dot(&at(i));
+            let turned = contact.mu * (at(i) - n * along).norm() * torque.signum();
+            let turns = n * along + tangent * turned;
+            let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
+            let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
+            let apart = (slides + n * along - total).norm().max((turned - torque).abs());
+            if apart > 1e-12 * total.norm() {
+                return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
+            }
+            forces[3 * of..3 * of + 3].copy_from_slice(slides.as_slice());
+            forces.extend(turns.iter());
+        }
+        Ok(forces)
     }
 
     /// ν = J δ + φ n of a contact.
@@ -268,7 +317,7 @@ impl Problem {
         let (along, across) = self.slack(i, delta);
         let mu = self.contacts[i].mu;
         let s = (along - mu * across.norm()) * (along + mu * across.norm());
-        (self.contacts[i].normal * along - across * (mu * mu)) * (2.0 / (self.kappa * s))
+        (self.contacts[i].normal * along - across * (mu * mu)) * (2.0 * self.contacts[i].part / (self.kappa * s))
     }
 
     /// ∇F(δ) = P δ + g − Σ Jᵀλ(δ) − Σ limits, and the sum of the absolute values of its terms, row by row.

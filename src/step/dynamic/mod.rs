@@ -32,7 +32,7 @@ use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::Manifold;
 use crate::math::rows::Rows;
-use crate::math::tensor::index;
+use crate::math::tensor::{guarded, index};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{ContactPaths, Report, Structure};
@@ -155,15 +155,25 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         self.check(q, v, tau)?;
+        let worlds = q.dim(0)?;
+        let state = [&guarded(q, worlds)?, &guarded(v, worlds)?, &guarded(tau, worlds)?];
+        if !self.parameters.tensors().into_iter().any(Tensor::track_op) {
+            return self.step_by_tensors(state, warm);
+        }
+        self.with_parameters(&self.parameters.guarded(worlds)?)?.step_by_tensors(state, warm)
+    }
+
+    fn step_by_tensors(&self, state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let [q, v, tau] = state;
         let mut good = self.usable(q, v, tau)?;
-        let next = self.advance(&good, [q, v, tau], warm)?;
+        let next = self.advance(&good, state, warm)?;
         let finite = next.finite()?;
         if finite.iter().all(|&finite| finite) {
             return Ok(next);
         }
         // Finite numbers that overflow on the way cannot be used either.
         good.iter_mut().zip(finite).for_each(|(good, finite)| *good &= finite);
-        self.advance(&good, [q, v, tau], warm)
+        self.advance(&good, state, warm)
     }
 
     /// The step of the worlds that are good; the others stay at home.

@@ -25,7 +25,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
 use crate::math::tensor::{gather, index, part};
-use crate::solve::{INFO, Report};
+use crate::solve::{INFO, Report, Status};
 
 use super::quasidynamic::{Linearization, Step};
 use crate::rollout::Rollout;
@@ -49,7 +49,8 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm:
 const TOO_STIFF: f64 = 1e7;
 
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients. Also the worlds
-/// whose contacts are too stiff for Jacobians of this form.
+/// whose contacts are too stiff for Jacobians of this form, of those that the iteration has ended in: others it would go through
+/// again for each result.
 pub(super) fn linearize(
     plan: &Plan,
     operands: [&Tensor; 3],
@@ -57,10 +58,14 @@ pub(super) fn linearize(
 ) -> Result<(Linearization, Vec<u32>)> {
     let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
     let growth = growth.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-    let stiff = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
+    let step = read(plan, &rows)?;
+    let has_ended = |report: &Report| matches!(report.status, Status::Solved | Status::Unsettled);
+    let stiff = (0..).zip(growth).zip(&step.reports);
+    let stiff = stiff.filter(|((_, growth), report)| *growth > TOO_STIFF && has_ended(report));
+    let stiff = stiff.map(|((world, _), _)| world).collect();
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_lambda());
     let linear = Linearization {
-        step: read(plan, &rows)?,
+        step,
         a: a.reshape((worlds, nv, nv))?,
         b: b.reshape((worlds, nv, nu))?,
         c: c.reshape((worlds, n_lambda, nv))?,

@@ -17,13 +17,18 @@ pub(super) struct Assembled {
 }
 
 impl Quasidynamic {
-    pub(super) fn finish(
-        &self,
-        q: &Tensor,
-        contacts: Contacts,
-        solution: Solution,
-        reports: Vec<Report>,
-    ) -> Result<Step> {
+    /// The step by the tensor program.
+    pub(super) fn step_by_tensors(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+        let Assembled { contacts, problem } = self.assemble(q, u)?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
+        let reports = solution.report()?;
+        if reports.iter().any(|report| report.status == Status::BadInput) {
+            return self.step_around(q, u, warm, &reports);
+        }
+        self.finish(q, contacts, solution, reports)
+    }
+
+    fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
         let Solution { delta, force, limit_force, warm, .. } = solution;
         let [force, torque] = totals(&self.model, &contacts, &force)?;
         let q_next = self.manifold.integrate(q, &delta)?;
@@ -32,13 +37,7 @@ impl Quasidynamic {
 
     /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their
     /// numbers are replaced first, as a gradient of zero times NaN is NaN, and parameters are shared.
-    pub(super) fn step_around(
-        &self,
-        q: &Tensor,
-        u: &Tensor,
-        warm: Option<&Tensor>,
-        reports: &[Report],
-    ) -> Result<Step> {
+    fn step_around(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>, reports: &[Report]) -> Result<Step> {
         let worlds = reports.len();
         let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
         let good = Tensor::from_vec(good, (worlds, 1), q.device())?;

@@ -26,8 +26,8 @@ impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
     ///
     /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely; the tensor
-    /// program pulls every result back, and so does the fused form in worlds whose contacts are 10⁷ times as stiff as what they
-    /// move, where little would be left of the former.
+    /// program pulls every result back, and so does the fused form in solved worlds whose contacts are 10⁷ times as stiff as what
+    /// they move, where little would be left of the former.
     ///
     /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
     /// q is not usable and q₊ is the model's home.

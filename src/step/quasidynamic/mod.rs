@@ -16,7 +16,7 @@ use candle_core::{Result, Tensor, bail};
 use crate::description::Friction;
 use crate::kinematics::Manifold;
 use crate::math::lane::InstructionSet;
-use crate::math::tensor::{index, select};
+use crate::math::tensor::{guarded, index, select};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
@@ -234,13 +234,9 @@ impl Quasidynamic {
         if let Some(Fused { plan, par }) = &self.fused {
             return fused::step(plan, q, u, par, warm);
         }
-        let Assembled { contacts, problem } = self.assemble(q, u)?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
-        let reports = solution.report()?;
-        if reports.iter().any(|report| report.status == Status::BadInput) {
-            return self.step_around(q, u, warm, &reports);
-        }
-        self.finish(q, contacts, solution, reports)
+        let worlds = q.dim(0)?;
+        let guard = Self { parameters: self.parameters.guarded(worlds)?, ..self.clone() };
+        guard.step_by_tensors(&guarded(q, worlds)?, &guarded(u, worlds)?, warm)
     }
 
     /// The step whose forces and reports are known, to be differentiated. Worlds that were not settled have the relaxed law's answer:
