@@ -82,7 +82,7 @@ const ROUNDING: f64 = 16.0;
 /// cone.
 #[inline(always)]
 pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
-    let unit = R::splat(R::Number::EPSILON);
+    let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
     for touch in Touch::of(work.touches).iter() {
         let square = dot(touch.eta, touch.eta);
@@ -99,7 +99,7 @@ pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
     for touch in Touch::of(work.touches).iter() {
         let (rho, square) = (touch.cone.rho(touch.eta), dot(touch.eta, touch.eta));
         let outside =
-            dot(touch.cone.n, touch.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::Number::EPSILON)));
+            dot(touch.cone.n, touch.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
         inside = inside.and(outside.not());
     }
     for &force in work.limit_force.iter() {

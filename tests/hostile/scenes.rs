@@ -1,4 +1,5 @@
 //! Random scenes: all shapes, all freedoms, robots of any tree with mimics and limits.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use fingertip::description::{
     Articulation, Collision, Freedom, Inertia, Joint, JointKind, Limits, Link, Mimic, Object, PairRule, Params, Robot,
