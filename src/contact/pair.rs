@@ -108,7 +108,7 @@ impl PairFunction {
     }
 
     /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
-    /// everywhere; [`lanes`](super::lanes) say which direction is taken where the geometry leaves several.
+    /// everywhere; `contact/lanes` says for each kind which direction is taken where the geometry leaves several.
     ///
     /// # Errors
     /// Where the tensors' shapes, types or devices do not fit each other.
