@@ -51,7 +51,7 @@ impl Digits {
             (stiffest, growth) = (stiffest.max(stiffness), growth.max(stiffness * largest(moved)));
         }
         let narrow = ROUNDINGS * f64::EPSILON * narrowest;
-        let rounding = 4.0 * f64::EPSILON * growth;
+        let rounding = 8.0 * f64::EPSILON * growth;
         let (all, forces) = if growth < STIFF { (0.0, rounding * growth) } else { (rounding, rounding) };
         Self { all: narrow.max(all), forces: narrow.max(forces), stiffness: stiffest }
     }

@@ -294,7 +294,8 @@ impl Problem {
             let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
             let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
             let apart = (slides + n * along - total).norm().max((turned - torque).abs());
-            if apart > 1e-12 * total.norm() {
+            // Of what turns, the part across the torque's tangent is zero to the digits of a slack: 6e-12 is seen.
+            if apart > 1e-10 * total.norm() {
                 return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
             }
             forces[3 * of..3 * of + 3].copy_from_slice(slides.as_slice());
