@@ -143,13 +143,13 @@ impl From<InstructionSet> for Arithmetic {
 }
 
 impl Arithmetic {
-    /// That of tensors of a type. The baseline has no single precision, and there are no lanes of one world in it.
-    pub fn new(set: InstructionSet, dtype: DType) -> Self {
-        if dtype != DType::F32 || set == InstructionSet::Baseline || cfg!(feature = "narrow") {
+    /// That of lanes. The baseline has no single precision, and there are no lanes of one world in it.
+    pub fn new(set: InstructionSet, precision: Precision) -> Self {
+        if precision == Precision::Double || set == InstructionSet::Baseline || cfg!(feature = "narrow") {
             return set.into();
         }
         let set = if set == InstructionSet::Fma { InstructionSet::Four } else { set };
-        Self { set, precision: Precision::Single }
+        Self { set, precision }
     }
 
     /// Worlds per lane.

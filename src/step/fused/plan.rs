@@ -11,7 +11,7 @@ use crate::contact::pair::PairFunction;
 use crate::contact::{ConvexPair, UNUSED};
 use crate::description::{Friction, Params, Shape};
 use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
-use crate::math::lane::{Arithmetic, InstructionSet};
+use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
@@ -232,17 +232,15 @@ impl Plan {
 
     /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
-        let dtype = match self.structure.friction {
-            Friction::Relaxed => dtype,
-            Friction::Coulomb => DType::F64,
+        let precision = match (self.structure.friction, dtype) {
+            (Friction::Relaxed, DType::F32) => Precision::Single,
+            _ => Precision::Double,
         };
         #[cfg(feature = "native")]
         if self.native.is_some() {
-            use crate::math::lane::Precision;
-            let precision = if dtype == DType::F32 { Precision::Single } else { Precision::Double };
             return Arithmetic { set: self.set, precision };
         }
-        Arithmetic::new(self.set, dtype)
+        Arithmetic::new(self.set, precision)
     }
 
     /// Forces to start from that are none.

@@ -226,7 +226,7 @@ impl Plan {
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
-    /// What a program computes of so many steps in lanes of one world with fused multiply-adds, row after row; nothing where this
+    /// What a program computes of so many steps in the narrowest lanes with fused multiply-adds, row after row; nothing where this
     /// processor or this build has none of that precision.
     pub(in super::super) fn run(
         &self,
@@ -236,8 +236,8 @@ impl Plan {
         operands: &[Vec<f64>],
     ) -> Option<Vec<f64>> {
         let precision = kernel.precision(precision);
-        let arithmetic = Arithmetic { set: InstructionSet::Fma, precision };
-        if !arithmetic.set.is_available() || (cfg!(feature = "narrow") && precision == Precision::Single) {
+        let arithmetic = Arithmetic::new(InstructionSet::Fma, precision);
+        if !arithmetic.set.is_available() || arithmetic.precision != precision {
             return None;
         }
         let widths: Vec<usize> = self.result_rows(kernel).iter().map(|row| row.length(n_steps)).collect();
