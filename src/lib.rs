@@ -88,7 +88,7 @@
 //!   [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err` that says
 //!   what was expected and what came.
 //! - **Gradients are exact**, also for touching, sliding and penetrating bodies. Second derivatives are not offered.
-//! - **A world's result does not depend on its company**: alone, in any batch, on any number of threads it is the
+//! - **A world's result does not depend on the other worlds**: alone, in any batch, on any number of threads it is the
 //!   same to the last bit.
 //! - **SI units everywhere**; forces are newtons, not impulses.
 

@@ -6,7 +6,7 @@ mod measure;
 use candle_core::{DType, Device, Tensor};
 use fingertip::Model;
 use fingertip::description::{ObjectBody, Scene};
-use fingertip::scenes::{Cubes, Pills, Touch};
+use fingertip::scenes::{CubeContact, Cubes, Pills};
 use fingertip::solve::qcqp::Qcqp;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
@@ -94,7 +94,7 @@ fn the_same_seed_gives_the_same_scene() {
     }
     assert_eq!(Cubes { count: 2, walls: Some(0.3), ..Cubes::default() }.scene().objects.len(), 2 + 1 + 4);
     // Corners against corners of other cubes, and against the floor.
-    let corners = model(&Cubes { touch: Touch::Corners, ..Cubes::default() }.scene());
+    let corners = model(&Cubes { contact: CubeContact::Corners, ..Cubes::default() }.scene());
     assert_eq!(corners.pairs.pairs.len(), 3 * 64 + 3 * 8);
 }
 
@@ -119,7 +119,7 @@ fn hands_pass_as_qcqp() {
 /// out puts in.
 #[test]
 fn three_cubes_come_to_rest() {
-    let mut scene = Cubes { touch: Touch::Corners, walls: Some(0.5), ..Cubes::default() }.scene();
+    let mut scene = Cubes { contact: CubeContact::Corners, walls: Some(0.5), ..Cubes::default() }.scene();
     scene.params.h = 5e-3;
     let mut cubes = Simulation::new(&scene, Method::Lemke, 0.2);
     let start = cubes.energy();

@@ -66,12 +66,12 @@ fn heavier_moves_less() {
         assert!((q[0] + 0.75 * 0.15).abs() < 1e-12 && (q[7] - 0.05 - 0.25 * 0.15).abs() < 1e-12, "{method:?}: {q:?}");
     }
     // With three kilograms more for its motion along x, the light one gives way less than the heavy one.
-    let reluctance: Vec<f64> = (0..12).map(|dof| if dof == 0 { 5.0 } else { 0.0 }).collect();
-    let separation = Separation::new(&model, Method::Lemke).unwrap().with_reluctance(&reluctance).unwrap();
+    let added_inertia: Vec<f64> = (0..12).map(|dof| if dof == 0 { 5.0 } else { 0.0 }).collect();
+    let separation = Separation::new(&model, Method::Lemke).unwrap().with_added_inertia(&added_inertia).unwrap();
     let q = separation.separate(&model.home(1).unwrap(), 1e-12, 10).unwrap().q;
     let q = numbers(&q);
     assert!((q[0] + 0.15 / 3.0).abs() < 1e-12, "{q:?}");
-    assert!(Separation::new(&model, Method::Lemke).unwrap().with_reluctance(&[1.0]).is_err());
+    assert!(Separation::new(&model, Method::Lemke).unwrap().with_added_inertia(&[1.0]).is_err());
 }
 
 /// Forces between bodies move the mass they share nowhere.

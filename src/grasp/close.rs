@@ -92,13 +92,13 @@ impl Closing {
         let mut q = separation.separate(&self.start(model, seed)?, EXACT, MOST)?.q;
         let closing = closing(model, &separation.gaps(&q)?);
         for (steps, object) in self.steps.into_iter().zip([FIXED, 0.0]) {
-            let reluctance = |dof: usize| match (tree.actuated.contains(&dof), closing[dof]) {
+            let added_inertia = |dof: usize| match (tree.actuated.contains(&dof), closing[dof]) {
                 (false, _) => object,
                 (true, true) => SLOW,
                 (true, false) => FIXED,
             };
-            let reluctance: Vec<f64> = (0..model.nv()).map(reluctance).collect();
-            q = self.press(model, &separation.clone().with_reluctance(&reluctance)?, q, steps)?;
+            let added_inertia: Vec<f64> = (0..model.nv()).map(added_inertia).collect();
+            q = self.press(model, &separation.clone().with_added_inertia(&added_inertia)?, q, steps)?;
         }
         let apart = separation.separate(&q, EXACT, MOST)?;
         let gaps = separation.gaps(&apart.q)?;

@@ -19,7 +19,7 @@ const ASIDE: f64 = 0.05;
 
 /// How cubes touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
+pub enum CubeContact {
     /// As boxes.
     Faces,
     /// By a small sphere in each corner: corners rest on the floor and meet other corners, but pass through faces.
@@ -32,7 +32,7 @@ pub struct Cubes {
     /// Number of cubes.
     pub count: usize,
     /// How they touch.
-    pub touch: Touch,
+    pub contact: CubeContact,
     /// Distance of four walls from the middle, m; none without walls. Below 0.23 m cubes may start inside a wall.
     pub walls: Option<f64>,
     /// Another seed, other places.
@@ -41,7 +41,7 @@ pub struct Cubes {
 
 impl Default for Cubes {
     fn default() -> Self {
-        Self { count: 3, touch: Touch::Faces, walls: None, seed: 0 }
+        Self { count: 3, contact: CubeContact::Faces, walls: None, seed: 0 }
     }
 }
 
@@ -54,9 +54,9 @@ impl Cubes {
         for k in 0..self.count {
             let at = [ASIDE * between(&mut rng), ASIDE * between(&mut rng), STOREY * (k + 1) as f64];
             let pose = Isometry3::from_parts(Translation3::from(at), rotation(&mut rng));
-            let collisions = match self.touch {
-                Touch::Faces => vec![Collision::centred(cuboid.clone())],
-                Touch::Corners => corners(),
+            let collisions = match self.contact {
+                CubeContact::Faces => vec![Collision::centred(cuboid.clone())],
+                CubeContact::Corners => corners(),
             };
             let cube = Object::compound(format!("cube{k}"), collisions, MASS).with_pose(pose);
             scene = scene.object(match Inertia::solid(&cuboid, MASS) {

@@ -12,7 +12,7 @@ mod pills;
 use nalgebra::{UnitQuaternion, Vector3};
 use rand::{Rng, RngExt};
 
-pub use cubes::{Cubes, Touch};
+pub use cubes::{CubeContact, Cubes};
 pub use pills::Pills;
 
 use crate::description::{Collision, Freedom, Object, ObjectBody};

@@ -17,7 +17,6 @@ mod file;
 mod foxglove;
 #[cfg(feature = "cli")]
 mod frames;
-mod hold;
 #[cfg(feature = "cli")]
 mod live;
 #[cfg(feature = "cli")]
@@ -40,12 +39,12 @@ mod rrd;
 mod save;
 #[cfg(feature = "cli")]
 mod schema;
+mod verdict;
 
 #[cfg(feature = "cli")]
 pub use chart::{Chart, Panel};
 #[cfg(feature = "cli")]
 pub use export::{write_csv, write_npz};
-pub use hold::{Hold, Touch, Verdict, touches};
 #[cfg(feature = "cli")]
 pub use live::LiveServer;
 #[cfg(feature = "cli")]
@@ -61,3 +60,4 @@ pub use recording::{
 pub use rrd::write_rrd;
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;
+pub use verdict::{ContactForce, Hold, Verdict, contact_forces};

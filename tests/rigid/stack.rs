@@ -3,7 +3,7 @@
 
 use candle_core::Result;
 use fingertip::description::{Object, Scene, Shape};
-use fingertip::scenes::{Cubes, Touch};
+use fingertip::scenes::{CubeContact, Cubes};
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Contact, Dynamic, DynamicParams};
 
@@ -49,7 +49,7 @@ fn fallen_cubes_between_walls() -> Result<()> {
 
 #[test]
 fn cubes_of_corners() -> Result<()> {
-    compare("corners", Cubes { touch: Touch::Corners, ..Cubes::default() }.scene(), 400)
+    compare("corners", Cubes { contact: CubeContact::Corners, ..Cubes::default() }.scene(), 400)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use candle_core::{DType, Device, Result, Tensor};
 use fingertip::Model;
 use fingertip::description::Scene;
-use fingertip::scenes::{Cubes, Pills, Touch};
+use fingertip::scenes::{CubeContact, Cubes, Pills};
 use fingertip::solve::Method;
 use fingertip::step::{Contact, Dynamic, DynamicParams};
 
@@ -31,7 +31,7 @@ pub fn situations(count: usize) -> Result<Vec<Situation>> {
         ("three bodies", file("three_bodies")?, 0.01, 1),
         ("pills", pills.scene(), 5e-3, 12),
         ("cubes by faces", Cubes::default().scene(), 5e-3, 15),
-        ("cubes by corners", Cubes { touch: Touch::Corners, ..Cubes::default() }.scene(), 5e-3, 15),
+        ("cubes by corners", Cubes { contact: CubeContact::Corners, ..Cubes::default() }.scene(), 5e-3, 15),
         ("teaching hand", file("teaching_hand_item")?, 1e-3, 15),
     ];
     all.into_iter().map(|(name, scene, h, stride)| situation(name, scene, h, stride, count)).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fingertip::math::largest::largest;
-use fingertip::show::{Hold, Recording, Touch, Verdict, touches};
+use fingertip::show::{ContactForce, Hold, Recording, Verdict, contact_forces};
 
 use super::blame::Why;
 use super::table::table;
@@ -41,7 +41,8 @@ fn contacts(recording: &Recording) -> String {
     let (heaviest, lightest) = (largest(weights()), weights().fold(f64::INFINITY, f64::min));
     let near = NEAR.max(HOVERS * 2.0 / (recording.params.kappa * lightest));
     let Some(last) = recording.steps.last() else { return String::new() };
-    let found: Vec<Touch> = touches(last, LEAST * heaviest).into_iter().filter(|touch| touch.phi <= near).collect();
+    let found: Vec<ContactForce> =
+        contact_forces(last, LEAST * heaviest).into_iter().filter(|touch| touch.phi <= near).collect();
     if found.is_empty() {
         return "At the end nothing touches.\n".to_owned();
     }

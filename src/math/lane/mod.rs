@@ -4,7 +4,7 @@
 //! and runs it on lanes of as many worlds as fill a register, inside a function that is compiled for the widest instruction
 //! set there is, so that a plain build is fast.
 //!
-//! Two rules keep a world's result independent of its company:
+//! Two rules keep a world's result independent of the others beside it:
 //! every world's arithmetic is the same sequence of operations at any width (fused multiply-adds included),
 //! and a loop that ends when *all* worlds are done must not change a world that is done already
 //! (use [`Real::select`]).

@@ -48,19 +48,19 @@ impl Joints {
         self.friction.as_ref().map(|friction| friction.broadcast_mul(h)).transpose()
     }
 
-    /// Dry friction as a damping (B, nv) that a smooth step can take: −c sign(v₊) as −d v₊.
+    /// Dry friction as a damping (B, nv) that a smooth step can take, given the stiction speed s: −c sign(v₊) as −d v₊.
     ///
     /// Of one joint of inertia m alone, that without friction would reach v* in this step, v₊ = v* (1 − h c/(m |v*|)), so
-    /// that d = c/x with x = |v*| − h c/m. Where x ≤ 0 it sticks. A creep speed s replaces |v*| by √(v*² + s²) and x by
+    /// that d = c/x with x = |v*| − h c/m. Where x ≤ 0 it sticks. The stiction speed replaces |v*| by √(v*² + s²) and x by
     /// ½ (x + √(x² + 4 s²)): smooth, and of a joint that sticks with x ≪ −s, v₊ = v* s²/(h c/m)² or so.
-    pub(super) fn dry_damping(&self, free: &Tensor, per_inertia: &Tensor, creep: f64) -> Result<Option<Tensor>> {
+    pub(super) fn dry_damping(&self, free: &Tensor, per_inertia: &Tensor, s: f64) -> Result<Option<Tensor>> {
         let Some(friction) = &self.friction else { return Ok(None) };
-        let speed = free.sqr()?.affine(1.0, creep * creep)?.sqrt()?;
+        let speed = free.sqr()?.affine(1.0, s * s)?.sqrt()?;
         let x = (speed - per_inertia.broadcast_mul(friction)?)?;
-        let root = x.sqr()?.affine(1.0, 4.0 * creep * creep)?.sqrt()?;
+        let root = x.sqr()?.affine(1.0, 4.0 * s * s)?.sqrt()?;
         // ½ (x + root) = s²/(½ (root − x)); the larger of both factors has no cancellation.
         let larger = ((x.abs()? + root)? * 0.5)?;
-        let positive = x.ge(0.0)?.where_cond(&larger, &(larger.recip()? * (creep * creep))?)?;
+        let positive = x.ge(0.0)?.where_cond(&larger, &(larger.recip()? * (s * s))?)?;
         positive.recip()?.broadcast_mul(friction).map(Some)
     }
 }

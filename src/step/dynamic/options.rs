@@ -36,15 +36,15 @@ pub struct DynamicParams {
     pub contact: Contact,
     /// What a gap allows. Joint limits always allow their gap, with the same β, or 0.
     pub bound: Bound,
-    /// Creep speed of dry friction under [`Contact::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
+    /// Stiction speed of dry friction under [`Contact::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
     /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
     /// law itself.
-    pub creep: f64,
+    pub stiction_speed: f64,
 }
 
 impl Default for DynamicParams {
     fn default() -> Self {
-        Self { contact: Contact::Barrier, bound: Bound::Gap { beta: 0.2 }, creep: 1e-3 }
+        Self { contact: Contact::Barrier, bound: Bound::Gap { beta: 0.2 }, stiction_speed: 1e-3 }
     }
 }
 
@@ -56,8 +56,8 @@ impl DynamicParams {
             Bound::Velocity { margin } if margin.is_nan() => bail!("bound: expected a margin in m, got {margin}"),
             _ => {}
         }
-        if !(self.creep > 0.0 && self.creep.is_finite()) {
-            bail!("creep: expected a positive speed, got {}", self.creep);
+        if !(self.stiction_speed > 0.0 && self.stiction_speed.is_finite()) {
+            bail!("stiction_speed: expected a positive speed, got {}", self.stiction_speed);
         }
         Ok(())
     }

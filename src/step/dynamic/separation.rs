@@ -28,7 +28,7 @@ pub struct Separation {
     step: Dynamic,
     manifold: Manifold,
     method: Method,
-    reluctance: DVector<f64>,
+    added_inertia: DVector<f64>,
 }
 
 /// Where a separation ended.
@@ -69,7 +69,7 @@ impl Separation {
             step: Dynamic::new(model, &parameters, params)?,
             manifold: Manifold::new(&model.tree, &model.device)?,
             method,
-            reluctance: DVector::zeros(model.nv()),
+            added_inertia: DVector::zeros(model.nv()),
         })
     }
 
@@ -78,11 +78,11 @@ impl Separation {
     ///
     /// # Errors
     /// If there is not one number for each degree of freedom.
-    pub fn with_reluctance(mut self, reluctance: &[f64]) -> Result<Self> {
-        if reluctance.len() != self.reluctance.len() {
-            bail!("reluctance: expected {} numbers, got {}", self.reluctance.len(), reluctance.len());
+    pub fn with_added_inertia(mut self, added_inertia: &[f64]) -> Result<Self> {
+        if added_inertia.len() != self.added_inertia.len() {
+            bail!("added_inertia: expected {} numbers, got {}", self.added_inertia.len(), added_inertia.len());
         }
-        self.reluctance = DVector::from_column_slice(reluctance);
+        self.added_inertia = DVector::from_column_slice(added_inertia);
         Ok(self)
     }
 
@@ -91,7 +91,7 @@ impl Separation {
     /// # Errors
     /// If the shape is another one, or q cannot be used.
     pub fn gaps(&self, q: &Tensor) -> Result<Gaps> {
-        let rest = Tensor::zeros((1, self.reluctance.len()), q.dtype(), q.device())?;
+        let rest = Tensor::zeros((1, self.added_inertia.len()), q.dtype(), q.device())?;
         let Some(Some(contact)) = self.step.rigid_contact(q, &rest, &rest)?.pop() else {
             bail!("separation: expected a usable configuration and mass on all that moves");
         };
@@ -107,7 +107,7 @@ impl Separation {
     pub fn motion(&self, gaps: &Gaps, push: &DVector<f64>) -> Result<Option<DVector<f64>>> {
         let problem = &gaps.contact.problem;
         let mut metric = problem.mass().clone();
-        for (i, more) in self.reluctance.iter().enumerate() {
+        for (i, more) in self.added_inertia.iter().enumerate() {
             metric[(i, i)] += more;
         }
         let Some(free) = metric.clone().cholesky().map(|factor| factor.solve(push)) else { return Ok(None) };
@@ -132,7 +132,7 @@ impl Separation {
     /// If the shape is another one, or q cannot be used.
     pub fn separate(&self, q: &Tensor, tolerance: f64, most: usize) -> Result<Separated> {
         let mut q = q.clone();
-        let rest = DVector::zeros(self.reluctance.len());
+        let rest = DVector::zeros(self.added_inertia.len());
         let mut gaps = self.gaps(&q)?;
         let mut least = vec![gaps.least];
         while gaps.least < -tolerance && least.len() <= most {

@@ -16,7 +16,7 @@ impl Dynamic {
         let Assembled { diagonal, force, momentum, .. } = assembled;
         let per_inertia = diagonal.recip()?.broadcast_mul(h)?;
         let free = ((momentum + force.broadcast_mul(h)?)? / diagonal)?;
-        let dry = self.joints.dry_damping(&free, &per_inertia, self.params.creep)?;
+        let dry = self.joints.dry_damping(&free, &per_inertia, self.params.stiction_speed)?;
         Ok(match (&self.joints.damping, dry) {
             (Some(viscous), Some(dry)) => Some(dry.broadcast_add(viscous)?),
             (Some(viscous), None) => Some(viscous.broadcast_as(diagonal.shape())?),

@@ -17,7 +17,7 @@ const BALANCE: f64 = 0.05;
 
 /// A contact with its force.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Touch {
+pub struct ContactForce {
     /// Index of the contact.
     pub contact: usize,
     /// Force on B along the normal, N.
@@ -70,14 +70,15 @@ pub struct Hold {
 }
 
 /// Contacts of a step with at least this force, N, the strongest first.
-pub fn touches(step: &StepRecord, least: f64) -> Vec<Touch> {
+pub fn contact_forces(step: &StepRecord, least: f64) -> Vec<ContactForce> {
     let touch = |(contact, force): (usize, &[f64; 3])| {
         let n = step.normal[contact];
         let normal = dot(force, &n);
         let friction = norm(&std::array::from_fn(|k| force[k] - normal * n[k]));
-        Touch { contact, normal, friction, phi: step.phi[contact], force: *force }
+        ContactForce { contact, normal, friction, phi: step.phi[contact], force: *force }
     };
-    let mut all: Vec<Touch> = step.force.iter().enumerate().filter(|(_, f)| norm(f) >= least).map(touch).collect();
+    let mut all: Vec<ContactForce> =
+        step.force.iter().enumerate().filter(|(_, f)| norm(f) >= least).map(touch).collect();
     all.sort_by(|a, b| norm(&b.force).total_cmp(&norm(&a.force)));
     all
 }
