@@ -1,18 +1,17 @@
 //! Floor 7: many steps, one node of the graph.
 //!
 //! A rollout of T steps is a single differentiable operation with its own adjoint sweep: forward it keeps the states, the
-//! controls and the forces, nothing else; backward it goes from the last step to the first and rebuilds each step's graph
-//! from them. Memory is O(B T (nq + nu + n_forces)) and there is no recursion over steps. In the fused form forces are a second
+//! controls and the solutions, nothing else; backward it goes from the last step to the first and rebuilds each step's graph
+//! from them. Memory is O(B T (nq + nu + nv + n_forces)) and there is no recursion over steps. In the fused form forces are a second
 //! node over the same forward sweep, so that candle pads no gradient to the size of both.
 //!
 //! A step with a [geometry](crate::step::Geometry) of its own keeps the graph of all its steps: gradients are to reach what that is made of.
 
-use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor, Var, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, Var, bail};
 
-use crate::math::tensor::{finite_or_zero, part};
+use crate::math::tensor::{cpu_numbers, cuda_numbers, finite_or_zero, part};
 use crate::parameters::Parameters;
-use crate::solve::Report;
+use crate::solve::{Report, Start};
 use crate::step::Quasidynamic;
 
 /// A batch of trajectories.
@@ -132,10 +131,10 @@ struct Sweep {
     packed: Packed,
     /// (B, (T + 1) nq + 3 T nc + T n_torsional): states, then forces, then torques.
     rows: Tensor,
-    /// The states and each step's solution.
+    /// The states, and what each step has found from them.
     states: Vec<Tensor>,
     controls: Vec<Tensor>,
-    solutions: Vec<Tensor>,
+    answers: Vec<Tensor>,
     reports: Vec<Vec<Report>>,
 }
 
@@ -143,21 +142,22 @@ impl Sweep {
     fn run(step: Quasidynamic, packed: Packed, q0: &Tensor, u: &Tensor) -> Result<Self> {
         let (worlds, n_steps, _) = u.dims3()?;
         let mut states = vec![q0.contiguous()?];
-        let (mut controls, mut solutions, mut reports) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut controls, mut answers, mut reports, mut warm) = (Vec::new(), Vec::new(), Vec::new(), None);
         let (mut forces, mut torques) = (Vec::with_capacity(n_steps), Vec::new());
         for t in 0..n_steps {
             let u = u.narrow(1, t, 1)?.squeeze(1)?.contiguous()?;
-            let result = step.step_from(&states[t], &u, solutions.last())?;
+            let result = step.step_from(&states[t], &u, warm.as_ref())?;
+            answers.push(result.answer()?);
             forces.push(result.force.reshape((worlds, ()))?);
             torques.push(result.torque);
             states.push(result.q_next);
-            solutions.push(result.warm.contiguous()?);
+            warm = Some(result.warm);
             reports.push(result.reports);
             controls.push(u);
         }
         let rows = Tensor::cat(&states.iter().chain(&forces).chain(&torques).collect::<Vec<_>>(), 1)?;
         states.pop();
-        Ok(Self { step, packed, rows, states, controls, solutions, reports })
+        Ok(Self { step, packed, rows, states, controls, answers, reports })
     }
 
     /// Gradients of q₀ (B, nq), u (B, T, nu) and the packed parameters, given that of the rows.
@@ -173,7 +173,7 @@ impl Sweep {
             let parameters = Var::from_tensor(&self.packed.values)?;
             let unpacked = self.packed.unpack(self.step.parameters(), &parameters)?;
             let step = self.step.with_parameters(&unpacked)?;
-            let result = step.step_again(&q, &u, &self.solutions[t], &self.reports[t])?;
+            let result = step.step_by(&q, &u, Start::Answer(self.answers[t].clone()))?;
             let force = result.force.flatten_from(1)?;
             let grad_force = grad.narrow(1, (n_steps + 1) * nq + t * n_forces, n_forces)?;
             let value = (result.q_next * &pull)?.sum_all()?;
@@ -209,10 +209,7 @@ impl CustomOp3 for Sweep {
         _: &CpuStorage,
         _: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
-        match &*self.rows.storage_and_layout().0 {
-            Storage::Cpu(rows) => Ok((rows.clone(), self.rows.shape().clone())),
-            _ => bail!("rollout: expected tensors on the CPU"),
-        }
+        cpu_numbers(&self.rows)
     }
 
     fn cuda_fwd(
@@ -224,10 +221,7 @@ impl CustomOp3 for Sweep {
         _: &CudaStorage,
         _: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        match &*self.rows.storage_and_layout().0 {
-            Storage::Cuda(rows) => Ok((rows.try_clone(self.rows.layout())?, self.rows.shape().clone())),
-            _ => bail!("rollout: expected tensors on the GPU"),
-        }
+        cuda_numbers(&self.rows)
     }
 
     fn bwd(

@@ -2,7 +2,7 @@
 
 mod support;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction, JointKind, Object, PairRule, Robot, Scene, Shape};
 use fingertip::solve::Status;
@@ -247,6 +247,56 @@ fn a_world_without_room() {
         let off = largest(found[0].iter().zip(&program[0]).map(|(a, b)| a - b));
         assert!(off < 1e-15, "{matrix}: {found:?}, {program:?}");
     }
+}
+
+/// Jacobians that are pulled back are the gradients of the step itself, bit for bit: at the very answer that it has given, finished or not.
+/// The fused form does so where contacts are far stiffer than what they move, also where each moves one degree of freedom alone and
+/// nothing cancels in H. In these scenes tangents are q's own numbers.
+#[test]
+fn jacobians_that_are_pulled_back_are_those_of_the_answer() {
+    let ranges = Ranges { kappa: (1e14, 1e16), ..RANGES };
+    let (mut stiff, mut unfinished) = (0, 0);
+    let ball = Object::rigid("ball", Shape::sphere(0.05), 1.0).with_freedom(Freedom::Translation);
+    let ball = Scene::new().object(ball.at([0.0, 0.0, 0.05])).object(Object::ground("floor", 0.0));
+    let shipped = |name: &str| Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+    for (name, base, stray) in
+        [("push", shipped("push"), 0.06), ("two_fingers", shipped("two_fingers"), 0.03), ("ball", ball, 0.02)]
+    {
+        for (friction, max_iterations) in
+            Friction::ALL.into_iter().flat_map(|friction| [(friction, 4), (friction, 200)])
+        {
+            let mut scene = base.clone();
+            (scene.params.friction, scene.params.max_iterations) = (friction, max_iterations);
+            let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+            let batch = states::batch(&model, stray, 24, &ranges, &mut Random::new(34));
+            let fused = Quasidynamic::new(&model, &batch.parameters).unwrap();
+            for (form, step) in [("fused", fused.clone()), ("program", fused.as_tensor_program())] {
+                let linear = step.linearize(&batch.q, &batch.u).unwrap();
+                let (q, u) = (Var::from_tensor(&batch.q).unwrap(), Var::from_tensor(&batch.u).unwrap());
+                let next = step.step(&q, &u).unwrap();
+                let lambda = next.lambda_and_torque().unwrap();
+                let mut is_same = vec![true; next.reports.len()];
+                unfinished += next.reports.iter().filter(|report| report.status == Status::IterationLimit).count();
+                for (of, by_q, by_u) in [(&next.q_next, &linear.a, &linear.b), (&lambda, &linear.c, &linear.d)] {
+                    for k in 0..of.dim(1).unwrap() {
+                        let grads = of.narrow(1, k, 1).unwrap().sum_all().unwrap().backward().unwrap();
+                        for (var, matrix) in [(&q, by_q), (&u, by_u)] {
+                            let row = rows(&matrix.narrow(1, k, 1).unwrap().squeeze(1).unwrap());
+                            let grad = grads.get(var).map_or_else(|| vec![vec![0.0; row[0].len()]; row.len()], rows);
+                            is_same.iter_mut().zip(row.iter().zip(&grad)).for_each(|(same, (a, b))| *same &= a == b);
+                        }
+                    }
+                }
+                for (w, (same, report)) in is_same.iter().zip(&next.reports).enumerate() {
+                    // Where nothing presses the fused form pushes forward.
+                    let presses = largest(&rows(&lambda)[w]) > 1e-3 && report.status == Status::Solved;
+                    stiff += usize::from(presses);
+                    assert!(*same || (form == "fused" && !presses), "{name}, {friction:?}, {form}, {w}: {report:?}");
+                }
+            }
+        }
+    }
+    assert!(stiff > 20 && unfinished > 20, "{stiff} stiff worlds, {unfinished} without end");
 }
 
 #[test]

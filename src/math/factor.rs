@@ -140,16 +140,20 @@ impl Pattern {
         }
     }
 
-    /// The largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so many times as
-    /// much as in M counts rounding in the factor. `sums` has a number for each row.
+    /// How many times as much as in what M was made of rounding counts in a solution of M x = b. The larger of
+    ///
+    /// - the largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so much the factor loses,
+    /// - M's diagonal over `own`, that of its softest part: b may be as large as the stiffest makes it, and x have what that leaves.
+    ///
+    /// `sums` has a number for each row.
     #[inline(always)]
-    pub fn growth<R: Real>(&self, [lower, upper]: [&[R]; 2], sums: &mut [R]) -> R {
+    pub fn growth<R: Real>(&self, [lower, upper]: [&[R]; 2], own: impl Fn(usize) -> R, sums: &mut [R]) -> R {
         clear(sums);
         let mut growth = R::one();
         for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
             let inverse = lower[first + depth].abs();
             let pivot = R::one() / inverse;
-            growth = growth.max(sums[i].mul_add(inverse, R::one()));
+            growth = growth.max(sums[i].mul_add(inverse, R::one())).max((sums[i] + pivot) / own(i));
             let ancestors = &self.columns[first..first + depth];
             for ((&l, &u), &j) in
                 lower[first..first + depth].iter().lockstep(&upper[first..first + depth]).lockstep(ancestors)

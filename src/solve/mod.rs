@@ -69,6 +69,23 @@ pub struct ContactProblem {
     pub problem: Tensor,
 }
 
+/// Where a solve begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Start {
+    /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
+    Forces(Option<Tensor>),
+    /// At its answer, to be differentiated again: nothing is solved. Rows as who has solved keeps them; here δ, η and the
+    /// report ([`Report::row`]).
+    Answer(Tensor),
+}
+
+impl Start {
+    /// Without gradients.
+    pub(crate) fn forces(warm: Option<&Tensor>) -> Self {
+        Self::Forces(warm.map(Tensor::detach))
+    }
+}
+
 /// What a solve gives, as tensors.
 #[derive(Clone, Debug)]
 pub struct Solution {
@@ -113,7 +130,17 @@ pub fn barrier(
     max_iterations: usize,
     warm: Option<&Tensor>,
 ) -> Result<Solution> {
-    let op = op::BarrierOp { structure: structure.clone(), max_iterations, warm: warm.map(Tensor::detach) };
+    barrier_from(structure, problem, max_iterations, Start::forces(warm))
+}
+
+/// [`barrier`] from any start.
+pub(crate) fn barrier_from(
+    structure: &Arc<Structure>,
+    problem: &ContactProblem,
+    max_iterations: usize,
+    start: Start,
+) -> Result<Solution> {
+    let op = op::BarrierOp { structure: structure.clone(), max_iterations, start };
     let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, Operation(op))?;
     let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
     let n = structure.n_eta();
@@ -146,7 +173,13 @@ impl Report {
         Ok(Self::of(&rows).collect())
     }
 
-    /// The reports in [`INFO`] numbers each.
+    /// The report in [`INFO`] numbers.
+    pub(crate) fn row(&self) -> [f64; INFO] {
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        [self.status.code(), self.iterations as f64, self.residual, self.slip_gap]
+    }
+
+    /// The reports in [`INFO`] numbers each: see [`Report::row`].
     pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
         rows.as_chunks().0.iter().map(|&[status, iterations, residual, slip_gap]: &[f64; INFO]| Self {
             status: Status::from_code(status),

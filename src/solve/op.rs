@@ -10,6 +10,7 @@ use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
 
+use super::Start;
 use super::cone::{CONTACT, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::at3;
@@ -20,8 +21,7 @@ use super::structure::Structure;
 pub(super) struct BarrierOp {
     pub(super) structure: Arc<Structure>,
     pub(super) max_iterations: usize,
-    /// Scaled forces to start from (B, 3 nc + nl).
-    pub(super) warm: Option<Tensor>,
+    pub(super) start: Start,
 }
 
 impl Structure {
@@ -98,7 +98,16 @@ impl Stage for Load<'_> {
 
 struct Forward<'a> {
     base: Base<'a>,
-    max_iterations: usize,
+    way: Way<'a>,
+}
+
+/// How δ, η and the report come about.
+enum Way<'a> {
+    Solve {
+        max_iterations: usize,
+    },
+    /// They are there.
+    Recall(Rows<'a>),
 }
 
 impl Program for Forward<'_> {
@@ -107,10 +116,15 @@ impl Program for Forward<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { base, max_iterations } = self;
+        let Self { base, way } = self;
         group.run(&Load(base));
         let (structure, at, warm) = (base.structure, &base.at, base.warm.is_some());
-        Solve { structure, at, max_iterations: *max_iterations, warm }.run(group);
+        match way {
+            Way::Solve { max_iterations } => {
+                Solve { structure, at, max_iterations: *max_iterations, warm }.run(group);
+            }
+            Way::Recall(result) => group.run(&Recall { base, result, eta: structure.nv, grad: None }),
+        }
         group.run(&Store(base));
     }
 }
@@ -154,31 +168,34 @@ impl Program for Backward<'_> {
     fn group(&self, group: &mut Group) {
         let base = &self.base;
         group.run(&Load(base));
-        group.run(&Recall { base, result: &self.result, grad: Some(&self.grad) });
+        let eta = base.structure.n_results();
+        group.run(&Recall { base, result: &self.result, eta, grad: Some(&self.grad) });
         group.run(&base.factor());
         group.run(&Pull { structure: base.structure, at: &base.at, gradients: &base.gradients });
         group.run(&StoreGradients(base));
     }
 }
 
-/// The solution from a result's row, and the gradients of that row.
+/// The solution from a row that begins with δ and ends with η and the report, and the gradients of a result's row.
 struct Recall<'a> {
     base: &'a Base<'a>,
     result: &'a Rows<'a>,
+    /// Where η begins.
+    eta: usize,
     grad: Option<&'a Rows<'a>>,
 }
 
 impl Stage for Recall<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let Self { base: Base { structure: s, at, gradients, .. }, result, grad } = self;
+        let Self { base: Base { structure: s, at, gradients, .. }, result, eta, grad } = self;
         let (memory, rest) = memory.split_at_mut(at.work.end());
         let (_, work) = at.of(memory);
         for (dof, &place) in s.place.iter().enumerate() {
             work.delta[place] = result.load(first, dof);
         }
-        result.load_all(first, s.n_results(), work.eta);
-        result.load_all(first, s.n_results() + s.n_eta(), work.info);
+        result.load_all(first, *eta, work.eta);
+        result.load_all(first, eta + s.n_eta(), work.info);
         if let Some(grad) = grad {
             let to = gradients.cut(rest).0;
             for (dof, &place) in s.place.iter().enumerate() {
@@ -227,13 +244,20 @@ impl Differentiable<3> for BarrierOp {
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 3], worlds: usize) -> Result<Box<dyn Program + 'a>> {
         let s = &*self.structure;
-        let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
-        if let Some(warm) = &warm
-            && (warm.width() != s.n_eta() || (warm.rows() != worlds && warm.rows() != 1))
-        {
-            bail!("warm start: expected forces (1 or {worlds}, {}), got {:?}", s.n_eta(), self.warm);
-        }
-        Ok(Box::new(Forward { base: Base::new(s, operands, warm), max_iterations: self.max_iterations }))
+        let (warm, way) = match &self.start {
+            Start::Forces(warm) => {
+                let warm = warm.as_ref().map(Rows::from_tensor).transpose()?;
+                if let Some(warm) = &warm
+                    && (warm.width() != s.n_eta() || (warm.rows() != worlds && warm.rows() != 1))
+                {
+                    let (n, rows, width) = (s.n_eta(), warm.rows(), warm.width());
+                    bail!("warm start: expected forces (1 or {worlds}, {n}), got ({rows}, {width})");
+                }
+                (warm, Way::Solve { max_iterations: self.max_iterations })
+            }
+            Start::Answer(rows) => (None, Way::Recall(Rows::from_tensor(rows)?)),
+        };
+        Ok(Box::new(Forward { base: Base::new(s, operands, warm), way }))
     }
 
     fn adjoint<'a>(
@@ -261,7 +285,7 @@ impl Program for Displacement<'_> {
     fn group(&self, group: &mut Group) {
         let base = &self.base;
         group.run(&Load(base));
-        group.run(&Recall { base, result: &self.result, grad: None });
+        group.run(&Recall { base, result: &self.result, eta: base.structure.n_results(), grad: None });
         group.run(&base.factor());
         group.run(&Smoothing { structure: base.structure, at: &base.at });
         group.run(&Store(base));

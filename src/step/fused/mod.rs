@@ -25,7 +25,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
 use crate::math::tensor::{gather, index, part};
-use crate::solve::{INFO, Report, Status};
+use crate::solve::{INFO, Report, Start};
 
 use super::quasidynamic::{Linearization, Step};
 use crate::rollout::Rollout;
@@ -35,34 +35,36 @@ pub(super) use hold::{hold, jacobians};
 pub(super) use plan::{Plan, packed};
 pub use record::Kernel;
 
-/// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)).
-pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+/// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
+pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
     // Kernels on a GPU want rows of numbers that follow each other; those on the CPU read any.
     let plain = |t: &Tensor| if t.device().is_cpu() { Ok(t.clone()) } else { t.contiguous() };
-    let warm = warm.map(|warm| plain(&warm.detach())).transpose()?;
-    let op = step_op::StepOp { plan: plan.clone(), warm };
+    let start = match start {
+        Start::Forces(warm) => Start::Forces(warm.map(|warm| plain(&warm)).transpose()?),
+        Start::Answer(rows) => Start::Answer(rows.force_contiguous()?),
+    };
+    let op = step_op::StepOp { plan: plan.clone(), start };
     read(plan, &plain(q)?.apply_op3(&plain(u)?, &plain(par)?, op)?)
 }
 
-/// Rounding of H that counts this many times in its factor leaves too little of the Jacobians: contacts are that much stiffer
-/// than what they move.
+/// Rounding that counts this many times in solutions by H leaves too little of the Jacobians: contacts are that much stiffer than what
+/// they move. 18 roundings of it are seen.
 const TOO_STIFF: f64 = 1e7;
 
-/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients. Also the worlds
-/// whose contacts are too stiff for Jacobians of this form, of those that the iteration has ended in: others it would go through
-/// again for each result.
-pub(super) fn linearize(
-    plan: &Plan,
-    operands: [&Tensor; 3],
-    warm: Option<&Tensor>,
-) -> Result<(Linearization, Vec<u32>)> {
+/// Worlds whose contacts are too stiff for Jacobians that are pushed forward.
+pub(super) struct Stiff {
+    pub(super) worlds: Vec<u32>,
+    /// The rows of a step of all worlds.
+    pub(super) rows: Tensor,
+}
+
+/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
+pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
     let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
     let growth = growth.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
     let step = read(plan, &rows)?;
-    let has_ended = |report: &Report| matches!(report.status, Status::Solved | Status::Unsettled);
-    let stiff = (0..).zip(growth).zip(&step.reports);
-    let stiff = stiff.filter(|((_, growth), report)| *growth > TOO_STIFF && has_ended(report));
-    let stiff = stiff.map(|((world, _), _)| world).collect();
+    let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
+    let stiff = Stiff { worlds, rows: rows.clone() };
     let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_lambda());
     let linear = Linearization {
         step,

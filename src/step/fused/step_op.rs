@@ -9,7 +9,10 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor};
 
 use crate::math::program::{Group, Program};
 use crate::math::rows::{Rows, gradient, storage, worlds};
-use crate::solve::INFO;
+use crate::math::tensor::cpu_numbers;
+#[cfg(feature = "cuda")]
+use crate::math::tensor::cuda_numbers;
+use crate::solve::{INFO, Start};
 
 use super::adjoint::{Recall, StoreGradients};
 use super::plan::Plan;
@@ -20,8 +23,8 @@ use super::stages::{Load, Operands, Store};
 /// (q, u, parameters) → a step's row.
 pub(super) struct StepOp {
     pub(super) plan: Arc<Plan>,
-    /// Forces to start from (B, n_warm).
-    pub(super) warm: Option<Tensor>,
+    /// An answer is the row itself.
+    pub(super) start: Start,
 }
 
 /// One step.
@@ -83,9 +86,12 @@ impl CustomOp3 for StepOp {
         l3: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
         let (plan, dtype) = (&*self.plan, q.dtype());
+        let warm = match &self.start {
+            Start::Forces(warm) => warm.as_ref().map(Rows::from_tensor).transpose()?,
+            Start::Answer(rows) => return cpu_numbers(rows),
+        };
         let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
         let b = worlds("fused step", &[&q, &u, &par])?;
-        let warm = self.warm.as_ref().map(Rows::from_tensor).transpose()?;
         plan.check_warm(warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
         let width = plan.n_row();
         let none = plan.no_forces();
@@ -109,7 +115,10 @@ impl CustomOp3 for StepOp {
         par: &CudaStorage,
         l3: &Layout,
     ) -> Result<(CudaStorage, Shape)> {
-        super::cuda::step(&self.plan, [(q, l1), (u, l2), (par, l3)], self.warm.as_ref())
+        match &self.start {
+            Start::Forces(warm) => super::cuda::step(&self.plan, [(q, l1), (u, l2), (par, l3)], warm.as_ref()),
+            Start::Answer(rows) => cuda_numbers(rows),
+        }
     }
 
     fn bwd(

@@ -6,7 +6,7 @@ use super::{Quasidynamic, Step};
 use crate::contact::Contacts;
 use crate::kinematics::Frames;
 use crate::math::tensor::{constant, select};
-use crate::solve::{self, ContactProblem, Report, Solution, Status};
+use crate::solve::{self, ContactProblem, Report, Solution, Start, Status};
 use crate::step::operands::{contact_operand, weights, worlds_with_usable_q};
 use crate::step::torsion::totals;
 
@@ -18,14 +18,18 @@ pub(super) struct Assembled {
 
 impl Quasidynamic {
     /// The step by the tensor program.
-    pub(super) fn step_by_tensors(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+    pub(super) fn step_by_tensors(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         let Assembled { contacts, problem } = self.assemble(q, u)?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
+        let solution = self.solve(&problem, start.clone())?;
         let reports = solution.report()?;
         if reports.iter().any(|report| report.status == Status::BadInput) {
-            return self.step_around(q, u, warm, &reports);
+            return self.step_around(q, u, start, &reports);
         }
         self.finish(q, contacts, solution, reports)
+    }
+
+    fn solve(&self, problem: &ContactProblem, start: Start) -> Result<Solution> {
+        solve::barrier_from(&self.structure, problem, self.model.params.max_iterations, start)
     }
 
     fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
@@ -37,7 +41,7 @@ impl Quasidynamic {
 
     /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their
     /// numbers are replaced first, as a gradient of zero times NaN is NaN, and parameters are shared.
-    fn step_around(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>, reports: &[Report]) -> Result<Step> {
+    fn step_around(&self, q: &Tensor, u: &Tensor, start: Start, reports: &[Report]) -> Result<Step> {
         let worlds = reports.len();
         let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
         let good = Tensor::from_vec(good, (worlds, 1), q.device())?;
@@ -54,7 +58,7 @@ impl Quasidynamic {
         let bad = reports.iter().map(|r| if r.status == Status::BadInput { f64::NAN } else { 0.0 }).collect::<Vec<_>>();
         let bad = Tensor::from_vec(bad, (worlds, 1), q.device())?.to_dtype(q.dtype())?;
         problem.problem = problem.problem.broadcast_add(&bad)?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
+        let solution = self.solve(&problem, start)?;
         let reports = solution.report()?;
         self.finish(&q, contacts, solution, reports)
     }

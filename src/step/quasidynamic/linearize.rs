@@ -4,7 +4,8 @@ use candle_core::{Result, Tensor, Var};
 
 use super::{Quasidynamic, Step};
 use crate::math::tensor::{gather, part};
-use crate::solve::Report;
+use crate::solve::Start;
+use crate::step::fused::Stiff;
 
 /// First derivatives of a step in tangent coordinates, all tensors without gradient.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
     ///
     /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely; the tensor
-    /// program pulls every result back, and so does the fused form in solved worlds whose contacts are 10⁷ times as stiff as what
+    /// program pulls every result back, and so does the fused form in worlds whose contacts are 10⁷ times as stiff as what
     /// they move, where little would be left of the former.
     ///
     /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
@@ -45,24 +46,24 @@ impl Quasidynamic {
     /// As [`Quasidynamic::forward`].
     pub fn linearize_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Linearization> {
         match self.fused_linearize(q, u, warm)? {
-            Some((linear, stiff)) if stiff.is_empty() => Ok(linear),
+            Some((linear, stiff)) if stiff.worlds.is_empty() => Ok(linear),
             Some((linear, stiff)) => self.pull_worlds(q, u, linear, &stiff),
             None => {
                 let step = self.step_from(&q.detach(), &u.detach(), warm)?;
-                let [a, b, c, d] = self.pulled(q, u, &step.warm, &step.reports)?;
+                let [a, b, c, d] = self.pulled(q, u, &step.answer()?)?;
                 Ok(Linearization { step, a, b, c, d })
             }
         }
     }
 
     /// A linearisation with the Jacobians of some worlds pulled back.
-    fn pull_worlds(&self, q: &Tensor, u: &Tensor, linear: Linearization, worlds: &[u32]) -> Result<Linearization> {
-        let index = Tensor::new(worlds, q.device())?;
+    fn pull_worlds(&self, q: &Tensor, u: &Tensor, linear: Linearization, stiff: &Stiff) -> Result<Linearization> {
+        let Stiff { worlds, rows } = stiff;
+        let index = Tensor::new(worlds.as_slice(), q.device())?;
         let of = |t: &Tensor| gather(&t.detach(), &index, 0);
         let own = |_: &str, t: &Tensor| if t.dim(0)? == 1 { Ok(t.detach()) } else { of(t) };
         let some = self.with_parameters(&self.parameters().map(own)?)?;
-        let reports: Vec<Report> = worlds.iter().map(|&world| linear.step.reports[world as usize]).collect();
-        let [a, b, c, d] = some.pulled(&of(q)?, &of(u)?, &of(&linear.step.warm)?, &reports)?;
+        let [a, b, c, d] = some.pulled(&of(q)?, &of(u)?, &of(rows)?)?;
         let all = u32::try_from(q.dim(0)?).map_err(candle_core::Error::wrap)?;
         let mut places: Vec<u32> = (0..all).collect();
         (all..).zip(worlds).for_each(|(place, &world)| places[world as usize] = place);
@@ -77,9 +78,9 @@ impl Quasidynamic {
         })
     }
 
-    /// A, B, C, D of a step whose forces and reports are known: one reverse pass over as many copies of each world as there are
-    /// results, which start from the solution and are seeded with the rows of the identity.
-    fn pulled(&self, q: &Tensor, u: &Tensor, warm: &Tensor, reports: &[Report]) -> Result<[Tensor; 4]> {
+    /// A, B, C, D of a step at its answer: one reverse pass over as many copies of each world as there are results, seeded with
+    /// the rows of the identity.
+    fn pulled(&self, q: &Tensor, u: &Tensor, answer: &Tensor) -> Result<[Tensor; 4]> {
         let (worlds, nv, nu, n_lambda) = (q.dim(0)?, self.model().nv(), self.model().nu(), self.model().n_lambda());
         let n = nv + n_lambda;
         let copies = |t: &Tensor| {
@@ -87,8 +88,7 @@ impl Quasidynamic {
             t.detach().unsqueeze(1)?.broadcast_as((worlds, n, width))?.reshape((worlds * n, width))
         };
         let (q, u) = (Var::from_tensor(&copies(q)?)?, Var::from_tensor(&copies(u)?)?);
-        let reports: Vec<Report> = reports.iter().flat_map(|report| std::iter::repeat_n(*report, n)).collect();
-        let copied = self.copied(&copies)?.step_again(&q, &u, &copies(warm)?, &reports)?;
+        let copied = self.copied(&copies)?.step_by(&q, &u, Start::Answer(copies(answer)?))?;
         let seeds = Tensor::eye(n, q.dtype(), q.device())?;
         let seeds = seeds.unsqueeze(0)?.broadcast_as((worlds, n, n))?.reshape((worlds * n, n))?;
         let q_seeds = self.manifold.from_tangent(&copied.q_next.detach(), &seeds.narrow(1, 0, nv)?.contiguous()?)?;

@@ -13,19 +13,18 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use crate::description::Friction;
 use crate::kinematics::Manifold;
 use crate::math::lane::InstructionSet;
-use crate::math::tensor::{guarded, index, select};
+use crate::math::tensor::{guarded, index};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, Report, Status, Structure};
+use crate::solve::{self, Start, Structure};
 
 use super::fused;
 use super::inertia::InertiaTables;
 use super::limits::LimitTables;
-use super::operands::{contact_paths, mask};
+use super::operands::contact_paths;
 use assemble::Assembled;
 pub use geometry::Geometry;
 
@@ -83,11 +82,6 @@ impl Quasidynamic {
     /// If a parameter has another shape or type than the model's, or an articulated object has a joint that moves no mass
     /// of its own.
     pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
-        Self::by(model.params.friction, model, parameters)
-    }
-
-    /// The step by a law of friction that need not be the model's.
-    fn by(friction: Friction, model: &Model, parameters: &Parameters) -> Result<Self> {
         let tree = &model.tree;
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
@@ -97,7 +91,7 @@ impl Quasidynamic {
         entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
         let (limits, limit_dofs) = LimitTables::new(model)?;
         let structure = Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs);
-        let structure = Arc::new(structure.with_friction(friction));
+        let structure = Arc::new(structure.with_friction(model.params.friction));
         let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
         let mut inverse = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
@@ -230,34 +224,18 @@ impl Quasidynamic {
     /// # Errors
     /// As [`Quasidynamic::forward`].
     pub fn step_from(&self, q: &Tensor, u: &Tensor, warm: Option<&Tensor>) -> Result<Step> {
+        self.step_by(q, u, Start::forces(warm))
+    }
+
+    /// The step with its solve from any start. What an answer is, is the form's own: see [`Step::answer`] and [`fused::linearize`].
+    pub(crate) fn step_by(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         self.check(q, u)?;
         if let Some(Fused { plan, par }) = &self.fused {
-            return fused::step(plan, q, u, par, warm);
+            return fused::step(plan, q, u, par, start);
         }
         let worlds = q.dim(0)?;
         let guard = Self { parameters: self.parameters.guarded(worlds)?, ..self.clone() };
-        guard.step_by_tensors(&guarded(q, worlds)?, &guarded(u, worlds)?, warm)
-    }
-
-    /// The step whose forces and reports are known, to be differentiated. Worlds that were not settled have the relaxed law's answer:
-    /// it is that law's here too, whatever Coulomb's may find from there.
-    pub(crate) fn step_again(&self, q: &Tensor, u: &Tensor, warm: &Tensor, reports: &[Report]) -> Result<Step> {
-        let step = self.step_from(q, u, Some(warm))?;
-        let settled: Vec<bool> = reports.iter().map(|report| report.status != Status::Unsettled).collect();
-        let Some(settled) = mask(&settled, q.device())? else { return Ok(step) };
-        let mut relaxed = Self::by(Friction::Relaxed, &self.model, &self.parameters)?;
-        if self.fused.is_none() {
-            relaxed = Self { fused: None, geometry: self.geometry.clone(), ..relaxed };
-        }
-        let relaxed = relaxed.step_from(q, u, Some(warm))?;
-        Ok(Step {
-            q_next: select(&settled, &step.q_next, &relaxed.q_next)?,
-            delta: select(&settled, &step.delta, &relaxed.delta)?,
-            force: select(&settled.unsqueeze(2)?, &step.force, &relaxed.force)?,
-            torque: select(&settled, &step.torque, &relaxed.torque)?,
-            limit_force: select(&settled, &step.limit_force, &relaxed.limit_force)?,
-            ..step
-        })
+        guard.step_by_tensors(&guarded(q, worlds)?, &guarded(u, worlds)?, start)
     }
 
     /// The whole rollout in the fused form, where there is one.
@@ -265,13 +243,14 @@ impl Quasidynamic {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
-    /// The step and its Jacobians in the fused form, where there is one, and the worlds whose contacts are too stiff for them.
+    /// The step and its Jacobians in the fused form, where there is one, and what is known of the worlds whose contacts are too stiff
+    /// for them.
     pub(super) fn fused_linearize(
         &self,
         q: &Tensor,
         u: &Tensor,
         warm: Option<&Tensor>,
-    ) -> Result<Option<(Linearization, Vec<u32>)>> {
+    ) -> Result<Option<(Linearization, fused::Stiff)>> {
         let Some(Fused { plan, par }) = &self.fused else { return Ok(None) };
         self.check(q, u)?;
         fused::linearize(plan, [q, u, par], warm).map(Some)

@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::solve::Report;
+use crate::solve::{INFO, Report};
 
 /// Result of a step. Everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
@@ -28,6 +28,13 @@ pub struct Step {
 }
 
 impl Step {
+    /// What the tensor program has found: δ, the solver's forces and the report of each world side by side. No gradient.
+    pub(crate) fn answer(&self) -> Result<Tensor> {
+        let reports: Vec<f64> = self.reports.iter().flat_map(Report::row).collect();
+        let reports = Tensor::from_vec(reports, (self.reports.len(), INFO), self.delta.device())?;
+        Tensor::cat(&[&self.delta.detach(), &self.warm, &reports.to_dtype(self.delta.dtype())?], 1)
+    }
+
     /// Contact force λ (B, nc, 3) in each contact's frame: along the normal and two tangents, N.
     ///
     /// # Errors

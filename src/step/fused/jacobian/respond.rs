@@ -46,7 +46,7 @@ fn clean<R: Real>(numbers: &mut [R]) {
     );
 }
 
-/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes the growth of H's factor.
+/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes how H's solutions grow rounding.
 pub(super) struct Respond<'a>(pub(super) &'a Plan);
 
 impl Stage for Respond<'_> {
@@ -54,8 +54,9 @@ impl Stage for Respond<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
         let s = &*plan.structure;
-        let (Memory { work, .. }, to) = plan.with_jacobian(memory);
-        out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), work.step)]);
+        let (Memory { numbers: m, work }, to) = plan.with_jacobian(memory);
+        let own = |place: usize| m.p[s.diagonal[place]];
+        out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), own, work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
         for (b, reach) in R::parts(plan.paths.reach.iter().enumerate()) {
