@@ -97,6 +97,33 @@ fn what_cannot_be_is_said() {
     assert_eq!(nothing.unwrap().solve(Method::Lemke).v_next[0], 0.7);
 }
 
+/// A light block between two walls that are nearly parallel drives a heavy one apart: impulses grow as its mass over the square of the
+/// angle, and what is left of them beside each other is the block's velocity. Where that has no digits left the status is not solved.
+#[test]
+fn solved_is_said_of_velocities() {
+    let mut ends = [0; 2];
+    for (heavy, angle) in [(1.0, 0.3), (1e3, 1e-2), (1e6, 1e-2), (1e9, 1e-3), (1e12, 1e-3), (1e12, 1e-5)] {
+        let [a, b, c, d] = [1.0, 0.7 * angle, -0.9, 1.3 * angle];
+        let mass = DMatrix::from_diagonal(&DVector::from_vec(vec![1.0, heavy]));
+        let walls = DMatrix::from_row_slice(2, 2, &[a, b, c, d]);
+        let problem = Frictionless::new(mass, DVector::zeros(2), walls, DVector::from_element(2, 1.0)).unwrap();
+        // Both walls push: J v = 1.
+        let exact = [(d - b) / (a * d - b * c), (a - c) / (a * d - b * c)];
+        for method in METHODS {
+            let impact = problem.solve(method);
+            let error = apart(impact.v_next.as_slice(), &exact) / exact[1];
+            println!("{heavy:e} kg, {angle:e}: {:?} {:?}, off by {error:e}", method, impact.status);
+            let solved = impact.status == Status::Solved;
+            ends[usize::from(solved)] += 1;
+            assert!(!solved || error < 1e-8, "{heavy:e} kg, {angle:e}, {method:?}: {impact:?}, {exact:?}");
+            // Sweeps go to and fro between the walls.
+            let sweeps = matches!(method, Method::GaussSeidel { .. });
+            assert!(solved || sweeps || heavy > 1e3, "{heavy:e} kg, {angle:e}, {method:?}: {impact:?}");
+        }
+    }
+    assert!(ends.iter().all(|&n| n > 4), "{ends:?}");
+}
+
 /// A problem on which Lemke's method with the least-index rule among ties can cycle: many equal ratios.
 #[test]
 fn degenerate_ties_do_not_cycle() {
