@@ -73,6 +73,13 @@ pub struct Batch {
     pub nearest: Vec<f64>,
 }
 
+impl Batch {
+    pub fn with_parameters(&self, parameters: Parameters) -> Self {
+        let Self { model, q, u, nearest, .. } = self;
+        Self { model: model.clone(), q: q.clone(), u: u.clone(), parameters, nearest: nearest.clone() }
+    }
+}
+
 pub fn model(name: &str) -> Model {
     let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
     Model::new(&scene, DType::F64, &Device::Cpu).unwrap()
