@@ -2,16 +2,16 @@
 
 use fingertip::description::Friction;
 use fingertip::solve::{Report, Status};
-use nalgebra::{DVector, Vector3};
+use nalgebra::{DMatrix, DVector, Vector3};
 
-use crate::support::oracle::Problem;
+use crate::support::oracle::{Contact, Problem};
 
 /// Largest relative residual of an answer that counts as solved: ten times what the library promises, as sums are taken in
 /// another order.
 const RESIDUAL: f64 = 1e-8;
-/// Rounding of a slack in units of the last place of the lengths that it is the sum of; forces and lengths go through some
-/// tens of operations each.
-const ROUNDING: f64 = 128.0 * f64::EPSILON;
+/// Rounding of a slack in units of the last place of the lengths that it is made of, from the world's origin on; they go through some
+/// tens of operations.
+const ROUNDING: f64 = 32.0 * f64::EPSILON;
 
 /// One world's answer.
 pub struct Answer<'a> {
@@ -65,8 +65,7 @@ impl Answer<'_> {
             };
             // What turns is what is left of whole motions, with their rounding.
             let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);
-            let moved = whole.jacobian.abs() * delta.abs();
-            let lengths = contact.phi.abs() + moved.sum();
+            let lengths = contact.phi.abs() + whole.levers.dot(&delta.abs());
             let kappa = problem.kappa / self.weight[i];
             let mu = contact.mu;
             // λ = (2/(κ s)) (ν_n, −μ² ν_t): slip directions oppose forces.
@@ -81,7 +80,8 @@ impl Answer<'_> {
             }
             // Near the cone's boundary both grow without bound: the digits of its width are those of the force.
             let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
-            let noise = ROUNDING * lengths + 1e-13 * digits * scale;
+            // μ ν_t has μ times the rounding of ν_t.
+            let noise = ROUNDING * lengths * mu.max(1.0) + 1e-13 * digits * scale;
             worst = worst.max((error - noise).max(0.0) / scale);
         }
         for (l, &(gap, dof, sign)) in problem.limits.iter().enumerate() {
@@ -131,6 +131,47 @@ impl Answer<'_> {
                 let moved = self.delta.iter().chain(self.force).chain(self.limit_force).any(|&x| x != 0.0);
                 if moved { Err("moves although it has no answer".into()) } else { Ok(0.0) }
             }
+        }
+    }
+}
+
+/// A slack that is off by what rounding makes of a metre is right, whatever the friction is: μ ν_t has μ times the rounding of ν_t. One that
+/// is off by a thousand times that is not.
+#[test]
+fn rounding_of_a_slip_is_told_from_an_error() {
+    for mu in [0.3_f64, 1.0, 6.5, 100.0] {
+        // A body of stiffness 1 pressed onto a plane and along it, in closed form for this slack.
+        let (kappa, normal) = (1e6, Vector3::z());
+        let slack = Vector3::new(1e-9, 0.0, 3e-9 * mu.max(1.0));
+        let rho = (slack.z - mu * slack.x) * (slack.z + mu * slack.x);
+        let force = Vector3::new(-mu * mu * slack.x, 0.0, slack.z) * (2.0 / (kappa * rho));
+        for (off, right) in [(0.0, true), (1e-14, true), (-1e-14, true), (3e-11, false)] {
+            let delta = DVector::from_column_slice(&[slack.x + off, 1.0, slack.z - 1.0]);
+            let contact = Contact {
+                normal,
+                point_a: Vector3::zeros(),
+                point_b: Vector3::zeros(),
+                phi: 1.0,
+                mu,
+                jacobian: DMatrix::from_row_slice(3, 3, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
+                levers: DVector::from_element(3, 1.0),
+                part: 1.0,
+                turns: None,
+            };
+            let p = DMatrix::identity(3, 3);
+            let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
+            let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), kappa };
+            let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
+            let answer = Answer {
+                delta: delta.as_slice(),
+                force: force.as_slice(),
+                limit_force: &[],
+                weight: &[1.0],
+                report,
+                friction: Friction::Relaxed,
+            };
+            let found = answer.check(&problem);
+            assert_eq!(found.is_ok(), right, "μ {mu}, off by {off:e}: {found:?}");
         }
     }
 }

@@ -24,6 +24,9 @@ pub struct Contact {
     pub mu: f64,
     /// Displacement of B against A per degree of freedom (3, nv), world axes.
     pub jacobian: DMatrix<f64>,
+    /// The lengths that its columns are the differences of, those from the world's origin to points and axes, per degree of freedom:
+    /// what they round by.
+    pub levers: DVector<f64>,
     /// Its part of the barrier: half where a contact resists sliding and turning, which are two in the problem.
     pub part: f64,
     /// Of one that resists turning: the contact that slides in its place, and the tangent along which turns about the normal
@@ -124,6 +127,15 @@ fn rates(model: &Model, poses: &Poses, body: usize) -> Vec<Rate> {
         at = joint.parent;
     }
     rates
+}
+
+/// The lengths that velocities of the material point `x` are the differences of (nv), see [`Contact::levers`].
+fn levers(model: &Model, poses: &Poses, body: usize, x: &Vector3<f64>) -> DVector<f64> {
+    let mut levers = DVector::zeros(model.nv());
+    for Rate { dof, omega, o, t } in rates(model, poses, body) {
+        levers[dof] += omega.norm() * (x.norm() + o.norm()) + t.norm();
+    }
+    levers
 }
 
 /// Velocity (3, nv) of the material point `x` of a body, and its angular velocity (3, nv).
@@ -251,8 +263,9 @@ impl Problem {
                 let body = |shape: usize| model.shapes[shape].body;
                 let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
                 let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
+                let levers = levers(model, &poses, b, &point_b) + levers(model, &poses, a, &point_a);
                 let (part, mu) = if turning.contains(&pair) { (0.5, mu[pair] * sharing) } else { (1.0, mu[pair]) };
-                Contact { normal: at(0), point_a, point_b, phi: w[9], mu, jacobian, part, turns: None }
+                Contact { normal: at(0), point_a, point_b, phi: w[9], mu, jacobian, levers, part, turns: None }
             })
             .collect();
         for i in 0..contacts.len() {
