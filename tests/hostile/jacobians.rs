@@ -16,6 +16,8 @@ const LEAST: f64 = 1e-9;
 #[derive(Default, Debug)]
 pub struct Tally {
     pub worlds: usize,
+    /// Numbers of a row of weights times A, B, C or D, each a derivative.
+    pub derivatives: usize,
     /// Comparisons that rounding leaves less than the promised digits, see [`Digits`].
     pub lost: usize,
     /// Of the others.
@@ -25,8 +27,11 @@ pub struct Tally {
 
 impl Tally {
     pub fn words(&self) -> String {
-        let Self { worlds, lost, worst, .. } = self;
-        format!("Jacobians of {worlds} worlds, worst {worst:.1e}; {lost} of {} with fewer digits", 4 * worlds)
+        let Self { worlds, derivatives, lost, worst, .. } = self;
+        format!(
+            "{derivatives} derivatives of the Jacobians of {worlds} worlds, worst {worst:.1e}; {lost} of {} with fewer digits",
+            4 * worlds
+        )
     }
 }
 
@@ -70,6 +75,7 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
             let pushed = matrices.map(|matrix| rows(&weights.matmul(&matrix.get(w).unwrap()).unwrap()).remove(0));
             let pulled = [to_tangent(model, &start[w], &by_q[w]), by_u[w].clone()];
             for ((name, pushed), pulled) in names.iter().zip(&pushed).zip(&pulled) {
+                tally.derivatives += pushed.len();
                 let least = if names[0] == "A" { LEAST } else { LEAST * digits[w].stiffness.max(1.0) };
                 let size = largest(pulled.iter().chain(pushed).map(|x| x.abs())).max(least);
                 let error = largest(pushed.iter().zip(pulled).map(|(a, b)| (a - b).abs())) / size;

@@ -31,8 +31,15 @@ const REACH: f64 = 5.0;
 /// Worlds of a scene.
 const WORLDS: usize = 16;
 
+/// The variable of the long mode.
+const LONG: &str = "FINGERTIP_HOSTILE";
+
 fn n_states(usual: usize) -> usize {
-    number("FINGERTIP_HOSTILE").unwrap_or(usual)
+    number(LONG).unwrap_or(usual)
+}
+
+fn is_long() -> bool {
+    number::<usize>(LONG).is_some()
 }
 
 /// A whole number from the environment.
