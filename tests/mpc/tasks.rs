@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fingertip::description::Friction;
 use fingertip::mpc::Task;
 use fingertip::mpc::cost::Turn;
 
@@ -31,6 +32,13 @@ fn starts_and_relative_goals() {
     let [x, y, _] = episode.goal.position.unwrap();
     assert!((x - 0.345).abs() < 1e-12 && (y - 0.11).abs() < 1e-12);
     assert_eq!(episode.goal.turn, Some(Turn::Yaw(1.2)));
+}
+
+#[test]
+fn the_model_may_have_another_law_of_friction_than_the_scene() {
+    let law = |text: &str| task(text).simulator().model().params.friction;
+    assert_eq!(law(DISC), Friction::Relaxed);
+    assert_eq!(law(&DISC.replace("kappa = 1e4", "kappa = 1e4\nfriction = \"coulomb\"")), Friction::Coulomb);
 }
 
 #[test]
@@ -78,6 +86,7 @@ fn mistakes_are_named() {
         ("kappa = 1e4", "kappa = 1e4\nschedule = [1e3]", "schedule: expected kappa or schedule, got both"),
         ("kappa = 1e4", "method = \"ilqrr\"", "there is no method \"ilqrr\"; did you mean \"ilqr\""),
         ("\"relative\"", "\"relativ\"", "there is no type \"relativ\"; did you mean \"relative\""),
+        ("kappa = 1e4", "kappa = 1e4\nfriction = \"dry\"", "expected `relaxed` or `coulomb`"),
         ("bound = 0.1", "bound = \"big\"", "expected a number, or numbers by joint"),
         ("bound = 0.1", "bound = { \"fingers/left_1\" = 0.1 }", "expected one for \"fingers/left_2\""),
         ("bound = 0.1", "bound = { default = 0.1, \"fingers/left_9\" = 0.1 }", "there is no joint \"fingers/left_9\""),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::description::Friction;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Deserialize)]
@@ -18,6 +19,7 @@ pub(super) struct TaskFile {
     pub kappa: Option<f64>,
     pub schedule: Option<Vec<f64>>,
     pub epsilon: Option<f64>,
+    pub friction: Option<Friction>,
     pub method: Option<String>,
     pub iterations: Option<usize>,
     pub tolerance: Option<f64>,

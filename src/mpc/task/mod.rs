@@ -82,6 +82,7 @@ impl Task {
         schedule.iter().try_for_each(|&kappa| positive("kappa", Some(kappa)))?;
         scene.params.h = file.h.unwrap_or(scene.params.h);
         scene.params.epsilon = file.epsilon.unwrap_or(scene.params.epsilon);
+        scene.params.friction = file.friction.unwrap_or(scene.params.friction);
         scene.params.kappa = schedule[schedule.len() - 1];
         let whole = |name: &str, given: Option<usize>, default: usize, least: usize| match given {
             Some(n) if n < least => Err(Error::invalid(name, format!("expected at least {least}, got {n}"))),
