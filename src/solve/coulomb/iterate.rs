@@ -29,15 +29,15 @@ const TRIAL: f64 = 2.0;
 const SOFT_KAPPA: f64 = 300.0;
 /// How a world goes.
 struct Pace {
-    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one: more would leave some contact behind
-    /// the others, with steps that end at its boundary.
+    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
+    /// others, with steps that end at its boundary, and longer steps end at other answers.
     reach: f64,
     fastest: f64,
     /// Steps after which a way counts as none.
     longest: f64,
 }
 
-const BRISK: Pace = Pace { reach: 0.9, fastest: 0.3, longest: 26.0 };
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 26.0 };
 /// Where the brisk ways have led nowhere, from a softer start.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 90.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
