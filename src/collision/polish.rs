@@ -20,6 +20,8 @@ use super::query::{Relative, Touch};
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
+/// Points half way between two corners are on what joins them, to rounding.
+const BESIDE: f64 = 1e-12;
 /// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
 const STEPS: usize = 30;
 /// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
@@ -64,7 +66,20 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
         // The nearest of both bodies first.
         let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
         let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
-        pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact)
+        let found = pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact);
+        found.or_else(|| {
+            // Coarse points may be on an end of what touches: along the end's normal the body then reaches farther, and half way
+            // there is what touches.
+            let (end_a, end_b) = (all_a[0], all_b[0]);
+            let Touch { normal, point_a, point_b } = Features { a: end_a, b: end_b }.solve(&coarse.normal)?;
+            let half_way_a = (point_a + a.support(&normal)) / 2.0;
+            let half_way_b = relative.in_b(&((point_b + relative.support(b, &-normal)) / 2.0));
+            let beside_a = Feature::near(a, &half_way_a, BESIDE * size);
+            let beside_b = Feature::near(b, &half_way_b, BESIDE * size);
+            let beside_b = beside_b.placed(&relative.rotation, &relative.translation);
+            let pairs = [(beside_a, end_b), (end_a, beside_b), (beside_a, beside_b)];
+            pairs.into_iter().map(|(a, b)| Features { a, b }).find_map(exact)
+        })
     })
 }
 

@@ -92,6 +92,33 @@ fn gradients_are_central_differences() {
     }
 }
 
+/// A capsule's side beside its end on a cylinder's rim, 3 µm from where the end would touch: a random scene in which a first search found the
+/// end, and the gradient was that of a cap.
+#[test]
+fn a_side_beside_its_end() {
+    let (radius, half_length) = (0.017467926148462425, 0.025048745669584864);
+    let shapes = [Shape::capsule(0.017935061178598933, 0.010720627543008518), Shape::cylinder(radius, half_length)];
+    let [capsule, cylinder] = shapes.each_ref().map(fingertip::collision::Collider::new);
+    let axis = V3::new(-0.4607087130392127, -0.8626819502714224, -0.20863205507699067);
+    let rim = V3::new(0.1531901654159383, 0.17976688498195045, -0.023882135354040657);
+    let turn = UnitQuaternion::rotation_between(&V3::z(), &axis).unwrap();
+    let (here, pose) =
+        (Isometry3::identity(), Isometry3::from_parts((rim - axis.normalize() * half_length).into(), turn));
+    let d = capsule.distance(&here, &cylinder, &pose).unwrap();
+    assert!(d.normal.z.abs() < 1e-15 && d.point_a.z.abs() < 0.010720627543008518, "{d:?}");
+    let step = 1e-7;
+    for k in 0..3 {
+        let g = DistanceGradient { normal: V3::ith(k, 1.0), point_a: V3::ith(k, 0.3), ..Default::default() };
+        let pulled = d.pull((&capsule, &here), (&cylinder, &pose), &g)[1].twist;
+        for j in 0..6 {
+            let [ahead, back] = [step, -step]
+                .map(|step| weighted(&capsule.distance(&here, &cylinder, &moved(&pose, j, step)).unwrap(), &g));
+            let want = (ahead - back) / (2.0 * step);
+            assert!((pulled[j] - want).abs() < 1e-6 * (1.0 + want.abs()), "{k} {j}: {} is not {want}", pulled[j]);
+        }
+    }
+}
+
 /// Every point of a manifold with its weight, on tilted faces, by motions and sizes of both bodies.
 #[test]
 fn gradients_of_manifolds() {

@@ -2,6 +2,7 @@
 
 use fingertip::collision::Collider;
 use fingertip::description::Shape;
+use nalgebra::{Isometry3, UnitQuaternion};
 
 use super::measure::{larger, largest};
 use super::support::*;
@@ -10,6 +11,10 @@ use super::support::*;
 const EXACT: f64 = 1e-12;
 /// Places on curved bodies where Newton's method has no unique maximum to find, next to which GJK's tolerance stays.
 const CURVED: f64 = 1e-6;
+/// What a first search leaves where nothing better is found: 2e-6 is seen, of a box's edge nearly across a rim.
+const SEARCHED: f64 = 1e-5;
+/// Separations are polished until they are as good as this, in parts of a metre.
+const POLISHED: f64 = 1e-10;
 /// Most curved pairs are exact.
 const MOST: f64 = 0.995;
 
@@ -47,6 +52,44 @@ fn hundred_thousand_pairs() {
             }
             assert!(inside > each / 10 && inside < each * 9 / 10, "{kind_a} {kind_b}: {inside} of {each} inside");
             assert!(exact as f64 > MOST * each as f64, "{kind_a} {kind_b}: {exact} of {each} exact");
+        }
+    }
+}
+
+/// Bodies turned about a witness point until one of their axes is across the normal but for 10⁻³ to 10⁻⁸: ends, edges, rims and sides
+/// are nearly as close as each other, and what a first search finds need not be what touches. Some answers stay inexact, most of them
+/// where the axis is across to 10⁻⁷, which counts as parallel: 1.7 % at most are seen, and more than 3 % where only what was found is tried.
+#[test]
+fn nearly_across() {
+    let mut random = Random::new(4);
+    for kind_a in ["capsule", "box", "cylinder"] {
+        for kind_b in KINDS {
+            let (mut inexact, mut apart) = (0, 0);
+            for _ in 0..1000 {
+                let (mut a, b) = (random.body(kind_a, 0.4), random.body(kind_b, 0.4));
+                let first = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+                if first.phi < 1e-3 {
+                    continue;
+                }
+                apart += 1;
+                let axis = a.pose.rotation * V3::ith(if kind_a == "capsule" { 2 } else { random.index(3) }, 1.0);
+                let flat = (axis - first.normal * axis.dot(&first.normal)).normalize();
+                let lean = random.within(-1.0, 1.0).signum() * 10_f64.powf(random.within(-8.0, -3.0));
+                let turn = UnitQuaternion::rotation_between(&axis, &(flat + first.normal * lean)).unwrap();
+                let about = match a.shape {
+                    Shape::Capsule { radius, .. } => first.point_a - first.normal * radius,
+                    _ => first.point_a,
+                };
+                let place = about + turn * (a.pose.translation.vector - about);
+                a.pose = Isometry3::from_parts(place.into(), turn * a.pose.rotation);
+                let d = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+                let off = largest([a.surface(&d.point_a), b.surface(&d.point_b)]);
+                let short = (separation(&a, &b, &d.normal) - d.phi).abs();
+                assert!(off < SEARCHED && short < POLISHED, "{kind_a} {kind_b}: {off:e} {short:e} {d:?}");
+                inexact += usize::from(off > EXACT);
+            }
+            println!("{kind_a} {kind_b}: {inexact} of {apart} inexact");
+            assert!(50 * inexact <= apart, "{kind_a} {kind_b}: {inexact} of {apart} inexact");
         }
     }
 }

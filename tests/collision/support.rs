@@ -27,6 +27,10 @@ impl Random {
         self.0.random_range(low..high)
     }
 
+    pub fn index(&mut self, n: usize) -> usize {
+        self.0.random_range(0..n)
+    }
+
     pub fn vector(&mut self, reach: f64) -> V3 {
         V3::from_fn(|_, _| self.within(-reach, reach))
     }
