@@ -23,6 +23,11 @@ const STEPS: usize = 12;
 /// overlap was; one that turns by more may come down onto others, and parts in the steps that follow.
 const TURN: f64 = 5.0 * std::f64::consts::PI / 180.0;
 
+/// Of this part of the worlds at most: seen of 2 in 500, where flat sides meet.
+const DEEPER: f64 = 0.01;
+/// The same of hulls in a half-space, whose other corners come down onto it: seen of 20 in 1,500.
+const DEEPER_HULLS: f64 = 0.02;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
     /// A is free.
@@ -222,6 +227,8 @@ fn every_pair_parts() -> Result<()> {
                 "{name}: {count} of {n} deeper after a step, {left} not apart after {}; {steady} turn little",
                 all.len() - 1
             );
+            let share = if kinds == ["hull", "half-space"] { DEEPER_HULLS } else { DEEPER };
+            assert!(count as f64 <= share * n as f64, "{name}: {count} of {n} are deeper after a step");
             for w in deeper {
                 let [before, after] = [all[0][w], all[1][w]];
                 assert!(

@@ -1,6 +1,6 @@
 //! Jacobians pushed forward against gradients pulled back: two texts for the same derivatives.
 
-use candle_core::Var;
+use candle_core::{Tensor, Var};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 
@@ -10,9 +10,8 @@ use crate::support::oracle::{from_tangent, to_tangent};
 use crate::support::states::{Batch, Random, tensor};
 use crate::support::{largest, numbers, rows};
 
-/// Derivatives are told from zero down to this, and those of forces to this part of the contacts' stiffness, of which they are sums. Those of
-/// q₊ are what contacts and springs leave of a motion of one: where nothing is left, 160 roundings of that are seen, and 450 count.
-const LEAST: f64 = 1e-7;
+/// Derivatives are told from zero down to this, and those of forces to this part of the contacts' stiffness, of which they are sums.
+const LEAST: f64 = 1e-9;
 
 #[derive(Default, Debug)]
 pub struct Tally {
@@ -34,6 +33,14 @@ impl Tally {
             4 * worlds
         )
     }
+}
+
+/// The largest sum of the absolute values of what weights times A are sums of: A is a motion of one and what contacts and springs take of it.
+fn terms(a: &Tensor, weights: &[f64]) -> f64 {
+    let whole = Tensor::eye(weights.len(), a.dtype(), a.device()).unwrap();
+    let both = (&whole + (&whole - a).unwrap().abs().unwrap()).unwrap();
+    let weights = Tensor::new(weights, a.device()).unwrap().abs().unwrap().unsqueeze(0).unwrap();
+    largest(&numbers(&weights.matmul(&both).unwrap()))
 }
 
 /// Random weights of q₊ times A and B, and of λ and the torques times C and D, are the gradients by q and u, relative to their largest
@@ -80,7 +87,9 @@ pub fn check(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally)
                 let least = if names[0] == "A" { LEAST } else { LEAST * digits[w].stiffness.max(1.0) };
                 let size = largest(pulled.iter().chain(pushed).map(|x| x.abs())).max(least);
                 let error = largest(pushed.iter().zip(pulled).map(|(a, b)| (a - b).abs())) / size;
-                let allowed = if names[0] == "A" { digits[w].all } else { digits[w].forces };
+                let terms =
+                    if *name == "A" { (terms(&matrices[0].get(w).unwrap(), &by_next[w]) / size).max(1.0) } else { 1.0 };
+                let allowed = if names[0] == "A" { digits[w].all * terms } else { digits[w].forces };
                 if allowed > TOLERANCE {
                     tally.lost += 1;
                 } else {
