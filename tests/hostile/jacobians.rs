@@ -40,7 +40,7 @@ fn terms(a: &Tensor, weights: &[f64]) -> f64 {
     let whole = Tensor::eye(weights.len(), a.dtype(), a.device()).unwrap();
     let both = (&whole + (&whole - a).unwrap().abs().unwrap()).unwrap();
     let weights = Tensor::new(weights, a.device()).unwrap().abs().unwrap().unsqueeze(0).unwrap();
-    largest(&numbers(&weights.matmul(&both).unwrap()))
+    largest(numbers(&weights.matmul(&both).unwrap()))
 }
 
 /// Random weights of q₊ times A and B, and of λ and the torques times C and D, are the gradients by q and u, relative to their largest
