@@ -104,6 +104,18 @@ impl Feature {
         }
     }
 
+    /// Is it part of a cylinder's rim or side?
+    pub(super) fn is_round(&self) -> bool {
+        matches!(self.round, Round::Circle { .. })
+    }
+
+    /// Out from a circle's axis towards a point.
+    pub(super) fn out(&self, point: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let Round::Circle { axis, .. } = self.round else { return None };
+        let from = point - self.base;
+        (from - axis * axis.dot(&from)).try_normalize(0.0)
+    }
+
     /// How [`support`](Self::support) turns with n, of length one: the support function's second derivative.
     pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
         match self.round {

@@ -5,12 +5,14 @@
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
 //! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part
-//! does not depend on the order of the bodies.
+//! does not depend on the order of the bodies. What is left to jump: a body shows one face, so where two faces beside an edge look alike
+//! along n, and the other body's edge is nearly along both, contact points change sides.
 //!
 //! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
 //! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
-//! where a line lies on an edge: the other's face leans from it sideways. They stand back like others as their weight
-//! vanishes, by what a tilt makes of the part that the polygon may miss.
+//! where a line lies on an edge: the other's face leans from it sideways, the sooner the more the line runs along the edge. They stand back
+//! like others as their weight vanishes, by what a tilt makes of the part that the polygon may miss. A line on a round cap is met by the
+//! cap itself: the chord.
 
 use std::cmp::Ordering;
 
@@ -18,8 +20,8 @@ use nalgebra::{Isometry3, Vector2, Vector3};
 
 use super::collider::Posed;
 use super::number::{Number, along, constant, cross, cross2, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, outline, overlap};
-use super::patch::{self, Body, CORNERS, Patch};
+use super::overlap::{Corner, chord, outline, overlap};
+use super::patch::{self, Body, CORNERS, Disc, Patch};
 use super::tilt::{NONE, part, weights};
 use super::{Collider, Distance};
 
@@ -159,17 +161,24 @@ impl<S: Number> Spread<S> {
             stand_back(&mut all, &corners, phi);
             return Some(Self { corners: all, closest: None });
         }
-        let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
+        let (deepest, least) = deepest(&corners, &all)?;
         let (one, mut share) = (S::constant(1.0), S::constant(1.0));
-        for (patch, own, others) in sides {
-            if let [from, to] = &patch.corners[..] {
+        for (k, (patch, own, others)) in sides.into_iter().enumerate() {
+            let other = sides[1 - k].0;
+            if let [from, to] = &patch.corners[..]
+                && other.disc.is_none()
+            {
                 let line = across.flat(&sub(to, from));
                 let aside = cross2(&line, &others);
-                share *= one - part(aside * aside / (dot2(&line, &line) * S::constant(tilt * tilt)));
+                if aside.value() != 0.0 {
+                    let apart = apart(&line, &deepest.at, &outline(&across.project(other)), tilt);
+                    share *= one - part(aside * aside / (dot2(&line, &line) * S::constant(tilt * tilt) * apart));
+                }
             }
-            if let Some(size) = patch.inscribed {
+            let Some(size) = patch.inscribed else { continue };
+            share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
+            if other.corners.len() != 2 {
                 let missed = (least - phi) / (size * S::constant(MISSED * tilt));
-                share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
                 share *= one - part(missed * missed);
                 share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
             }
@@ -202,6 +211,25 @@ impl<S: Number> Spread<S> {
         }
         Some(Self { corners: all, closest: Some(Closest { weight: rest, back }) })
     }
+}
+
+/// The corner with the least φ, and that.
+fn deepest<'a, S: Number>(corners: &'a [Corner<S>], spots: &[Spot<S>]) -> Option<(&'a Corner<S>, S)> {
+    let all = corners.iter().zip(spots).map(|(corner, spot)| (corner, spot.phi));
+    all.min_by(|(_, x), (_, y)| x.value().total_cmp(&y.value()))
+}
+
+/// How far a line through a point is from running along a polygon's edge through that point, squared: 0 if it does, 1 if it is apart by the
+/// slope `tilt`, or the point by [`NEAR`] parts of the polygon's size.
+///
+/// Where a line turns through the direction of an edge, what it has over the polygon goes from a stretch to a point.
+fn apart<S: Number>(line: &Vector2<S>, point: &Vector2<S>, polygon: &[Corner<S>], tilt: f64) -> S {
+    let near = spread(polygon) * S::constant(NEAR * NEAR);
+    let square = dot2(line, line) * S::constant(tilt * tilt);
+    polygon.iter().fold(S::constant(1.0), |product, Corner { at, edge }| {
+        let (turned, off) = (cross2(edge, line), cross2(edge, &sub2(point, at)));
+        product * part((turned * turned / square + off * off / near) / dot2(edge, edge))
+    })
 }
 
 /// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
@@ -290,13 +318,23 @@ impl<'a, S: Number> Across<'a, S> {
         }
     }
 
+    fn project(&self, patch: &Patch<S>) -> Vec<Vector2<S>> {
+        patch.corners.iter().map(|corner| self.over(corner)).collect()
+    }
+
+    fn over(&self, point: &Vector3<S>) -> Vector2<S> {
+        self.flat(&sub(point, &constant(&self.origin)))
+    }
+
     /// Where the patches of A and B lie over each other; nothing if none of them is a polygon.
     fn overlap(&self, a: &Patch<S>, b: &Patch<S>) -> Vec<Corner<S>> {
-        let project = |patch: &Patch<S>| -> Vec<Vector2<S>> {
-            patch.corners.iter().map(|corner| self.flat(&sub(corner, &constant(&self.origin)))).collect()
-        };
-        let [on_a, mut on_b] = [a, b].map(project);
+        let [on_a, mut on_b] = [a, b].map(|patch| self.project(patch));
         on_b.reverse();
+        if let (Some(Disc { middle, radii }), [from, to], _) | (Some(Disc { middle, radii }), _, [from, to]) =
+            (a.disc.as_ref().or(b.disc.as_ref()), &on_a[..], &on_b[..])
+        {
+            return chord(&[*from, *to], &self.over(middle), &[0, 1].map(|k| self.flat(&radii[k])));
+        }
         let [on_a, on_b] = [on_a, on_b].map(|points| outline(&points));
         match (on_a.len(), on_b.len()) {
             (0, _) => on_b,

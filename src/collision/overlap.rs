@@ -56,6 +56,29 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     joined(kept, tolerance)
 }
 
+/// The part of a line inside an ellipse, given by its middle and the images of two radii of a circle that are square to each other; none
+/// where that is a point at most.
+pub(super) fn chord<S: Number>(line: &[Vector2<S>; 2], middle: &Vector2<S>, radii: &[Vector2<S>; 2]) -> Vec<Corner<S>> {
+    let [from, to] = line;
+    // In coordinates where the ellipse is the unit circle.
+    let area = cross2(&radii[0], &radii[1]);
+    let round = |v: &Vector2<S>| Vector2::new(cross2(v, &radii[1]) / area, cross2(&radii[0], v) / area);
+    let (start, along) = (round(&sub2(from, middle)), round(&sub2(to, from)));
+    let (square, slope) = (dot2(&along, &along), dot2(&start, &along));
+    let root = slope * slope - square * (dot2(&start, &start) - S::constant(1.0));
+    if root.value() <= 0.0 {
+        return Vec::new();
+    }
+    let root = root.sqrt();
+    let (enters, leaves) = ((-slope - root) / square, (root - slope) / square);
+    let enters = if enters.value() > 0.0 { enters } else { S::constant(0.0) };
+    let leaves = if leaves.value() < 1.0 { leaves } else { S::constant(1.0) };
+    if leaves.value() - enters.value() < SAME {
+        return Vec::new();
+    }
+    outline(&[enters, leaves].map(|part| along2(from, &sub2(to, from), part)))
+}
+
 /// Corners that coincide as one, with the edge that leaves them.
 fn joined<S: Number>(corners: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> {
     let mut all: Vec<Corner<S>> = Vec::with_capacity(corners.len());

@@ -89,9 +89,22 @@ pub(super) struct Patch<S> {
     pub(super) normal: Vector3<S>,
     /// Its size, m, if it is less than the flat part whose place it takes.
     pub(super) inscribed: Option<S>,
+    /// What it stands for, if that is round.
+    pub(super) disc: Option<Disc<S>>,
+}
+
+/// A round cap: its middle, and two vectors to the rim that are square to each other.
+pub(super) struct Disc<S> {
+    pub(super) middle: Vector3<S>,
+    pub(super) radii: [Vector3<S>; 2],
 }
 
 impl<S: Number> Patch<S> {
+    /// As much as the flat part itself.
+    fn whole(corners: Vec<Vector3<S>>, anchor: Vector3<S>, normal: Vector3<S>) -> Self {
+        Self { corners, anchor, normal, inscribed: None, disc: None }
+    }
+
     /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by an
     /// angle of at least this sine.
     pub(super) fn towards(body: &Body<'_, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
@@ -99,7 +112,7 @@ impl<S: Number> Patch<S> {
         let falls = |sine: f64| sine >= sharp;
         let patch = match body.core {
             Core::Point | Core::Ellipsoid(_) => return None,
-            Core::HalfSpace => Self { corners: Vec::new(), anchor: body.origin, normal: body.axes[2], inscribed: None },
+            Core::HalfSpace => Self::whole(Vec::new(), body.origin, body.axes[2]),
             Core::Segment(_) | Core::Box(_) | Core::Cylinder { .. } if falls(flattest(body.core, &local)) => {
                 return None;
             }
@@ -127,7 +140,7 @@ impl<S: Number> Body<'_, S> {
     fn line(&self, middle: Vector3<S>, half: S, n: &Vector3<S>) -> Patch<S> {
         let axis = &self.axes[2];
         let corners = vec![along(&middle, axis, -half), along(&middle, axis, half)];
-        Patch { corners, anchor: middle, normal: along(n, axis, -dot(n, axis)), inscribed: None }
+        Patch::whole(corners, middle, along(n, axis, -dot(n, axis)))
     }
 
     fn side_of_box(&self, local: &Vector3<f64>) -> Patch<S> {
@@ -140,7 +153,8 @@ impl<S: Number> Body<'_, S> {
             self.at(at)
         };
         let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner).collect();
-        Patch { anchor: corners[0], corners, normal: self.axes[k] * S::constant(sign), inscribed: None }
+        let anchor = corners[0];
+        Patch::whole(corners, anchor, self.axes[k] * S::constant(sign))
     }
 
     fn cap(&self, sign: f64) -> Patch<S> {
@@ -151,8 +165,10 @@ impl<S: Number> Body<'_, S> {
             self.at([radius * S::constant(cosine), radius * S::constant(sine), end])
         };
         let corners: Vec<_> = (0..CORNERS).map(corner).collect();
-        let normal = self.axes[2] * S::constant(sign);
-        Patch { anchor: corners[0], corners, normal, inscribed: Some(radius) }
+        let middle = self.at([S::constant(0.0), S::constant(0.0), end]);
+        let disc = Disc { middle, radii: [0, 1].map(|k| self.axes[k] * radius) };
+        let octagon = Patch::whole(corners, middle, self.axes[2] * S::constant(sign));
+        Patch { inscribed: Some(radius), disc: Some(disc), ..octagon }
     }
 
     /// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
@@ -177,7 +193,8 @@ impl<S: Number> Body<'_, S> {
         let [nx, ny, nz] = face.normal.map(S::constant);
         let normal = self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz;
         let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
-        Some(Patch { corners, anchor: vertex(top), normal, inscribed: (kept < m).then_some(S::constant(across / 2.0)) })
+        let inscribed = (kept < m).then_some(S::constant(across / 2.0));
+        Some(Patch { inscribed, ..Patch::whole(corners, vertex(top), normal) })
     }
 }
 

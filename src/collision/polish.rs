@@ -33,6 +33,10 @@ const WORSE: f64 = 1e-9;
 const FLAT: f64 = 1e-5;
 /// Newton's last step, which leaves an error of its square.
 const CONVERGED: f64 = 1e-10;
+/// What lies between points that meet is along n, but for this part of their coordinates.
+const ASIDE: f64 = 1e-9;
+/// How far starts beside a rim's axis lean from it.
+const BESIDE_RIM: [f64; 3] = [1e-6, 1e-4, 1e-2];
 /// Separations differ by rounding up to this part of the points' coordinates; steps that lose no more are taken.
 const NOISE: f64 = 8.0 * f64::EPSILON;
 /// A direction whose part across the others is shorter counts as one of them.
@@ -97,7 +101,7 @@ impl Features {
             _ => across(*near).try_normalize(PARALLEL)?,
         };
         match *span {
-            [] => n = self.climb(n)?,
+            [] => n = self.met(&n).or_else(|| self.beside_rims(&n).find_map(|start| self.met(&start)))?,
             [t] => n = self.turn(&n, &t)?,
             _ => {}
         }
@@ -173,6 +177,24 @@ impl Features {
             }
         }
         Some(at(angle).normalize())
+    }
+
+    /// Where [`climb`](Self::climb) leads, but for points on rims that do not meet there: what is between them must lie along n.
+    fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let n = self.climb(*near)?;
+        let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
+        let d = x_b - x_a;
+        let aside = (d - n * n.dot(&d)).norm();
+        let is_met = aside <= ASIDE * (x_a.norm() + x_b.norm());
+        (is_met || !(self.a.is_round() || self.b.is_round())).then_some(n)
+    }
+
+    /// Directions out from the axis of a circle that a direction is nearly along: there small turns lead all around the rim, and steps
+    /// that climb are tiny.
+    fn beside_rims(&self, n: &Vector3<f64>) -> impl Iterator<Item = Vector3<f64>> {
+        let outs = [self.a.out(&self.b.support(&-n)), self.b.out(&self.a.support(n)).map(|out| -out)];
+        let n = *n;
+        outs.into_iter().flatten().flat_map(move |out| BESIDE_RIM.map(|lean| (n + out * lean).normalize()))
     }
 
     /// Newton's method for n in all directions.

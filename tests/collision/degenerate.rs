@@ -2,7 +2,7 @@
 
 use fingertip::collision::{Collider, LIGHT};
 use fingertip::description::Shape;
-use nalgebra::{Isometry3, UnitQuaternion};
+use nalgebra::{Isometry3, Quaternion, UnitQuaternion};
 
 use super::support::*;
 
@@ -75,5 +75,37 @@ fn aligned_bodies() {
                 }
             }
         }
+    }
+}
+
+/// An egg over the rim of a can, the normal 3e-6 from the can's axis: a small turn of it leads half around the rim. What climbs from nearer to
+/// the axis stops on the way, 5 mm off.
+#[test]
+fn a_rim_nearly_across_the_normal() {
+    let pose = |[i, j, k, w]: [f64; 4], place: [f64; 3]| {
+        Isometry3::from_parts(place.into(), UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, k)))
+    };
+    let body = |shape: Shape, pose| Body { collider: Collider::new(&shape), pose, shape };
+    let can = body(
+        Shape::cylinder(0.05364176891724501, 0.04907779621673051),
+        pose(
+            [-0.3391420487213957, -0.5866803652607104, -0.28156851259310955, -0.6793437955282419],
+            [0.15188596399908993, 0.1432013979260563, 0.15859681200769105],
+        ),
+    );
+    let egg = body(
+        Shape::ellipsoid([0.054436483480466404, 0.1593634361500578, 0.06608219481509878]),
+        pose(
+            [-0.9146790225372587, 0.11346681277301282, 0.060282537157602845, -0.3832148011797835],
+            [0.2707976180727018, 0.08530949723026661, 0.14467564350019002],
+        ),
+    );
+    let mut random = Random::new(1);
+    for _ in 0..1000 {
+        let turn = UnitQuaternion::from_scaled_axis(random.vector(1e-6));
+        let egg = body(egg.shape.clone(), egg.pose * turn);
+        let found = can.collider.distance(&can.pose, &egg.collider, &egg.pose).unwrap();
+        let off = can.surface(&found.point_a).abs().max(egg.surface(&found.point_b).abs());
+        assert!(off < 1e-10, "{off:e}: {found:?}");
     }
 }

@@ -165,15 +165,18 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. But where a cylinder's side turns through parallel to an edge, the line
-/// that they share is on one side a stretch and on the other a point.
+/// halving the step down to nothing leaves nothing. Of 640 paths none jumps. Of 16,000 it is 23, as a body shows one face at a time: where two
+/// faces beside an edge look alike along the normal, or where an edge lies on a round cap outside of the octagon in its place.
+/// `FINGERTIP_PATHS` is how many each pair of kinds has.
 #[test]
 fn manifolds_are_continuous() {
+    let asked = std::env::var("FINGERTIP_PATHS").ok();
+    let each: usize = asked.map_or(40, |count| count.parse().unwrap());
     let mut random = Random::new(7);
     let (mut jumps, mut paths, mut bends) = (Vec::new(), 0, 0);
     for kind_a in ["box", "cylinder", "hull", "capsule"] {
         for kind_b in ["box", "cylinder", "hull", "ellipsoid"] {
-            for _ in 0..40 {
+            for _ in 0..each {
                 let [a, b] = aligned(&mut random, kind_a, kind_b, 0.1);
                 let (shift, turn) = (random.vector(0.02), random.vector(0.2));
                 let at = |t: f64| {
@@ -218,8 +221,7 @@ fn manifolds_are_continuous() {
         }
     }
     println!("{paths} paths, {bends} steps with a change");
-    let with_lines = jumps.iter().filter(|jump| jump.contains("cylinder") || jump.contains("capsule")).count();
-    assert!(with_lines == jumps.len() && 500 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
+    assert!(650 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
 }
 
 /// The sweep finds what testing all pairs finds, and leaves out what is excluded.

@@ -2,7 +2,7 @@
 
 use fingertip::description::Friction;
 use fingertip::solve::{Report, Status};
-use nalgebra::{DMatrix, DVector, Vector3};
+use nalgebra::{DMatrix, DVector, Matrix3, Rotation3, Vector3};
 
 use crate::support::oracle::{Contact, Problem};
 
@@ -78,10 +78,12 @@ impl Answer<'_> {
                 error = error.max(mu * (nu_t - pole_t).norm());
                 scale = scale.abs() + mu * pole_t.norm();
             }
-            // Near the cone's boundary both grow without bound: the digits of its width are those of the force.
-            let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
+            // Near the cone's boundary both grow without bound, with the rounding of its width: a world force's components are rounded as it
+            // is, and across the normal, where the cone is μ times as wide, 1/μ times as much of that is lost.
+            let lost =
+                if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) * (1.0 + 1.0 / mu) };
             // μ ν_t has μ times the rounding of ν_t.
-            let noise = ROUNDING * lengths * mu.max(1.0) + 1e-13 * digits * scale;
+            let noise = ROUNDING * (lengths * mu.max(1.0) + lost * scale);
             worst = worst.max((error - noise).max(0.0) / scale);
         }
         for (l, &(gap, dof, sign)) in problem.limits.iter().enumerate() {
@@ -135,43 +137,67 @@ impl Answer<'_> {
     }
 }
 
+/// A body of stiffness 1 pressed onto a plane and along it, in closed form for a slack in the plane's frame: what the judge says of it where
+/// it is off by this much.
+fn judged(turn: &Rotation3<f64>, mu: f64, kappa: f64, slack: &Vector3<f64>, off: f64) -> Result<f64, String> {
+    let rho = (slack.z - mu * slack.x) * (slack.z + mu * slack.x);
+    let force = turn * (Vector3::new(-mu * mu * slack.x, 0.0, slack.z) * (2.0 / (kappa * rho)));
+    let delta = turn * Vector3::new(slack.x + off, 1.0, slack.z - 1.0);
+    let delta = DVector::from_column_slice(delta.as_slice());
+    let across = Matrix3::from_diagonal(&Vector3::new(1.0, 0.0, 1.0));
+    let contact = Contact {
+        normal: turn * Vector3::z(),
+        point_a: Vector3::zeros(),
+        point_b: Vector3::zeros(),
+        phi: 1.0,
+        mu,
+        // A metre aside does not count.
+        jacobian: DMatrix::from_column_slice(3, 3, (turn.matrix() * across * turn.matrix().transpose()).as_slice()),
+        levers: DVector::from_element(3, 1.0),
+        part: 1.0,
+        turns: None,
+    };
+    let p = DMatrix::identity(3, 3);
+    let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
+    let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), kappa };
+    let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
+    let answer = Answer {
+        delta: delta.as_slice(),
+        force: force.as_slice(),
+        limit_force: &[],
+        weight: &[1.0],
+        report,
+        friction: Friction::Relaxed,
+    };
+    answer.check(&problem)
+}
+
 /// A slack that is off by what rounding makes of a metre is right, whatever the friction is: μ ν_t has μ times the rounding of ν_t. One that
 /// is off by a thousand times that is not.
 #[test]
 fn rounding_of_a_slip_is_told_from_an_error() {
     for mu in [0.3_f64, 1.0, 6.5, 100.0] {
-        // A body of stiffness 1 pressed onto a plane and along it, in closed form for this slack.
-        let (kappa, normal) = (1e6, Vector3::z());
         let slack = Vector3::new(1e-9, 0.0, 3e-9 * mu.max(1.0));
-        let rho = (slack.z - mu * slack.x) * (slack.z + mu * slack.x);
-        let force = Vector3::new(-mu * mu * slack.x, 0.0, slack.z) * (2.0 / (kappa * rho));
         for (off, right) in [(0.0, true), (1e-14, true), (-1e-14, true), (3e-11, false)] {
-            let delta = DVector::from_column_slice(&[slack.x + off, 1.0, slack.z - 1.0]);
-            let contact = Contact {
-                normal,
-                point_a: Vector3::zeros(),
-                point_b: Vector3::zeros(),
-                phi: 1.0,
-                mu,
-                jacobian: DMatrix::from_row_slice(3, 3, &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]),
-                levers: DVector::from_element(3, 1.0),
-                part: 1.0,
-                turns: None,
-            };
-            let p = DMatrix::identity(3, 3);
-            let g = DVector::from_column_slice(force.as_slice()) - &p * &delta;
-            let problem = Problem { p, g, contacts: vec![contact], limits: Vec::new(), kappa };
-            let report = Report { status: Status::Solved, iterations: 1, residual: 0.0, slip_gap: 0.0 };
-            let answer = Answer {
-                delta: delta.as_slice(),
-                force: force.as_slice(),
-                limit_force: &[],
-                weight: &[1.0],
-                report,
-                friction: Friction::Relaxed,
-            };
-            let found = answer.check(&problem);
+            let found = judged(&Rotation3::identity(), mu, 1e6, &slack, off);
             assert_eq!(found.is_ok(), right, "μ {mu}, off by {off:e}: {found:?}");
+        }
+    }
+}
+
+/// What slides at this part of ν_n from the cone's boundary, over a plane that leans: the force's components are rounded, and what is off by
+/// a thousand times what that makes of the slack is not right.
+#[test]
+fn rounding_of_a_force_is_told_from_an_error() {
+    for k in 0..1000 {
+        let turn = Rotation3::from_euler_angles(0.7 + 1e-3 * f64::from(k), 0.4, 1.1);
+        for (mu, width) in [(1e-3, 1e-8), (1e-2, 1e-8), (0.3, 1e-8), (0.3, 1e-6), (2.0, 1e-6)] {
+            let slack = Vector3::new(1e-3 * (1.0 - width) / mu, 0.0, 1e-3);
+            let found = judged(&turn, mu, 4e5, &slack, 0.0);
+            assert!(found.is_ok(), "μ {mu}, {width:e}: {found:?}");
+            let off = 1e3 * ROUNDING * (1.0 + 1.0 / mu) / width * slack.x;
+            let found = judged(&turn, mu, 4e5, &slack, off);
+            assert!(found.is_err(), "μ {mu}, {width:e}: {found:?}");
         }
     }
 }
