@@ -78,12 +78,12 @@ impl Answer<'_> {
                 error = error.max(mu * (nu_t - pole_t).norm());
                 scale = scale.abs() + mu * pole_t.norm();
             }
-            // Near the cone's boundary both grow without bound, with the rounding of its width: a world force's components are rounded as it
-            // is, and across the normal, where the cone is μ times as wide, 1/μ times as much of that is lost.
-            let lost =
-                if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) * (1.0 + 1.0 / mu) };
+            // Near the cone's boundary both grow without bound: the digits of its width are those of the force. A world force's components are
+            // rounded as it is, which across the normal, where the cone is μ times as wide, is 1/μ times as much.
+            let digits = if mu == 0.0 { 1.0 } else { (mu * mu * along * along / square).abs().max(1.0) };
+            let lost = if mu == 0.0 { 0.0 } else { ROUNDING / mu };
             // μ ν_t has μ times the rounding of ν_t.
-            let noise = ROUNDING * (lengths * mu.max(1.0) + lost * scale);
+            let noise = ROUNDING * lengths * mu.max(1.0) + (1e-13 + lost) * digits * scale;
             worst = worst.max((error - noise).max(0.0) / scale);
         }
         for (l, &(gap, dof, sign)) in problem.limits.iter().enumerate() {
@@ -195,7 +195,7 @@ fn rounding_of_a_force_is_told_from_an_error() {
             let slack = Vector3::new(1e-3 * (1.0 - width) / mu, 0.0, 1e-3);
             let found = judged(&turn, mu, 4e5, &slack, 0.0);
             assert!(found.is_ok(), "μ {mu}, {width:e}: {found:?}");
-            let off = 1e3 * ROUNDING * (1.0 + 1.0 / mu) / width * slack.x;
+            let off = 1e3 * (1e-13 + ROUNDING / mu) / width * slack.x;
             let found = judged(&turn, mu, 4e5, &slack, off);
             assert!(found.is_err(), "μ {mu}, {width:e}: {found:?}");
         }
