@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
-use super::c::{CFunction, STEPS, Worlds, number, print};
+use super::c::{CFunction, STEPS, Worlds, negated, number, print};
 use super::trace::{Row, Trace};
 
 /// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
 pub(crate) const THREADS: u32 = 32;
 
 /// What the text starts with: NVRTC has no files to include.
-pub(crate) const PRELUDE: &str = "\
+pub(crate) const PRELUDE: &str = concat!(
+    "\
 #define restrict __restrict__
 #define STAGE static __device__ __noinline__ void
 #define TABLE static const
@@ -22,7 +23,10 @@ pub(crate) const PRELUDE: &str = "\
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 typedef unsigned long long Count;
-";
+#define INLINE static __device__ __inline__
+",
+    negated!()
+);
 
 /// A trace as a kernel. A number of a thread's working memory stands beside those of the block's other threads, so that all of them
 /// are read at once.

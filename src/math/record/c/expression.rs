@@ -187,6 +187,7 @@ impl Printer<'_> {
             Op::Sub => format!("{} - {}", value(a), value(b)),
             Op::Mul => format!("{} * {}", value(a), value(b)),
             Op::Div => format!("{} / {}", value(a), value(b)),
+            Op::Neg if self.node(a).op == Op::Fma => format!("negated{suffix}({})", value(a)),
             Op::Neg => format!("-{}", value(a)),
             Op::Fma => format!("fma{suffix}({}, {}, {})", value(a), value(b), value(c)),
             Op::Sqrt => format!("sqrt{suffix}({})", value(a)),

@@ -15,8 +15,33 @@ use super::trace::{Output, Row, Trace};
 pub(crate) use expression::{literal, number};
 use text::{Text, declare_table};
 
+/// −x for x = fma(a, b, c): GCC 12 makes one instruction of both, which gives +0 for −0 where ab = −c. Put behind a definition of
+/// `INLINE`.
+macro_rules! negated {
+    () => {
+        "\
+INLINE double negated(double x)
+{
+  union { double number; unsigned long long bits; } all;
+  all.number = x;
+  all.bits ^= 1ull << 63;
+  return all.number;
+}
+INLINE float negatedf(float x)
+{
+  union { float number; unsigned bits; } all;
+  all.number = x;
+  all.bits ^= 1u << 31;
+  return all.number;
+}
+"
+    };
+}
+pub(super) use negated;
+
 /// What text in C starts with: the operations that it has no sign for.
-pub(crate) const PRELUDE: &str = "\
+pub(crate) const PRELUDE: &str = concat!(
+    "\
 #include <math.h>
 
 #ifdef __FAST_MATH__
@@ -30,7 +55,10 @@ pub(crate) const PRELUDE: &str = "\
 #define TABLE static const
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
-";
+#define INLINE static inline
+",
+    negated!()
+);
 
 /// What text for registers starts with, once `DOUBLES` says how many numbers of double precision are in one and `SINGLE` whether
 /// rows are of single precision.
@@ -201,5 +229,41 @@ impl Printer<'_> {
 
     fn is_vector(&self) -> bool {
         !matches!(self.worlds, Worlds::One | Worlds::Thread)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::PRELUDE;
+
+    /// −(2 · 3 − 6) is −0, however the compiler finds its instructions.
+    #[test]
+    fn zeros_have_their_sign() {
+        if !Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: there is no C compiler cc");
+            return;
+        }
+        let main = "__attribute__((noinline)) double f(double a, double b, double c) { return negated(fma(a, b, c)); }\n\
+            __attribute__((noinline)) float g(float a, float b, float c) { return negatedf(fmaf(a, b, c)); }\n\
+            int main(void) { return !(signbit(f(2, 3, -6)) && signbit(g(2, 3, -6)) && f(1, 2, 1) == -3); }\n";
+        let folder = std::env::temp_dir().join(format!("fingertip_zeros_{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (text, program) = (folder.join("zeros.c"), folder.join("zeros"));
+        std::fs::write(&text, format!("{PRELUDE}{main}")).unwrap();
+        for level in ["-O0", "-O1", "-O2", "-O3"] {
+            let mut compile = Command::new("cc");
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("fma") {
+                compile.arg("-mfma");
+            }
+            let output =
+                compile.args([level, "-ffp-contract=off"]).arg(&text).arg("-o").arg(&program).arg("-lm").output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(Command::new(&program).status().unwrap().success(), "{level}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

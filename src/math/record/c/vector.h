@@ -17,6 +17,7 @@
 
 typedef __m512d d_t;
 #define SPLAT_D(x) _mm512_set1_pd(x)
+#define NEG_D(a) (-(a))
 #define FMA_D _mm512_fmadd_pd
 #define SQRT_D _mm512_sqrt_pd
 #define ABS_D _mm512_abs_pd
@@ -26,6 +27,7 @@ typedef __m512d d_t;
 typedef __m512 s_t;
 typedef __mmask16 m_t;
 #define SPLAT_S(x) _mm512_set1_ps(x)
+#define NEG_S(a) (-(a))
 #define FMA_S _mm512_fmadd_ps
 #define SQRT_S _mm512_sqrt_ps
 #define ABS_S _mm512_abs_ps
@@ -57,6 +59,7 @@ typedef __mmask8 m_t;
 typedef __m256d d_t;
 typedef __m256i m_t;
 #define SPLAT_D(x) _mm256_set1_pd(x)
+#define NEG_D(a) (-(a))
 #define FMA_D _mm256_fmadd_pd
 #define SQRT_D _mm256_sqrt_pd
 #define ABS_D(a) _mm256_andnot_pd(_mm256_set1_pd(-0.0), a)
@@ -65,6 +68,7 @@ typedef __m256i m_t;
 #if SINGLE
 typedef __m256 s_t;
 #define SPLAT_S(x) _mm256_set1_ps(x)
+#define NEG_S(a) (-(a))
 #define FMA_S _mm256_fmadd_ps
 #define SQRT_S _mm256_sqrt_ps
 #define ABS_S(a) _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a)
@@ -102,6 +106,7 @@ typedef double d_t __attribute__((vector_size(8 * DOUBLES)));
 typedef float s_t __attribute__((vector_size(8 * DOUBLES)));
 typedef int m_t __attribute__((vector_size(8 * DOUBLES)));
 typedef long long half_t __attribute__((vector_size(8 * DOUBLES)));
+INLINE s_t NEG_S(s_t a) { return (s_t)((m_t)a ^ ~0x7fffffff); }
 #define SPLAT_S(x) ((s_t){0} + (float)(x))
 INLINE s_t FMA_S(s_t a, s_t b, s_t c) { return NUMBERS(s_t, WORLDS, __builtin_fmaf(a[i_], b[i_], c[i_])); }
 INLINE s_t SQRT_S(s_t a) { return NUMBERS(s_t, WORLDS, __builtin_sqrtf(a[i_])); }
@@ -123,6 +128,9 @@ typedef long long m_t __attribute__((vector_size(8 * DOUBLES)));
 INLINE m_t LT_D(d_t a, d_t b) { return a < b; }
 INLINE d_t SELECT_D(m_t m, d_t a, d_t b) { return (d_t)((m & (m_t)a) | (~m & (m_t)b)); }
 #endif
+typedef long long bits_t __attribute__((vector_size(8 * DOUBLES)));
+/* See `negated`. */
+INLINE d_t NEG_D(d_t a) { return (d_t)((bits_t)a ^ ~0x7fffffffffffffffll); }
 #define SPLAT_D(x) ((d_t){0} + (x))
 INLINE d_t FMA_D(d_t a, d_t b, d_t c) { return NUMBERS(d_t, DOUBLES, __builtin_fma(a[i_], b[i_], c[i_])); }
 INLINE d_t SQRT_D(d_t a) { return NUMBERS(d_t, DOUBLES, __builtin_sqrt(a[i_])); }
@@ -143,7 +151,6 @@ INLINE int ANY(m_t a) { int any = 0; for (int i = 0; i < WORLDS; ++i) any |= a[i
 #define SUB_D(a, b) ((a) - (b))
 #define MUL_D(a, b) ((a) * (b))
 #define DIV_D(a, b) ((a) / (b))
-#define NEG_D(a) (-(a))
 /* Number by number, in the mathematical library. */
 #define LIBRARY(name, T, N, number, function) \
   static __attribute__((noinline)) T name(T x) \
@@ -169,7 +176,6 @@ typedef struct { d_t low, high; } w_t;
 #define SUB_S(a, b) ((a) - (b))
 #define MUL_S(a, b) ((a) * (b))
 #define DIV_S(a, b) ((a) / (b))
-#define NEG_S(a) (-(a))
 LIBRARY(SIN_S, s_t, 2 * DOUBLES, float, sinf)
 LIBRARY(COS_S, s_t, 2 * DOUBLES, float, cosf)
 LIBRARY(LN_S, s_t, 2 * DOUBLES, float, logf)
