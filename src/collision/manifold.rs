@@ -177,11 +177,13 @@ impl<S: Number> Spread<S> {
             }
             let Some(size) = patch.inscribed else { continue };
             share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
-            if other.corners.len() != 2 {
+            let is_chord = other.corners.len() == 2 && patch.disc.is_some();
+            if !is_chord {
                 let missed = (least - phi) / (size * S::constant(MISSED * tilt));
                 share *= one - part(missed * missed);
-                share *= part(spread(&corners) / (size * size * S::constant(SMALL.powi(2))));
             }
+            let small = if is_chord { SHORT } else { SMALL };
+            share *= part(spread(&corners) / (size * size * S::constant(small * small)));
         }
         let none = S::constant(0.0);
         let mut rest = one - share;
@@ -266,6 +268,8 @@ const NEAR: f64 = 0.05;
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.
 const SMALL: f64 = 0.5;
+/// The same of a cap's chords, which miss nothing: only so that the closest points take over before there is none.
+const SHORT: f64 = 0.1;
 const MISSED: f64 = 0.05;
 
 /// The sum of the squared distances between neighbouring corners.

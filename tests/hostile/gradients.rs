@@ -119,7 +119,7 @@ fn parameters(model: &Model, mut part: impl FnMut(usize) -> Tensor) -> Parameter
 const FIRST: f64 = 4e-3;
 /// Fewest steps that tell.
 const LEAST_STEPS: usize = 4;
-/// Steps in a row that agree with a gradient where the differences' extrapolation does not.
+/// Steps in a row that agree with a gradient, or lead to it, where the extrapolation of all of them does not.
 const AGREEING: usize = 3;
 /// A step turns bodies by less than this, rad.
 const MOST_TURN: f64 = 1.0;
@@ -261,8 +261,12 @@ pub fn check(
             low - room < found && found < high + room && high - low > 2.0 * room
         };
         // Across a kink a few slopes may agree by chance; those of smaller steps then tell.
-        let tells = |slopes: &[f64]| slopes.iter().all(|slope| (slope - exact).abs() < TOLERANCE * scale);
-        let fooled = || slopes.windows(AGREEING).any(tells);
+        let near = |slope: f64| (slope - exact).abs() < TOLERANCE * scale;
+        let tells = |(k, some): (usize, &[f64])| {
+            let first = steps().nth(STEPS - slopes.len() + k).unwrap();
+            some.iter().copied().all(near) || near(extrapolate(some, first, noise).0)
+        };
+        let fooled = || slopes.windows(AGREEING).enumerate().any(tells);
         if own > SURE * scale || (error > TOLERANCE && (fooled() || kinked())) {
             tally.unsure += 1;
             continue;
