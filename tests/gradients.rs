@@ -368,7 +368,7 @@ fn coulombs_law() {
         let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
         scene.params.friction = Friction::Coulomb;
         scene.params.joint_limits = name == "two_fingers";
-        check_scene(&format!("{name}, Coulomb"), &scene, stray, n, 18);
+        check_scene(&format!("{name}, Coulomb"), &scene, stray, n, 20);
     }
 }
 

@@ -80,10 +80,10 @@ impl Spun {
                 let gap = root(1e-12, 1.0, |gap| force(gap) - weight - p * (gap - phi));
                 [turn(gap), force(gap), torque - inertia * turn(gap)]
             }
-            // f (φ + (f − m g)/p) = 2/κ, and the turn T/(κ (γ² f² − T²)) for a torque T.
+            // f (φ + (f − m g)/p) = 1/κ, and the turn T/(κ (γ² f² − T²)) for a torque T.
             Friction::Coulomb => {
                 let b = weight - p * phi;
-                let force = f64::midpoint(b, (b * b + 8.0 * p / kappa).sqrt());
+                let force = f64::midpoint(b, (b * b + 4.0 * p / kappa).sqrt());
                 let most = GAMMA * force;
                 let own = root(0.0, most, |own| (torque - own) / inertia - own / (kappa * (most - own) * (most + own)));
                 [(torque - own) / inertia, force, own]

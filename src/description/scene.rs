@@ -104,8 +104,8 @@ pub enum Friction {
     /// the floor with 1.2 times its weight at μ = 0.5.
     #[default]
     Relaxed,
-    /// Coulomb's law: friction is in the cone of the normal force, against the slip where there is one, and the gap is that of
-    /// frictionless contact, 2/(κ f_n). A step may have more than one answer; the one that is found sticks where sticking exists
+    /// Coulomb's law: friction is in the cone of the normal force, against the slip where there is one, and the gap is
+    /// 1/(κ f_n), half of that of frictionless contact by the relaxed law. A step may have more than one answer; the one that is found sticks where sticking exists
     /// near the start. Where none is found the relaxed answer stands, with the status `unsettled`.
     Coulomb,
 }

@@ -2,14 +2,14 @@
 //!
 //! With the scaled displacement z = J̃ δ + φ n of a contact, z_n its gap, the relaxed law is z = ζ, η = 2 R ζ / (κ ρ(ζ)), see
 //! [`super::cone`]: a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close it: z + ‖z_t‖ n in the place of z makes the same
-//! complementarity that of Coulomb. Smoothed, with ‖z_t‖² / ζ_n in the place of ‖z_t‖,
+//! complementarity that of Coulomb. Smoothed, with ‖z‖ in the place of ‖z_t‖, which is the same where a gap is small beside the slip,
 //!
 //! ```text
-//! ζ = z + (‖z_t‖²/ζ_n) n        z_n η_n = 2/κ        z_t = −2 η_t / (κ ρ(η))
+//! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))
 //! ```
 //!
-//! The gap belongs to the normal force as without friction, and friction is as in the relaxed law with the same forces. No kink is left
-//! where slip vanishes, and the gap of what slides is 2/(κ η_n), however far it slides.
+//! The gap belongs to the normal force alone, and friction is as in the relaxed law with the same forces. No kink is left where slip
+//! vanishes, and the gap of what slides is 1/(κ η_n), however far it slides: half of what the relaxed law leaves of what lies still.
 //!
 //! Forces answer displacements by dη = −W̃ dz, which is not symmetric: a larger gap lets the friction fall, a larger slip does
 //! not change the normal force. With q = −∂η_n/∂z_n, and S symmetric and across n,
@@ -52,7 +52,7 @@ impl<R: Real> Scaling<R> {
     #[inline(always)]
     pub(super) fn of_forces(cone: &Cone<R>, kappa: R, eta: Vec3<R>) -> Self {
         let (h, root) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt());
-        Self { sqrt_q: h * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
+        Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
     }
 
     /// q (n + k) nᵀ + S in factors.
@@ -208,29 +208,17 @@ impl<R: Real> Cone<R> {
         }
     }
 
-    /// ζ of a displacement z by Coulomb's law: ζ_n (ζ_n − z_n) = ‖z_t‖².
+    /// ζ of a displacement z by Coulomb's law.
     #[inline(always)]
     pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
-        let (along, across) = self.split(z);
-        let square = dot(across, across);
-        let root = along.mul_add(along, square.scale(4.0)).sqrt();
-        let open = along.gt(R::zero());
-        // In the form that does not cancel for either sign of the gap.
-        let shut = (root - along).scale(0.5);
-        let is_there = shut.gt(R::zero());
-        let lift = R::select(
-            open,
-            square.scale(2.0) / R::select(open, root + along, R::one()),
-            R::select(is_there, shut, R::zero()),
-        );
-        axpy(lift, self.n, z)
+        axpy(dot(z, z).sqrt(), self.n, z)
     }
 
     /// The displacement z that belongs to η by Coulomb's law, for this contact's own κ and ρ(η).
     #[inline(always)]
     pub(super) fn displacement(&self, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
         let (along, across) = self.split(eta);
-        let unit = R::splat(2.0) / kappa;
-        add(scale(unit / along, self.n), scale(-(unit / rho), across))
+        let unit = R::one() / kappa;
+        add(scale(unit / along, self.n), scale(-((unit + unit) / rho), across))
     }
 }

@@ -34,9 +34,9 @@ fn friction(a: f64, c: f64, f_n: f64, mu: f64, kappa: f64, contacts: f64) -> f64
 
 /// The normal force of a body that presses with `weight` over a gap φ, moved by 1/p per newton.
 fn normal(weight: f64, p: f64, phi: f64, kappa: f64) -> f64 {
-    // f = weight + p (gap − φ), gap = 2/(κ f)
+    // f = weight + p (gap − φ), gap = 1/(κ f)
     let b = weight - p * phi;
-    f64::midpoint(b, (b * b + 8.0 * p / kappa).sqrt())
+    f64::midpoint(b, (b * b + 4.0 * p / kappa).sqrt())
 }
 
 fn params(mu: f64, kappa: f64) -> Params {
@@ -70,7 +70,7 @@ fn a_growing_push() {
         let scene = Scene::new().with_params(params(mu, kappa)).object(ball(Freedom::Translation));
         let model = compile(&with_coulomb(scene.object(Object::ground("ground", 0.0))));
         let (p, weight) = (FACTOR * MASS, MASS * G);
-        let phi = 2.0 / (kappa * weight);
+        let phi = 1.0 / (kappa * weight);
         for share in [0.0, 0.3, 0.9, 0.99, 1.01, 1.1, 2.0, 5.0] {
             let push = share * mu * weight;
             let (x, y) = (0.6 * push, 0.8 * push);
@@ -102,7 +102,7 @@ fn an_incline() {
         let scene = scene.object(ball(Freedom::Translation)).object(Object::ground("ground", 0.0));
         let model = compile(&with_coulomb(scene));
         let (p, weight) = (FACTOR * MASS, MASS * G * cos);
-        let phi = 2.0 / (kappa * weight);
+        let phi = 1.0 / (kappa * weight);
         let result = step(&model, &[0.0, 0.0, RADIUS + phi], &[], &[0.0; 3]);
         let f_t = friction(MASS * G * sin / p, 1.0 / p, weight, mu, kappa, 1.0);
         close("normal force", numbers(&result.force)[2], weight, weight);
@@ -126,7 +126,7 @@ fn a_groove() {
         let model = compile(&with_coulomb(scene));
         let (p, f_n) = (FACTOR * MASS, MASS * G / (2.0 * sin));
         // The height at which the gaps are those of the weight.
-        let height = (RADIUS + 2.0 / (kappa * f_n)) / sin;
+        let height = (RADIUS + 1.0 / (kappa * f_n)) / sin;
         for share in [0.5, 0.95, 1.05, 3.0] {
             let push = share * 2.0 * mu * f_n;
             let result = step(&model, &[0.0, 0.0, height], &[], &[push, 0.0, 0.0]);
@@ -146,7 +146,7 @@ fn a_spinning_ball() {
     let model = compile(&with_coulomb(scene.object(Object::ground("ground", 0.0))));
     let (p, weight) = (FACTOR * MASS, MASS * G);
     let turning = FACTOR * 0.4 * MASS * RADIUS * RADIUS;
-    let phi = 2.0 / (kappa * weight);
+    let phi = 1.0 / (kappa * weight);
     for share in [0.2, 0.9, 1.5, 4.0] {
         let torque = share * mu * weight * RADIUS;
         let result =
@@ -178,7 +178,7 @@ fn a_dragged_tip() {
     // The tip at its gap under 0.5 N, the others high above.
     let f_n = 0.5;
     let (base, radius) = (0.03, 0.01);
-    q[z] = radius - base + 2.0 / (kappa * f_n);
+    q[z] = radius - base + 1.0 / (kappa * f_n);
     others.iter().for_each(|&other| q[other] = 0.4);
     let mut travelled = 0.0;
     for _ in 0..50 {

@@ -78,7 +78,7 @@ fn errors(friction: Friction, kappa: f64, steps: usize) -> ([f64; 2], usize) {
 /// The relaxed law's gap is most of its error over a long step.
 #[test]
 fn coulombs_law_predicts_what_the_relaxed_one_does_not() {
-    for (kappa, steps, bounds) in [(1e5, 1, [0.37, 0.38]), (1e6, 1, [0.30, 0.34]), (1e6, 2, [0.25, 0.32])] {
+    for (kappa, steps, bounds) in [(1e5, 1, [0.36, 0.38]), (1e6, 1, [0.30, 0.34]), (1e6, 2, [0.25, 0.32])] {
         let (relaxed, _) = errors(Friction::Relaxed, kappa, steps);
         let (found, unsettled) = errors(Friction::Coulomb, kappa, steps);
         println!("κ {kappa:.0e}, {steps} steps: relaxed {relaxed:.3?}, Coulomb {found:.3?}, unsettled {unsettled}");

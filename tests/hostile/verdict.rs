@@ -32,7 +32,7 @@ impl Answer<'_> {
     /// A contact's slack is compared with the one that belongs to its force, ν = (2 w/κ) (μ² λ_n, −λ_t) / (μ² λ_n² − ‖λ_t‖²),
     /// relative to that, with room for the rounding of lengths.
     ///
-    /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, ζ with ζ (ζ − ν_n) = μ²‖ν_t‖².
+    /// By Coulomb's law the gap of a contact is larger by what makes the relaxed law that one, √(ν_n² + μ²‖ν_t‖²).
     pub fn residual(&self, problem: &Problem, friction: Friction) -> Result<f64, String> {
         let delta = DVector::from_column_slice(self.delta);
         let mut balance = &problem.p * &delta + &problem.g;
@@ -61,7 +61,7 @@ impl Answer<'_> {
             let (nu_n, nu_t) = problem.slack(i, &delta);
             let nu_n = match friction {
                 Friction::Relaxed => nu_n,
-                Friction::Coulomb => f64::midpoint(nu_n, nu_n.hypot(2.0 * contact.mu * nu_t.norm())),
+                Friction::Coulomb => nu_n + nu_n.hypot(contact.mu * nu_t.norm()),
             };
             // What turns is what is left of whole motions, with their rounding.
             let whole = contact.turns.map_or(contact, |(of, _)| &problem.contacts[of]);

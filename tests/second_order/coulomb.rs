@@ -15,7 +15,7 @@ const H: f64 = 0.01;
 const KAPPA: f64 = 1e8;
 const RADIUS: f64 = 0.03;
 /// Where a body at rest hovers, m.
-const HEIGHT: f64 = 2.0 / (KAPPA * MASS * GRAVITY);
+const HEIGHT: f64 = 1.0 / (KAPPA * MASS * GRAVITY);
 /// The law's own smoothing takes a force of the size 1/(κ s) off friction, s the slip of a step: 1e-6 N of 2 N at 1 cm, more as the
 /// body stops.
 const SMOOTHING: f64 = 1e-5;

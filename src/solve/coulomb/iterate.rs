@@ -26,7 +26,7 @@ const TRIAL: f64 = 2.0;
 /// κ at which contacts start anew on the first way, 1/J: the way from soft to hard chooses among several answers, as the slow
 /// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
 /// path from soft to hard ends before it is there, they help.
-const SOFT_KAPPA: f64 = 300.0;
+const SOFT_KAPPA: f64 = 150.0;
 /// How a world goes.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the

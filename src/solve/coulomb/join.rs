@@ -39,7 +39,7 @@ pub(super) fn join_anew<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
-        let gap = touch.cone.rho(touch.slack) / dot(touch.cone.n, touch.slack);
+        let gap = touch.cone.rho(touch.slack).scale(0.5) / dot(touch.cone.n, touch.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }
     join(worlds, s, problem, approach, work);

@@ -5,7 +5,7 @@
 //! in the cone for each z_t, whose w nothing else knows. A step is Newton's for
 //!
 //! ```text
-//! z_n = s_n,  s_n η_n = 2τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
+//! z_n = s_n,  s_n η_n = τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
 //! ```
 //!
 //! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`], with one solve of the unsymmetric system

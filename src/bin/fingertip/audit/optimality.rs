@@ -113,7 +113,7 @@ impl Optimality {
                     own.law = larger(own.law, off / f.norm());
                     let work = match friction {
                         Friction::Relaxed => displaced.dot(&f) + n.dot(&(&turning * &delta)) * torque,
-                        Friction::Coulomb => n.dot(&displaced) * n.dot(&f),
+                        Friction::Coulomb => 2.0 * n.dot(&displaced) * n.dot(&f),
                     };
                     own.complementarity = larger(own.complementarity, (work * kappa / (2.0 * weight) - 1.0).abs());
                     pull += turning.tr_mul(&(torque * n));
@@ -255,11 +255,11 @@ fn limits(step: &Quasidynamic, state: &State, result: &Step, mut f: impl FnMut(u
 }
 
 /// The gap with what the law adds to it for a slip times μ: nothing, or what makes the relaxed law that of Coulomb, smoothed, ζ
-/// with ζ (ζ − gap) = slip².
+/// the gap and √(gap² + slip²).
 fn lifted(friction: Friction, gap: f64, slip: f64) -> f64 {
     match friction {
         Friction::Relaxed => gap,
-        Friction::Coulomb => f64::midpoint(gap, (2.0 * slip).hypot(gap)),
+        Friction::Coulomb => gap + gap.hypot(slip),
     }
 }
 
