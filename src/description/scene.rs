@@ -49,7 +49,7 @@ pub struct Params {
     /// 5 cm; for other h, ε = 10 h (h in s) does the same.
     pub epsilon: f64,
     /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a weight m g at rest on n contacts that share it
-    /// hovers at 2 n/(κ m g). [`Scene::with_hover`], or `hover` in the place of `kappa` in a scene file, chooses κ by that
+    /// hovers at 2 n/(κ m g), by Coulomb's law at half of that. [`Scene::with_hover`], or `hover` in the place of `kappa` in a scene file, chooses κ by that
     /// height.
     ///
     /// Static friction creeps: a contact that presses with f and uses the share r of its friction cone slides in each step by
