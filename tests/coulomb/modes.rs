@@ -42,7 +42,7 @@ impl Answer {
     /// What the smoothing may change, N: a force f leaves a gap of 1/(κ f), a slip d leaves the cone by 1/(μ κ d), which the
     /// stiffest coordinate turns into forces, and what hangs together into ten times as much.
     fn smoothed(&self) -> f64 {
-        10.0 * STIFFEST * 2.0 / (KAPPA * self.margin)
+        10.0 * STIFFEST / (KAPPA * self.margin)
     }
 }
 

@@ -141,6 +141,7 @@ pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mu
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
     for (touch, slide) in Touch::of(work.touches).iter().lockstep(Slide::of(work.slides).iter()) {
         let there = touch.is_there();
+        // A gap's product on the path is half of a slip's.
         let product = (slide.gap + slide.gap).mul_add(dot(touch.cone.n, touch.eta), dot(touch.slack, touch.eta));
         sum += R::select(there, product, R::zero());
         weights += R::select(there, touch.cone.weight.scale(2.0), R::zero());
