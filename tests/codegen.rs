@@ -99,6 +99,20 @@ fn printed_code_has_the_bits_of_the_lanes() {
     }
 }
 
+/// Two boxes, whose contacts have weights.
+#[test]
+fn printed_code_of_boxes_has_the_bits_of_the_lanes() {
+    let Some(compiler) = compiler() else { return };
+    let model = Model::new(&states::bricks(), DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let states = states(&model, &mut Random::new(57));
+    let folder = folder("bricks");
+    let kernels = [Kernel::WarmStep, Kernel::Adjoint, Kernel::Jacobians];
+    Codegen::new(&step, "bricks", &kernels, Precision::Double, &states).unwrap().write(&folder).unwrap();
+    let (status, words) = run(&compile(&compiler, "-O1", &folder, "bricks"));
+    assert_eq!(status, Some(0), "{words}");
+}
+
 #[test]
 fn printed_code_by_coulombs_law_has_the_bits_of_the_lanes() {
     let Some(compiler) = compiler() else { return };

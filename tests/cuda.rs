@@ -153,7 +153,13 @@ fn rows_or_none(tensor: &Tensor) -> Vec<Vec<f64>> {
 
 fn cases(device: &Device) -> Vec<Case> {
     let case = |name, friction| Case::new(name, &scene(name, friction), DType::F64, device);
-    vec![case("two_fingers", Friction::Relaxed), case("push", Friction::Coulomb), case("hand_ball", Friction::Relaxed)]
+    let bricks = Case::new("bricks", &states::bricks(), DType::F64, device);
+    vec![
+        case("two_fingers", Friction::Relaxed),
+        case("push", Friction::Coulomb),
+        case("hand_ball", Friction::Relaxed),
+        bricks,
+    ]
 }
 
 #[test]

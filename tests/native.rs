@@ -125,6 +125,13 @@ fn shipped_scenes_have_the_bits_of_the_lanes() {
 }
 
 #[test]
+fn boxes_on_boxes_have_the_bits_of_the_lanes() {
+    let model = Model::new(&states::bricks(), DType::F64, &Device::Cpu).unwrap();
+    let batch = batch(&model, &mut Random::new(67));
+    compare("bricks", &step_of(&batch), Quasidynamic::native, &batch);
+}
+
+#[test]
 fn registers_of_all_widths_have_the_bits_of_the_lanes() {
     let batch = batch(&states::model("push"), &mut Random::new(62));
     // The widest is the others' business.

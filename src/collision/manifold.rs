@@ -263,7 +263,7 @@ const PARALLEL: f64 = 1e-9;
 /// The weight below which a point of a [`Collider::manifold`] stands back.
 pub const LIGHT: f64 = 0.02;
 /// Corners this near to each other, in parts of the outline's size, count as one in part.
-const NEAR: f64 = 0.05;
+pub(crate) const NEAR: f64 = 0.05;
 
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.

@@ -49,10 +49,13 @@ use crate::description::Shape;
 use crate::error::{Error, Result};
 
 pub use collider::Collider;
+pub(crate) use manifold::NEAR;
 pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
+pub(crate) use patch::TILT;
 pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
+pub(crate) use tilt::NONE;
 pub use world::{Near, World};
 
 /// Where two bodies A and B are nearest, or part on the shortest way.

@@ -13,7 +13,7 @@ use crate::description::{Hull, HullFace};
 /// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
 pub(super) const CORNERS: usize = 8;
 /// tan 5°.
-const TILT: f64 = 0.087_488_663_525_924;
+pub(crate) const TILT: f64 = 0.087_488_663_525_924;
 /// Patches with a smaller cosine between their normal and the direction are no help.
 const STEEP: f64 = 0.1;
 

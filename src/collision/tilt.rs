@@ -22,7 +22,7 @@ use super::number::{Number, cross2, dot2};
 use super::overlap::{Corner, turn};
 
 /// A smaller weight is none, the heaviest corner has it: such points stand back by more than any step.
-pub(super) const NONE: f64 = 1e-6;
+pub(crate) const NONE: f64 = 1e-6;
 
 /// M at ρ.
 pub(super) fn part<S: Number>(rho: S) -> S {

@@ -84,6 +84,11 @@ impl ConvexPair {
         self.contacts
     }
 
+    /// Are both boxes? Those have formulas on lanes, see [`super::lanes::convex`].
+    pub(crate) fn are_boxes(&self) -> bool {
+        self.sides.iter().all(|side| matches!(side.shape, Shape::Box { .. }))
+    }
+
     /// Rates of all its contacts.
     pub(crate) fn n_rates(&self) -> usize {
         SHARED_RATES + OWN_RATES * self.contacts

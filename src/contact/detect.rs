@@ -60,8 +60,6 @@ impl PairTable {
         if self.has_formulas_only() {
             return Contacts::of_rows(&formulas);
         }
-        let weights = Tensor::ones((poses.dim(0)?, formulas.dim(1)?, 1), poses.dtype(), poses.device())?;
-        let formulas = Tensor::cat(&[formulas, weights], 2)?;
         let mut rows = Vec::with_capacity(self.groups.len());
         let mut first = 0;
         for group in &self.groups {

@@ -14,6 +14,7 @@ use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{cross, scale};
 
+use super::convex::ConvexPair;
 use super::lanes::{self, CONTACT};
 use super::pair::PairFunction;
 
@@ -25,15 +26,25 @@ const WRENCH: usize = 6;
 pub(super) struct FormulaPairs {
     pairs: Vec<FormulaPair>,
     n_shapes: usize,
+    /// Are weights asked for?
+    weighted: bool,
 }
 
 #[derive(Debug)]
 struct FormulaPair {
     a: usize,
     b: usize,
-    function: PairFunction,
-    /// Its numbers among all contacts'.
-    numbers: Range<usize>,
+    formula: Formula,
+    /// Among all contacts.
+    contacts: Range<usize>,
+}
+
+/// Where a pair's contacts come from.
+#[derive(Debug)]
+pub(super) enum Formula {
+    Function(PairFunction),
+    /// Two boxes, whose contacts have weights.
+    Boxes(ConvexPair),
 }
 
 layout! {
@@ -42,6 +53,7 @@ layout! {
         poses,
         sizes,
         contacts,
+        weights,
         wrenches,
         grad_poses,
         grad_sizes,
@@ -49,26 +61,40 @@ layout! {
 }
 
 impl FormulaPairs {
-    pub(super) fn new(pairs: impl Iterator<Item = (usize, usize, PairFunction)>, n_shapes: usize) -> Self {
+    /// Of pairs' shapes and formulas. Contacts have weights if that is asked for; formulas other than those of boxes give 1.
+    pub(super) fn new(
+        pairs: impl Iterator<Item = (usize, usize, Formula)>,
+        n_shapes: usize,
+        weighted: bool,
+    ) -> Self {
         let mut end = 0;
-        let pairs = pairs.map(|(a, b, function)| {
+        let pairs = pairs.map(|(a, b, formula)| {
             let first = end;
-            end += CONTACT * function.contacts();
-            FormulaPair { a, b, function, numbers: first..end }
+            end += formula.contacts();
+            FormulaPair { a, b, formula, contacts: first..end }
         });
-        Self { pairs: pairs.collect(), n_shapes }
+        Self { pairs: pairs.collect(), n_shapes, weighted }
     }
 
-    /// Contacts (B, n, 10) of all pairs: normal, points on A and B, φ; of poses (B, n_shapes, 12) and sizes
-    /// (1 or B, n_shapes, 4) on the CPU.
+    /// Contacts (B, n, 10) of all pairs: normal, points on A and B, φ, or (B, n, 11) with weights; of poses (B, n_shapes, 12) and
+    /// sizes (1 or B, n_shapes, 4) on the CPU.
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Tensor> {
         let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, Operation(FormulaOp(self.clone())))?;
-        rows.reshape((poses.dim(0)?, (), CONTACT))
+        let (worlds, n) = (poses.dim(0)?, self.n_contacts());
+        let contacts = rows.narrow(1, 0, CONTACT * n)?.reshape((worlds, n, CONTACT))?;
+        if !self.weighted {
+            return Ok(contacts);
+        }
+        let weights = rows.narrow(1, CONTACT * n, n)?.reshape((worlds, n, 1))?;
+        Tensor::cat(&[contacts, weights], 2)
     }
 
-    /// Of all contacts.
-    fn n_numbers(&self) -> usize {
-        self.pairs.last().map_or(0, |pair| pair.numbers.end)
+    fn n_contacts(&self) -> usize {
+        self.pairs.last().map_or(0, |pair| pair.contacts.end)
+    }
+
+    fn n_weights(&self) -> usize {
+        if self.weighted { self.n_contacts() } else { 0 }
     }
 
     fn places(&self, adjoint: bool) -> Numbers<Range<usize>> {
@@ -76,12 +102,37 @@ impl FormulaPairs {
         let sizes = Numbers {
             poses: POSE * self.n_shapes,
             sizes: Shape::SIZES * self.n_shapes,
-            contacts: self.n_numbers(),
+            contacts: CONTACT * self.n_contacts(),
+            weights: self.n_weights(),
             wrenches: back(WRENCH),
             grad_poses: back(POSE),
             grad_sizes: back(Shape::SIZES),
         };
         sizes.from(0)
+    }
+}
+
+impl Formula {
+    fn contacts(&self) -> usize {
+        match self {
+            Self::Function(function) => function.contacts(),
+            Self::Boxes(pair) => pair.contacts(),
+        }
+    }
+}
+
+impl FormulaPair {
+    /// Its shapes' poses and sizes.
+    #[inline(always)]
+    fn shapes<'a, R>(&self, poses: &'a [R], sizes: &'a [R]) -> lanes::convex::Places<'a, R> {
+        let (a, b) = (self.a, self.b);
+        [(&poses[of(a, POSE)], &sizes[of(a, Shape::SIZES)]), (&poses[of(b, POSE)], &sizes[of(b, Shape::SIZES)])]
+    }
+
+    /// Its numbers among those of all contacts.
+    #[inline(always)]
+    fn numbers(&self) -> Range<usize> {
+        CONTACT * self.contacts.start..CONTACT * self.contacts.end
     }
 }
 
@@ -137,14 +188,24 @@ impl Stage for Place<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let m = self.0.at.cut(memory).0;
+        for weight in m.weights.iter_mut() {
+            *weight = R::one();
+        }
         for pair in &self.0.pairs.pairs {
-            let [pose_a, pose_b] = [pair.a, pair.b].map(|shape| Pose::read(&m.poses[of(shape, POSE)]));
-            let [size_a, size_b] = [pair.a, pair.b].map(|shape| &m.sizes[of(shape, Shape::SIZES)]);
-            let PairFunction { kind, swapped } = pair.function;
-            let to = &mut m.contacts[pair.numbers.clone()];
-            lanes::witness(kind, swapped, &pose_a, size_a, &pose_b, size_b, to);
+            let shapes = pair.shapes(m.poses, m.sizes);
+            let to = &mut m.contacts[pair.numbers()];
+            match &pair.formula {
+                Formula::Function(PairFunction { kind, swapped }) => {
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, to);
+                }
+                Formula::Boxes(boxes) => {
+                    lanes::convex::witness(boxes, shapes, to, &mut m.weights[pair.contacts.clone()], &mut []);
+                }
+            }
         }
         out.store_all(first, 0, m.contacts);
+        out.store_all(first, m.contacts.len(), m.weights);
     }
 }
 
@@ -156,17 +217,26 @@ impl Stage for Pull<'_> {
         let Self(Geometry { pairs, at, .. }, grad) = self;
         let m = at.cut(memory).0;
         grad.load_all(first, 0, m.contacts);
+        grad.load_all(first, m.contacts.len(), m.weights);
         clear(m.wrenches);
         clear(m.grad_sizes);
         for pair in &pairs.pairs {
-            let [pose_a, pose_b] = [pair.a, pair.b].map(|shape| Pose::read(&m.poses[of(shape, POSE)]));
-            let [size_a, size_b] = [pair.a, pair.b].map(|shape| &m.sizes[of(shape, Shape::SIZES)]);
-            let PairFunction { kind, swapped } = pair.function;
+            let shapes = pair.shapes(m.poses, m.sizes);
             let mut wrenches = [[R::zero(); WRENCH]; 2];
             let mut sizes = [[R::zero(); Shape::SIZES]; 2];
-            let ([on_a, on_b], [grow_a, grow_b]) = (wrenches.each_mut(), sizes.each_mut());
-            let grad = &m.contacts[pair.numbers.clone()];
-            lanes::pull(kind, swapped, &pose_a, size_a, &pose_b, size_b, grad, on_a, on_b, grow_a, grow_b);
+            let grad = &m.contacts[pair.numbers()];
+            match &pair.formula {
+                Formula::Function(PairFunction { kind, swapped }) => {
+                    let ([on_a, on_b], [grow_a, grow_b]) = (&mut wrenches, &mut sizes);
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    let (a, b) = (Pose::read(a), Pose::read(b));
+                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
+                }
+                Formula::Boxes(boxes) => {
+                    let grad = (grad, &m.weights[pair.contacts.clone()]);
+                    lanes::convex::pull(boxes, shapes, &[], grad, &mut wrenches, &mut sizes);
+                }
+            }
             for (side, shape) in [pair.a, pair.b].into_iter().enumerate() {
                 for i in 0..WRENCH {
                     m.wrenches[WRENCH * shape + i] += wrenches[side][i];
@@ -202,7 +272,7 @@ impl Differentiable<2> for FormulaOp {
     }
 
     fn width(&self) -> usize {
-        self.0.n_numbers()
+        CONTACT * self.0.n_contacts() + self.0.n_weights()
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {

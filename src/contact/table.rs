@@ -11,7 +11,7 @@ use crate::kinematics::{FrameSpec, Tree};
 use crate::math::tensor::index;
 
 use super::convex::{ConvexPair, ConvexPairs};
-use super::formulas::FormulaPairs;
+use super::formulas::{Formula, FormulaPairs};
 use super::home::{AtHome, Depth};
 use super::overlap::Overlap;
 use super::pair::PairFunction;
@@ -52,14 +52,15 @@ pub struct Pair {
     pub torsion: f64,
     /// Contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula; none for those that [`crate::collision`] handles.
+    /// The pair's formula; none for two boxes, which have one on lanes and weights, and for those that [`crate::collision`]
+    /// handles.
     pub(crate) formula: Option<PairFunction>,
 }
 
 /// Pairs of two kinds of shapes, side by side.
 #[derive(Clone, Debug)]
 pub(super) enum Group {
-    /// With a formula: contacts of all of them.
+    /// With a formula, on lanes at least: contacts of all of them.
     Formula { contacts: usize },
     /// Without one, and the indices of their shapes on side A and B.
     Convex { pairs: ConvexPairs, sides: [Tensor; 2] },
@@ -81,7 +82,7 @@ pub struct PairTable {
     /// The contacts that resist turning about their normal: those of the pairs with torsional friction.
     pub torsional: Vec<usize>,
     pub(super) groups: Vec<Group>,
-    /// The pairs of all groups with a formula.
+    /// The pairs of all groups with a formula, on lanes at least.
     pub(super) formulas: Arc<FormulaPairs>,
     /// `pair_of_contact` on the device, none if every pair has one contact.
     pub(crate) contact_index: Option<Tensor>,
@@ -120,14 +121,21 @@ impl PairTable {
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
+        let shapes_of = |pair: &Pair| (&shapes[pair.a].shape, &shapes[pair.b].shape);
+        let formula = |pair: &Pair| {
+            let boxes = || {
+                let (a, b) = shapes_of(pair);
+                Some(ConvexPair::new(a, b)).filter(ConvexPair::are_boxes).map(Formula::Boxes)
+            };
+            pair.formula.map(Formula::Function).or_else(boxes)
+        };
         let groups = pairs
             .chunk_by(|x, y| kinds(x) == kinds(y))
             .map(|chunk| {
-                if let Some(formula) = chunk[0].formula {
-                    return Ok(Group::Formula { contacts: formula.contacts() * chunk.len() });
+                if formula(&chunk[0]).is_some() {
+                    return Ok(Group::Formula { contacts: chunk.iter().map(|pair| pair.contacts).sum() });
                 }
-                let shape = |place: usize| &shapes[place].shape;
-                let pairs = ConvexPairs::new(chunk.iter().map(|pair| (shape(pair.a), shape(pair.b))));
+                let pairs = ConvexPairs::new(chunk.iter().map(shapes_of));
                 let sides =
                     [index(chunk.iter().map(|pair| pair.a), device)?, index(chunk.iter().map(|pair| pair.b), device)?];
                 Ok(Group::Convex { pairs, sides })
@@ -138,8 +146,9 @@ impl PairTable {
         let (groups, contact_index) = groups
             .and_then(|groups| Ok((groups, contact_index?)))
             .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
-        let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, pair.formula?)));
-        let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len()));
+        let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, formula(pair)?)));
+        let weighted = pairs.iter().any(|pair| pair.formula.is_none());
+        let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len(), weighted));
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas, contact_index })
     }
 
@@ -176,7 +185,7 @@ impl PairTable {
         left_out.chain(deep)
     }
 
-    /// Have all pairs a formula of their own?
+    /// Have all pairs a formula that gives no weights?
     pub(crate) fn has_formulas_only(&self) -> bool {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }

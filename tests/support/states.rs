@@ -1,7 +1,7 @@
 //! Random states of the shipped scenes, a batch at a time.
 
 use candle_core::{DType, Device, Result, Tensor};
-use fingertip::description::{JointKind, Scene};
+use fingertip::description::{JointKind, Object, Scene, Shape};
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 use nalgebra::{DVector, UnitQuaternion, Vector3};
@@ -78,6 +78,15 @@ impl Batch {
         let Self { model, q, u, nearest, .. } = self;
         Self { model: model.clone(), q: q.clone(), u: u.clone(), parameters, nearest: nearest.clone() }
     }
+}
+
+/// A planar push with a tilted brick on a fixed box beside it, which have points for each edge of their faces.
+pub fn bricks() -> Scene {
+    let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
+    scene.params.kappa = 1e4;
+    scene
+        .object(Object::fixed("table", Shape::cuboid([0.1, 0.1, 0.02])).at([2.0, 0.0, 0.0]))
+        .object(Object::rigid("brick", Shape::cuboid([0.02, 0.03, 0.04]), 0.1).at([2.03, 0.01, 0.061]))
 }
 
 pub fn model(name: &str) -> Model {

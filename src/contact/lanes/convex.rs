@@ -6,10 +6,11 @@ use nalgebra::Vector3;
 use crate::collision::{BodyGradient, Distance, MANIFOLD};
 use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES};
 use crate::description::Shape;
-use crate::kinematics::POSE;
-use crate::math::lane::{Lane, Number};
+use crate::kinematics::{POSE, Pose};
+use crate::math::lane::{Lane, Number, Real, clear};
 
-use super::CONTACT;
+use super::boxes::{self, Derivatives, Task};
+use super::{CONTACT, Contacts, Gradients, Reaction, Side};
 
 /// Numbers of a contact with its weight.
 const WEIGHTED: usize = CONTACT + 1;
@@ -28,6 +29,10 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) {
+    if pair.are_boxes() {
+        let contacts = &mut Contacts { numbers: contacts, swapped: false };
+        return R::call(&mut boxes::Witness { sides: &sides(places), contacts, weights });
+    }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
         witness_worlds(pair, Worlds { width: R::WIDTH, places }, out);
@@ -45,6 +50,9 @@ pub(crate) fn pull<R: Lane>(
     wrenches: &mut [[R; 6]; 2],
     sizes: &mut [[R; Shape::SIZES]; 2],
 ) {
+    if pair.are_boxes() {
+        return pull_boxes(places, (contacts, weights), wrenches, sizes);
+    }
     let [on_a, on_b] = wrenches;
     let [grow_a, grow_b] = sizes;
     let [(pose_a, size_a), (pose_b, size_b)] = places;
@@ -62,6 +70,16 @@ pub(crate) fn pull<R: Lane>(
 /// others.
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
+    if pair.are_boxes() {
+        let (sides, is_needed) = (&sides(places), needed.gt(R::zero()));
+        clear(rates);
+        return R::when(
+            is_needed,
+            rates,
+            #[inline(always)]
+            |rates| R::call(&mut Derivatives { sides, is_needed, task: Task::Push { rates } }),
+        );
+    }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange(
         [pose_a, size_a, pose_b, size_b, nearest, &[needed]],
@@ -71,6 +89,41 @@ pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R]
             rates_of_worlds(pair, worlds, nearest, needed, rates);
         },
     );
+}
+
+#[inline(always)]
+fn sides<R: Real>([(pose_a, size_a), (pose_b, size_b)]: Places<R>) -> [Side<R>; 2] {
+    [Side::new(&Pose::read(pose_a), size_a), Side::new(&Pose::read(pose_b), size_b)]
+}
+
+/// [`pull`] of two boxes, in worlds where any gradient is not zero.
+#[inline(always)]
+fn pull_boxes<R: Real>(
+    places: Places<R>,
+    (contacts, weights): (&[R], &[R]),
+    wrenches: &mut [[R; 6]; 2],
+    sizes: &mut [[R; Shape::SIZES]; 2],
+) {
+    let sides = &sides(places);
+    let mut most = R::zero();
+    for gradient in contacts.iter().chain(weights) {
+        most = most.max(gradient.abs());
+    }
+    let is_needed = most.gt(R::zero());
+    let mut reactions = (Reaction::none(), Reaction::none());
+    R::when(
+        is_needed,
+        &mut reactions,
+        #[inline(always)]
+        |reactions| {
+            let gradients = (&Gradients { numbers: contacts, swapped: false }, weights);
+            R::call(&mut Derivatives { sides, is_needed, task: Task::Pull { gradients, reactions } });
+        },
+    );
+    let [wrench_a, wrench_b] = wrenches;
+    let [grow_a, grow_b] = sizes;
+    reactions.0.add_to(wrench_a, grow_a);
+    reactions.1.add_to(wrench_b, grow_b);
 }
 
 /// [`Places`] as numbers, those of `width` worlds side by side.

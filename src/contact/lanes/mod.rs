@@ -12,6 +12,7 @@
 
 mod block;
 mod box_half_space;
+mod boxes;
 mod capsule_box;
 mod capsule_capsule;
 mod capsule_half_space;
@@ -22,6 +23,7 @@ mod end;
 mod frame;
 mod half_space;
 mod penetration;
+mod scalar;
 mod segment;
 mod sphere_box;
 mod sphere_capsule;
@@ -34,7 +36,7 @@ mod total;
 
 use crate::description::Shape;
 use crate::kinematics::Pose;
-use crate::math::lane::{Real, copy};
+use crate::math::lane::{Real, copy, state};
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
@@ -248,6 +250,8 @@ struct Reaction<R> {
     size: [R; Shape::SIZES],
 }
 
+state!(Reaction { numbers: [], flags: [], states: [force, moment, size] });
+
 impl<R: Real> Reaction<R> {
     #[inline(always)]
     fn none() -> Self {
@@ -285,6 +289,16 @@ impl<R: Real> Reaction<R> {
         for i in 0..3 {
             self.size[i] += gradient[i];
             self.size[3] -= gradient[i];
+        }
+    }
+
+    /// Adds one reaction where the mask is set, else another.
+    #[inline(always)]
+    fn accumulate(&mut self, mask: R::Mask, yes: &Self, no: &Self) {
+        self.force = add(self.force, total::choose(mask, yes.force, no.force));
+        self.moment = add(self.moment, total::choose(mask, yes.moment, no.moment));
+        for i in 0..Shape::SIZES {
+            self.size[i] += R::select(mask, yes.size[i], no.size[i]);
         }
     }
 

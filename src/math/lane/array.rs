@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
 
 /// `W` numbers; multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -169,6 +169,11 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
             |state| go(state).any(),
             body,
         );
+    }
+    #[inline(always)]
+    fn call(routine: &mut impl Routine) {
+        // SAFETY: as for `Single`.
+        unsafe { super::call_fused(routine) }
     }
 }
 

@@ -161,6 +161,9 @@ pub trait Real:
         body: impl Fn(&mut S),
     );
 
+    /// Runs a routine that is compiled once for this kind of lane.
+    fn call(routine: &mut impl Routine);
+
     /// Loops over what is done to one thing after the other of a kind: contacts, bodies, columns. It is a loop like others; a
     /// number that records has those that are alike printed once.
     #[inline(always)]
@@ -212,6 +215,22 @@ pub trait Real:
     fn scale(self, factor: f64) -> Self {
         self * Self::splat(factor)
     }
+}
+
+/// Work on lanes of one kind, which it holds, too long to be compiled into each stage that has it to do: see [`Real::call`].
+pub trait Routine {
+    /// Does it. Implementations are `#[inline(always)]`.
+    fn run(&mut self);
+}
+
+/// [`Real::call`] of lanes without registers of their own, whose multiply-adds are fused.
+///
+/// # Safety
+/// The processor must have the instructions.
+#[inline(never)]
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn call_fused(routine: &mut impl Routine) {
+    routine.run();
 }
 
 /// A [`Real`] whose values come from rows of numbers and go there.

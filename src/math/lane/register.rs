@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub(in crate::math) struct SixteenF32Mask(__mmask16);
 /// A lane from its instructions, as expressions in x and y (and z, mask).
 macro_rules! register {
     (
-        $Lane:ident, $Mask:ident, [$number:ty; $width:literal], |$x:ident, $y:ident, $z:ident| {
+        $Lane:ident, $Mask:ident, $features:literal, [$number:ty; $width:literal], |$x:ident, $y:ident, $z:ident| {
             splat: $splat:path, add: $add:path, sub: $sub:path, mul: $mul:path, div: $div:path, fma: $fma:path,
             sqrt: $sqrt:path, min: $min:path, max: $max:path, neg: $neg:expr, abs: $abs:expr, lt: $lt:expr,
             select: $select:expr, sin_cos: $sin_cos:expr,
@@ -187,11 +187,20 @@ macro_rules! register {
                     body,
                 );
             }
+            #[inline(always)]
+            fn call(routine: &mut impl Routine) {
+                #[inline(never)]
+                #[target_feature(enable = $features)]
+                fn compiled(routine: &mut impl Routine) {
+                    routine.run();
+                }
+                unsafe { compiled(routine) }
+            }
         }
     };
 }
 
-register!(Four, FourMask, [f64; 4], |x, y, z| {
+register!(Four, FourMask, "avx2,fma", [f64; 4], |x, y, z| {
     splat: _mm256_set1_pd, add: _mm256_add_pd, sub: _mm256_sub_pd, mul: _mm256_mul_pd, div: _mm256_div_pd,
     fma: _mm256_fmadd_pd, sqrt: _mm256_sqrt_pd, min: _mm256_min_pd, max: _mm256_max_pd,
     neg: _mm256_xor_pd(x.0, _mm256_set1_pd(-0.0)),
@@ -201,7 +210,7 @@ register!(Four, FourMask, [f64; 4], |x, y, z| {
     sin_cos: trigonometry::sin_cos(x),
 });
 
-register!(Eight, EightMask, [f64; 8], |x, y, z| {
+register!(Eight, EightMask, "avx2,fma,avx512f,avx512dq,avx512vl", [f64; 8], |x, y, z| {
     splat: _mm512_set1_pd, add: _mm512_add_pd, sub: _mm512_sub_pd, mul: _mm512_mul_pd, div: _mm512_div_pd,
     fma: _mm512_fmadd_pd, sqrt: _mm512_sqrt_pd, min: _mm512_min_pd, max: _mm512_max_pd,
     neg: _mm512_xor_pd(x.0, _mm512_set1_pd(-0.0)),
@@ -211,7 +220,7 @@ register!(Eight, EightMask, [f64; 8], |x, y, z| {
     sin_cos: trigonometry::sin_cos(x),
 });
 
-register!(EightF32, EightF32Mask, [f32; 8], |x, y, z| {
+register!(EightF32, EightF32Mask, "avx2,fma", [f32; 8], |x, y, z| {
     splat: _mm256_set1_ps, add: _mm256_add_ps, sub: _mm256_sub_ps, mul: _mm256_mul_ps, div: _mm256_div_ps,
     fma: _mm256_fmadd_ps, sqrt: _mm256_sqrt_ps, min: _mm256_min_ps, max: _mm256_max_ps,
     neg: _mm256_xor_ps(x.0, _mm256_set1_ps(-0.0)),
@@ -221,7 +230,7 @@ register!(EightF32, EightF32Mask, [f32; 8], |x, y, z| {
     sin_cos: x.sin_cos_by_halves(),
 });
 
-register!(SixteenF32, SixteenF32Mask, [f32; 16], |x, y, z| {
+register!(SixteenF32, SixteenF32Mask, "avx2,fma,avx512f,avx512dq,avx512vl", [f32; 16], |x, y, z| {
     splat: _mm512_set1_ps, add: _mm512_add_ps, sub: _mm512_sub_ps, mul: _mm512_mul_ps, div: _mm512_div_ps,
     fma: _mm512_fmadd_ps, sqrt: _mm512_sqrt_ps, min: _mm512_min_ps, max: _mm512_max_ps,
     neg: _mm512_xor_ps(x.0, _mm512_set1_ps(-0.0)),

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
 
 /// One number. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +101,20 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
             |state| go(state).any(),
             body,
         );
+    }
+    #[inline(always)]
+    fn call(routine: &mut impl Routine) {
+        #[inline(never)]
+        fn separate(routine: &mut impl Routine) {
+            routine.run();
+        }
+        if FMA {
+            // SAFETY: `Group::run` hands kernels such numbers inside functions that are compiled for the instructions, after it was found
+            // that the processor has them.
+            unsafe { super::call_fused(routine) }
+        } else {
+            separate(routine)
+        }
     }
 }
 

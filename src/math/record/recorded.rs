@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use crate::math::lane::{Lane, Mask, Precision, Real, Slot, State, arithmetic, sin_cos};
+use crate::math::lane::{Lane, Mask, Precision, Real, Routine, Slot, State, arithmetic, sin_cos};
 
 use super::op::{Id, Op};
 use super::tape::{Branch, Tape};
@@ -174,6 +174,14 @@ impl Real for Recorded {
         Self::operation(Op::Select, &[mask.0, yes.0, no.0])
     }
 
+    #[inline(always)]
+    fn call(routine: &mut impl Routine) {
+        #[inline(never)]
+        fn recorded(routine: &mut impl Routine) {
+            routine.run();
+        }
+        recorded(routine);
+    }
     fn part() {
         with(Tape::part);
     }

@@ -113,7 +113,7 @@ impl Plan {
         [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
     }
 
-    /// What the row of a step consists of, in a scene whose pairs all have a formula.
+    /// What the row of a step consists of.
     pub(in super::super) fn row_parts(&self) -> Vec<Row> {
         let s = &self.structure;
         let parts = [
@@ -123,13 +123,15 @@ impl Plan {
             ("turning", TURNING * self.turning.len()),
             ("limit_force", s.nl()),
             ("contact", GEOMETRY * self.nc),
+            ("share", self.n_shares()),
             ("warm", s.n_eta()),
             ("status", 1),
             ("iterations", 1),
             ("residual", 1),
             ("slip_gap", 1),
         ];
-        let there = parts.into_iter().filter(|&(name, width)| name != "turning" || width > 0);
+        let is_there = |name: &str, width: usize| width > 0 || !["turning", "share"].contains(&name);
+        let there = parts.into_iter().filter(|&(name, width)| is_there(name, width));
         there.map(|(name, width)| Row::new(name, width)).collect()
     }
 
@@ -185,9 +187,12 @@ impl Plan {
     /// Can all pairs be recorded?
     ///
     /// # Errors
-    /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
+    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
+    /// message names the pair, by a contact's names.
     pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
-        let Some(pair) = self.pairs.iter().find(|pair| matches!(pair.method, Method::Convex(..))) else {
+        let Some(pair) =
+            self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
+        else {
             return Ok(());
         };
         let (a, b) = names(pair.first);
@@ -200,7 +205,8 @@ impl Plan {
     /// A program as a trace.
     ///
     /// # Errors
-    /// If the contacts of a pair come from a query that branches as it likes; the message names the pair, by a contact's names.
+    /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
+    /// message names the pair, by a contact's names.
     pub(in super::super) fn record<'a>(
         &self,
         kernel: Kernel,

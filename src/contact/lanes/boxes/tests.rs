@@ -1,0 +1,372 @@
+//! Against the query of [`crate::collision`], and against differences.
+
+#[path = "../../../../tests/pair_support/mod.rs"]
+mod pair_support;
+
+use pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
+
+use super::{POINTS, recorded};
+use crate::contact::convex::{CONTACT as WEIGHTED, ConvexPair, Placement};
+use crate::contact::lanes::scalar::{ARGUMENTS, LONGEST, Tape};
+use crate::contact::lanes::{CONTACT, Side, convex};
+use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
+use crate::description::Shape;
+use crate::kinematics::Pose;
+use crate::math::lane::{InstructionSet, Lane, Number, Real};
+use crate::math::program::{Group, Program, Stage, run_on};
+use crate::math::rows::Output;
+
+/// Coordinates of half a metre, a few tens of roundings in different orders, over the sine of 5° where edges are nearly parallel.
+const VALUE: f64 = 1e-11;
+/// Relative to the largest of a pair: the same over the shortest distances and overlaps in the samples.
+const GRADIENT: f64 = 1e-8;
+/// Five points this far apart: fourth order.
+const STEP: f64 = 1e-5;
+/// Relative to 1 + |derivative|: the sum of both of the differences' errors.
+const DIFFERENCE: f64 = 1e-6;
+/// Points this near to each other, m, are one.
+const NEAR: f64 = 1e-9;
+
+const RATES: usize = SHARED_RATES + OWN_RATES * POINTS;
+const ROW: usize = WEIGHTED * POINTS + COORDINATES + RATES;
+
+type Pair = (Body, Body);
+
+struct Kernel<'a> {
+    pairs: &'a [Pair],
+    /// Of contacts, then weights.
+    grads: &'a [Vec<f64>],
+}
+
+impl Program for Kernel<'_> {
+    fn scratch(&self) -> usize {
+        0
+    }
+    fn group(&self, group: &mut Group) {
+        group.run(self);
+    }
+}
+
+impl Stage for Kernel<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
+        let gather = |n: usize, get: &dyn Fn(usize) -> Vec<f64>| -> Vec<R> {
+            let mut lanes = vec![R::zero(); n];
+            R::exchange([], [&mut lanes[..]], |[], [to]| {
+                for world in 0..R::WIDTH {
+                    let numbers = get((first + world).min(self.pairs.len() - 1));
+                    (0..n).for_each(|k| to[R::WIDTH * k + world] = Number::of(numbers[k]));
+                }
+            });
+            lanes
+        };
+        let pair = ConvexPair::new(&self.pairs[0].0.shape, &self.pairs[0].1.shape);
+        let (pose_a, pose_b) =
+            (gather(12, &|w| self.pairs[w].0.pose.to_vec()), gather(12, &|w| self.pairs[w].1.pose.to_vec()));
+        let (size_a, size_b) =
+            (gather(4, &|w| self.pairs[w].0.size.to_vec()), gather(4, &|w| self.pairs[w].1.size.to_vec()));
+        let places = [(&pose_a[..], &size_a[..]), (&pose_b[..], &size_b[..])];
+        let grads = gather(WEIGHTED * POINTS, &|w| self.grads[w].clone());
+        let (mut contacts, mut weights) = (vec![R::zero(); CONTACT * POINTS], vec![R::zero(); POINTS]);
+        let mut nearest = vec![R::zero(); CONTACT];
+        convex::witness(&pair, places, &mut contacts, &mut weights, &mut nearest);
+        let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); 4]; 2]);
+        let grads = grads.split_at(CONTACT * POINTS);
+        convex::pull(&pair, places, &nearest, grads, &mut wrenches, &mut sizes);
+        let mut rates = vec![R::zero(); RATES];
+        convex::rates(&pair, places, &nearest, R::one(), &mut rates);
+        let all = [&contacts[..], &weights, wrenches.as_flattened(), sizes.as_flattened(), &rates].concat();
+        to.store_all(first, 0, &all);
+    }
+}
+
+/// What the kernel gives for a pair.
+struct Found {
+    contacts: Vec<f64>,
+    weights: Vec<f64>,
+    reactions: Vec<f64>,
+    rates: Vec<f64>,
+}
+
+fn kernel(pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Found> {
+    kernel_as(InstructionSet::detect(), pairs, grads)
+}
+
+fn kernel_as(set: InstructionSet, pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Found> {
+    let data = run_on(set, &Kernel { pairs, grads }, pairs.len(), ROW);
+    let found = data.chunks(ROW).map(|row| {
+        let (contacts, row) = row.split_at(CONTACT * POINTS);
+        let (weights, row) = row.split_at(POINTS);
+        let (reactions, rates) = row.split_at(COORDINATES);
+        let [contacts, weights, reactions, rates] = [contacts, weights, reactions, rates].map(<[f64]>::to_vec);
+        Found { contacts, weights, reactions, rates }
+    });
+    found.collect()
+}
+
+fn random_grads(random: &mut Random, pairs: &[Pair]) -> Vec<Vec<f64>> {
+    pairs.iter().map(|_| (0..WEIGHTED * POINTS).map(|_| random.between(-1.0, 1.0)).collect()).collect()
+}
+
+/// A box that lies on another: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap.
+fn stacked(random: &mut Random, tilt: f64, gap: f64, rounding: f64) -> Pair {
+    let shape = |random: &mut Random, rounding: f64| Shape::Box {
+        half_extents: [0; 3].map(|_| random.between(0.05, 0.15)),
+        rounding,
+    };
+    let (lower, upper) = (shape(random, rounding), shape(random, 0.0));
+    let half = |shape: &Shape, k: usize| shape.sizes()[k];
+    let aside = |random: &mut Random, k: usize| random.between(-1.0, 1.0) * (half(&lower, k) + 0.8 * half(&upper, k));
+    let at = [aside(random, 0), aside(random, 1), half(&lower, 2) + half(&upper, 2) + gap];
+    let spin = random.between(0.0, 6.0);
+    let axis = random.direction();
+    let angle = random.between(0.0, tilt);
+    let lower = Body::at(lower, [0.0; 3]);
+    let upper = Body::at(upper, at).moved([0.0; 3], [0.0, 0.0, spin]).moved([0.0; 3], add([0.0; 3], angle, axis));
+    // Somewhere in the world, both; about a point that is neither's.
+    let (turn, shift) = (add([0.0; 3], random.between(0.0, 3.0), random.direction()), [0.2, -0.3, 0.1]);
+    let carried = |body: &Body| {
+        let turned = body.moved([0.0; 3], turn);
+        let place = Body::at(Shape::sphere(1.0), [0.0; 3]).moved([0.0; 3], turn);
+        let at: V3 = std::array::from_fn(|i| (0..3).map(|k| place.axis(k)[i] * body.pose[k]).sum::<f64>() + shift[i]);
+        let mut all = turned;
+        all.pose[..3].copy_from_slice(&at);
+        all
+    };
+    let pair = (carried(&lower), carried(&upper));
+    if random.between(0.0, 1.0) < 0.5 { (pair.1, pair.0) } else { pair }
+}
+
+/// Apart, overlapping and touching in all ways.
+fn samples(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<Pair>)> {
+    let mut many = |make: &mut dyn FnMut(&mut Random) -> Pair| (0..n).map(|_| make(random)).collect::<Vec<_>>();
+    vec![
+        ("anywhere", many(&mut |random| random.pair(("box", "box"), 0.6))),
+        ("inside each other", many(&mut |random| random.pair(("box", "box"), 0.1))),
+        ("rounded", many(&mut |random| random.pair(("rounded box", "rounded box"), 0.5))),
+        ("stacked apart", many(&mut |random| stacked(random, 0.08, 0.02, 0.0))),
+        ("stacked deep", many(&mut |random| stacked(random, 0.08, -0.01, 0.02))),
+        ("nearly flat", many(&mut |random| stacked(random, 1e-3, 1e-4, 0.0))),
+        ("flat", many(&mut |random| stacked(random, 0.0, 1e-4, 0.0))),
+    ]
+}
+
+fn placements(pair: &Pair) -> [Placement<'_>; 2] {
+    let (a, b) = pair;
+    [Placement { pose: &a.pose, sizes: &a.size }, Placement { pose: &b.pose, sizes: &b.size }]
+}
+
+fn vector(from: &[f64]) -> V3 {
+    [from[0], from[1], from[2]]
+}
+
+/// The kernel's places of each point of the query that has weight: several where an edge meets a corner of the other face; none
+/// if one has no place or a place has no point.
+fn places(found: &Found, query: &[f64]) -> Option<Vec<(usize, Vec<usize>)>> {
+    let used = (0..POINTS).filter(|&k| found.weights[k] > 0.0);
+    let mut places: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (slot, point) in query.chunks(WEIGHTED).enumerate().filter(|(_, point)| point[10] > 0.0) {
+        let is_here =
+            |k: &usize| norm(add(vector(&found.contacts[CONTACT * k + 3..]), -1.0, vector(&point[3..]))) < NEAR;
+        places.push((slot, used.clone().filter(is_here).collect()));
+    }
+    let count: usize = places.iter().map(|(_, of)| of.len()).sum();
+    (places.iter().all(|(_, of)| !of.is_empty()) && count == used.count()).then_some(places)
+}
+
+#[test]
+fn same_contacts_as_the_query() {
+    let mut random = Random::new(41);
+    for (name, pairs) in samples(&mut random, 3000) {
+        let (mut several, mut worst) = (0, 0.0_f64);
+        for chunk in pairs.chunks(50) {
+            let grads = random_grads(&mut random, chunk);
+            for (pair, found) in chunk.iter().zip(kernel(chunk, &grads)) {
+                let query = ConvexPair::new(&pair.0.shape, &pair.1.shape);
+                let mut points = vec![0.0; WEIGHTED * POINTS];
+                query.witness(&placements(pair), &mut points).unwrap();
+                let places = places(&found, &points);
+                let places = places.unwrap_or_else(|| {
+                    panic!("{name}: {:?}\n{:?}\n{points:?}\n{pair:?}", found.weights, found.contacts)
+                });
+                several += usize::from(places.len() > 1);
+                for (slot, of) in places {
+                    let point = &points[WEIGHTED * slot..][..WEIGHTED];
+                    let weight: f64 = of.iter().map(|&k| found.weights[k]).sum();
+                    for k in of {
+                        let own = &found.contacts[CONTACT * k..][..CONTACT];
+                        for (i, x) in own.iter().chain([&weight]).enumerate() {
+                            // Points of little weight stand back by its inverse.
+                            let stands = if i == 9 { 1.0 + 10.0 * point[9].powi(2) } else { 1.0 };
+                            let off = (x - point[i]).abs() / stands;
+                            worst = worst.max(off);
+                            assert!(off < VALUE, "{name}: number {i}: {x} against {}\n{pair:?}", point[i]);
+                        }
+                    }
+                }
+                for k in (0..POINTS).filter(|&k| found.weights[k] == 0.0) {
+                    assert!(found.contacts[CONTACT * k + 9] > -1.0 && found.contacts[CONTACT * k + 9] <= UNUSED);
+                }
+            }
+        }
+        println!("{name}: {several} of {} with several contacts, off by {worst:e}", pairs.len());
+        assert!(name == "anywhere" || name == "rounded" || several > 1000, "{name}: {several}");
+    }
+}
+
+/// Gradients and rates of points that the query has too.
+#[test]
+fn same_derivatives_as_the_query() {
+    let mut random = Random::new(43);
+    // On parallel faces the normal may turn with either: the kernel's does with A's, the query's with that of its closest points.
+    for (name, pairs) in samples(&mut random, 400).into_iter().filter(|(name, _)| *name != "flat") {
+        let mut worst = [0.0_f64; 2];
+        for pair in &pairs {
+            let chunk = std::slice::from_ref(pair);
+            let query = ConvexPair::new(&pair.0.shape, &pair.1.shape);
+            let mut points = vec![0.0; WEIGHTED * POINTS];
+            let distance = query.witness(&placements(pair), &mut points).unwrap();
+            let first = &kernel(chunk, &random_grads(&mut random, chunk))[0];
+            let places = places(first, &points).unwrap();
+            let (mut own, mut its) = (vec![0.0; WEIGHTED * POINTS], vec![0.0; WEIGHTED * POINTS]);
+            for (slot, of) in &places {
+                for i in 0..WEIGHTED {
+                    let gradient = random.between(-1.0, 1.0);
+                    its[WEIGHTED * slot + i] = gradient;
+                    // The weights of all places count, and any place is the point.
+                    for &k in if i < CONTACT { &of[..1] } else { &of[..] } {
+                        own[if i < CONTACT { CONTACT * k + i } else { CONTACT * POINTS + k }] = gradient;
+                    }
+                }
+            }
+            let found = &kernel(chunk, &[own])[0];
+            let [on_a, on_b] = query.pull(&placements(pair), &distance, &its).unwrap();
+            let expected: Vec<f64> =
+                on_a.twist.iter().chain(&on_b.twist).chain(&on_a.sizes).chain(&on_b.sizes).copied().collect();
+            let scale = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+            for (k, (x, y)) in found.reactions.iter().zip(&expected).enumerate() {
+                worst[0] = worst[0].max((x - y).abs() / scale);
+                assert!((x - y).abs() < GRADIENT * scale, "{name}: gradient {k}: {x} against {y}\n{pair:?}");
+            }
+            let mut rates = vec![0.0; RATES];
+            query.rates(&placements(pair), &distance, &mut rates);
+            let scale = rates.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+            let shared = found.rates[..SHARED_RATES].iter().zip(&rates[..SHARED_RATES]);
+            let own = places.iter().flat_map(|(slot, places)| {
+                let of = |rates: &[f64], k: usize| rates[SHARED_RATES + OWN_RATES * k..][..OWN_RATES].to_vec();
+                let mut all = of(&found.rates, places[0]);
+                for &k in &places[1..] {
+                    all[42..].iter_mut().zip(&of(&found.rates, k)[42..]).for_each(|(sum, x)| *sum += x);
+                }
+                all.into_iter().zip(of(&rates, *slot)).collect::<Vec<_>>()
+            });
+            for (k, (x, y)) in shared.map(|(x, y)| (*x, *y)).chain(own).enumerate() {
+                worst[1] = worst[1].max((x - y).abs() / scale);
+                assert!((x - y).abs() < GRADIENT * scale, "{name}: rate {k}: {x} against {y}\n{pair:?}");
+            }
+        }
+        println!("{name}: gradients off by {:e}, rates by {:e}", worst[0], worst[1]);
+    }
+}
+
+#[test]
+fn reactions_are_differences() {
+    let mut random = Random::new(47);
+    for (name, pairs) in samples(&mut random, 25) {
+        let grads = random_grads(&mut random, &pairs);
+        let (mut compared, mut kinks) = (0, 0);
+        for ((pair, grad), found) in pairs.iter().zip(&grads).zip(kernel(&pairs, &grads)) {
+            for (k, reaction) in found.reactions.into_iter().enumerate() {
+                // No rounding is less than none.
+                if (k == 15 && pair.0.size[3] == 0.0) || (k == 19 && pair.1.size[3] == 0.0) {
+                    continue;
+                }
+                let states: Vec<_> = (-2..=2).map(|s| moved(pair, k, f64::from(s) * STEP)).collect();
+                let sum = |found: Found| -> f64 {
+                    found.contacts.iter().chain(&found.weights).zip(grad).map(|(x, g)| x * g).sum()
+                };
+                let pulled: Vec<f64> = kernel(&states, &vec![grad.clone(); 5]).into_iter().map(sum).collect();
+                let [m2, m1, zero, p1, p2] = pulled[..] else { unreachable!() };
+                let difference = (8.0 * (p1 - m1) - (p2 - m2)) / (12.0 * STEP);
+                let bend = (p2 - 2.0 * p1 + zero).abs().max((m2 - 2.0 * m1 + zero).abs()) / STEP;
+                if bend > 1e-2 * (1.0 + difference.abs()) {
+                    kinks += 1;
+                    continue;
+                }
+                compared += 1;
+                let error = (reaction - difference).abs() / (1.0 + difference.abs());
+                assert!(error < DIFFERENCE, "{name} by coordinate {k}: {reaction} against {difference}\n{pair:?}");
+            }
+        }
+        println!("{name}: {kinks} kinks among {compared}");
+        assert!(name == "flat" || kinks * 4 < compared, "{name}: {kinks} kinks among {compared}");
+    }
+}
+
+#[test]
+fn any_width_gives_the_same_bits() {
+    let mut random = Random::new(53);
+    let pairs: Vec<Pair> = samples(&mut random, 15).into_iter().flat_map(|(_, pairs)| pairs).collect();
+    let grads = random_grads(&mut random, &pairs);
+    let bits = |set: InstructionSet| -> Vec<u64> {
+        let all = kernel_as(set, &pairs, &grads).into_iter();
+        all.flat_map(|found| [found.contacts, found.weights, found.reactions, found.rates].concat())
+            .map(f64::to_bits)
+            .collect()
+    };
+    let fused = InstructionSet::ALL.into_iter().filter(|set| *set != InstructionSet::Baseline && set.is_available());
+    let all: Vec<_> = fused.map(bits).collect();
+    assert!(all.windows(2).all(|two| two[0] == two[1]));
+}
+
+#[test]
+fn tape_is_long_enough() {
+    type Number = crate::math::lane::Single<f64, true>;
+    let (a, b) = Random::new(3).pair(("box", "box"), 0.3);
+    let side = |body: &Body| {
+        let pose: Vec<Number> = body.pose.iter().map(|&x| Number::splat(x)).collect();
+        Side::new(&Pose::read(&pose), &body.size.map(Number::splat))
+    };
+    let tape = Tape::new();
+    recorded(&tape, &super::Ordered::new(&side(&a), &side(&b)).boxes());
+    println!("{:?}", tape.size());
+    let [operations, arguments] = tape.size();
+    assert!(operations <= LONGEST && arguments <= ARGUMENTS);
+}
+
+/// Exchanged boxes have exchanged contacts, to the last bit.
+#[test]
+fn order_does_not_matter() {
+    let mut random = Random::new(59);
+    for (_, pairs) in samples(&mut random, 40) {
+        let grads = random_grads(&mut random, &pairs);
+        let exchanged: Vec<Pair> = pairs.iter().map(|(a, b)| (b.clone(), a.clone())).collect();
+        for (one, other) in kernel(&pairs, &grads).iter().zip(kernel(&exchanged, &grads)) {
+            for k in 0..POINTS {
+                let (one, other) = (&one.contacts[CONTACT * k..], &other.contacts[CONTACT * k..]);
+                assert!(
+                    (0..3).all(|i| one[i] == -other[i] && one[3 + i] == other[6 + i] && one[6 + i] == other[3 + i])
+                );
+                assert_eq!(one[9], other[9]);
+            }
+            assert_eq!(one.weights, other.weights);
+        }
+    }
+}
+
+/// Numbers that are no boxes' have no contacts.
+#[test]
+fn not_a_box() {
+    let mut random = Random::new(61);
+    let pair = random.pair(("box", "box"), 0.3);
+    let grads = vec![vec![0.0; WEIGHTED * POINTS]];
+    let mut bad = vec![pair.clone(); 4];
+    bad[0].0.size[1] = 0.0;
+    bad[1].1.size[3] = -0.1;
+    bad[2].0.pose[2] = f64::NAN;
+    bad[3].1.pose[5] = f64::INFINITY;
+    for bad in bad {
+        let found = &kernel(std::slice::from_ref(&bad), &grads)[0];
+        assert!((0..POINTS).all(|k| found.contacts[CONTACT * k + 9].is_nan()), "{bad:?}");
+    }
+}

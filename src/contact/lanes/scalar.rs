@@ -1,0 +1,501 @@
+//! Numbers that a formula may be differentiated by: the formula is written once over [`Scalar`], and is computed on plain
+//! lanes or with a [`Tape`], which then has its tangents and adjoints.
+//!
+//! The operations are the same for all inputs: where values decide, both ways are computed and one is selected. A way that
+//! is not taken must be finite nevertheless, as its derivatives are multiplied by zero.
+
+use std::cell::{Cell, RefCell};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
+use std::mem::MaybeUninit;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+use super::total::inner;
+use crate::math::lane::{Lockstep, Real};
+
+/// A number, or one that remembers what it was computed of.
+pub(super) trait Scalar:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// The lanes that it computes in.
+    type Lane: Real;
+
+    fn value(self) -> Self::Lane;
+    /// A number that does not change, for formulas that this one is in.
+    fn constant(self, value: Self::Lane) -> Self;
+    /// The result of an operation with these arguments, each with the derivative by it.
+    fn of<const K: usize, const L: usize>(value: Self::Lane, arguments: [[(Self, Self::Lane); K]; L]) -> Self;
+
+    /// self · factor.
+    #[inline(always)]
+    fn times(self, factor: Self::Lane) -> Self {
+        Self::of(self.value() * factor, [[(self, factor)]])
+    }
+    /// self · a + b.
+    #[inline(always)]
+    fn fused(self, a: Self, b: Self) -> Self {
+        let (x, y, z) = (self.value(), a.value(), b.value());
+        Self::of(x.mul_add(y, z), [[(self, y), (a, x), (b, Real::one())]])
+    }
+    /// Σ a_k b_k.
+    #[inline(always)]
+    fn inner<const K: usize>(a: [Self; K], b: [Self; K]) -> Self {
+        let (mut x, mut y) = ([Self::Lane::zero(); K], [Self::Lane::zero(); K]);
+        let mut arguments = [[(a[0], x[0]); K]; 2];
+        for k in 0..K {
+            (x[k], y[k]) = (a[k].value(), b[k].value());
+            arguments[0][k] = (a[k], y[k]);
+            arguments[1][k] = (b[k], x[k]);
+        }
+        Self::of(inner(x, y), arguments)
+    }
+    /// Σ a_k w_k of constants w.
+    #[inline(always)]
+    fn weighted<const K: usize>(a: [Self; K], weights: [Self::Lane; K]) -> Self {
+        let mut x = [Self::Lane::zero(); K];
+        let mut arguments = [[(a[0], x[0]); K]; 1];
+        for k in 0..K {
+            x[k] = a[k].value();
+            arguments[0][k] = (a[k], weights[k]);
+        }
+        Self::of(inner(x, weights), arguments)
+    }
+    /// a₀ b₀ − a₁ b₁.
+    #[inline(always)]
+    fn difference(a: [Self; 2], b: [Self; 2]) -> Self {
+        let (x, y) = ([a[0].value(), a[1].value()], [b[0].value(), b[1].value()]);
+        let value = x[0].mul_add(y[0], -(x[1] * y[1]));
+        Self::of(value, [[(a[0], y[0]), (b[0], x[0]), (a[1], -y[1]), (b[1], -x[1])]])
+    }
+    /// The square root of a positive number.
+    #[inline(always)]
+    fn root(self) -> Self {
+        let root = self.value().sqrt();
+        Self::of(root, [[(self, Self::Lane::splat(0.5) / root)]])
+    }
+    /// The angle of the point (x, self) from the x axis.
+    #[inline(always)]
+    fn angle(self, x: Self) -> Self {
+        let (across, along) = (self.value(), x.value());
+        let square = across.mul_add(across, along * along);
+        let inverse = Self::Lane::one() / square.max(Self::Lane::tiny());
+        Self::of(angle(across, along), [[(self, along * inverse), (x, -(across * inverse))]])
+    }
+    /// `yes` where the mask is set, else `no`.
+    #[inline(always)]
+    fn choose(mask: <Self::Lane as Real>::Mask, yes: Self, no: Self) -> Self {
+        let (one, zero) = (Self::Lane::one(), Self::Lane::zero());
+        let slopes = [Self::Lane::select(mask, one, zero), Self::Lane::select(mask, zero, one)];
+        Self::of(Self::Lane::select(mask, yes.value(), no.value()), [[(yes, slopes[0]), (no, slopes[1])]])
+    }
+}
+
+impl<R: Real> Scalar for R {
+    type Lane = R;
+
+    #[inline(always)]
+    fn value(self) -> R {
+        self
+    }
+    #[inline(always)]
+    fn constant(self, value: R) -> R {
+        value
+    }
+    #[inline(always)]
+    fn of<const K: usize, const L: usize>(value: R, _: [[(R, R); K]; L]) -> R {
+        value
+    }
+}
+
+/// What a number knows of the operation that it is the result of.
+pub(super) trait Origin<R: Real>: Copy {
+    /// Of an operation with these arguments, at least one, each with the derivative by it.
+    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self;
+    /// Of no operation.
+    fn constant(self) -> Self;
+}
+
+/// A number with its origin.
+#[derive(Clone, Copy)]
+pub(super) struct Traced<R, O> {
+    pub(super) value: R,
+    pub(super) origin: O,
+}
+
+impl<R: Real, O: Origin<R>> Scalar for Traced<R, O> {
+    type Lane = R;
+
+    #[inline(always)]
+    fn value(self) -> R {
+        self.value
+    }
+    #[inline(always)]
+    fn constant(self, value: R) -> Self {
+        Self { value, origin: self.origin.constant() }
+    }
+    #[inline(always)]
+    fn of<const K: usize, const L: usize>(value: R, arguments: [[(Self, R); K]; L]) -> Self {
+        let mut origins = [[(arguments[0][0].0.origin, value); K]; L];
+        for l in 0..L {
+            for k in 0..K {
+                let (argument, slope) = arguments[l][k];
+                origins[l][k] = (argument.origin, slope);
+            }
+        }
+        Self { value, origin: O::of(origins) }
+    }
+}
+
+impl<R: Real, O: Origin<R>> Add for Traced<R, O> {
+    type Output = Self;
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self::of(self.value + other.value, [[(self, R::one()), (other, R::one())]])
+    }
+}
+
+impl<R: Real, O: Origin<R>> Sub for Traced<R, O> {
+    type Output = Self;
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self::of(self.value - other.value, [[(self, R::one()), (other, R::splat(-1.0))]])
+    }
+}
+
+impl<R: Real, O: Origin<R>> Mul for Traced<R, O> {
+    type Output = Self;
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self::of(self.value * other.value, [[(self, other.value), (other, self.value)]])
+    }
+}
+
+impl<R: Real, O: Origin<R>> Div for Traced<R, O> {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        let (value, inverse) = (self.value / other.value, R::one() / other.value);
+        Self::of(value, [[(self, inverse), (other, -(value * inverse))]])
+    }
+}
+
+impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self::of(-self.value, [[(self, R::splat(-1.0))]])
+    }
+}
+
+/// Numbers that a formula computes at most, but for constants; ...
+pub(super) const NUMBERS: usize = 1536;
+/// ... and derivatives of operations by their arguments at most.
+pub(super) const SLOPES: usize = 4608;
+
+/// The derivatives of a formula's operations by their arguments, in the order in which they are computed: the same for all inputs, so
+/// that [`Structure`] says once what each is of.
+pub(super) struct Slopes<R>([Cell<MaybeUninit<R>>; SLOPES]);
+
+impl<R> Slopes<R> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self([const { Cell::new(MaybeUninit::uninit()) }; SLOPES])
+    }
+}
+
+/// Where slopes are written. Apart from them, so that the compiler knows the place of each.
+pub(super) struct Tape<'a, R> {
+    slopes: &'a Slopes<R>,
+    length: Cell<usize>,
+}
+
+impl<'a, R: Real> Tape<'a, R> {
+    #[inline(always)]
+    pub(super) fn new(slopes: &'a Slopes<R>) -> Self {
+        Self { slopes, length: Cell::new(0) }
+    }
+
+    /// A number that the formula is differentiated by.
+    #[inline(always)]
+    pub(super) fn variable(&self, value: R) -> Traced<R, &Self> {
+        Traced { value, origin: self }
+    }
+
+    /// How all numbers change, given how the variables do: `rates` has those of the first places and gets the others.
+    #[inline(always)]
+    pub(super) fn push(&self, structure: &Structure, rates: &mut [R; NUMBERS]) {
+        let mut first = 0;
+        for (place, &end) in (1 + structure.variables..NUMBERS).lockstep(&structure.ends) {
+            let mut rate = R::zero();
+            let end = usize::from(end);
+            for argument in &structure.arguments[first..end] {
+                rate = self.slope(argument).mul_add(rates[usize::from(argument.of)], rate);
+            }
+            rates[place] = rate;
+            first = end;
+        }
+    }
+
+    /// Adds to the gradients of the variables those of what was computed of them, given gradients by all numbers.
+    #[inline(always)]
+    pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R; NUMBERS]) {
+        let mut end = structure.arguments.len();
+        for operation in (0..structure.ends.len()).rev() {
+            let first = if operation > 0 { usize::from(structure.ends[operation - 1]) } else { 0 };
+            let gradient = gradients[1 + structure.variables + operation];
+            for argument in &structure.arguments[first..end] {
+                let of = usize::from(argument.of);
+                gradients[of] = self.slope(argument).mul_add(gradient, gradients[of]);
+            }
+            end = first;
+        }
+    }
+
+    #[inline(always)]
+    fn slope(&self, argument: &Argument) -> R {
+        let slope = usize::from(argument.slope);
+        assert!(slope < self.length.get());
+        // SAFETY: slopes before `length` are written.
+        unsafe { self.slopes.0[slope].get().assume_init() }
+    }
+}
+
+impl<R: Real> Origin<R> for &Tape<'_, R> {
+    #[inline(always)]
+    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self {
+        let tape = arguments[0][0].0;
+        let first = tape.length.get();
+        for l in 0..L {
+            for k in 0..K {
+                tape.slopes.0[first + K * l + k].set(MaybeUninit::new(arguments[l][k].1));
+            }
+        }
+        tape.length.set(first + K * L);
+        tape
+    }
+    #[inline(always)]
+    fn constant(self) -> Self {
+        self
+    }
+}
+
+/// Which numbers the operations of a formula have as arguments. Place 0 stands for constants, then come the variables.
+#[derive(Default)]
+pub(super) struct Structure {
+    variables: usize,
+    /// Of each operation with other arguments than constants, where these end.
+    ends: Vec<u16>,
+    arguments: Vec<Argument>,
+    slopes: usize,
+}
+
+struct Argument {
+    slope: u16,
+    of: u16,
+}
+
+/// A number's place in the [`Structure`] that comes about.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) place: usize,
+    structure: &'a RefCell<Structure>,
+}
+
+impl<'a> Place<'a> {
+    /// The next of the variables.
+    pub(super) fn variable(structure: &'a RefCell<Structure>) -> Self {
+        structure.borrow_mut().variables += 1;
+        Self { place: structure.borrow().variables, structure }
+    }
+
+    #[inline(never)]
+    fn operation(structure: &'a RefCell<Structure>, arguments: &[Self]) -> Self {
+        let all = &mut *structure.borrow_mut();
+        let before = all.arguments.len();
+        for (k, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.place > 0) {
+            all.arguments.push(Argument { slope: (all.slopes + k) as u16, of: argument.place as u16 });
+        }
+        all.slopes += arguments.len();
+        let is_constant = all.arguments.len() == before;
+        if !is_constant {
+            all.ends.push(all.arguments.len() as u16);
+        }
+        Self { place: if is_constant { 0 } else { all.variables + all.ends.len() }, structure }
+    }
+}
+
+impl<R: Real> Origin<R> for Place<'_> {
+    #[inline(always)]
+    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self {
+        let mut places = [[arguments[0][0].0; K]; L];
+        for l in 0..L {
+            for k in 0..K {
+                places[l][k] = arguments[l][k].0;
+            }
+        }
+        Self::operation(arguments[0][0].0.structure, places.as_flattened())
+    }
+    #[inline(always)]
+    fn constant(self) -> Self {
+        Self { place: 0, ..self }
+    }
+}
+
+impl Structure {
+    /// Numbers, with the place of constants, and slopes.
+    #[cfg(test)]
+    pub(super) fn size(&self) -> [usize; 2] {
+        [1 + self.variables + self.ends.len(), self.slopes]
+    }
+}
+
+/// The angle of the point (x, y) from the x axis, from −π to π: within 3 · 10⁻¹⁶ of itself, with the same bits on every machine. The rational
+/// approximation is that of Moshier's Cephes library, `atan.c`, for |t| ≤ 0.66.
+#[inline(always)]
+fn angle<R: Real>(y: R, x: R) -> R {
+    const P: [f64; 5] = [
+        -8.750_608_600_031_904e-1,
+        -1.615_753_718_733_365_2e1,
+        -7.500_855_792_314_705e1,
+        -1.228_866_684_490_136_1e2,
+        -6.485_021_904_942_025e1,
+    ];
+    const Q: [f64; 6] = [
+        1.0,
+        2.485_846_490_142_306_4e1,
+        1.650_270_098_316_988_6e2,
+        4.328_810_604_912_902_5e2,
+        4.853_903_996_359_137e2,
+        1.945_506_571_482_613_9e2,
+    ];
+    let (zero, one) = (R::zero(), R::one());
+    let (across, along) = (y.abs(), x.abs());
+    let is_steep = along.lt(across);
+    let (least, most) = (R::select(is_steep, along, across), R::select(is_steep, across, along));
+    let is_there = most.gt(zero);
+    let is_wide = least.gt(most.scale(0.66));
+    let numerator = R::select(is_wide, least - most, least);
+    let denominator = R::select(is_wide, least + most, R::select(is_there, most, one));
+    let t = numerator / denominator;
+    let z = t * t;
+    let (mut p, mut q) = (R::splat(P[0]), R::splat(Q[0]));
+    for k in 1..5 {
+        p = p.mul_add(z, R::splat(P[k]));
+    }
+    for k in 1..6 {
+        q = q.mul_add(z, R::splat(Q[k]));
+    }
+    let near = t.mul_add(z * (p / q), t);
+    let octant = R::select(is_wide, near + R::splat(FRAC_PI_4), near);
+    let quadrant = R::select(is_steep, R::splat(FRAC_PI_2) - octant, octant);
+    let half = R::select(x.lt(zero), R::splat(PI) - quadrant, quadrant);
+    R::select(y.lt(zero), -half, half)
+}
+
+/// A vector of such numbers.
+pub(super) type V3<S> = [S; 3];
+/// One in a plane.
+pub(super) type V2<S> = [S; 2];
+
+/// a · b.
+#[inline(always)]
+pub(super) fn dot<S: Scalar>(a: V3<S>, b: V3<S>) -> S {
+    S::inner(a, b)
+}
+
+/// a · b of a constant b.
+#[inline(always)]
+pub(super) fn dot_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> S {
+    S::weighted(a, b)
+}
+
+/// a × b.
+#[inline(always)]
+pub(super) fn cross<S: Scalar>(a: V3<S>, b: V3<S>) -> V3<S> {
+    let part = |k: usize, l: usize| S::difference([a[k], a[l]], [b[l], b[k]]);
+    [part(1, 2), part(2, 0), part(0, 1)]
+}
+
+/// a × b of a constant b.
+#[inline(always)]
+pub(super) fn cross_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> V3<S> {
+    let part = |k: usize, l: usize| S::weighted([a[k], a[l]], [b[l], -b[k]]);
+    [part(1, 2), part(2, 0), part(0, 1)]
+}
+
+/// a − b.
+#[inline(always)]
+pub(super) fn sub<S: Scalar>(a: V3<S>, b: V3<S>) -> V3<S> {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// s a + b.
+#[inline(always)]
+pub(super) fn axpy<S: Scalar>(s: S, a: V3<S>, b: V3<S>) -> V3<S> {
+    [s.fused(a[0], b[0]), s.fused(a[1], b[1]), s.fused(a[2], b[2])]
+}
+
+/// s a.
+#[inline(always)]
+pub(super) fn scale<S: Scalar>(s: S, a: V3<S>) -> V3<S> {
+    [s * a[0], s * a[1], s * a[2]]
+}
+
+/// s a of a constant s.
+#[inline(always)]
+pub(super) fn times<S: Scalar>(s: S::Lane, a: V3<S>) -> V3<S> {
+    [a[0].times(s), a[1].times(s), a[2].times(s)]
+}
+
+/// Component by component `yes` where the mask is set, else `no`.
+#[inline(always)]
+pub(super) fn choose<S: Scalar, const K: usize>(mask: <S::Lane as Real>::Mask, yes: [S; K], mut no: [S; K]) -> [S; K] {
+    for k in 0..K {
+        no[k] = S::choose(mask, yes[k], no[k]);
+    }
+    no
+}
+
+/// Their values.
+#[inline(always)]
+pub(super) fn values<S: Scalar>(a: V3<S>) -> V3<S::Lane> {
+    [a[0].value(), a[1].value(), a[2].value()]
+}
+
+/// a · b in the plane.
+#[inline(always)]
+pub(super) fn dot2<S: Scalar>(a: V2<S>, b: V2<S>) -> S {
+    S::inner(a, b)
+}
+
+/// The third component of a × b.
+#[inline(always)]
+pub(super) fn cross2<S: Scalar>(a: V2<S>, b: V2<S>) -> S {
+    S::difference(a, [b[1], b[0]])
+}
+
+/// a − b in the plane.
+#[inline(always)]
+pub(super) fn sub2<S: Scalar>(a: V2<S>, b: V2<S>) -> V2<S> {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scalar;
+    use crate::math::lane::{Packed, Real, Single};
+
+    /// All around, and where the formula changes.
+    #[test]
+    fn angles_are_the_librarys() {
+        type Number = Single<f64, true>;
+        let steps = (-400..=400).map(|k| f64::from(k) / 97.0);
+        let all: Vec<f64> = steps.chain([0.66, 1.0, -1.0, 1e-300, -1e-12, 1e12]).collect();
+        for &y in &all {
+            for &x in &all {
+                let found = Number::splat(y).angle(Number::splat(x)).get(0);
+                assert!((found - y.atan2(x)).abs() <= 2.0 * f64::EPSILON * y.atan2(x).abs().max(1e-300), "{y} {x}");
+            }
+        }
+        assert_eq!(Number::splat(0.0).angle(Number::splat(0.0)).get(0), 0.0);
+    }
+}
