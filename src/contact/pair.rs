@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{D, Result, Tensor};
 
-use super::formulas::FormulaPairs;
+use super::formulas::{Formula, FormulaPairs};
 use super::lanes::CONTACT;
 use crate::description::Shape;
 
@@ -116,7 +116,7 @@ impl PairFunction {
         let n = a.pose.dim(1)?;
         let worlds = a.size.dim(0)?.max(b.size.dim(0)?);
         let wide = |t: &Tensor| t.broadcast_as((worlds, n, Shape::SIZES));
-        let pairs = FormulaPairs::new((0..n).map(|k| (k, n + k, *self)), 2 * n);
+        let pairs = FormulaPairs::new((0..n).map(|k| (k, n + k, Formula::Function(*self))), 2 * n, false);
         let poses = Tensor::cat(&[&a.pose, &b.pose], 1)?;
         let rows = Arc::new(pairs).contacts(&poses, &Tensor::cat(&[wide(&a.size)?, wide(&b.size)?], 1)?)?;
         debug_assert_eq!(rows.dim(D::Minus1)?, CONTACT);

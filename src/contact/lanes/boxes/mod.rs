@@ -261,11 +261,7 @@ impl<R: Real> Routine for Derivatives<'_, R> {
         let boxes = pair.boxes();
         let slopes = Slopes::new();
         let tape = Tape::new(&slopes);
-        let traced = variables(
-            &boxes,
-            &#[inline(always)]
-            |value| tape.variable(value),
-        );
+        let traced = variables(&boxes, &|value| tape.variable(value));
         let (normal, spots) = contacts(&Features::new(&boxes), &traced);
         match &mut self.task {
             Task::Pull { gradients: (contacts, weights), reactions } => {
