@@ -9,7 +9,6 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::total::inner;
 use crate::math::lane::{Lockstep, Real};
 
 /// A number, or one that remembers what it was computed of.
@@ -22,55 +21,79 @@ pub(super) trait Scalar:
     fn value(self) -> Self::Lane;
     /// A number that does not change, for formulas that this one is in.
     fn constant(self, value: Self::Lane) -> Self;
-    /// The result of an operation with these arguments, each with the derivative by it.
-    fn of<const K: usize, const L: usize>(value: Self::Lane, arguments: [[(Self, Self::Lane); K]; L]) -> Self;
+    /// Says that this is an argument of the operation whose [`Scalar::result`] comes next, and the derivative by it.
+    fn by(self, slope: Self::Lane);
+    /// The result of the operation whose arguments were said; this is one of them.
+    fn result(self, value: Self::Lane) -> Self;
 
     /// self · factor.
     #[inline(always)]
     fn times(self, factor: Self::Lane) -> Self {
-        Self::of(self.value() * factor, [[(self, factor)]])
+        self.by(factor);
+        self.result(self.value() * factor)
     }
     /// self · a + b.
     #[inline(always)]
     fn fused(self, a: Self, b: Self) -> Self {
         let (x, y, z) = (self.value(), a.value(), b.value());
-        Self::of(x.mul_add(y, z), [[(self, y), (a, x), (b, Real::one())]])
+        self.by(y);
+        a.by(x);
+        b.by(Real::one());
+        self.result(x.mul_add(y, z))
     }
-    /// Σ a_k b_k.
+    /// a · b.
     #[inline(always)]
-    fn inner<const K: usize>(a: [Self; K], b: [Self; K]) -> Self {
-        let (mut x, mut y) = ([Self::Lane::zero(); K], [Self::Lane::zero(); K]);
-        let mut arguments = [[(a[0], x[0]); K]; 2];
-        for k in 0..K {
-            (x[k], y[k]) = (a[k].value(), b[k].value());
-            arguments[0][k] = (a[k], y[k]);
-            arguments[1][k] = (b[k], x[k]);
-        }
-        Self::of(inner(x, y), arguments)
+    fn inner([a0, a1, a2]: V3<Self>, [b0, b1, b2]: V3<Self>) -> Self {
+        let (x, y) = ([a0.value(), a1.value(), a2.value()], [b0.value(), b1.value(), b2.value()]);
+        a0.by(y[0]);
+        a1.by(y[1]);
+        a2.by(y[2]);
+        b0.by(x[0]);
+        b1.by(x[1]);
+        b2.by(x[2]);
+        a0.result(x[0].mul_add(y[0], x[1].mul_add(y[1], x[2] * y[2])))
     }
-    /// Σ a_k w_k of constants w.
+    /// a · b in the plane.
     #[inline(always)]
-    fn weighted<const K: usize>(a: [Self; K], weights: [Self::Lane; K]) -> Self {
-        let mut x = [Self::Lane::zero(); K];
-        let mut arguments = [[(a[0], x[0]); K]; 1];
-        for k in 0..K {
-            x[k] = a[k].value();
-            arguments[0][k] = (a[k], weights[k]);
-        }
-        Self::of(inner(x, weights), arguments)
+    fn inner2([a0, a1]: V2<Self>, [b0, b1]: V2<Self>) -> Self {
+        let (x, y) = ([a0.value(), a1.value()], [b0.value(), b1.value()]);
+        a0.by(y[0]);
+        a1.by(y[1]);
+        b0.by(x[0]);
+        b1.by(x[1]);
+        a0.result(x[0].mul_add(y[0], x[1] * y[1]))
+    }
+    /// a · w of a constant w.
+    #[inline(always)]
+    fn weighted([a0, a1, a2]: V3<Self>, w: V3<Self::Lane>) -> Self {
+        a0.by(w[0]);
+        a1.by(w[1]);
+        a2.by(w[2]);
+        a0.result(a0.value().mul_add(w[0], a1.value().mul_add(w[1], a2.value() * w[2])))
+    }
+    /// a · w of a constant w in the plane.
+    #[inline(always)]
+    fn weighted2([a0, a1]: V2<Self>, w: V2<Self::Lane>) -> Self {
+        a0.by(w[0]);
+        a1.by(w[1]);
+        a0.result(a0.value().mul_add(w[0], a1.value() * w[1]))
     }
     /// a₀ b₀ − a₁ b₁.
     #[inline(always)]
-    fn difference(a: [Self; 2], b: [Self; 2]) -> Self {
-        let (x, y) = ([a[0].value(), a[1].value()], [b[0].value(), b[1].value()]);
-        let value = x[0].mul_add(y[0], -(x[1] * y[1]));
-        Self::of(value, [[(a[0], y[0]), (b[0], x[0]), (a[1], -y[1]), (b[1], -x[1])]])
+    fn difference([a0, a1]: [Self; 2], [b0, b1]: [Self; 2]) -> Self {
+        let (x, y) = ([a0.value(), a1.value()], [b0.value(), b1.value()]);
+        a0.by(y[0]);
+        b0.by(x[0]);
+        a1.by(-y[1]);
+        b1.by(-x[1]);
+        a0.result(x[0].mul_add(y[0], -(x[1] * y[1])))
     }
     /// The square root of a positive number.
     #[inline(always)]
     fn root(self) -> Self {
         let root = self.value().sqrt();
-        Self::of(root, [[(self, Self::Lane::splat(0.5) / root)]])
+        self.by(Self::Lane::splat(0.5) / root);
+        self.result(root)
     }
     /// The angle of the point (x, self) from the x axis.
     #[inline(always)]
@@ -78,14 +101,17 @@ pub(super) trait Scalar:
         let (across, along) = (self.value(), x.value());
         let square = across.mul_add(across, along * along);
         let inverse = Self::Lane::one() / square.max(Self::Lane::tiny());
-        Self::of(angle(across, along), [[(self, along * inverse), (x, -(across * inverse))]])
+        self.by(along * inverse);
+        x.by(-(across * inverse));
+        self.result(angle(across, along))
     }
     /// `yes` where the mask is set, else `no`.
     #[inline(always)]
     fn choose(mask: <Self::Lane as Real>::Mask, yes: Self, no: Self) -> Self {
         let (one, zero) = (Self::Lane::one(), Self::Lane::zero());
-        let slopes = [Self::Lane::select(mask, one, zero), Self::Lane::select(mask, zero, one)];
-        Self::of(Self::Lane::select(mask, yes.value(), no.value()), [[(yes, slopes[0]), (no, slopes[1])]])
+        yes.by(Self::Lane::select(mask, one, zero));
+        no.by(Self::Lane::select(mask, zero, one));
+        yes.result(Self::Lane::select(mask, yes.value(), no.value()))
     }
 }
 
@@ -101,15 +127,19 @@ impl<R: Real> Scalar for R {
         value
     }
     #[inline(always)]
-    fn of<const K: usize, const L: usize>(value: R, _: [[(R, R); K]; L]) -> R {
+    fn by(self, _: R) {}
+    #[inline(always)]
+    fn result(self, value: R) -> R {
         value
     }
 }
 
 /// What a number knows of the operation that it is the result of.
 pub(super) trait Origin<R: Real>: Copy {
-    /// Of an operation with these arguments, at least one, each with the derivative by it.
-    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self;
+    /// [`Scalar::by`].
+    fn by(self, slope: R);
+    /// [`Scalar::result`].
+    fn result(self) -> Self;
     /// Of no operation.
     fn constant(self) -> Self;
 }
@@ -133,15 +163,12 @@ impl<R: Real, O: Origin<R>> Scalar for Traced<R, O> {
         Self { value, origin: self.origin.constant() }
     }
     #[inline(always)]
-    fn of<const K: usize, const L: usize>(value: R, arguments: [[(Self, R); K]; L]) -> Self {
-        let mut origins = [[(arguments[0][0].0.origin, value); K]; L];
-        for l in 0..L {
-            for k in 0..K {
-                let (argument, slope) = arguments[l][k];
-                origins[l][k] = (argument.origin, slope);
-            }
-        }
-        Self { value, origin: O::of(origins) }
+    fn by(self, slope: R) {
+        self.origin.by(slope);
+    }
+    #[inline(always)]
+    fn result(self, value: R) -> Self {
+        Self { value, origin: self.origin.result() }
     }
 }
 
@@ -149,7 +176,9 @@ impl<R: Real, O: Origin<R>> Add for Traced<R, O> {
     type Output = Self;
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        Self::of(self.value + other.value, [[(self, R::one()), (other, R::one())]])
+        self.by(R::one());
+        other.by(R::one());
+        self.result(self.value + other.value)
     }
 }
 
@@ -157,7 +186,9 @@ impl<R: Real, O: Origin<R>> Sub for Traced<R, O> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        Self::of(self.value - other.value, [[(self, R::one()), (other, R::splat(-1.0))]])
+        self.by(R::one());
+        other.by(R::splat(-1.0));
+        self.result(self.value - other.value)
     }
 }
 
@@ -165,7 +196,9 @@ impl<R: Real, O: Origin<R>> Mul for Traced<R, O> {
     type Output = Self;
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        Self::of(self.value * other.value, [[(self, other.value), (other, self.value)]])
+        self.by(other.value);
+        other.by(self.value);
+        self.result(self.value * other.value)
     }
 }
 
@@ -174,7 +207,9 @@ impl<R: Real, O: Origin<R>> Div for Traced<R, O> {
     #[inline(always)]
     fn div(self, other: Self) -> Self {
         let (value, inverse) = (self.value / other.value, R::one() / other.value);
-        Self::of(value, [[(self, inverse), (other, -(value * inverse))]])
+        self.by(inverse);
+        other.by(-(value * inverse));
+        self.result(value)
     }
 }
 
@@ -182,7 +217,8 @@ impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        Self::of(-self.value, [[(self, R::splat(-1.0))]])
+        self.by(R::splat(-1.0));
+        self.result(-self.value)
     }
 }
 
@@ -261,16 +297,14 @@ impl<'a, R: Real> Tape<'a, R> {
 
 impl<R: Real> Origin<R> for &Tape<'_, R> {
     #[inline(always)]
-    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self {
-        let tape = arguments[0][0].0;
-        let first = tape.length.get();
-        for l in 0..L {
-            for k in 0..K {
-                tape.slopes.0[first + K * l + k].set(MaybeUninit::new(arguments[l][k].1));
-            }
-        }
-        tape.length.set(first + K * L);
-        tape
+    fn by(self, slope: R) {
+        let at = self.length.get();
+        self.slopes.0[at].set(MaybeUninit::new(slope));
+        self.length.set(at + 1);
+    }
+    #[inline(always)]
+    fn result(self) -> Self {
+        self
     }
     #[inline(always)]
     fn constant(self) -> Self {
@@ -306,33 +340,26 @@ impl<'a> Place<'a> {
         structure.borrow_mut().variables += 1;
         Self { place: structure.borrow().variables, structure }
     }
-
-    #[inline(never)]
-    fn operation(structure: &'a RefCell<Structure>, arguments: &[Self]) -> Self {
-        let all = &mut *structure.borrow_mut();
-        let before = all.arguments.len();
-        for (k, argument) in arguments.iter().enumerate().filter(|(_, argument)| argument.place > 0) {
-            all.arguments.push(Argument { slope: (all.slopes + k) as u16, of: argument.place as u16 });
-        }
-        all.slopes += arguments.len();
-        let is_constant = all.arguments.len() == before;
-        if !is_constant {
-            all.ends.push(all.arguments.len() as u16);
-        }
-        Self { place: if is_constant { 0 } else { all.variables + all.ends.len() }, structure }
-    }
 }
 
 impl<R: Real> Origin<R> for Place<'_> {
-    #[inline(always)]
-    fn of<const K: usize, const L: usize>(arguments: [[(Self, R); K]; L]) -> Self {
-        let mut places = [[arguments[0][0].0; K]; L];
-        for l in 0..L {
-            for k in 0..K {
-                places[l][k] = arguments[l][k].0;
-            }
+    #[inline(never)]
+    fn by(self, _: R) {
+        let all = &mut *self.structure.borrow_mut();
+        if self.place > 0 {
+            all.arguments.push(Argument { slope: all.slopes as u16, of: self.place as u16 });
         }
-        Self::operation(arguments[0][0].0.structure, places.as_flattened())
+        all.slopes += 1;
+    }
+    #[inline(never)]
+    fn result(self) -> Self {
+        let all = &mut *self.structure.borrow_mut();
+        let end = all.arguments.len() as u16;
+        if all.ends.last().is_some_and(|&last| last == end) || end == 0 {
+            return Self { place: 0, ..self };
+        }
+        all.ends.push(end);
+        Self { place: all.variables + all.ends.len(), ..self }
     }
     #[inline(always)]
     fn constant(self) -> Self {
@@ -418,7 +445,7 @@ pub(super) fn cross<S: Scalar>(a: V3<S>, b: V3<S>) -> V3<S> {
 /// a × b of a constant b.
 #[inline(always)]
 pub(super) fn cross_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> V3<S> {
-    let part = |k: usize, l: usize| S::weighted([a[k], a[l]], [b[l], -b[k]]);
+    let part = |k: usize, l: usize| S::weighted2([a[k], a[l]], [b[l], -b[k]]);
     [part(1, 2), part(2, 0), part(0, 1)]
 }
 
@@ -464,7 +491,7 @@ pub(super) fn values<S: Scalar>(a: V3<S>) -> V3<S::Lane> {
 /// a · b in the plane.
 #[inline(always)]
 pub(super) fn dot2<S: Scalar>(a: V2<S>, b: V2<S>) -> S {
-    S::inner(a, b)
+    S::inner2(a, b)
 }
 
 /// The third component of a × b.

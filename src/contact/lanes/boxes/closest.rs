@@ -321,8 +321,8 @@ impl<R: Real> Features<R> {
         let (mut way_b, mut own) = (*t, *t);
         for k in 0..3 {
             let side = self.sides[k];
-            way_b[k] = S::weighted([vertex_b[k], half_a[k]], [side * side, -side]);
-            own[k] = S::weighted([half_b[k], y[k]], [side, -(side * side)]);
+            way_b[k] = S::weighted2([vertex_b[k], half_a[k]], [side * side, -side]);
+            own[k] = S::weighted2([half_b[k], y[k]], [side, -(side * side)]);
         }
         let mut way_a = own;
         for k in 0..3 {

@@ -152,7 +152,7 @@ fn rays<S: Scalar>(edge: V2<S>, apex: V2<S>) -> (S, S) {
     let half_turn = edge[0].constant(S::Lane::select(b.value().lt(zero), S::Lane::splat(-PI), S::Lane::splat(PI)));
 
     let room = number(2.0) - square;
-    let inside = |u: S| -((b * u) * S::weighted([room, u * u], [one, S::Lane::splat(-1.0 / 3.0)]));
+    let inside = |u: S| -((b * u) * S::weighted2([room, u * u], [one, S::Lane::splat(-1.0 / 3.0)]));
     let (at_limit, here) = (inside(cosine), inside(a));
     let twice = (at_limit - limit).times(S::Lane::splat(2.0));
     let opposite = half_turn - angle;

@@ -5,13 +5,12 @@ mod pair_support;
 
 use pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
 
-use super::{POINTS, recorded};
+use super::{PLACES, POINTS};
 use crate::contact::convex::{CONTACT as WEIGHTED, ConvexPair, Placement};
-use crate::contact::lanes::scalar::{ARGUMENTS, LONGEST, Tape};
-use crate::contact::lanes::{CONTACT, Side, convex};
+use crate::contact::lanes::scalar::{NUMBERS, SLOPES};
+use crate::contact::lanes::{CONTACT, convex};
 use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
 use crate::description::Shape;
-use crate::kinematics::Pose;
 use crate::math::lane::{InstructionSet, Lane, Number, Real};
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
@@ -321,17 +320,9 @@ fn any_width_gives_the_same_bits() {
 
 #[test]
 fn tape_is_long_enough() {
-    type Number = crate::math::lane::Single<f64, true>;
-    let (a, b) = Random::new(3).pair(("box", "box"), 0.3);
-    let side = |body: &Body| {
-        let pose: Vec<Number> = body.pose.iter().map(|&x| Number::splat(x)).collect();
-        Side::new(&Pose::read(&pose), &body.size.map(Number::splat))
-    };
-    let tape = Tape::new();
-    recorded(&tape, &super::Ordered::new(&side(&a), &side(&b)).boxes());
-    println!("{:?}", tape.size());
-    let [operations, arguments] = tape.size();
-    assert!(operations <= LONGEST && arguments <= ARGUMENTS);
+    let [numbers, slopes] = PLACES.structure.size();
+    println!("{numbers} numbers, {slopes} slopes");
+    assert!(numbers <= NUMBERS && slopes <= SLOPES);
 }
 
 /// Exchanged boxes have exchanged contacts, to the last bit.
