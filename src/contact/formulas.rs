@@ -62,11 +62,7 @@ layout! {
 
 impl FormulaPairs {
     /// Of pairs' shapes and formulas. Contacts have weights if that is asked for; formulas other than those of boxes give 1.
-    pub(super) fn new(
-        pairs: impl Iterator<Item = (usize, usize, Formula)>,
-        n_shapes: usize,
-        weighted: bool,
-    ) -> Self {
+    pub(super) fn new(pairs: impl Iterator<Item = (usize, usize, Formula)>, n_shapes: usize, weighted: bool) -> Self {
         let mut end = 0;
         let pairs = pairs.map(|(a, b, formula)| {
             let first = end;

@@ -225,7 +225,7 @@ impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
 /// Numbers that a formula computes at most, but for constants; ...
 pub(super) const NUMBERS: usize = 1536;
 /// ... and derivatives of operations by their arguments at most.
-pub(super) const SLOPES: usize = 4608;
+pub(super) const SLOPES: usize = 3328;
 
 /// The derivatives of a formula's operations by their arguments, in the order in which they are computed: the same for all inputs, so
 /// that [`Structure`] says once what each is of.
@@ -475,11 +475,8 @@ pub(super) fn times<S: Scalar>(s: S::Lane, a: V3<S>) -> V3<S> {
 
 /// Component by component `yes` where the mask is set, else `no`.
 #[inline(always)]
-pub(super) fn choose<S: Scalar, const K: usize>(mask: <S::Lane as Real>::Mask, yes: [S; K], mut no: [S; K]) -> [S; K] {
-    for k in 0..K {
-        no[k] = S::choose(mask, yes[k], no[k]);
-    }
-    no
+pub(super) fn choose<S: Scalar>(mask: <S::Lane as Real>::Mask, yes: V3<S>, no: V3<S>) -> V3<S> {
+    [S::choose(mask, yes[0], no[0]), S::choose(mask, yes[1], no[1]), S::choose(mask, yes[2], no[2])]
 }
 
 /// Their values.

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use super::scalar::{self, NUMBERS, Place, Scalar, Slopes, Structure, Tape, Traced, V3, axpy, dot};
-use super::{Contact, Contacts, Gradients, Reaction, Side};
+use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::math::lane::{Mask, Real, Routine, Single, clear};
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
@@ -147,7 +147,7 @@ fn selected<R: Real>(mask: R::Mask, yes: &Side<R>, no: &Side<R>) -> Side<R> {
     for k in 0..3 {
         side.pose.axes[k] = scalar::choose(mask, yes.pose.axes[k], no.pose.axes[k]);
     }
-    side.size = scalar::choose(mask, yes.size, no.size);
+    side.size = total::choose(mask, yes.size, no.size);
     side
 }
 

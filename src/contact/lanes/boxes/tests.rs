@@ -11,7 +11,7 @@ use crate::contact::lanes::scalar::{NUMBERS, SLOPES};
 use crate::contact::lanes::{CONTACT, convex};
 use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
 use crate::description::Shape;
-use crate::math::lane::{InstructionSet, Lane, Number, Real};
+use crate::math::lane::{InstructionSet, Lane, Number};
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
 
