@@ -224,8 +224,8 @@ impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
 
 /// Numbers that a formula computes at most, but for constants; ...
 pub(super) const NUMBERS: usize = 1536;
-/// ... and derivatives of operations by their arguments at most.
-pub(super) const SLOPES: usize = 3328;
+/// ... and derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
+pub(super) const SLOPES: usize = 4096;
 
 /// The derivatives of a formula's operations by their arguments, in the order in which they are computed: the same for all inputs, so
 /// that [`Structure`] says once what each is of.
@@ -299,7 +299,7 @@ impl<R: Real> Origin<R> for &Tape<'_, R> {
     #[inline(always)]
     fn by(self, slope: R) {
         let at = self.length.get();
-        self.slopes.0[at].set(MaybeUninit::new(slope));
+        self.slopes.0[at % SLOPES].set(MaybeUninit::new(slope));
         self.length.set(at + 1);
     }
     #[inline(always)]
