@@ -256,15 +256,19 @@ impl<'a, R: Real> Tape<'a, R> {
         Traced { value, origin: self }
     }
 
-    /// How all numbers change, given how the variables do: `rates` has those of the first places and gets the others.
+    /// How all numbers change, given how the variables do, in `K` directions at once: `rates` has those of the first places and gets
+    /// the others.
     #[inline(always)]
-    pub(super) fn push(&self, structure: &Structure, rates: &mut [R; NUMBERS]) {
+    pub(super) fn push<const K: usize>(&self, structure: &Structure, rates: &mut [[R; K]; NUMBERS]) {
         let mut first = 0;
         for (place, &end) in (1 + structure.variables..NUMBERS).lockstep(&structure.ends) {
-            let mut rate = R::zero();
+            let mut rate = [R::zero(); K];
             let end = usize::from(end);
             for argument in &structure.arguments[first..end] {
-                rate = self.slope(argument).mul_add(rates[usize::from(argument.of)], rate);
+                let (slope, by) = (self.slope(argument), &rates[usize::from(argument.of)]);
+                for k in 0..K {
+                    rate[k] = slope.mul_add(by[k], rate[k]);
+                }
             }
             rates[place] = rate;
             first = end;

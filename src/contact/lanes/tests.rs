@@ -1,13 +1,14 @@
 //! Lanes against differences, pushes against pulls; at any width the same bits. `tests/pair_formulas` has the formulas once more.
 
 #[path = "../../../tests/pair_support/mod.rs"]
-mod pair_support;
+pub(super) mod pair_support;
 
 use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
 use super::{CONTACT, has_push, pull, push, witness};
 use crate::contact::pair::{PairFunction, PairKind};
-use crate::kinematics::Pose;
+use crate::description::Shape;
+use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{InstructionSet, Lane, Number};
 use crate::math::largest::largest;
 use crate::math::program::{Group, Program, Stage, run_on};
@@ -43,26 +44,44 @@ impl Program for Geometry<'_> {
     }
 }
 
+/// The `n` numbers that `numbers` gives for each of the lane's worlds, the first of which is `first`; the last of all `worlds` stands for
+/// those after it.
+#[inline(always)]
+pub(super) fn gather<'a, R: Lane>(
+    worlds: usize,
+    first: usize,
+    n: usize,
+    numbers: impl Fn(usize) -> &'a [f64],
+) -> Vec<R> {
+    let mut lanes = vec![R::zero(); n];
+    R::exchange([], [&mut lanes[..]], |[], [to]| {
+        for world in 0..R::WIDTH {
+            let from = numbers((first + world).min(worlds - 1));
+            (0..n).for_each(|k| to[R::WIDTH * k + world] = Number::of(from[k]));
+        }
+    });
+    lanes
+}
+
+/// [`gather`] of the poses and sizes of pairs: of A, then of B.
+#[inline(always)]
+pub(super) fn gather_pairs<R: Lane>(pairs: &Pairs, first: usize) -> [(Vec<R>, Vec<R>); 2] {
+    let body = |get: &dyn Fn(&(Body, Body)) -> &Body| {
+        let pose = gather(pairs.len(), first, POSE, |world| &get(&pairs[world]).pose);
+        (pose, gather(pairs.len(), first, Shape::SIZES, |world| &get(&pairs[world]).size))
+    };
+    [body(&|(a, _)| a), body(&|(_, b)| b)]
+}
+
 /// A row has the contacts, then the reactions.
 impl Stage for Geometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
         let (kind, swapped) = PairKind::find(&self.pairs[0].0.shape, &self.pairs[0].1.shape).unwrap();
         let n = CONTACT * kind.contacts();
-        let gather = |get: &dyn Fn(usize) -> f64| {
-            let mut lane = [R::zero()];
-            R::exchange([], [&mut lane], |[], [to]| {
-                (0..R::WIDTH).for_each(|i| to[i] = Number::of(get((first + i).min(self.pairs.len() - 1))))
-            });
-            lane[0]
-        };
-        let pose = |get: &dyn Fn(usize) -> [f64; 12]| {
-            Pose::read(&std::array::from_fn::<R, 12, _>(|k| gather(&|world| get(world)[k])))
-        };
-        let size = |get: &dyn Fn(usize) -> [f64; 4]| std::array::from_fn::<R, 4, _>(|k| gather(&|world| get(world)[k]));
-        let (a, b) = (pose(&|w| self.pairs[w].0.pose), pose(&|w| self.pairs[w].1.pose));
-        let (size_a, size_b) = (size(&|w| self.pairs[w].0.size), size(&|w| self.pairs[w].1.size));
-        let grad: Vec<R> = (0..n).map(|k| gather(&|world| self.grads[world][k])).collect();
+        let [(a, size_a), (b, size_b)] = gather_pairs(self.pairs, first);
+        let (a, b) = (Pose::read(&a), Pose::read(&b));
+        let grad = gather(self.pairs.len(), first, n, |world| &self.grads[world]);
 
         let mut out = vec![R::zero(); n];
         witness(kind, swapped, &a, &size_a, &b, &size_b, &mut out);

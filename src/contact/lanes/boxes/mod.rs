@@ -26,6 +26,9 @@ pub(crate) const POINTS: usize = 8;
 /// Places on a tape: B's place, its axes, half extents of A and B, their radii.
 const VARIABLES: usize = 20;
 
+/// Motions whose rates are found at once: each derivative of an operation is read once for all of them.
+const AT_ONCE: usize = 3;
+
 /// Two boxes in A's frame.
 struct Boxes<S> {
     /// B's origin.
@@ -337,42 +340,50 @@ fn pull<R: Real>(
 #[inline(always)]
 fn push<R: Real>(tape: &Tape<R>, pair: &Ordered<R>, boxes: &Boxes<R>, is_needed: R::Mask, out: &mut [R]) {
     let places = &*PLACES;
-    let mut rates = [R::zero(); NUMBERS];
+    let mut rates = [[R::zero(); AT_ONCE]; NUMBERS];
     let (shared, own) = out.split_at_mut(SHARED_RATES);
     shared[0] = R::select(pair.swapped, R::zero(), R::one());
-    for motion in R::parts(0..6) {
-        clear(&mut rates[..=VARIABLES]);
-        let mut unit = [0.0; 3];
-        unit[motion % 3] = 1.0;
-        // Along the world's axes.
-        let unit = rotate(&pair.a.pose.axes, splat(unit));
-        for i in 0..3 {
-            if motion < 3 {
-                rates[1 + i] = unit[i];
-            } else {
-                let turned = cross(unit, boxes.b[i]);
-                for k in 0..3 {
-                    rates[4 + 3 * i + k] = turned[k];
+    for part in R::parts(0..6 / AT_ONCE) {
+        for rates in &mut rates[..=VARIABLES] {
+            clear(rates);
+        }
+        for k in 0..AT_ONCE {
+            let motion = AT_ONCE * part + k;
+            let mut unit = [0.0; 3];
+            unit[motion % 3] = 1.0;
+            // Along the world's axes.
+            let unit = rotate(&pair.a.pose.axes, splat(unit));
+            for i in 0..3 {
+                if motion < 3 {
+                    rates[1 + i][k] = unit[i];
+                } else {
+                    let turned = cross(unit, boxes.b[i]);
+                    for j in 0..3 {
+                        rates[4 + 3 * i + j][k] = turned[j];
+                    }
                 }
             }
         }
         tape.push(&places.structure, &mut rates);
-        let rate = |place: usize| R::select(is_needed, rates[place], R::zero());
-        let vector = |v: Vec3<usize>| pair.turned([rate(v[0]), rate(v[1]), rate(v[2])]);
-        let turned = vector(places.normal);
-        for i in 0..3 {
-            shared[1 + 6 * i + motion] = R::select(pair.swapped, -turned[i], turned[i]);
-        }
-        for k in 0..POINTS {
-            let Spot { phi, point_a, point_b, weight } = places.spots[k];
-            let own = &mut own[OWN_RATES * k..OWN_RATES * (k + 1)];
-            let (on_a, on_b) = (vector(point_a), vector(point_b));
+        for k in 0..AT_ONCE {
+            let motion = AT_ONCE * part + k;
+            let rate = |place: usize| R::select(is_needed, rates[place][k], R::zero());
+            let vector = |v: Vec3<usize>| pair.turned([rate(v[0]), rate(v[1]), rate(v[2])]);
+            let turned = vector(places.normal);
             for i in 0..3 {
-                own[6 * i + motion] = R::select(pair.swapped, on_b[i], on_a[i]);
-                own[18 + 6 * i + motion] = R::select(pair.swapped, on_a[i], on_b[i]);
+                shared[1 + 6 * i + motion] = R::select(pair.swapped, -turned[i], turned[i]);
             }
-            own[36 + motion] = rate(phi);
-            own[42 + motion] = rate(weight);
+            for point in 0..POINTS {
+                let Spot { phi, point_a, point_b, weight } = places.spots[point];
+                let own = &mut own[OWN_RATES * point..OWN_RATES * (point + 1)];
+                let (on_a, on_b) = (vector(point_a), vector(point_b));
+                for i in 0..3 {
+                    own[6 * i + motion] = R::select(pair.swapped, on_b[i], on_a[i]);
+                    own[18 + 6 * i + motion] = R::select(pair.swapped, on_a[i], on_b[i]);
+                }
+                own[36 + motion] = rate(phi);
+                own[42 + motion] = rate(weight);
+            }
         }
     }
 }

@@ -1,17 +1,14 @@
 //! Against the query of [`crate::collision`], and against differences.
 
-#[path = "../../../../tests/pair_support/mod.rs"]
-mod pair_support;
-
-use pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
-
 use super::{PLACES, POINTS};
 use crate::contact::convex::{CONTACT as WEIGHTED, ConvexPair, Placement};
 use crate::contact::lanes::scalar::{NUMBERS, SLOPES};
+use crate::contact::lanes::tests::pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
+use crate::contact::lanes::tests::{gather, gather_pairs};
 use crate::contact::lanes::{CONTACT, convex};
 use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
 use crate::description::Shape;
-use crate::math::lane::{InstructionSet, Lane, Number};
+use crate::math::lane::{InstructionSet, Lane};
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
 
@@ -49,23 +46,10 @@ impl Program for Kernel<'_> {
 impl Stage for Kernel<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
-        let gather = |n: usize, get: &dyn Fn(usize) -> Vec<f64>| -> Vec<R> {
-            let mut lanes = vec![R::zero(); n];
-            R::exchange([], [&mut lanes[..]], |[], [to]| {
-                for world in 0..R::WIDTH {
-                    let numbers = get((first + world).min(self.pairs.len() - 1));
-                    (0..n).for_each(|k| to[R::WIDTH * k + world] = Number::of(numbers[k]));
-                }
-            });
-            lanes
-        };
         let pair = ConvexPair::new(&self.pairs[0].0.shape, &self.pairs[0].1.shape);
-        let (pose_a, pose_b) =
-            (gather(12, &|w| self.pairs[w].0.pose.to_vec()), gather(12, &|w| self.pairs[w].1.pose.to_vec()));
-        let (size_a, size_b) =
-            (gather(4, &|w| self.pairs[w].0.size.to_vec()), gather(4, &|w| self.pairs[w].1.size.to_vec()));
-        let places = [(&pose_a[..], &size_a[..]), (&pose_b[..], &size_b[..])];
-        let grads = gather(WEIGHTED * POINTS, &|w| self.grads[w].clone());
+        let bodies = gather_pairs(self.pairs, first);
+        let places = bodies.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
+        let grads = gather(self.pairs.len(), first, WEIGHTED * POINTS, |world| &self.grads[world]);
         let (mut contacts, mut weights) = (vec![R::zero(); CONTACT * POINTS], vec![R::zero(); POINTS]);
         let mut nearest = vec![R::zero(); CONTACT];
         convex::witness(&pair, places, &mut contacts, &mut weights, &mut nearest);
