@@ -260,6 +260,7 @@ impl<'a, R: Real> Tape<'a, R> {
     /// the others.
     #[inline(always)]
     pub(super) fn push<const K: usize>(&self, structure: &Structure, rates: &mut [[R; K]; NUMBERS]) {
+        self.check(structure);
         let mut first = 0;
         for (place, &end) in (1 + structure.variables..NUMBERS).lockstep(&structure.ends) {
             let mut rate = [R::zero(); K];
@@ -278,6 +279,7 @@ impl<'a, R: Real> Tape<'a, R> {
     /// Adds to the gradients of the variables those of what was computed of them, given gradients by all numbers.
     #[inline(always)]
     pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R; NUMBERS]) {
+        self.check(structure);
         let mut end = structure.arguments.len();
         for operation in (0..structure.ends.len()).rev() {
             let first = if operation > 0 { usize::from(structure.ends[operation - 1]) } else { 0 };
@@ -290,12 +292,17 @@ impl<'a, R: Real> Tape<'a, R> {
         }
     }
 
+    /// Are all slopes there that the structure speaks of?
+    #[inline(always)]
+    fn check(&self, structure: &Structure) {
+        assert!(structure.slopes <= self.length.get());
+    }
+
     #[inline(always)]
     fn slope(&self, argument: &Argument) -> R {
-        let slope = usize::from(argument.slope);
-        assert!(slope < self.length.get());
-        // SAFETY: slopes before `length` are written.
-        unsafe { self.slopes.0[slope].get().assume_init() }
+        // SAFETY: arguments' slopes are those before the structure's `slopes`, slopes before `length` are written, and `check` has compared
+        // both.
+        unsafe { self.slopes.0[usize::from(argument.slope)].get().assume_init() }
     }
 }
 

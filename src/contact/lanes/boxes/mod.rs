@@ -26,9 +26,6 @@ pub(crate) const POINTS: usize = 8;
 /// Places on a tape: B's place, its axes, half extents of A and B, their radii.
 const VARIABLES: usize = 20;
 
-/// Motions whose rates are found at once: each derivative of an operation is read once for all of them.
-const AT_ONCE: usize = 3;
-
 /// Two boxes in A's frame.
 struct Boxes<S> {
     /// B's origin.
@@ -275,7 +272,9 @@ impl<R: Real> Routine for Derivatives<'_, R> {
                 }
                 pull(&tape, &pair, &boxes, (normal, &arms), self.is_needed, (contacts, weights), reactions);
             }
-            Task::Push { rates } => push(&tape, &pair, &boxes, self.is_needed, rates),
+            // Each derivative of an operation is read once for all motions that go together: half of them where all take too much memory.
+            Task::Push { rates } if size_of::<R>() > 32 => push::<R, 3>(&tape, &pair, &boxes, self.is_needed, rates),
+            Task::Push { rates } => push::<R, 6>(&tape, &pair, &boxes, self.is_needed, rates),
         }
     }
 }
@@ -338,7 +337,13 @@ fn pull<R: Real>(
 }
 
 #[inline(always)]
-fn push<R: Real>(tape: &Tape<R>, pair: &Ordered<R>, boxes: &Boxes<R>, is_needed: R::Mask, out: &mut [R]) {
+fn push<R: Real, const AT_ONCE: usize>(
+    tape: &Tape<R>,
+    pair: &Ordered<R>,
+    boxes: &Boxes<R>,
+    is_needed: R::Mask,
+    out: &mut [R],
+) {
     let places = &*PLACES;
     let mut rates = [[R::zero(); AT_ONCE]; NUMBERS];
     let (shared, own) = out.split_at_mut(SHARED_RATES);
