@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::math::lane::{Lockstep, Real};
+use crate::math::lane::Real;
 
 /// A number, or one that remembers what it was computed of.
 pub(super) trait Scalar:
@@ -87,6 +87,19 @@ pub(super) trait Scalar:
         a1.by(-y[1]);
         b1.by(-x[1]);
         a0.result(x[0].mul_add(y[0], -(x[1] * y[1])))
+    }
+    /// self + Σ a_k b_k.
+    #[inline(always)]
+    fn plus_products<const N: usize>(self, a: [Self; N], b: [Self; N]) -> Self {
+        let mut sum = self.value();
+        self.by(Self::Lane::one());
+        for k in 0..N {
+            let (x, y) = (a[k].value(), b[k].value());
+            a[k].by(y);
+            b[k].by(x);
+            sum = x.mul_add(y, sum);
+        }
+        self.result(sum)
     }
     /// The square root of a positive number.
     #[inline(always)]
@@ -223,7 +236,7 @@ impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
 }
 
 /// Numbers that a formula computes at most, but for constants; ...
-pub(super) const NUMBERS: usize = 1536;
+pub(super) const NUMBERS: usize = 1152;
 /// ... and derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
 pub(super) const SLOPES: usize = 4096;
 
@@ -256,22 +269,26 @@ impl<'a, R: Real> Tape<'a, R> {
         Traced { value, origin: self }
     }
 
-    /// How all numbers change, given how the variables do, in `K` directions at once: `rates` has those of the first places and gets
-    /// the others.
+    /// How all numbers change, given how the variables do, in `K` directions at once.
     #[inline(always)]
-    pub(super) fn push<const K: usize>(&self, structure: &Structure, rates: &mut [[R; K]; NUMBERS]) {
+    pub(super) fn push<const K: usize>(&self, structure: &Structure, variables: &[[R; K]], rates: &mut Rates<R, K>) {
         self.check(structure);
+        rates.length = 0;
+        rates.add([R::zero(); K]);
+        for &rate in variables {
+            rates.add(rate);
+        }
         let mut first = 0;
-        for (place, &end) in (1 + structure.variables..NUMBERS).lockstep(&structure.ends) {
+        for &end in &structure.ends {
             let mut rate = [R::zero(); K];
             let end = usize::from(end);
             for argument in &structure.arguments[first..end] {
-                let (slope, by) = (self.slope(argument), &rates[usize::from(argument.of)]);
+                let (slope, by) = (self.slope(argument), rates.get(usize::from(argument.of)));
                 for k in 0..K {
                     rate[k] = slope.mul_add(by[k], rate[k]);
                 }
             }
-            rates[place] = rate;
+            rates.add(rate);
             first = end;
         }
     }
@@ -302,7 +319,7 @@ impl<'a, R: Real> Tape<'a, R> {
     fn slope(&self, argument: &Argument) -> R {
         // SAFETY: arguments' slopes are those before the structure's `slopes`, slopes before `length` are written, and `check` has compared
         // both.
-        unsafe { self.slopes.0[usize::from(argument.slope)].get().assume_init() }
+        unsafe { self.slopes.0[usize::from(argument.slope) % SLOPES].get().assume_init() }
     }
 }
 
@@ -320,6 +337,35 @@ impl<R: Real> Origin<R> for &Tape<'_, R> {
     #[inline(always)]
     fn constant(self) -> Self {
         self
+    }
+}
+
+/// How the numbers of a formula change in `K` directions, in their places: without zeros in them beforehand, which took longer than
+/// many an operation.
+pub(super) struct Rates<R, const K: usize> {
+    all: [MaybeUninit<[R; K]>; NUMBERS],
+    /// Those before are written.
+    length: usize,
+}
+
+impl<R: Real, const K: usize> Rates<R, K> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self { all: [const { MaybeUninit::uninit() }; NUMBERS], length: 0 }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, rate: [R; K]) {
+        self.all[self.length].write(rate);
+        self.length += 1;
+    }
+
+    /// That of the number in a place.
+    #[inline(always)]
+    pub(super) fn get(&self, place: usize) -> &[R; K] {
+        assert!(place < self.length);
+        // SAFETY: places before `length` are written.
+        unsafe { self.all[place].assume_init_ref() }
     }
 }
 

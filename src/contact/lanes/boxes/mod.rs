@@ -13,10 +13,10 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use super::scalar::{self, NUMBERS, Place, Scalar, Slopes, Structure, Tape, Traced, V3, axpy, dot};
+use super::scalar::{self, NUMBERS, Place, Rates, Scalar, Slopes, Structure, Tape, Traced, V3, axpy, dot};
 use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
-use crate::math::lane::{Mask, Real, Routine, Single, clear};
+use crate::math::lane::{Mask, Real, Routine, Single};
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
 
 use closest::Features;
@@ -345,13 +345,11 @@ fn push<R: Real, const AT_ONCE: usize>(
     out: &mut [R],
 ) {
     let places = &*PLACES;
-    let mut rates = [[R::zero(); AT_ONCE]; NUMBERS];
+    let mut rates = Rates::<R, AT_ONCE>::new();
     let (shared, own) = out.split_at_mut(SHARED_RATES);
     shared[0] = R::select(pair.swapped, R::zero(), R::one());
     for part in R::parts(0..6 / AT_ONCE) {
-        for rates in &mut rates[..=VARIABLES] {
-            clear(rates);
-        }
+        let mut moved = [[R::zero(); AT_ONCE]; VARIABLES];
         for k in 0..AT_ONCE {
             let motion = AT_ONCE * part + k;
             let mut unit = [0.0; 3];
@@ -360,19 +358,19 @@ fn push<R: Real, const AT_ONCE: usize>(
             let unit = rotate(&pair.a.pose.axes, splat(unit));
             for i in 0..3 {
                 if motion < 3 {
-                    rates[1 + i][k] = unit[i];
+                    moved[i][k] = unit[i];
                 } else {
                     let turned = cross(unit, boxes.b[i]);
                     for j in 0..3 {
-                        rates[4 + 3 * i + j][k] = turned[j];
+                        moved[3 + 3 * i + j][k] = turned[j];
                     }
                 }
             }
         }
-        tape.push(&places.structure, &mut rates);
+        tape.push(&places.structure, &moved, &mut rates);
         for k in 0..AT_ONCE {
             let motion = AT_ONCE * part + k;
-            let rate = |place: usize| R::select(is_needed, rates[place][k], R::zero());
+            let rate = |place: usize| R::select(is_needed, rates.get(place)[k], R::zero());
             let vector = |v: Vec3<usize>| pair.turned([rate(v[0]), rate(v[1]), rate(v[2])]);
             let turned = vector(places.normal);
             for i in 0..3 {

@@ -388,6 +388,23 @@ fn weigh<S: Scalar>(edges: &mut [Edge<S>; POINTS], per_sum: S) {
     }
 }
 
+/// (1 − |p − q|² / near)², 0 beyond: one operation, as each two points have it.
+#[inline(always)]
+fn nearness<S: Scalar>(p: V2<S>, q: V2<S>, per_near: S) -> S {
+    let (zero, one, per) = (S::Lane::zero(), S::Lane::one(), per_near.value());
+    let between = [p[0].value() - q[0].value(), p[1].value() - q[1].value()];
+    let square = between[0].mul_add(between[0], between[1] * between[1]);
+    let lacks = (one - square * per).max(zero);
+    let by_square = lacks.scale(-2.0) * per;
+    for i in 0..2 {
+        let slope = by_square * (between[i] + between[i]);
+        p[i].by(slope);
+        q[i].by(-slope);
+    }
+    per_near.by(lacks.scale(-2.0) * square);
+    per_near.result(lacks * lacks)
+}
+
 /// How far each point stands back: see `collision/manifold.rs`.
 #[inline(always)]
 fn stand_back<S: Scalar>(edges: &[Edge<S>; POINTS], closest: S, spread: S) -> [S; POINTS] {
@@ -397,18 +414,21 @@ fn stand_back<S: Scalar>(edges: &[Edge<S>; POINTS], closest: S, spread: S) -> [S
     let near = spread.times(S::Lane::splat(NEAR * NEAR));
     let is_there = near.value().gt(zero);
     let per_near = constant(one) / S::choose(is_there, near, constant(one));
-    let mut around = [closest; POINTS];
-    for k in 0..POINTS {
-        around[k] = edges[k].weight;
-    }
+    let mut parts = [[closest; POINTS]; POINTS];
     for k in 1..POINTS {
         for other in 0..k {
-            let between = sub2(edges[k].start, edges[other].start);
-            let lacks = constant(one) - dot2(between, between) * per_near;
-            let part = S::choose(lacks.value().gt(zero), lacks * lacks, constant(zero));
-            around[k] = part.fused(edges[other].weight, around[k]);
-            around[other] = part.fused(edges[k].weight, around[other]);
+            let part = nearness(edges[k].start, edges[other].start, per_near);
+            (parts[k][other], parts[other][k]) = (part, part);
         }
+    }
+    let mut around = [closest; POINTS];
+    for k in 0..POINTS {
+        let (mut near, mut weights) = ([closest; POINTS - 1], [closest; POINTS - 1]);
+        for other in 0..POINTS - 1 {
+            let at = if other < k { other } else { other + 1 };
+            (near[other], weights[other]) = (parts[k][at], edges[at].weight);
+        }
+        around[k] = edges[k].weight.plus_products(near, weights);
     }
     let mut back = [closest; POINTS];
     for k in 0..POINTS {
