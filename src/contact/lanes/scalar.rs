@@ -9,7 +9,7 @@ use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::math::lane::Real;
+use crate::math::lane::{Lockstep, Real};
 
 /// A number, or one that remembers what it was computed of.
 pub(super) trait Scalar:
@@ -273,39 +273,42 @@ impl<'a, R: Real> Tape<'a, R> {
     #[inline(always)]
     pub(super) fn push<const K: usize>(&self, structure: &Structure, variables: &[[R; K]], rates: &mut Rates<R, K>) {
         self.check(structure);
-        rates.length = 0;
-        rates.add([R::zero(); K]);
-        for &rate in variables {
-            rates.add(rate);
+        rates.all[0].write([R::zero(); K]);
+        for (rate, &variable) in rates.all[1..].iter_mut().lockstep(variables) {
+            rate.write(variable);
         }
-        let mut first = 0;
-        for &end in &structure.ends {
+        let (mut place, mut arguments) = (1 + variables.len(), &structure.arguments[..]);
+        for &count in &structure.counts {
+            let (own, later) = arguments.split_at(usize::from(count));
+            let (written, free) = rates.all.split_at_mut(place);
             let mut rate = [R::zero(); K];
-            let end = usize::from(end);
-            for argument in &structure.arguments[first..end] {
-                let (slope, by) = (self.slope(argument), rates.get(usize::from(argument.of)));
+            for argument in own {
+                // SAFETY: all places before this one are written.
+                let by = unsafe { written[usize::from(argument.of)].assume_init_ref() };
+                let slope = self.slope(argument);
                 for k in 0..K {
                     rate[k] = slope.mul_add(by[k], rate[k]);
                 }
             }
-            rates.add(rate);
-            first = end;
+            free[0].write(rate);
+            (place, arguments) = (place + 1, later);
         }
+        rates.length = place;
     }
 
     /// Adds to the gradients of the variables those of what was computed of them, given gradients by all numbers.
     #[inline(always)]
     pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R; NUMBERS]) {
         self.check(structure);
-        let mut end = structure.arguments.len();
-        for operation in (0..structure.ends.len()).rev() {
-            let first = if operation > 0 { usize::from(structure.ends[operation - 1]) } else { 0 };
+        let mut arguments = &structure.arguments[..];
+        for (operation, &count) in structure.counts.iter().enumerate().rev() {
+            let (earlier, own) = arguments.split_at(arguments.len() - usize::from(count));
             let gradient = gradients[1 + structure.variables + operation];
-            for argument in &structure.arguments[first..end] {
+            for argument in own {
                 let of = usize::from(argument.of);
                 gradients[of] = self.slope(argument).mul_add(gradient, gradients[of]);
             }
-            end = first;
+            arguments = earlier;
         }
     }
 
@@ -354,12 +357,6 @@ impl<R: Real, const K: usize> Rates<R, K> {
         Self { all: [const { MaybeUninit::uninit() }; NUMBERS], length: 0 }
     }
 
-    #[inline(always)]
-    fn add(&mut self, rate: [R; K]) {
-        self.all[self.length].write(rate);
-        self.length += 1;
-    }
-
     /// That of the number in a place.
     #[inline(always)]
     pub(super) fn get(&self, place: usize) -> &[R; K] {
@@ -373,9 +370,11 @@ impl<R: Real, const K: usize> Rates<R, K> {
 #[derive(Default)]
 pub(super) struct Structure {
     variables: usize,
-    /// Of each operation with other arguments than constants, where these end.
-    ends: Vec<u16>,
+    /// Of each operation with other arguments than constants, how many of these it has.
+    counts: Vec<u16>,
     arguments: Vec<Argument>,
+    /// The arguments of these operations; those beyond are of the next one.
+    counted: usize,
     slopes: usize,
 }
 
@@ -411,12 +410,13 @@ impl<R: Real> Origin<R> for Place<'_> {
     #[inline(never)]
     fn result(self) -> Self {
         let all = &mut *self.structure.borrow_mut();
-        let end = all.arguments.len() as u16;
-        if all.ends.last().is_some_and(|&last| last == end) || end == 0 {
+        let count = all.arguments.len() - all.counted;
+        if count == 0 {
             return Self { place: 0, ..self };
         }
-        all.ends.push(end);
-        Self { place: all.variables + all.ends.len(), ..self }
+        all.counts.push(count as u16);
+        all.counted += count;
+        Self { place: all.variables + all.counts.len(), ..self }
     }
     #[inline(always)]
     fn constant(self) -> Self {
@@ -428,7 +428,7 @@ impl Structure {
     /// Numbers, with the place of constants, and slopes.
     #[cfg(test)]
     pub(super) fn size(&self) -> [usize; 2] {
-        [1 + self.variables + self.ends.len(), self.slopes]
+        [1 + self.variables + self.counts.len(), self.slopes]
     }
 }
 
