@@ -48,12 +48,12 @@ pub fn code(report: &Report) -> [f64; 4] {
     [status, report.iterations as f64, report.residual, report.slip_gap]
 }
 
-/// What gradients flow into: q₊, δ, forces, limit forces, geometry.
+/// What gradients flow into: q₊, δ, forces, limit forces, geometry, and weights if contacts have any.
 fn differentiable(step: &Step) -> Vec<Tensor> {
     let c = &step.contacts;
     let geometry = Tensor::cat(&[&c.normal, &c.point_a, &c.point_b, &c.phi.unsqueeze(2).unwrap()], 2).unwrap();
     let parts = [&step.q_next, &step.delta, &step.force, &step.limit_force, &geometry];
-    parts.into_iter().map(|part| part.flatten_from(1).unwrap()).collect()
+    parts.into_iter().chain(&c.weight).map(|part| part.flatten_from(1).unwrap()).collect()
 }
 
 /// The rows that a step writes.
