@@ -30,6 +30,7 @@ mod sphere_capsule;
 mod sphere_cylinder;
 mod sphere_half_space;
 mod sphere_sphere;
+mod tape;
 #[cfg(test)]
 mod tests;
 mod total;

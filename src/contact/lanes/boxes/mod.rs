@@ -13,7 +13,8 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use super::scalar::{self, NUMBERS, Place, Rates, Scalar, Slopes, Structure, Tape, Traced, V3, axpy, dot};
+use super::scalar::{self, Scalar, Traced, V3, axpy, dot};
+use super::tape::{NUMBERS, Place, Rates, Slopes, Structure, Tape};
 use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::math::lane::{Mask, Real, Routine, Single};

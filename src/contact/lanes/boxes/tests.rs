@@ -2,7 +2,7 @@
 
 use super::{PLACES, POINTS};
 use crate::contact::convex::{CONTACT as WEIGHTED, ConvexPair, Placement};
-use crate::contact::lanes::scalar::{NUMBERS, SLOPES};
+use crate::contact::lanes::tape::{NUMBERS, SLOPES};
 use crate::contact::lanes::tests::pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
 use crate::contact::lanes::tests::{gather, gather_pairs};
 use crate::contact::lanes::{CONTACT, convex};
