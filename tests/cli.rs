@@ -215,9 +215,9 @@ fn the_demo_turns_the_ball_and_holds_it() {
     let text = said(&["demo", "--out", folder.to_str().unwrap()], "");
     assert!(text.contains("ball is HELD") && text.contains("1 of 1 succeed") && text.contains("all solved"), "{text}");
     let recording = Recording::read(folder.join("hand_turn.mcap")).unwrap();
-    assert_eq!(recording.steps.len(), 400);
+    assert_eq!(recording.steps.len(), 800);
     let ball = recording.objects[0].body;
-    let (start, end) = (recording.start.poses[ball], recording.steps[399].end.poses[ball]);
+    let (start, end) = (recording.start.poses[ball], recording.steps[799].end.poses[ball]);
     // It starts without a turn: the angle is that of its quaternion (w, x, y, z), here 90°.
     let turned = 2.0 * end[3].abs().min(1.0).acos();
     assert!((turned - 1.57).abs() < 0.05 && end[2] - start[2] > 0.035, "{turned} rad, {start:?} {end:?}");

@@ -222,7 +222,7 @@ fn screenshot() {
     record(&["demo", "--out"], folder_of_runs);
     open(&browser, "screenshot", &Recording::read(folder_of_runs.join("hand_turn.mcap")).unwrap());
     browser.run(
-        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(285);
+        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(570);
          fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
          fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
          fingertip.view.soft = true",

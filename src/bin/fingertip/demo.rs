@@ -7,8 +7,8 @@ use super::{Outcome, mpc};
 const TASK: &str = "assets/tasks/hand_turn.toml";
 /// Of the task's episodes that with the largest turn, 90°.
 const EPISODE: usize = 9;
-/// Control periods of 0.1 s.
-const PERIODS: usize = 80;
+/// Control periods of 0.05 s.
+const PERIODS: usize = 160;
 
 /// A 21-joint hand takes a ball off a table and turns it in its fingers, by model-predictive control.
 ///
