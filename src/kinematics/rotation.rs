@@ -133,14 +133,14 @@ impl<R: Real> Quaternion<R> {
         Self { w: c, v: scale(s, omega) }
     }
 
-    /// How Exp(ω) R turns, as a tangent of its own, with a tangent of R: the rotation matrix E of Exp(ω); and with ω: L, the
-    /// left Jacobian.
+    /// The differential of Exp(ω) R in tangent coordinates: with respect to R it is E, the rotation matrix of Exp(ω); with
+    /// respect to ω it is L, the left Jacobian.
     ///
     /// ```text
     /// E = 1 + 2 s c [ω]× + 2 s² [ω]×²       L = 1 + 2 s² [ω]× + b [ω]×²,  b = (1 − 2 s c)/θ² = s² + 2 c s′/θ
     /// ```
     #[inline(always)]
-    pub(super) fn exp_rates(omega: Vec3<R>) -> [Mat3<R>; 2] {
+    pub(super) fn exp_differential(omega: Vec3<R>) -> [Mat3<R>; 2] {
         let omega = bounded(omega);
         let (c, s, ds) = half_angle(omega);
         let twice = (s * s).scale(2.0);

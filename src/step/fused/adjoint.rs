@@ -58,7 +58,7 @@ impl Stage for PullIntegrate<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        Integrate::pull(&plan.charts, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
+        Integrate::pull(&plan.retraction, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
         for (dof, &place) in plan.structure.place.iter().enumerate() {
             to.y[place] = to.delta[dof] + to.through_delta[dof];
         }

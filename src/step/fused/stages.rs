@@ -252,7 +252,7 @@ impl Stage for Finish<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             m.delta[dof] = work.delta[place];
         }
-        Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
+        Integrate::value(&plan.retraction, m.q, m.delta, m.q_next);
         // What a parameter that is not a number has made of the geometry.
         let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
         R::when(

@@ -1,6 +1,6 @@
 //! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
 
-use crate::kinematics::Charts;
+use crate::kinematics::Retraction;
 use crate::math::lane::{Lane, Mask, Real};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
@@ -132,16 +132,16 @@ impl Stage for StoreStates<'_> {
         let (nv, nu, place) = (plan.structure.nv, plan.nu, &plan.structure.place);
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let usable = m.usable[0];
-        for dof in plan.charts.rotations() {
+        for dof in plan.retraction.rotations() {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
-            let [carried, turned]: [Mat3<R>; 2] = Charts::rotation_rates(at3(m.delta, dof));
+            let [wrt_q, wrt_delta]: [Mat3<R>; 2] = Retraction::rotation_differential(at3(m.delta, dof));
             let (x, _) = to.x.as_chunks_mut::<BLOCK>();
             for b in 0..plan.paths.targets.len() {
                 let x = &mut x[b * nv..(b + 1) * nv];
                 for k in 0..BLOCK {
                     let change = [x[of[0]][k], x[of[1]][k], x[of[2]][k]];
                     for i in 0..3 {
-                        x[of[i]][k] = dot(turned[i], change);
+                        x[of[i]][k] = dot(wrt_delta[i], change);
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl Stage for StoreStates<'_> {
                 for k in 0..3 {
                     // The identity is added to all.
                     let one = if i == k { R::one() } else { R::zero() };
-                    to.x[plan.paths.entry(of[k], of[i])] += usable * (carried[i][k] - one);
+                    to.x[plan.paths.entry(of[k], of[i])] += usable * (wrt_q[i][k] - one);
                 }
             }
         }

@@ -126,7 +126,7 @@ impl Stage for Recover<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        Difference::value(&plan.charts, m.q, m.q_next, m.delta);
+        Difference::value(&plan.retraction, m.q, m.q_next, m.delta);
         let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
         for ((twin, Turning { contact, .. }), &mut [along, torque]) in
             plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
@@ -159,7 +159,7 @@ impl Stage for Unwind<'_> {
         let place = &plan.structure.place;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let moved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for at in plan.charts.rotations() {
+        for at in plan.retraction.rotations() {
             let turn = [work.free[place[at]], work.free[place[at + 1]], work.free[place[at + 2]]];
             let is_long = moved.and(dot(turn, turn).gt(R::splat(SHORT * SHORT)));
             for (k, turn) in turn.into_iter().enumerate() {
