@@ -20,10 +20,10 @@ use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, copy, state};
 
 use super::approach::{Approach, LONGEST};
-use super::judge::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
+use super::optimality::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 use super::touch::Touch;
@@ -303,8 +303,8 @@ impl<R: Real> Iterate<R> {
         (doubtful, broken, sound): (R::Mask, R::Mask, R::Mask),
         work: &mut Work<&mut [R]>,
     ) {
-        let Certificate { hopeless, energy } = certificate(s, problem, work);
-        let lost = doubtful.and(hopeless).and(sound);
+        let Certificate { infeasible, energy } = certificate(s, problem, work);
+        let lost = doubtful.and(infeasible).and(sound);
         self.status = R::select(lost, R::splat(Status::Infeasible.code()), self.status);
         self.running = self.running.and(lost.not());
         let stuck = self.running.and(self.slow.gt(self.patience)).or(broken);

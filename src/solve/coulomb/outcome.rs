@@ -5,8 +5,8 @@ use crate::math::vector::dot;
 
 use super::super::barrier::Status;
 use super::super::cone::Cone;
-use super::super::judge::{residual, tolerance};
 use super::super::memory::{Problem, Work};
+use super::super::optimality::{residual, tolerance};
 use super::super::problem::at3;
 use super::super::structure::Structure;
 use super::super::touch::Touch;

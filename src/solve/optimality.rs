@@ -1,4 +1,4 @@
-//! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
+//! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is feasible.
 
 use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Precision, Real, clear};
@@ -14,8 +14,8 @@ const OUT_OF_REACH: f64 = 10.0;
 
 /// What forces prove about feasible δ.
 pub(super) struct Certificate<R: Real> {
-    /// Every one of them is [`OUT_OF_REACH`].
-    pub(super) hopeless: R::Mask,
+    /// That every one of them is [`OUT_OF_REACH`].
+    pub(super) infeasible: R::Mask,
     /// |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹, J.
     pub(super) energy: R,
 }
@@ -52,7 +52,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     }
     let reach = trace.scale(OUT_OF_REACH * OUT_OF_REACH);
     Certificate {
-        hopeless: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
+        infeasible: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
         energy: size * (depth.abs() + size * effort),
     }
 }
