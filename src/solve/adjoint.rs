@@ -52,7 +52,7 @@ pub(crate) fn pull<R: Real>(
             d = axpy(work.delta[dof], seen, d);
             e = axpy(y[dof], seen, e);
         }
-        let weighed = at3(work.touches, i);
+        let weighed = at3(work.contact_states, i);
         let pull = match s.friction {
             Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
             Friction::Coulomb => {

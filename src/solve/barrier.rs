@@ -20,13 +20,13 @@ use crate::description::Friction;
 use crate::math::lane::{Lockstep, Mask, Real, copy, state};
 
 use super::approach::{Approach, LONGEST};
+use super::contact_state::ContactState;
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
-use super::touch::Touch;
 
 /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
 const CONVERGED: f64 = 1e-14;
@@ -151,8 +151,8 @@ pub(crate) fn solve<R: Real>(
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
         sum = x.mul_add(R::zero(), sum);
     }
-    for touch in Touch::of(work.touches).iter() {
-        for &x in &touch.eta {
+    for state in ContactState::of(work.contact_states).iter() {
+        for &x in &state.eta {
             sum = x.mul_add(R::zero(), sum);
         }
     }
@@ -161,8 +161,8 @@ pub(crate) fn solve<R: Real>(
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
-        *eta = touch.eta;
+    for (state, eta) in ContactState::of(work.contact_states).iter().lockstep(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
     }
     copy(limits, work.limit_force);
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
@@ -216,8 +216,8 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for touch in Touch::of(work.touches) {
-            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
+        for state in ContactState::of(work.contact_states) {
+            advance(moving, alpha, &mut state.eta, &state.d_eta);
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());

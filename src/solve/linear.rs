@@ -125,7 +125,7 @@ fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
     }
 }
 
-/// Solves for y, in the place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.touches`,
+/// Solves for y, in the place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.contact_states`,
 /// those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`, `work.limit_step`.
 #[inline(always)]
 pub(super) fn solve<R: Real>(
@@ -137,7 +137,7 @@ pub(super) fn solve<R: Real>(
     let relaxed = is_unsettled(work.info[0]);
     let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
-    let (forces, rest) = work.touches.split_at_mut(3 * s.nc());
+    let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
     let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
     copy(work.step, to.y);

@@ -8,6 +8,7 @@ mod adjoint;
 mod approach;
 mod barrier;
 mod cone;
+mod contact_state;
 mod coulomb;
 mod delassus;
 mod elimination;
@@ -30,7 +31,6 @@ mod stages;
 mod start;
 mod structure;
 mod symmetric;
-mod touch;
 
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@ use crate::math::vector::dot;
 
 use super::super::barrier::Status;
 use super::super::cone::Cone;
+use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{residual, tolerance};
 use super::super::problem::at3;
 use super::super::structure::Structure;
-use super::super::touch::Touch;
 use super::LAW;
 
 /// η and the report, zeros for δ and η where there is no answer.
@@ -21,8 +21,8 @@ pub(super) fn report<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
-        *eta = touch.eta;
+    for (state, eta) in ContactState::of(work.contact_states).iter().lockstep(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, LAW, work);

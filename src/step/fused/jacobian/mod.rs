@@ -13,8 +13,8 @@
 //! the witness point, plus ω × ∂p/∂q_k for the point's motion.
 
 mod balance;
+mod contact_rates;
 mod respond;
-mod touch;
 
 use candle_core::{DType, Result, Tensor};
 
@@ -28,8 +28,8 @@ use super::plan::Plan;
 use super::record::Kernel;
 use super::stages::{Load, Operands, Store};
 use balance::Balance;
+use contact_rates::ContactRates;
 use respond::{Respond, StoreForces, StoreStates};
-use touch::Touch;
 
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
 const PARTS: usize = 6;
@@ -92,7 +92,7 @@ impl Program for Linearize<'_> {
         plan.solve(group, operands.warm.is_some());
         group.run(&Store(plan));
         plan.factor(group, true);
-        group.run(&Touch(plan));
+        group.run(&ContactRates(plan));
         group.run(&Balance(plan));
         group.run(&Respond(plan));
         if *forces {

@@ -1,4 +1,4 @@
-//! How the contacts' geometry changes with what moves it.
+//! The rates of the contacts' geometry by the degrees of freedom that move it.
 
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
@@ -16,10 +16,10 @@ use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
 use super::super::plan::{Method, PairPlan, Plan};
 use super::super::stages::{add3, at3, put3};
 
-/// How each contact's geometry changes with the degrees of freedom that move it.
-pub(super) struct Touch<'a>(pub(super) &'a Plan);
+/// Fills in the rates of each contact's geometry by the degrees of freedom that move it.
+pub(super) struct ContactRates<'a>(pub(super) &'a Plan);
 
-impl Stage for Touch<'_> {
+impl Stage for ContactRates<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
