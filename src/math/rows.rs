@@ -59,7 +59,7 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// If it is not a matrix of `f32` or `f64` on the CPU.
     pub fn from_tensor(tensor: &Tensor) -> Result<Rows<'static>> {
-        let held = Held::new(tensor);
+        let held = TensorGuard::new(tensor);
         let Rows { data, rows, width, stride } = held.rows()?;
         let used = (rows.max(1) - 1) * stride + width;
         Ok(Rows { data: Cow::Owned(data[..used].to_vec()), rows, width, stride })
@@ -149,13 +149,13 @@ impl<'a> Rows<'a> {
 }
 
 /// A tensor on the CPU whose numbers can be read in place as long as this lives.
-pub struct Held<'a> {
+pub struct TensorGuard<'a> {
     storage: StorageRef<'a>,
     layout: &'a Layout,
 }
 
-impl<'a> Held<'a> {
-    /// Takes hold of a tensor.
+impl<'a> TensorGuard<'a> {
+    /// Locks a tensor for reading.
     pub fn new(tensor: &'a Tensor) -> Self {
         let (storage, layout) = tensor.storage_and_layout();
         Self { storage, layout }

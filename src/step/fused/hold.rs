@@ -1,11 +1,11 @@
-//! Steps and Jacobians of plain numbers: a command that is held over some steps, and the derivatives of each.
+//! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives of each.
 
 use candle_core::{Result, Tensor};
 
 use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
-use crate::math::rows::{Held, Output, Rows, worlds};
+use crate::math::rows::{Output, Rows, TensorGuard, worlds};
 use crate::math::vector::dot;
 use crate::solve::{INFO, Status, along};
 
@@ -23,7 +23,7 @@ pub(in super::super) fn hold(
     b: usize,
     n_steps: usize,
 ) -> Result<[Vec<f64>; 5]> {
-    let par = Held::new(par);
+    let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let s = &plan.structure;
     let widths = [plan.nq, s.n_eta(), plan.n_forces(), plan.nc, INFO].map(|width| n_steps * width);
@@ -38,7 +38,7 @@ pub(in super::super) fn jacobians(
     b: usize,
     forces: bool,
 ) -> Result<[Vec<f64>; 5]> {
-    let par = Held::new(par);
+    let par = TensorGuard::new(par);
     let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces)?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };

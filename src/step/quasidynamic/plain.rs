@@ -41,7 +41,7 @@ pub struct Jacobians {
 }
 
 impl Quasidynamic {
-    /// `n` steps from q (B, nq) under u (B, nu), which is held. The first solve starts at `warm` (B, n_warm), cold if it is
+    /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve starts at `warm` (B, n_warm), cold if it is
     /// empty; each later one at the forces of the step before.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::kinematics::SCREW;
 use crate::math::program::{Group, Program, run_parts_on};
-use crate::math::rows::{Held, worlds};
+use crate::math::rows::{TensorGuard, worlds};
 
 use super::memory::Memory;
 use super::paths::Jacobian;
@@ -46,9 +46,9 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     if q.device().is_cuda() {
         return super::cuda::jacobians(plan, [q, u, par], warm);
     }
-    let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
-    let warm = warm.map(Held::new);
-    let warm = warm.as_ref().map(Held::rows).transpose()?;
+    let [q_rows, u_rows, par_rows] = [q, u, par].map(TensorGuard::new);
+    let warm = warm.map(TensorGuard::new);
+    let warm = warm.as_ref().map(TensorGuard::rows).transpose()?;
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
