@@ -17,7 +17,7 @@ use crate::model::Model;
 use crate::solve::{Frictionless, Method, Status};
 
 use super::rigid::RigidContact;
-use super::{Bound, Contact, Dynamic, DynamicParams};
+use super::{Bound, ContactModel, Dynamic, DynamicParams};
 
 /// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
 const LONGEST: f64 = 0.2;
@@ -61,7 +61,7 @@ impl Separation {
         parameters.gravity = parameters.gravity.zeros_like()?;
         parameters.tau = parameters.tau.zeros_like()?;
         let params = DynamicParams {
-            contact: Contact::Rigid(method),
+            contact: ContactModel::Rigid(method),
             bound: Bound::Gap { beta: 1.0 },
             ..DynamicParams::default()
         };
