@@ -19,7 +19,7 @@ use super::cone::Cone;
 use super::coulomb::is_unsettled;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
-use super::problem::{add_force, along, at3, put3, times_p};
+use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::structure::Structure;
 
 /// An imbalance of this part of its largest term is solved for again.
@@ -60,7 +60,7 @@ impl<R: Real> System<'_, R> {
     /// A contact's cone and answer.
     #[inline(always)]
     fn answer(&self, i: usize) -> (Cone<R>, Answer<R>) {
-        let (cone, eta) = (Cone::read(self.problem.contacts, i), at3(self.eta, i));
+        let (cone, eta) = (Cone::read(self.problem.contacts, i), triple(self.eta, i));
         (cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed))
     }
 
@@ -83,7 +83,7 @@ impl<R: Real> System<'_, R> {
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (_, Answer { root, .. }) = self.answer(i);
-            add_force(contact, self.columns, scale(-R::one(), root.times(at3(w.contacts, i))), x);
+            add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
@@ -96,7 +96,7 @@ impl<R: Real> System<'_, R> {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
             let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
-            put3(w.contacts, i, add(at3(w.contacts, i), moved));
+            put_triple(w.contacts, i, add(triple(w.contacts, i), moved));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
@@ -108,8 +108,8 @@ impl<R: Real> System<'_, R> {
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
-            let moved = add(along(contact, self.columns, y), cone.scaled(at3(grad_force, i)));
-            put3(to.contacts, i, sub(self.gather(&cone, &answer, moved), at3(w.contacts, i)));
+            let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
+            put_triple(to.contacts, i, sub(self.gather(&cone, &answer, moved), triple(w.contacts, i)));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
@@ -190,7 +190,7 @@ pub(super) fn solve<R: Real>(
     );
     for i in R::parts(0..s.nc()) {
         let (_, Answer { root, .. }) = system.answer(i);
-        put3(w.contacts, i, root.times(at3(w.contacts, i)));
+        put_triple(w.contacts, i, root.times(triple(w.contacts, i)));
     }
     for (l, force) in w.limits.iter_mut().enumerate() {
         *force = *force * system.limit_scaling(l);

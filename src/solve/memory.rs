@@ -6,7 +6,7 @@ use crate::description::Friction;
 use crate::math::lane::Real;
 use crate::math::layout::layout;
 
-use super::cone::CONTACT;
+use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
 use super::coulomb::SLIDE;
 use super::structure::Structure;
@@ -16,7 +16,7 @@ layout! {
     pub(crate) struct Operands {
         /// Six numbers each.
         screws,
-        /// [`CONTACT`] numbers each.
+        /// [`CONTACT_OPERAND`] numbers each.
         contacts,
         /// P's entries.
         p,
@@ -94,7 +94,7 @@ impl Operands<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         Self {
             screws: 6 * s.ns,
-            contacts: CONTACT * s.nc(),
+            contacts: CONTACT_OPERAND * s.nc(),
             p: s.np(),
             g: s.nv,
             kappa: 1,

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
-pub use cone::CONTACT;
+pub use cone::CONTACT_OPERAND;
 pub(crate) use cone::{Cone, Rates};
 pub use delassus::Delassus;
 pub use frictionless::{Frictionless, Impact, Method};

@@ -8,22 +8,24 @@ use super::friction::Answer;
 use super::memory::{Problem, Work};
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 
+/// The i-th of triples side by side.
 #[inline(always)]
-pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
+pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
     // One check of bounds in place of three.
     let from = &from[3 * i..3 * i + 3];
     [from[0], from[1], from[2]]
 }
 
+/// Writes the i-th of triples side by side.
 #[inline(always)]
-pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
+pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
 /// The motion that a contact sees of one of its screws, at the point on its side: see [`Slip`]. That of A counts negative.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
-    let (omega, m) = (at3(screws, 2 * screw), at3(screws, 2 * screw + 1));
+    let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
     let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
     match slip {
         Slip::Slides => velocity,
@@ -125,7 +127,7 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
         *x = -g;
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
-        add_force(contact, columns, at3(work.eta, i), work.free);
+        add_force(contact, columns, triple(work.eta, i), work.free);
     }
     for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().lockstep(&s.limits) {
         work.free[dof] += force.scale(sign);
@@ -142,7 +144,7 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        let weights = cone.weights(cone.kappa(problem.kappa), at3(eta, i));
+        let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
         let columns = contact.part(columns);
         let mut entries = contact.entries.iter();
         for (a, &column) in columns.iter().enumerate() {
@@ -177,7 +179,7 @@ pub(super) fn fill_pair<R: Real>(
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), at3(eta, i), relaxed);
+        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
         // W̃ = G² + (G b)(G n)ᵀ
         let (up, down) = (root.times(tilt), root.times(cone.n));
         let columns = contact.part(columns);

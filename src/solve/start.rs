@@ -7,7 +7,7 @@ use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 use super::approach::limit_misfit;
 use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
-use super::problem::{add_force, along, at3, solve_p};
+use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
@@ -173,7 +173,7 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
     }
     let mut lacking = largest.gt(R::zero()).not();
     for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
-        let force = at3(problem.warm, i);
+        let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
         let there = state.is_there();

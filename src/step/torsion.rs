@@ -22,7 +22,7 @@ use crate::description::Friction;
 use crate::math::tensor::{dot, index, part};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT, Slip};
+use crate::solve::{CONTACT_OPERAND, Slip};
 
 /// The weight of each of the two.
 pub(super) const HALF: f64 = 0.5;
@@ -66,12 +66,12 @@ pub(super) fn with_turning(model: &Model, parameters: &Parameters, contacts: &Te
     let (b, nc, _) = contacts.dims3()?;
     let (device, dtype) = (contacts.device(), contacts.dtype());
     let sharing = sharing(model.params.friction);
-    let mut factors = vec![1.0; nc * CONTACT];
+    let mut factors = vec![1.0; nc * CONTACT_OPERAND];
     for &Turning { contact, .. } in &turning {
-        factors[contact * CONTACT + MU] = sharing;
-        factors[contact * CONTACT + MU + 1] = HALF;
+        factors[contact * CONTACT_OPERAND + MU] = sharing;
+        factors[contact * CONTACT_OPERAND + MU + 1] = HALF;
     }
-    let factors = Tensor::from_vec(factors, (1, nc, CONTACT), device)?.to_dtype(dtype)?;
+    let factors = Tensor::from_vec(factors, (1, nc, CONTACT_OPERAND), device)?.to_dtype(dtype)?;
     let contacts = contacts.broadcast_mul(&factors)?;
     let twice = contacts.index_select(&index(turning.iter().map(|of| of.contact), device)?, 1)?;
     let torsion = parameters.torsion.contiguous()?;

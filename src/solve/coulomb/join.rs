@@ -6,7 +6,7 @@ use crate::math::vector::dot;
 use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
-use super::super::problem::at3;
+use super::super::problem::triple;
 use super::super::structure::Structure;
 use super::slide::Slide;
 use super::step::mean_product;
@@ -18,7 +18,7 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
         ContactState::of(work.contact_states).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).enumerate()
     {
         let there = state.is_there();
-        state.eta = at3(work.eta, i);
+        state.eta = triple(work.eta, i);
         let own = R::select(there, problem.kappa * state.share, R::one());
         state.slack = state.cone.pole(own, state.eta, state.cone.rho(state.eta));
         slide.gap = dot(state.cone.n, state.slack);

@@ -8,7 +8,7 @@ use super::super::cone::Cone;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{residual, tolerance};
-use super::super::problem::at3;
+use super::super::problem::triple;
 use super::super::structure::Structure;
 use super::LAW;
 
@@ -87,7 +87,7 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem
 fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
     let mut largest = R::zero();
     for i in 0..s.nc() {
-        let (cone, eta) = (Cone::read(problem.contacts, i), at3(eta, i));
+        let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());
         let (_, across) = cone.split(cone.pole(own, eta, cone.rho(eta)));

@@ -12,7 +12,7 @@ use crate::solve::{INFO, Status, along};
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
-use super::stages::{Load, Operands, at3};
+use super::stages::{Load, Operands, vec3_at};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
 /// each step, a row for each world.
@@ -133,7 +133,7 @@ impl Stage for Keep<'_> {
         for (i, contact) in s.contacts[..self.plan.nc].iter().enumerate() {
             let geometry = &m.geometry[GEOMETRY * i..GEOMETRY * (i + 1)];
             let moved = along(contact, work.columns.as_chunks().0, work.delta);
-            let gap = R::select(solved, geometry[9] + dot(at3(geometry, 0), moved), geometry[9]);
+            let gap = R::select(solved, geometry[9] + dot(vec3_at(geometry, 0), moved), geometry[9]);
             out.store_in(3, first, t * self.plan.nc + i, &[gap]);
         }
     }

@@ -10,7 +10,7 @@ use crate::solve::Status;
 use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
-use super::super::stages::at3;
+use super::super::stages::vec3_at;
 use super::{A, B, C, D, GROWTH};
 
 /// Numbers that are looked at together: several rows of a block.
@@ -88,7 +88,7 @@ impl Stage for StoreForces<'_> {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {
-                    let by_delta = at3(to.columns, 3 * (of.first + slot));
+                    let by_delta = vec3_at(to.columns, 3 * (of.first + slot));
                     let x = &x[place];
                     for i in 0..3 {
                         for k in 0..BLOCK {
@@ -134,7 +134,7 @@ impl Stage for StoreStates<'_> {
         let usable = m.usable[0];
         for dof in plan.retraction.rotations() {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
-            let [wrt_q, wrt_delta]: [Mat3<R>; 2] = Retraction::rotation_differential(at3(m.delta, dof));
+            let [wrt_q, wrt_delta]: [Mat3<R>; 2] = Retraction::rotation_differential(vec3_at(m.delta, dof));
             let (x, _) = to.x.as_chunks_mut::<BLOCK>();
             for b in 0..plan.paths.targets.len() {
                 let x = &mut x[b * nv..(b + 1) * nv];

@@ -5,12 +5,12 @@ use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
-use crate::solve::{self, CONTACT, Cone, INFO, Status};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
-use super::super::stages::{Load, add3, at3, per, put3};
+use super::super::stages::{Load, add_vec3, per, put_vec3, vec3_at};
 use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.
@@ -132,15 +132,15 @@ impl Stage for Recover<'_> {
             plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
         {
             let cone = Cone::read(m.contacts, twin);
-            put3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
-            add3(forces, 3 * contact, scale(-along, cone.n));
+            put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
+            add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
         for c in 0..plan.nc {
-            let contact = &m.contacts[CONTACT * c..];
-            let (n, mu, force) = (at3(contact, 0), contact[10], at3(forces, 3 * c));
+            let contact = &m.contacts[CONTACT_OPERAND * c..];
+            let (n, mu, force) = (vec3_at(contact, 0), contact[10], vec3_at(forces, 3 * c));
             let inverse = per(mu, R::one());
             let along = dot(n, force);
-            put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+            put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }
         plan.place_delta(m.delta, work.delta);
     }
