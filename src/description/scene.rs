@@ -69,8 +69,8 @@ pub struct Params {
     pub friction: Friction,
     /// Pairs farther apart than this are left out of the sum, m; none keeps every pair, which is what smoothness needs.
     pub contact_distance: Option<f64>,
-    /// Width of the window below `contact_distance` in which a pair's weight fades to zero, twice continuously
-    /// differentiable, m; 0 is a hard cut.
+    /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m, as a quintic smoothstep:
+    /// twice continuously differentiable. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,

@@ -6,7 +6,7 @@
 //!
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
@@ -110,7 +110,7 @@ impl<R: Real> Quaternion<R> {
                 let near_one = Self { w: w / largest, v: [v[0] / largest, v[1] / largest, v[2] / largest] };
                 let inverse = R::one() / near_one.dot(near_one).sqrt();
                 let Self { w, v } = near_one.scaled(inverse);
-                for (x, scaled) in unit.iter_mut().lockstep([w, v[0], v[1], v[2], inverse / largest]) {
+                for (x, scaled) in unit.iter_mut().zip_inline([w, v[0], v[1], v[2], inverse / largest]) {
                     *x = R::select(extreme, scaled, *x);
                 }
             },

@@ -11,7 +11,7 @@
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Mask, Real, Zip, clear};
 use crate::math::vector::{add, axpy, cross, scale, zero};
 
 use super::cone::{CONTACT_OPERAND, Cone, Turning};
@@ -94,7 +94,7 @@ pub(crate) fn pull<R: Real>(
         out[10] = pull.mu;
         out[11] = -(pull.kappa * own * inverse);
     }
-    for (entry, grad) in s.entries.iter().lockstep(to.p.iter_mut()) {
+    for (entry, grad) in s.entries.iter().zip_inline(to.p.iter_mut()) {
         let product = y[entry.row] * work.delta[entry.column];
         let both = entry.row != entry.column;
         *grad = if both { -product - y[entry.column] * work.delta[entry.row] } else { -product };

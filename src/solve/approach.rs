@@ -17,7 +17,7 @@
 //! has arrived once a full step for τ = 1 leaves it within Newton's reach. One that has not arrived after [`LONGEST`] steps, where there
 //! is no solution or rounding has its way, starts again as [`super::barrier`] says, which takes longer and always ends.
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 use crate::math::vector::{Vec3, add, dot, scale, sub};
 
 use super::contact_state::ContactState;
@@ -97,7 +97,7 @@ impl<R: Real> Approach<R> {
         let rho = cone.rho(eta);
         let here = self.worlds.and(state.is_there());
         let select = |from: Vec3<R>, to: &mut Vec3<R>| {
-            for (to, x) in to.iter_mut().lockstep(from) {
+            for (to, x) in to.iter_mut().zip_inline(from) {
                 *to = R::select(here, x, *to);
             }
         };
@@ -152,7 +152,7 @@ impl<R: Real> Approach<R> {
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut end = R::splat(f64::INFINITY);
-        for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+        for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
             state.d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
             let (cone, there) = (&state.cone, state.is_there());
             let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, state.d_slack).0);
@@ -181,7 +181,7 @@ impl<R: Real> Approach<R> {
         let moving = moving.and(self.worlds);
         let mut worst = R::zero();
         for state in R::parts(ContactState::of(work.contact_states)) {
-            for (x, &step) in state.slack.iter_mut().lockstep(&state.d_slack) {
+            for (x, &step) in state.slack.iter_mut().zip_inline(&state.d_slack) {
                 *x = R::select(moving, alpha.mul_add(step, *x), *x);
             }
             let misfit = state.cone.misfit(kappa * state.share, state.eta, state.slack) * state.cone.weight;
@@ -219,7 +219,7 @@ fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&m
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
         sum = slack.mul_add(force, sum);
     }
     (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())

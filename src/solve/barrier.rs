@@ -17,7 +17,7 @@
 //! grows along a certificate of that, which is what ends the iteration.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, copy, state};
+use crate::math::lane::{Mask, Real, Zip, copy, state};
 
 use super::approach::{Approach, LONGEST};
 use super::contact_state::ContactState;
@@ -161,7 +161,7 @@ pub(crate) fn solve<R: Real>(
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (state, eta) in ContactState::of(work.contact_states).iter().lockstep(contacts.as_chunks_mut().0) {
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
@@ -328,7 +328,7 @@ impl<R: Real> Iterate<R> {
 /// x ← x + α step in worlds of the mask.
 #[inline(always)]
 fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
-    for (x, &step) in x.iter_mut().lockstep(step) {
+    for (x, &step) in x.iter_mut().zip_inline(step) {
         *x = R::select(mask, alpha.mul_add(step, *x), *x);
     }
 }

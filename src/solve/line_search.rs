@@ -1,6 +1,6 @@
 //! How far to go along a Newton step.
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 use crate::math::vector::dot;
 
 use super::contact_state::ContactState;
@@ -44,7 +44,7 @@ pub(super) fn line_search<R: Real>(
     let mut slope = R::zero();
     let mut curvature = R::zero();
     let mut end = R::splat(f64::INFINITY);
-    for (state, contact) in R::parts(states.iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
         let step = state.d_eta;
         slope += dot(state.zeta, step);
         curvature += dot(along(contact, columns, work.step), step);
@@ -87,7 +87,7 @@ pub(super) fn line_search<R: Real>(
                 first -= state.cone.weight * log;
                 second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
             }
-            for (&eta, &step) in limit_force.iter().lockstep(limit_step) {
+            for (&eta, &step) in limit_force.iter().zip_inline(limit_step) {
                 let log = step / alpha.mul_add(step, eta);
                 first -= log.scale(2.0);
                 second = (log * log).mul_add(R::splat(2.0), second);

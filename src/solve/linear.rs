@@ -12,7 +12,7 @@
 //! [`super::friction`], and Hᵀ that of H.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
+use crate::math::lane::{Mask, Real, Zip, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub};
 
 use super::cone::Cone;
@@ -120,7 +120,7 @@ impl<R: Real> System<'_, R> {
 /// x += change in worlds of the mask.
 #[inline(always)]
 fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
-    for (x, &change) in x.iter_mut().lockstep(change) {
+    for (x, &change) in x.iter_mut().zip_inline(change) {
         *x = R::select(mask, *x + change, *x);
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn solve<R: Real>(
             clear(free);
             times_p(s, problem.p, y, free);
             let mut largest = R::tiny();
-            for (free, &target) in free.iter_mut().lockstep(target.iter()) {
+            for (free, &target) in free.iter_mut().zip_inline(target.iter()) {
                 largest = largest.max(target.abs()).max(free.abs());
                 *free = target - *free;
             }

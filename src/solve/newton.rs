@@ -19,7 +19,7 @@
 //! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
 //! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Mask, Real, Zip, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::approach::{Approach, LimitResponse};
@@ -36,7 +36,7 @@ use super::symmetric::Symmetric;
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
 #[inline(always)]
 pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
     let mut sum = Symmetric::diagonal(R::zero());
-    for (&column, &pivot) in columns.iter().lockstep(&pivot[contact.private.clone()]) {
+    for (&column, &pivot) in columns.iter().zip_inline(&pivot[contact.private.clone()]) {
         sum = sum.plus(pivot, column);
     }
     sum
@@ -84,7 +84,7 @@ pub(super) fn step<R: Real>(
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, state, work.pivot, work.step);
         let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
@@ -99,13 +99,14 @@ pub(super) fn step<R: Real>(
     // decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
     let mut change = R::zero();
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         let moved = along_shared(contact, columns, work.step);
         let response = &state.response;
         let w = response.weighed(add(state.reduced, response.along(moved)));
         let d_eta = scale(-R::one(), response.force(w));
         state.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
+        {
             *step += dot(column, d_eta);
         }
         decrement += dot(state.error, w);
@@ -159,7 +160,7 @@ pub(super) fn begin<R: Real>(
 /// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
 #[inline(always)]
 pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
-    for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
+    for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -195,7 +196,7 @@ fn eliminate<R: Real>(
     let private = contact.private_part(columns);
     let mut moved = zero();
     for ((&column, r), &pivot) in
-        private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+        private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
     {
         *r -= dot(column, eta);
         moved = axpy(*r * pivot, column, moved);

@@ -1,7 +1,7 @@
 //! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is feasible.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Precision, Real, clear};
+use crate::math::lane::{Mask, Precision, Real, Zip, clear};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::contact_state::ContactState;
@@ -35,7 +35,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let inverse = R::one() / size;
     let mut depth = R::zero();
     clear(work.step);
-    for (state, contact) in R::parts(states.iter().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(states.iter().zip_inline(&s.contacts)) {
         let eta = scale(inverse, state.eta);
         depth -= state.cone.phi * dot(state.cone.n, eta);
         add_force(contact, columns, eta, work.step);
@@ -128,7 +128,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
         let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));
@@ -136,7 +136,7 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
         add_force(contact, columns, eta, work.free);
         let pole = cone.pole(own, eta, rho);
         let mut lengths = cone.phi.abs() + length(pole) * square / rho;
-        for (column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+        for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
             lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
         }
         let error = cone.misfit(own, eta, zeta).abs().sqrt();

@@ -1,7 +1,7 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::lane::{Mask, Real, Zip};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::approach::limit_misfit;
@@ -34,7 +34,7 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
 #[inline(always)]
 fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
     let mut d = least;
-    for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+    for (&column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
         let j = dot(n, column);
         d = (j * j).mul_add(pivot[dof], d);
     }
@@ -120,7 +120,7 @@ pub(super) fn renew<R: Real>(
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
         let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         let zeta = cone.by(law, z);
@@ -149,7 +149,7 @@ pub(super) fn renew<R: Real>(
         work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
     }
     balance(s, problem, mask, work);
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         let cone = &state.cone;
         let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
         let off = sub(cone.by(law, z), state.slack);
@@ -177,12 +177,12 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         let rho = state.cone.rho(force);
         let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
         let there = state.is_there();
-        for (eta, warm) in state.eta.iter_mut().lockstep(force) {
+        for (eta, warm) in state.eta.iter_mut().zip_inline(force) {
             *eta = R::select(valid.and(there), warm, R::zero());
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    for (to, &force) in work.limit_force.iter_mut().lockstep(&problem.warm[3 * s.nc()..]) {
+    for (to, &force) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]) {
         let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
         *to = R::select(valid, force, R::zero());
         lacking = lacking.or(valid.not());
@@ -200,13 +200,13 @@ pub(super) fn start_again<R: Real>(
     mask: R::Mask,
     work: &mut Work<&mut [R]>,
 ) {
-    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = -g;
     }
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         let cone = &state.cone;
         let d = compliance(contact, columns, cone.n, work.pivot, least);
         let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
@@ -214,7 +214,7 @@ pub(super) fn start_again<R: Real>(
         let own = R::select(there, kappa * state.share, R::one());
         let force = R::select(there, root(d, c, own), R::zero());
         let cold = scale(force, cone.n);
-        for (eta, cold) in state.eta.iter_mut().lockstep(cold) {
+        for (eta, cold) in state.eta.iter_mut().zip_inline(cold) {
             *eta = R::select(mask, cold, *eta);
         }
     }
@@ -229,17 +229,17 @@ pub(super) fn start_again<R: Real>(
 #[inline(always)]
 fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
-    for (x, &g) in work.step.iter_mut().lockstep(problem.g) {
+    for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = -g;
     }
-    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
         add_force(contact, columns, state.eta, work.step);
     }
-    for (&force, &(dof, sign)) in work.limit_force.iter().lockstep(&s.limits) {
+    for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
         work.step[dof] += force.scale(sign);
     }
     solve_p(s, work.factor_p, work.step);
-    for (delta, &balanced) in work.delta.iter_mut().lockstep(work.step.iter()) {
+    for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
         *delta = R::select(mask, balanced, *delta);
     }
 }

@@ -110,7 +110,7 @@ fn energy_drift_is_proportional_to_the_step() {
 }
 
 #[test]
-fn a_world_has_the_same_bits_in_any_company() {
+fn a_world_has_the_same_bits_in_any_batch() {
     for mimic in [false, true] {
         let tree = zoo(mimic);
         let d = dynamics(&tree);

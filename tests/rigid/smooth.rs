@@ -206,7 +206,7 @@ fn gradients_of_an_arm_that_pushes_a_ball() {
     gradients(&model, &q, &v, &tau, &["h", "mu", "gravity", "mass", "sizes", "offsets"]);
 }
 
-/// A world's answer does not depend on its company, and a bad one is told, finite, at home.
+/// A world's answer does not depend on the worlds beside it, and a bad one is told, finite, at home.
 #[test]
 fn worlds_are_independent_and_bad_ones_are_told() {
     let mut scene = cubes(&[SIDE]);

@@ -1,6 +1,6 @@
 //! The iteration: how a world goes from step to step and from way to way.
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 
 use super::super::approach::Approach;
 use super::super::barrier::Status;
@@ -112,7 +112,7 @@ impl<R: Real> Iterate<R> {
         let alpha = (end * pace(BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
-        for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
+        for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
             *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
         }
         let worst = go(s, problem, (moving, alpha), work);

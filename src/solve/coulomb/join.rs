@@ -1,6 +1,6 @@
 //! How worlds join the iteration: with which slacks and gaps.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;
 
 use super::super::approach::Approach;
@@ -15,7 +15,7 @@ use super::step::mean_product;
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     for (i, (state, slide)) in
-        ContactState::of(work.contact_states).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).enumerate()
+        ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut()).enumerate()
     {
         let there = state.is_there();
         state.eta = triple(work.eta, i);
@@ -24,7 +24,7 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
         slide.gap = dot(state.cone.n, state.slack);
     }
     copy(work.limit_force, &work.eta[3 * s.nc()..]);
-    for (slack, &force) in work.limit_slack.iter_mut().lockstep(work.limit_force.iter()) {
+    for (slack, &force) in work.limit_slack.iter_mut().zip_inline(work.limit_force.iter()) {
         *slack = R::splat(2.0) / (problem.kappa * force);
     }
 }
@@ -38,7 +38,7 @@ pub(super) fn join_anew<R: Real>(
     approach: &mut Approach<R>,
     work: &mut Work<&mut [R]>,
 ) {
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().lockstep(Slide::of(work.slides)) {
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }

@@ -1,6 +1,6 @@
 //! What becomes of the worlds: the report, results that are put aside while others are solved by the relaxed law.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;
 
 use super::super::barrier::Status;
@@ -21,7 +21,7 @@ pub(super) fn report<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (state, eta) in ContactState::of(work.contact_states).iter().lockstep(contacts.as_chunks_mut().0) {
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
         *eta = state.eta;
     }
     copy(limits, work.limit_force);

@@ -1,6 +1,6 @@
 //! One step of the iteration.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Mask, Real, Zip, clear};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 use super::super::approach::{Approach, limit_misfit};
@@ -26,8 +26,8 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     clear(&mut work.upper[..n_entries]);
     for ((state, slide), contact) in ContactState::of(work.contact_states)
         .iter_mut()
-        .lockstep(Slide::of(work.slides).iter_mut())
-        .lockstep(&s.contacts)
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
     {
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
@@ -38,28 +38,29 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     for x in work.step.iter_mut() {
         *x = -*x;
     }
-    for (upper, &h) in work.upper[..n_entries].iter_mut().lockstep(&work.h[..n_entries]) {
+    for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
         *upper += h;
     }
     shared::solve_pair(s, work.h, work.upper, work.step);
 
     for ((state, slide), contact) in ContactState::of(work.contact_states)
         .iter_mut()
-        .lockstep(Slide::of(work.slides).iter_mut())
-        .lockstep(&s.contacts)
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
     {
         slide.moved = along_shared(contact, columns, work.step);
         let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
         state.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
+        {
             *step += dot(column, d_eta);
         }
     }
     newton::end(s, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (slide, contact) in Slide::of(work.slides).iter_mut().lockstep(&s.contacts) {
+    for (slide, contact) in Slide::of(work.slides).iter_mut().zip_inline(&s.contacts) {
         let private = contact.private_part(columns);
-        for (&column, &step) in private.iter().lockstep(&work.step[contact.private.clone()]) {
+        for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
         }
     }
@@ -95,7 +96,7 @@ fn eliminate<R: Real>(
         #[inline(always)]
         |scaling| {
             let (v, t) = cone.between(eta, state.slack);
-            for (to, v) in scaling.v.iter_mut().lockstep(v) {
+            for (to, v) in scaling.v.iter_mut().zip_inline(v) {
                 *to = R::select(here, v, *to);
             }
             scaling.t = R::select(here, t, scaling.t);
@@ -118,7 +119,7 @@ fn eliminate<R: Real>(
     } else {
         let private = contact.private_part(columns);
         for ((&column, r), &pivot) in
-            private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+            private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
         {
             *r -= dot(column, eta);
             state.error = axpy(-(*r * pivot), column, state.error);
@@ -143,14 +144,14 @@ fn eliminate<R: Real>(
 pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
-    for (state, slide) in ContactState::of(work.contact_states).iter().lockstep(Slide::of(work.slides).iter()) {
+    for (state, slide) in ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter()) {
         let there = state.is_there();
         // A gap's product on the path is half of a slip's.
         let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
         sum += R::select(there, product, R::zero());
         weights += R::select(there, state.cone.weight.scale(2.0), R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
         sum = slack.mul_add(force, sum);
     }
     (kappa * sum).scale(0.5) / weights.max(R::tiny())
@@ -162,7 +163,7 @@ pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, w
     let (apart, tau) = (approach.worlds, approach.tau);
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().lockstep(Slide::of(work.slides).iter()) {
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter()) {
         let (cone, there) = (&state.cone, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
         let next = add(state.zeta, slide.moved);
@@ -207,7 +208,7 @@ pub(super) fn go<R: Real>(
     let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = R::zero();
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().lockstep(Slide::of(work.slides)) {
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
         let (n, there) = (state.cone.n, state.is_there());
         let gap = dot(n, add(state.zeta, slide.moved));
         slide.gap = go(slide.gap, gap - slide.gap);

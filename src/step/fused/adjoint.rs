@@ -4,7 +4,7 @@ use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::description::Shape;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Lockstep, Mask, clear};
+use crate::math::lane::{Lane, Mask, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
@@ -106,7 +106,7 @@ impl Stage for PullAssemble<'_> {
             let (contacts, twins) = to.contacts.split_at_mut(CONTACT_OPERAND * twin);
             let (contact, twin) =
                 (&mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)], &twins[..CONTACT_OPERAND]);
-            for (k, (grad, &twin)) in contact.iter_mut().lockstep(twin).enumerate() {
+            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(twin).enumerate() {
                 match k {
                     10 => *grad = grad.scale(sharing),
                     11 => *grad = (*grad + twin).scale(HALF),
@@ -116,7 +116,7 @@ impl Stage for PullAssemble<'_> {
         }
         for c in R::parts(0..plan.nc) {
             let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-            for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
             let (weight, slope) = plan.weight(m.contacts[CONTACT_OPERAND * c + 9]);
@@ -147,7 +147,7 @@ impl Stage for PullAssemble<'_> {
             to.u[k] = y * stiffness;
             to.q[q] -= y * stiffness;
         }
-        for (&grad, &(q, sign, _)) in to.gaps.iter().lockstep(&plan.limits) {
+        for (&grad, &(q, sign, _)) in to.gaps.iter().zip_inline(&plan.limits) {
             to.q[q] += grad.scale(sign);
         }
         plan.pull_inertia(&m, to);
@@ -240,7 +240,8 @@ impl Stage for PullGeometry<'_> {
                     lanes::convex::pull(convex, shapes, nearest, (grad, shares), &mut wrenches, &mut sizes);
                 }
             }
-            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().lockstep(wrenches.iter().lockstep(&sizes)) {
+            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip_inline(wrenches.iter().zip_inline(&sizes))
+            {
                 for k in 0..SHAPE_PULL {
                     to.shapes[SHAPE_PULL * shape + k] += wrench[k];
                 }
@@ -270,7 +271,7 @@ impl Stage for Clean<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let (Memory { numbers: m, .. }, to) = self.0.places.both(memory);
         let usable = m.usable[0].gt(R::zero());
-        for (grad, &through) in to.q.iter_mut().lockstep(to.through_q.iter()) {
+        for (grad, &through) in to.q.iter_mut().zip_inline(to.through_q.iter()) {
             let sum = *grad + through;
             *grad = R::select(usable.and(sum.is_finite()), sum, R::zero());
         }

@@ -3,7 +3,7 @@
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
-use crate::math::lane::{Lane, Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
@@ -95,7 +95,7 @@ impl Stage for Check<'_> {
             usable = usable.and(largest.lt(R::tiny()).not());
         }
         m.usable[0] = R::select(usable, R::one(), R::zero());
-        for (x, &home) in m.q.iter_mut().lockstep(&plan.home) {
+        for (x, &home) in m.q.iter_mut().zip_inline(&plan.home) {
             *x = R::select(usable, *x, R::splat(home));
         }
     }
@@ -186,7 +186,7 @@ impl Stage for Assemble<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             m.g[place] -= m.par[plan.at.tau + dof];
         }
-        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().lockstep(&plan.limits) {
+        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().zip_inline(&plan.limits) {
             *gap = m.q[q].scale(sign) + R::splat(offset);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{POSE, Pose};
-use crate::math::lane::{Lane, Lockstep, Real, clear};
+use crate::math::lane::{Lane, Real, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
@@ -230,7 +230,7 @@ impl Plan {
         };
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
-            for (slot, &column) in R::parts(slots.clone().lockstep(&of.dofs)) {
+            for (slot, &column) in R::parts(slots.clone().zip_inline(&of.dofs)) {
                 let point = vec3_at(to.geometry, GEOMETRY * slot + 3 + 3 * side);
                 let [force, torque] = match of.slip {
                     Slip::Slides => [vec3_at(to.force, 3 * slot), zero()],

@@ -1,7 +1,7 @@
 //! The adjoint sweep.
 
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
+use crate::math::lane::{Lane, Mask, Zip, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
@@ -106,7 +106,7 @@ impl Stage for Revisit<'_> {
             Cost::States => {
                 clear(to.force);
                 grad.load_all(first, (t + 1) * nq, to.q_next);
-                for (value, &carry) in to.q_next.iter_mut().lockstep(to.carry.iter()) {
+                for (value, &carry) in to.q_next.iter_mut().zip_inline(to.carry.iter()) {
                     *value += carry;
                 }
             }
@@ -182,7 +182,7 @@ impl Stage for Collect<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Backward { forward: Forward { plan, .. }, cost, .. } = self.backward;
         let (_, to) = plan.places.both(memory);
-        for (sum, &grad) in to.par_sum.iter_mut().lockstep(to.par.iter()) {
+        for (sum, &grad) in to.par_sum.iter_mut().zip_inline(to.par.iter()) {
             *sum += grad;
         }
         out.store_in(Backward::CONTROLS, first, self.t * plan.nu, to.u);
@@ -203,7 +203,7 @@ impl Stage for End<'_> {
         let (_, to) = plan.places.both(memory);
         if let Cost::States = cost {
             grad.load_all(first, 0, to.q_next);
-            for (carry, &grad) in to.carry.iter_mut().lockstep(to.q_next.iter()) {
+            for (carry, &grad) in to.carry.iter_mut().zip_inline(to.q_next.iter()) {
                 *carry += grad;
             }
         }
