@@ -4,7 +4,7 @@
 //! the plane across n, where they overlap as polygons: each corner of the overlap is a contact point, with the gap along n
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part
+//! are continuous as long as n is. As its weight vanishes a point stands back: its gap grows until it is out of reach. Which parts meet
 //! does not depend on the order of the bodies. What is left to jump: a body shows one face, so where two faces beside an edge look alike
 //! along n, and the other body's edge is nearly along both, contact points change sides.
 //!

@@ -1,5 +1,5 @@
-//! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no one to tell
-//! which features touch.
+//! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no search
+//! for the features in contact.
 //!
 //! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one.
 //! Inside, s has several: climbs start from the best directions of many, far from each other.

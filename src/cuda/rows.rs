@@ -32,7 +32,7 @@ impl Number for f64 {
     const NAME: &'static str = "f64";
 }
 
-/// Rows on the device: one for each world, or one for all. Whoever makes them sees to it that the numbers are there for `'a`.
+/// Rows on the device: one for each world, or one for all. Its maker keeps the numbers alive for `'a`.
 pub(crate) struct Rows<'a, T> {
     pub(super) pointer: u64,
     pub(crate) rows: usize,

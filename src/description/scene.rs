@@ -148,7 +148,7 @@ pub struct Robot {
     pub home: BTreeMap<String, f64>,
 }
 
-/// A thing that is moved, or in the way.
+/// Something that is to be moved, or an obstacle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Unique among robots and objects.
@@ -215,7 +215,7 @@ pub struct Collision {
     pub pose: Isometry3<f64>,
 }
 
-/// What holds for the pairs between two things.
+/// Friction or exclusion of the pairs between two things.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairRule {

@@ -140,7 +140,7 @@ impl Pattern {
         }
     }
 
-    /// How many times as much as in what M was made of rounding counts in a solution of M x = b. The larger of
+    /// By how much a solution of M x = b amplifies the rounding of the numbers that M was summed from. The larger of
     ///
     /// - the largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so much the factor loses,
     /// - M's diagonal over `own`, that of its softest part: b may be as large as the stiffest makes it, and x have what that leaves.

@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
         Rows { data: data.into(), rows: worlds.len(), width: self.width, stride: self.width }
     }
 
-    /// Rows that are there: the number of worlds, or one for all.
+    /// The number of rows: one for each world, or one for all.
     pub fn rows(&self) -> usize {
         self.rows
     }

@@ -12,7 +12,7 @@ const POSE: usize = 7;
 /// Of a contact as it is drawn: gap, normal, point, force.
 const DRAWN_CONTACT: usize = 10;
 
-/// Where what stands in a row.
+/// The places of all parts of a row.
 #[derive(Clone, Debug)]
 pub struct Layout {
     scalars: Vec<String>,

@@ -1,4 +1,4 @@
-//! On the way to the path: from forces that are not those of this problem to forces near them, in few steps.
+//! Towards the central path (the minimisers for all κ): a primal-dual method that comes near it in few steps, from any forces.
 //!
 //! Far from the path Newton's method on the dual is slow: a contact that closes needs a force that is 10⁶ times what it was, and each
 //! step doubles it at most. A primal-dual method is not. It has slacks of its own, s inside the cones beside η, and its step
@@ -168,7 +168,7 @@ impl<R: Real> Approach<R> {
         end.scale(REACH).min(R::one())
     }
 
-    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, who has arrived, and the next aim.
+    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, which worlds have arrived, and the next aim.
     #[inline(always)]
     pub(super) fn follow(
         &mut self,

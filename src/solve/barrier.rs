@@ -1,6 +1,6 @@
 //! Newton's method on the dual of the smoothed contact problem, in lanes of worlds.
 //!
-//! The problem (MATHS of the crate docs) is to minimise ½ δᵀPδ + gᵀδ − (1/κ) Σ log ρ(ζ). Its optimality conditions,
+//! The problem, see the crate's front page, is to minimise ½ δᵀPδ + gᵀδ − (1/κ) Σ log ρ(ζ). Its optimality conditions,
 //! with scaled forces η and Jacobians J̃ = M J of [`super::cone`]:
 //!
 //! ```text
@@ -30,7 +30,7 @@ use super::structure::Structure;
 
 /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
 const CONVERGED: f64 = 1e-14;
-/// κ · decrement² below which an iterate that no longer improves is the last: rounding has the last word. Where that leaves more,
+/// κ · decrement² below which an iterate that no longer improves is the last: what is left is rounding. Where that is more,
 /// see [`noise`], this many times as much counts.
 const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
@@ -66,7 +66,8 @@ pub enum Status {
     /// double precision cannot tell it from one outside, nor the stiffness across the slip: the answer is hard contact's, its
     /// derivatives are not to be trusted, and the residual is 1.
     IterationLimit,
-    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Other scenes never say so.
+    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Scenes of the relaxed law never have this
+    /// status.
     Unsettled,
     /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
     Infeasible,

@@ -74,7 +74,7 @@ pub struct ContactProblem {
 pub(crate) enum Start {
     /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
     Forces(Option<Tensor>),
-    /// At its answer, to be differentiated again: nothing is solved. Rows as who has solved keeps them; here δ, η and the
+    /// At its answer, to be differentiated again: nothing is solved. Rows as the step that was solved keeps them; here δ, η and the
     /// report ([`Report::row`]).
     Answer(Tensor),
 }

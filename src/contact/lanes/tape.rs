@@ -1,5 +1,5 @@
-//! What a formula over [`Scalar`](super::scalar::Scalar) leaves behind: the derivatives of its operations, which give its tangents and adjoints,
-//! and once, for all inputs, what each is of.
+//! The record of a formula over [`Scalar`](super::scalar::Scalar): the derivatives of its operations, which give its tangents and adjoints,
+//! and once, for all inputs, which numbers are their arguments.
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;

@@ -1,7 +1,7 @@
 //! Where the elements below `<robot>` stand in a URDF's text.
 //!
-//! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; it judges
-//! nothing and may be given any text.
+//! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; any
+//! text may be given, nothing is checked.
 
 use crate::description::xml::{Tag, tags};
 

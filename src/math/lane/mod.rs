@@ -9,7 +9,7 @@
 //! and a loop that ends when *all* worlds are done must not change a world that is done already
 //! (use [`Real::select`]).
 //!
-//! A kernel cannot ask what a number or a mask is. Where it would branch or loop on one it says so, with [`Real::when`] and
+//! A kernel cannot branch on a number or a mask. Where it would, it says so, with [`Real::when`] and
 //! [`Real::repeat`], and names what the branch may change. Lanes run that for all their worlds if any of them asks for it; a
 //! number that records what is done with it makes a branch or a loop of it.
 //!

@@ -6,7 +6,7 @@
 //!
 //! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
 //! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
-//! it a joint slows down and never turns back. Who wants explicit damping adds −D v to τ.
+//! it a joint slows down and never turns back. For explicit damping add −D v to τ.
 //!
 //! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
 //! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
