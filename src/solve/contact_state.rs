@@ -22,7 +22,7 @@ pub(super) struct ContactState<R> {
     pub(super) d_eta: Vec3<R>,
     /// Its slack at δ, scaled.
     pub(super) zeta: Vec3<R>,
-    /// A slack inside the cone, of worlds on the way to the path: see [`super::approach`].
+    /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
     pub(super) slack: Vec3<R>,
     pub(super) d_slack: Vec3<R>,
     /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.

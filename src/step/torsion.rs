@@ -3,7 +3,7 @@
 //! To the solver each of them is two, at the same points and with half the weight each: one whose friction resists
 //! [sliding](Slip::Slides), with the coefficient μ, and behind all of those one whose friction resists
 //! [turning](Slip::Turns), with the coefficient γ (m). Between them they carry the normal force f_n. By the relaxed law they
-//! share it as it suits them, so that the tangential force and the torque τ about the normal obey
+//! share it in any proportion, so that the tangential force and the torque τ about the normal obey
 //!
 //! ```text
 //! ‖f_t‖/μ + |τ|/γ ≤ f_n

@@ -46,7 +46,7 @@ const HARD: f64 = 1.0;
 const CAREFULLY: f64 = 2.0;
 const FROM_RELAXED: f64 = 3.0;
 
-/// How the worlds stand.
+/// The state of the iteration.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     running: R::Mask,

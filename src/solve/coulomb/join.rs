@@ -1,4 +1,4 @@
-//! How worlds join the iteration: with which slacks and gaps.
+//! The slacks and gaps with which worlds enter the iteration.
 
 use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;

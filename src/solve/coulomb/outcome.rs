@@ -1,4 +1,4 @@
-//! What becomes of the worlds: the report, results that are put aside while others are solved by the relaxed law.
+//! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
 use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;

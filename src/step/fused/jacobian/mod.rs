@@ -40,7 +40,7 @@ const D: usize = 4;
 const GROWTH: usize = 5;
 
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
-/// how many times as much as in P rounding counts in solutions by H.
+/// by how much more than solutions by P those by H amplify rounding.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
     #[cfg(feature = "cuda")]
     if q.device().is_cuda() {

@@ -46,7 +46,7 @@ fn clean<R: Real>(numbers: &mut [R]) {
     );
 }
 
-/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes how H's solutions grow rounding.
+/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes by how much H's solutions amplify rounding.
 pub(super) struct Respond<'a>(pub(super) &'a Plan);
 
 impl Stage for Respond<'_> {
