@@ -7,7 +7,8 @@
 //! minimise ½ δᵀ (M + W) δ − Fᵀ δ   subject to   φ + J δ ≥ 0        q ← q ⊕ δ
 //! ```
 //!
-//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so that this is repeated until none is left negative.
+//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so that this is
+//! repeated until none is left negative.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
