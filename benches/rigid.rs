@@ -8,7 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fingertip::Model;
 use fingertip::description::{Collision, Object, PairRule, Scene, Shape};
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -74,7 +74,7 @@ fn bench(c: &mut Criterion) {
         let mut group = c.benchmark_group(name);
         group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
         let rigid = [Method::PrimalQp, Method::DualQp, Method::Lemke, Method::GaussSeidel { sweeps: 1000 }];
-        for contact in rigid.into_iter().map(Contact::Rigid).chain([Contact::Barrier]) {
+        for contact in rigid.into_iter().map(ContactModel::Rigid).chain([ContactModel::Barrier]) {
             let params = DynamicParams { contact, ..DynamicParams::default() };
             let step = Dynamic::new(&model, &model.parameters, params).expect("valid choices");
             let next = step.step(&q, &v, &tau).expect("shapes fit");
@@ -85,7 +85,7 @@ fn bench(c: &mut Criterion) {
                 let warm = || step.step_from(&q, &v, &tau, Some(&warm)).expect("shapes fit");
                 group.bench_function(format!("{contact:?}, warm"), |b| b.iter(warm));
             }
-            if let Contact::Rigid(method) = contact {
+            if let ContactModel::Rigid(method) = contact {
                 let problem =
                     step.rigid_contact(&q, &v, &tau).expect("shapes fit").remove(0).expect("M is positive definite");
                 group.bench_function(format!("{contact:?}, the solve alone"), |b| {

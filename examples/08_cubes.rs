@@ -15,7 +15,7 @@ use fingertip::math::largest::{larger, largest};
 use fingertip::scenes::Cubes;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams};
 
 use check::below;
 use film::Film;
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let mut heights = Vec::new();
     let mut energies = Panel::new("energy (J)", 220.0);
     for (name, method) in [("primal", Method::PrimalQp), ("dual", Method::DualQp)] {
-        let contact = Contact::Rigid(method);
+        let contact = ContactModel::Rigid(method);
         let params = DynamicParams { contact, bound: Bound::Gap { beta: 0.2 }, ..DynamicParams::default() };
         let step = Dynamic::new(&model, &model.parameters, params)?;
         let mut q = model.home(1)?;

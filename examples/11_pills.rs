@@ -15,7 +15,7 @@ use fingertip::math::largest::{larger, largest};
 use fingertip::scenes::Pills;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Method;
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, Separation};
 
 use check::below;
 use film::Film;
@@ -33,8 +33,11 @@ fn main() -> Result<()> {
     scene.params.h = H;
     scene.params.contact_distance = Some(NEAR);
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-    let params =
-        DynamicParams { contact: Contact::Rigid(SOLVER), bound: Bound::Gap { beta: 0.1 }, ..DynamicParams::default() };
+    let params = DynamicParams {
+        contact: ContactModel::Rigid(SOLVER),
+        bound: Bound::Gap { beta: 0.1 },
+        ..DynamicParams::default()
+    };
     let step = Dynamic::new(&model, &model.parameters, params)?;
     let mut q = Separation::new(&model, SOLVER)?.separate(&model.home(1)?, 1e-9, 100)?.q;
     let mut film = Film::new("pills", &scene, &model)?;

@@ -13,7 +13,7 @@ use fingertip::math::largest::largest;
 use fingertip::scenes::Cubes;
 use fingertip::show::{Chart, Panel};
 use fingertip::solve::Method;
-use fingertip::step::{Contact, Dynamic, DynamicParams};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
 use check::near;
 
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     // Hard contact is without friction here.
     (scene.params.h, scene.params.mu) = (H, 0.0);
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-    let hard = DynamicParams { contact: Contact::Rigid(Method::Lemke), ..DynamicParams::default() };
+    let hard = DynamicParams { contact: ContactModel::Rigid(Method::Lemke), ..DynamicParams::default() };
     let hard = Dynamic::new(&model, &model.parameters, hard)?;
     let mut q = model.home(1)?;
     let mut v = Tensor::zeros((1, model.nv()), DType::F64, &Device::Cpu)?;

@@ -100,7 +100,7 @@ impl Findings {
     }
 }
 
-/// The beginning of a text that a message repeats, if it is long: nobody reads on.
+/// A text that a message repeats: only its beginning, if it is long.
 fn shortened(mut text: String) -> String {
     const LONG: usize = 1000;
     if let Some((end, _)) = text.char_indices().nth(LONG) {

@@ -1,4 +1,4 @@
-//! A world's result does not depend on its company, on threads, on the start of the solve, and little on the number type.
+//! A world's result does not depend on the other worlds of its batch, on threads, on the start of the solve, and little on the number type.
 
 #![allow(clippy::unit_arg, reason = "one-line entries of a table of assignments")]
 
@@ -282,7 +282,7 @@ fn bad_worlds_stay_alone() {
         let home = batch.model.tree.home();
         for w in 0..good.len() {
             if !is_bad(w) {
-                assert!(after[w] == good[w], "{name}: world {w} is not what it is without bad company");
+                assert!(after[w] == good[w], "{name}: world {w} is not what it is without bad worlds beside it");
                 continue;
             }
             let case = cases[w / 2];
@@ -297,13 +297,13 @@ fn bad_worlds_stay_alone() {
                 assert!(numbers(&row(part, w)).iter().all(|x| x.is_finite()), "{name}: {case}");
             }
         }
-        // A warm start in bad company.
+        // A warm start beside bad worlds.
         let warm = Quasidynamic::new(&batch.model, &batch.parameters).unwrap();
         let start = warm.step(&batch.q, &batch.u).unwrap().warm;
         let alone = bits(&warm.step_from(&batch.q, &batch.u, Some(&start)).unwrap());
         let together = bits(&stepper.step_from(&q, &u, Some(&start)).unwrap());
         for w in (0..good.len()).filter(|&w| !is_bad(w)) {
-            assert!(alone[w] == together[w], "{name}: world {w} starts elsewhere in bad company");
+            assert!(alone[w] == together[w], "{name}: world {w} starts elsewhere beside bad worlds");
         }
         // Derivatives of good worlds.
         let alone = derivatives(&batch);
@@ -314,7 +314,7 @@ fn bad_worlds_stay_alone() {
                 let finite = together[w].iter().all(|x| f64::from_bits(*x).is_finite());
                 assert!(finite, "{name}: {}: derivatives are not finite", cases[w / 2]);
             } else {
-                assert!(alone[w] == together[w], "{name}: derivatives of world {w} depend on bad company");
+                assert!(alone[w] == together[w], "{name}: derivatives of world {w} depend on bad worlds beside it");
             }
         }
     }
@@ -322,7 +322,7 @@ fn bad_worlds_stay_alone() {
 
 /// One bad world may not spoil the gradient of what it shares with the others, nor its own.
 #[test]
-fn gradients_are_finite_in_bad_company() {
+fn gradients_are_finite_beside_bad_worlds() {
     let mut random = Random::new(25);
     for (name, stray) in SCENES {
         let batch = states::batch(&states::model(name), stray, 4, &RANGES, &mut random);

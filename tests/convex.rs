@@ -11,7 +11,7 @@ use fingertip::description::{Freedom, Object, ObjectBody, Scene, Shape};
 use fingertip::kinematics::Manifold;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, Form, Quasidynamic};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Form, Quasidynamic};
 use nalgebra::Vector3;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -40,7 +40,7 @@ fn stack_of_cubes_stands() -> Result<()> {
         scene = scene.object(cube.at([0.0, 0.0, 0.1 + 0.2 * f64::from(k)]));
     }
     let model = Model::new(&scene.object(Object::ground("floor", 0.0)), DType::F64, &Device::Cpu)?;
-    let params = DynamicParams { contact: Contact::Rigid(Method::PrimalQp), ..DynamicParams::default() };
+    let params = DynamicParams { contact: ContactModel::Rigid(Method::PrimalQp), ..DynamicParams::default() };
     let step = Dynamic::new(&model, &model.parameters, params)?;
     let home = model.home(1)?;
     let (mut q, mut v) = (home.clone(), Tensor::zeros((1, 18), DType::F64, &Device::Cpu)?);

@@ -213,7 +213,7 @@ fn bad_worlds() {
         {
             for w in 0..9 {
                 if w % 2 == 0 {
-                    assert_eq!(found[w], good[w], "{name}: {matrix} of world {w} in bad company");
+                    assert_eq!(found[w], good[w], "{name}: {matrix} of world {w} beside bad worlds");
                 } else {
                     let off = largest(found[w].iter().zip(&program[w]).map(|(a, b)| a - b));
                     assert!(off < 1e-15, "{name}: {matrix} of world {w}: {:?}, {:?}", found[w], program[w]);

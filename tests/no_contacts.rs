@@ -5,7 +5,7 @@ use fingertip::Model;
 use fingertip::description::{Object, Robot, Scene, Shape};
 use fingertip::rollout::rollout;
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, Quasidynamic, Separation};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Quasidynamic, Separation};
 
 /// An arm without collision shapes beside a ball, and the ball alone.
 fn scenes() -> [Scene; 3] {
@@ -88,7 +88,7 @@ fn second_order_steps() {
     let methods = [Method::PrimalQp, Method::DualQp, Method::Lemke, Method::GaussSeidel { sweeps: 100 }];
     for scene in scenes() {
         let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-        for contact in methods.into_iter().map(Contact::Rigid).chain([Contact::Barrier]) {
+        for contact in methods.into_iter().map(ContactModel::Rigid).chain([ContactModel::Barrier]) {
             let params = DynamicParams { contact, ..DynamicParams::default() };
             let step = Dynamic::new(&model, &model.parameters, params).unwrap();
             let zeros = Tensor::zeros((2, model.nv()), DType::F64, &Device::Cpu).unwrap();
@@ -98,7 +98,7 @@ fn second_order_steps() {
             assert_eq!(next.force.dims(), [2, 0, 3]);
             assert!(numbers(&next.force).is_empty() && numbers(&next.contacts.normal).is_empty());
             assert!(numbers(&next.v_next).iter().all(|x| x.is_finite()));
-            if contact == Contact::Barrier {
+            if contact == ContactModel::Barrier {
                 assert_eq!(gradient(&next.v_next.sum_all().unwrap(), &v).len(), 2 * model.nv());
             }
         }

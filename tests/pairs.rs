@@ -170,7 +170,7 @@ fn swapped_bodies_swap_the_witness() {
 }
 
 #[test]
-fn a_world_alone_is_the_world_in_company() {
+fn a_world_alone_is_the_world_in_a_batch() {
     for kinds in PAIRS {
         let pairs = random_pairs(kinds, 3, 0.4);
         for (pair, together) in pairs.iter().zip(contacts(&pairs, DType::F64)) {

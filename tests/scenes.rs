@@ -9,7 +9,7 @@ use fingertip::description::{ObjectBody, Scene};
 use fingertip::scenes::{CubeContact, Cubes, Pills};
 use fingertip::solve::qcqp::Qcqp;
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, Separation};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, Separation};
 use nalgebra::DVector;
 
 use measure::{larger, largest, numbers};
@@ -35,7 +35,7 @@ struct Simulation {
 impl Simulation {
     fn new(scene: &Scene, method: Method, beta: f64) -> Self {
         let model = model(scene);
-        let contact = Contact::Rigid(method);
+        let contact = ContactModel::Rigid(method);
         let params = DynamicParams { contact, bound: Bound::Gap { beta }, ..DynamicParams::default() };
         let step = Dynamic::new(&model, &model.parameters, params).unwrap();
         let v = Tensor::zeros((1, model.nv()), DType::F64, &Device::Cpu).unwrap();

@@ -5,7 +5,7 @@ use nalgebra::Vector3;
 use super::closed::segments;
 use super::core::Core;
 use super::frame::{column, turned_back};
-use super::query::{Relative, Touch};
+use super::query::{ClosestPoints, Relative};
 
 /// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
 /// before it by this part of the bodies' reach.
@@ -93,7 +93,7 @@ impl Axis {
 
     /// The witness points, where a vertex is over a face or edges cross; none elsewhere, as where vertices are nearest or
     /// sides are parallel.
-    pub(super) fn touch(&self, a: &Core, b: &Core, relative: &Relative) -> Option<Touch> {
+    pub(super) fn closest_points(&self, a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
         let n = self.normal;
         let n_b = turned_back(&relative.rotation, &n);
         let outside = OUTSIDE * (a.reach() + b.reach());
@@ -102,13 +102,13 @@ impl Axis {
                 let point_b = relative.support(b, &-n);
                 let point_a = point_b - n * self.separation;
                 let is_over = is_pointed(b, &n_b, None) && a.contains(&point_a, outside);
-                is_over.then_some(Touch { normal: n, point_a, point_b })
+                is_over.then_some(ClosestPoints { normal: n, point_a, point_b })
             }
             Across::FaceOfB(_) => {
                 let point_a = a.support(&n);
                 let point_b = point_a + n * self.separation;
                 let is_over = is_pointed(a, &n, None) && b.contains(&relative.in_b(&point_b), outside);
-                is_over.then_some(Touch { normal: n, point_a, point_b })
+                is_over.then_some(ClosestPoints { normal: n, point_a, point_b })
             }
             Across::Edges(i, j) => {
                 let (mut middle_a, mut middle_b) = (a.support(&n), b.support(&-n_b));
@@ -120,7 +120,7 @@ impl Axis {
                 let (point_a, point_b) = (middle_a + crossing.point_a, middle_a + crossing.point_b);
                 let beside = point_b - point_a - n * self.separation;
                 let is_crossing = is_pointed(a, &n, Some(i)) && is_pointed(b, &n_b, Some(j));
-                (is_crossing && beside.norm() <= outside).then_some(Touch { normal: n, point_a, point_b })
+                (is_crossing && beside.norm() <= outside).then_some(ClosestPoints { normal: n, point_a, point_b })
             }
         }
     }

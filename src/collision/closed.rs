@@ -5,14 +5,14 @@ use nalgebra::{Matrix3, Vector2, Vector3};
 use super::collider::Posed;
 use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
-use super::query::Touch;
+use super::query::ClosestPoints;
 
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;
 
 /// The closest points of the cores of bodies in the order of [`Posed::order`], from A's origin along the world's axes; none
 /// for pairs without a formula.
-pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<Touch> {
+pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<ClosestPoints> {
     let t = b.1.translation.vector - a.1.translation.vector;
     let rotation = matrix(&b.1.rotation);
     Some(match (&a.0.core, &b.0.core) {
@@ -35,9 +35,9 @@ pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<Touch> {
 }
 
 /// The points and the direction between them, or `fallback` where there is none.
-fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> Touch {
+fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> ClosestPoints {
     let normal = (point_b - point_a).try_normalize(NO_LENGTH).unwrap_or_else(fallback);
-    Touch { normal, point_a, point_b }
+    ClosestPoints { normal, point_a, point_b }
 }
 
 /// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal. B is
@@ -46,9 +46,13 @@ fn from_point(
     rotation: &Matrix3<f64>,
     t: &Vector3<f64>,
     nearest: impl Fn(&Vector3<f64>) -> (Vector3<f64>, Vector3<f64>),
-) -> Touch {
+) -> ClosestPoints {
     let (point, outward) = nearest(&turned_back(rotation, t));
-    Touch { normal: turned(rotation, &outward), point_a: Vector3::zeros(), point_b: t - turned(rotation, &point) }
+    ClosestPoints {
+        normal: turned(rotation, &outward),
+        point_a: Vector3::zeros(),
+        point_b: t - turned(rotation, &point),
+    }
 }
 
 /// A point inside leaves through the nearest face.
@@ -86,7 +90,7 @@ pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),
     (half_b, axis_b): (f64, &Vector3<f64>),
     t: &Vector3<f64>,
-) -> Touch {
+) -> ClosestPoints {
     let (cosine, along_a, along_b) = (axis_a.dot(axis_b), axis_a.dot(t), axis_b.dot(t));
     let across = axis_a.cross(axis_b);
     let sine2 = across.norm_squared();
@@ -103,7 +107,7 @@ pub(super) fn segments(
     // Inside of both, the common perpendicular is exact, also where rounding is all there is between the points.
     if s.abs() < half_a && r.abs() < half_b && sine2 > NO_LENGTH {
         let normal = across / sine2.sqrt();
-        return Touch { normal: normal * 1_f64.copysign(normal.dot(&(point_b - point_a))), point_a, point_b };
+        return ClosestPoints { normal: normal * 1_f64.copysign(normal.dot(&(point_b - point_a))), point_a, point_b };
     }
     between(point_a, point_b, || {
         let any = axis_a.cross(&Vector3::ith(axis_a.iamin(), 1.0));

@@ -8,7 +8,7 @@ use super::Distance;
 use super::closed;
 use super::core::{Core, numbers};
 use super::frame::matrix;
-use super::query::{Relative, Touch, closest};
+use super::query::{ClosestPoints, Relative, closest};
 use crate::description::Shape;
 
 /// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
@@ -75,7 +75,7 @@ impl Posed<'_> {
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let Touch { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
+        let ClosestPoints { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
             let rotation = matrix(&pose_a.rotation);
             closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
         });

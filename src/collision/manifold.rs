@@ -1,10 +1,10 @@
 //! Several contact points where flat parts of two bodies meet.
 //!
 //! All have the normal n of the distance. A's part that looks most along n and B's that looks most along −n are planes over
-//! the plane across n, where their outlines overlap: each corner of the overlap is a contact point, with the gap along n
+//! the plane across n, where they overlap as polygons: each corner of the overlap is a contact point, with the gap along n
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is. As its weight vanishes a point stands back, out of reach. Who takes part
+//! are continuous as long as n is. As its weight vanishes a point stands back: its gap grows until it is out of reach. Which parts meet
 //! does not depend on the order of the bodies. What is left to jump: a body shows one face, so where two faces beside an edge look alike
 //! along n, and the other body's edge is nearly along both, contact points change sides.
 //!
@@ -20,7 +20,7 @@ use nalgebra::{Isometry3, Vector2, Vector3};
 
 use super::collider::Posed;
 use super::number::{Number, along, constant, cross, cross2, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, chord, outline, overlap};
+use super::overlap::{Corner, chord, overlap, polygon};
 use super::patch::{self, Body, CORNERS, Disc, Patch};
 use super::tilt::{NONE, part, weights};
 use super::{Collider, Distance};
@@ -142,7 +142,7 @@ impl<S: Number> Spread<S> {
         let across = Across::new(n, &distance.point_a);
         let [plane_a, plane_b] = [&of_a, &of_b].map(|patch| across.plane(patch));
         let corners = across.overlap(&of_a, &of_b);
-        // Where outlines touch in a point, that is the closest one.
+        // Where the polygons touch in a point, that is the closest one.
         if corners.len() < 2 {
             return None;
         }
@@ -171,7 +171,7 @@ impl<S: Number> Spread<S> {
                 let line = across.flat(&sub(to, from));
                 let aside = cross2(&line, &others);
                 if aside.value() != 0.0 {
-                    let apart = apart(&line, &deepest.at, &outline(&across.project(other)), tilt);
+                    let apart = apart(&line, &deepest.at, &polygon(&across.project(other)), tilt);
                     share *= one - part(aside * aside / (dot2(&line, &line) * S::constant(tilt * tilt) * apart));
                 }
             }
@@ -262,7 +262,7 @@ const PARALLEL: f64 = 1e-9;
 
 /// The weight below which a point of a [`Collider::manifold`] stands back.
 pub const LIGHT: f64 = 0.02;
-/// Corners this near to each other, in parts of the outline's size, count as one in part.
+/// Corners this near to each other, in parts of the polygon's size, count as one in part.
 pub(crate) const NEAR: f64 = 0.05;
 
 /// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
@@ -339,7 +339,7 @@ impl<'a, S: Number> Across<'a, S> {
         {
             return chord(&[*from, *to], &self.over(middle), &[0, 1].map(|k| self.flat(&radii[k])));
         }
-        let [on_a, on_b] = [on_a, on_b].map(|points| outline(&points));
+        let [on_a, on_b] = [on_a, on_b].map(|points| polygon(&points));
         match (on_a.len(), on_b.len()) {
             (0, _) => on_b,
             (_, 0) => on_a,

@@ -88,7 +88,7 @@ impl Distance {
     }
 }
 
-/// Signed distance of two shapes in the world. Who asks more than once makes [`Collider`]s.
+/// Signed distance of two shapes in the world. For many queries make [`Collider`]s once.
 ///
 /// # Errors
 /// A shape that is not valid, a pose that is not finite, or two half-spaces.

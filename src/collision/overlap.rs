@@ -5,23 +5,23 @@ use nalgebra::Vector2;
 use super::number::{Number, along2, cross2, dot2, sub2};
 use crate::math::largest::largest;
 
-/// Corners nearer to each other than this part of the outline's size are one.
+/// Corners nearer to each other than this part of the polygon's size are one.
 const SAME: f64 = 1e-10;
 
-/// A corner of an outline, and the direction of the edge to the next, of any length.
+/// A corner of a polygon, and the direction of the edge to the next, of any length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Corner<S> {
     pub(super) at: Vector2<S>,
     pub(super) edge: Vector2<S>,
 }
 
-/// The outline of points in their order; two are a line there and back.
-pub(super) fn outline<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
+/// The polygon of points in their order; two are a line there and back.
+pub(super) fn polygon<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
     let next = points.iter().cycle().skip(1);
     points.iter().zip(next).map(|(&at, next)| Corner { at, edge: sub2(next, &at) }).collect()
 }
 
-/// The part of an outline inside a polygon, both counter-clockwise; none, one or two corners where that is less than a
+/// The part of a polygon or a line inside a polygon, both counter-clockwise; none, one or two corners where that is less than a
 /// polygon.
 pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> Vec<Corner<S>> {
     let is_line = inner.len() == 2;
@@ -76,7 +76,7 @@ pub(super) fn chord<S: Number>(line: &[Vector2<S>; 2], middle: &Vector2<S>, radi
     if leaves.value() - enters.value() < SAME {
         return Vec::new();
     }
-    outline(&[enters, leaves].map(|part| along2(from, &sub2(to, from), part)))
+    polygon(&[enters, leaves].map(|part| along2(from, &sub2(to, from), part)))
 }
 
 /// Corners that coincide as one, with the edge that leaves them.
@@ -93,12 +93,12 @@ fn joined<S: Number>(corners: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> 
         all.pop();
     }
     match all[..] {
-        [p, q] => outline(&[p.at, q.at]),
+        [p, q] => polygon(&[p.at, q.at]),
         _ => all,
     }
 }
 
-/// The angle by which an outline turns at a corner, given the directions of the edges before and after; the two ends of a
+/// The angle by which a polygon turns at a corner, given the directions of the edges before and after; the two ends of a
 /// line turn by π.
 pub(super) fn turn<S: Number>(before: &Vector2<S>, after: &Vector2<S>, is_line: bool) -> S {
     if is_line {

@@ -15,7 +15,7 @@ use nalgebra::{Matrix2, Matrix3, Vector2, Vector3};
 
 use super::core::Core;
 use super::feature::Feature;
-use super::query::{Relative, Touch};
+use super::query::{ClosestPoints, Relative};
 
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.
@@ -49,20 +49,26 @@ pub(super) struct Features {
 }
 
 /// The exact answer next to a coarse one, where its features can be told.
-pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, size: f64) -> Option<Touch> {
+pub(super) fn polish(
+    a: &Core,
+    b: &Core,
+    relative: &Relative,
+    coarse: &ClosestPoints,
+    size: f64,
+) -> Option<ClosestPoints> {
     let in_b = relative.in_b(&coarse.point_b);
     let near_a = |near: f64| Feature::near(a, &coarse.point_a, near * size);
     let near_b = |near: f64| Feature::near(b, &in_b, near * size).placed(&relative.rotation, &relative.translation);
     let at_least = relative.separation(a, b, &coarse.normal) - WORSE * size;
     let exact = |features: Features| {
-        let touch = features.solve(&coarse.normal)?;
-        let separation = relative.separation(a, b, &touch.normal);
-        let attained = touch.normal.dot(&(touch.point_b - touch.point_a));
+        let points = features.solve(&coarse.normal)?;
+        let separation = relative.separation(a, b, &points.normal);
+        let attained = points.normal.dot(&(points.point_b - points.point_a));
         let is_right = attained - separation <= EXACT * size
             && separation >= at_least
-            && a.contains(&touch.point_a, OUTSIDE * size)
-            && b.contains(&relative.in_b(&touch.point_b), OUTSIDE * size);
-        is_right.then_some(touch)
+            && a.contains(&points.point_a, OUTSIDE * size)
+            && b.contains(&relative.in_b(&points.point_b), OUTSIDE * size);
+        is_right.then_some(points)
     };
     exact(Features { a: near_a(NEAR[0]), b: near_b(NEAR[0]) }).or_else(|| {
         let (all_a, all_b) = (NEAR.map(near_a), NEAR.map(near_b));
@@ -75,7 +81,7 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
             // Coarse points may be on an end of what touches: along the end's normal the body then reaches farther, and half way
             // there is what touches.
             let (end_a, end_b) = (all_a[0], all_b[0]);
-            let Touch { normal, point_a, point_b } = Features { a: end_a, b: end_b }.solve(&coarse.normal)?;
+            let ClosestPoints { normal, point_a, point_b } = Features { a: end_a, b: end_b }.solve(&coarse.normal)?;
             let half_way_a = (point_a + a.support(&normal)) / 2.0;
             let half_way_b = relative.in_b(&((point_b + relative.support(b, &-normal)) / 2.0));
             let beside_a = Feature::near(a, &half_way_a, BESIDE * size);
@@ -89,7 +95,7 @@ pub(super) fn polish(a: &Core, b: &Core, relative: &Relative, coarse: &Touch, si
 
 impl Features {
     /// The stationary separation near a direction.
-    pub(super) fn solve(&self, near: &Vector3<f64>) -> Option<Touch> {
+    pub(super) fn solve(&self, near: &Vector3<f64>) -> Option<ClosestPoints> {
         let (span, n_span) = self.independent().basis();
         let span = &span[..n_span];
         let across = |v: Vector3<f64>| span.iter().fold(v, |v, t| v - t * t.dot(&v));
@@ -113,7 +119,7 @@ impl Features {
         let d = x_b - x_a;
         let [step_a, step_b] = self.slide(span).close(&(d - n * n.dot(&d)))?;
         let (point_a, point_b) = (x_a + step_a, x_b + step_b);
-        Some(Touch { normal: n, point_a, point_b })
+        Some(ClosestPoints { normal: n, point_a, point_b })
     }
 
     /// Independent tangents, at most two, those of the larger feature first; and is each B's?

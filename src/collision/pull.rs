@@ -180,14 +180,19 @@ struct Moving<const N: usize> {
 impl<const N: usize> Moving<N> {
     fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         let motion = Motion::of_b(distance, a, b);
-        let (normal, phi) = Self::touch(distance, &motion, a, b);
+        let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
         let spread = Spread::new(&bodies.0, &bodies.1, &normal, phi, distance);
         Self { motion, normal, spread }
     }
 
     /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, as a shift does.
-    fn touch(distance: &Distance, motion: &Motion, a: &Posed<'_>, b: &Posed<'_>) -> (Vector3<Dual<N>>, Dual<N>) {
+    fn normal_and_gap(
+        distance: &Distance,
+        motion: &Motion,
+        a: &Posed<'_>,
+        b: &Posed<'_>,
+    ) -> (Vector3<Dual<N>>, Dual<N>) {
         let Distance { phi, point_a, point_b, normal: n } = *distance;
         let (mut normal, mut phi) = (constant::<Dual<N>>(&n), Dual::constant(phi));
         for k in 0..MOTION {

@@ -21,7 +21,7 @@ pub(super) struct Relative {
 
 /// Witness points of two cores and the unit normal from A to B, in A's frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Touch {
+pub(super) struct ClosestPoints {
     pub(super) normal: Vector3<f64>,
     pub(super) point_a: Vector3<f64>,
     pub(super) point_b: Vector3<f64>,
@@ -30,7 +30,7 @@ pub(super) struct Touch {
 /// Steps of the last resort, each a distance query; they climb to a local maximum of the separation.
 const CLIMBS: usize = 50;
 
-impl Touch {
+impl ClosestPoints {
     /// The same in a frame in which this one has a rotation.
     pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
         let Self { normal, point_a, point_b } = self;
@@ -72,14 +72,14 @@ impl Relative {
 }
 
 /// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`].
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Touch {
+pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
-    if let Some(touch) = axis.and_then(|axis| axis.touch(a, b, relative)) {
-        return touch;
+    if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
+        return points;
     }
     let size = a.reach() + b.reach();
-    if let Some(touch) = smooth::closest(a, b, relative, size) {
-        return touch;
+    if let Some(points) = smooth::closest(a, b, relative, size) {
+        return points;
     }
     let coarse = coarse(a, b, relative, axis);
     polish(a, b, relative, &coarse, size).unwrap_or_else(|| {
@@ -89,7 +89,7 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> Touch {
 }
 
 /// An answer up to the tolerance of GJK and EPA, from a separating axis where there is one.
-fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Touch {
+fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> ClosestPoints {
     if let Some(Axis { separation, normal, .. }) = axis
         && separation <= 0.0
     {
@@ -104,10 +104,13 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Touch 
         GJKResult::ClosestPoints(p, q, n) => Some((p, q, n)),
         _ => EPA::new().closest_points(&pose, &units[0], &units[1], &simplex),
     };
-    let found =
-        found.map(|(p, q, n)| Touch { normal: vector(n), point_a: vector(p) * size, point_b: vector(q) * size });
-    let found = found.filter(|touch| touch.normal.norm_squared() > 0.5);
-    let separation = found.map_or(f64::NEG_INFINITY, |touch| relative.separation(a, b, &touch.normal));
+    let found = found.map(|(p, q, n)| ClosestPoints {
+        normal: vector(n),
+        point_a: vector(p) * size,
+        point_b: vector(q) * size,
+    });
+    let found = found.filter(|points| points.normal.norm_squared() > 0.5);
+    let separation = found.map_or(f64::NEG_INFINITY, |points| relative.separation(a, b, &points.normal));
     if let Some(found) = found
         && separation > 0.0
     {
@@ -131,7 +134,7 @@ const BEATEN: f64 = 1e-9;
 
 /// The witness points where the normal is known: B is moved out along it by `size` more than it is in, which leaves the
 /// closest points' direction as it is.
-fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> Touch {
+fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> ClosestPoints {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
     let scale = a.reach() + b.reach();
@@ -140,39 +143,39 @@ fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separat
     let mut simplex = simplex(&units, &pose, normal);
     match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
         GJKResult::ClosestPoints(p, q, n) => {
-            Touch { normal: vector(n), point_a: vector(p) * scale, point_b: vector(q) * scale - by }
+            ClosestPoints { normal: vector(n), point_a: vector(p) * scale, point_b: vector(q) * scale - by }
         }
-        _ => Touch { normal: *normal, point_a: a.support(normal), point_b: relative.support(b, &-normal) },
+        _ => ClosestPoints { normal: *normal, point_a: a.support(normal), point_b: relative.support(b, &-normal) },
     }
 }
 
 /// Climbs from a direction to a local maximum of the separation s: of n, the closest points of A and of B moved out by
 /// τ n have the direction that maximises s(m) + τ m·n, so that s never falls (Rockafellar's proximal point method).
-fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f64) -> Touch {
+fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f64) -> ClosestPoints {
     let step = |normal: &Vector3<f64>| {
         apart(a, b, relative, normal, relative.separation(a, b, normal).min(0.0), CLIMB_STEP * size)
     };
-    let mut touch = step(&normal);
+    let mut points = step(&normal);
     for _ in 0..CLIMBS {
-        let next = step(&touch.normal);
-        let turned = (next.normal - touch.normal).norm_squared();
-        touch = next;
+        let next = step(&points.normal);
+        let turned = (next.normal - points.normal).norm_squared();
+        points = next;
         if turned < f64::EPSILON {
             break;
         }
     }
-    touch
+    points
 }
 
 /// How far apart bodies are moved for a step of [`climb`], in parts of their size: small steps out are large steps in n.
 const CLIMB_STEP: f64 = 0.05;
 
 /// Makes an answer that could not be polished consistent: the points' middle stays, the separation is that of the normal.
-fn settle(a: &Core, b: &Core, relative: &Relative, touch: Touch) -> Touch {
-    let Touch { normal, point_a, point_b } = touch;
+fn settle(a: &Core, b: &Core, relative: &Relative, points: ClosestPoints) -> ClosestPoints {
+    let ClosestPoints { normal, point_a, point_b } = points;
     let (middle, separation) = ((point_a + point_b) / 2.0, relative.separation(a, b, &normal));
     let half = normal * (separation / 2.0);
-    Touch { normal, point_a: middle - half, point_b: middle + half }
+    ClosestPoints { normal, point_a: middle - half, point_b: middle + half }
 }
 
 /// A core in the unit of the bodies' size, as GJK's and EPA's tolerances are absolute.

@@ -1,5 +1,5 @@
-//! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no one to tell
-//! which features touch.
+//! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no search
+//! for the features in contact.
 //!
 //! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one.
 //! Inside, s has several: climbs start from the best directions of many, far from each other.
@@ -10,7 +10,7 @@ use super::core::Core;
 use super::feature::Feature;
 use super::frame::column;
 use super::polish::{EXACT, Features};
-use super::query::{Relative, Touch};
+use super::query::{ClosestPoints, Relative};
 
 /// Climbs inside, each from a direction whose cosine to those of the others is below the limit.
 const CLIMBS: usize = 6;
@@ -20,24 +20,24 @@ const DIRECTIONS: usize = 98 + 6 + 1;
 
 /// The closest points, or those of the least translation that parts the cores; none for other cores, or where Newton's
 /// method does not arrive.
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Option<Touch> {
+pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Option<ClosestPoints> {
     let on_b = Feature::smooth(b)?.placed(&relative.rotation, &relative.translation);
     let features = Features { a: Feature::smooth(a)?, b: on_b };
     let climb = |start: &Vector3<f64>| {
-        let touch = features.solve(start)?;
-        let between = touch.point_b - touch.point_a;
-        let separation = touch.normal.dot(&between);
-        let aside = (between - touch.normal * separation).norm();
-        (aside <= EXACT * size).then_some((separation, touch))
+        let points = features.solve(start)?;
+        let between = points.point_b - points.point_a;
+        let separation = points.normal.dot(&between);
+        let aside = (between - points.normal * separation).norm();
+        (aside <= EXACT * size).then_some((separation, points))
     };
     let towards = relative.translation.try_normalize(0.0).unwrap_or(Vector3::z());
-    if let Some((separation, touch)) = climb(&towards)
+    if let Some((separation, points)) = climb(&towards)
         && separation > 0.0
     {
-        return Some(touch);
+        return Some(points);
     }
     let climbs = starts(a, b, relative, towards).map(|start| start.and_then(|start| climb(&start)));
-    climbs.into_iter().flatten().max_by(|x, y| x.0.total_cmp(&y.0)).map(|(_, touch)| touch)
+    climbs.into_iter().flatten().max_by(|x, y| x.0.total_cmp(&y.0)).map(|(_, points)| points)
 }
 
 /// The directions of largest separation among those of a grid on a cube, B's axes and `towards`.

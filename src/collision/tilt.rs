@@ -8,7 +8,7 @@
 //! ```
 //!
 //! of all slopes is below r. The weight of a corner is the probability that it is deepest: the mass of its cone with the apex
-//! in τ. On parallel parts, τ = 0, it is the angle by which the outline turns there, in parts of 2π; with tilts beyond
+//! in τ. On parallel parts, τ = 0, it is the angle by which the polygon turns there, in parts of 2π; with tilts beyond
 //! ε, the deepest corner has all. Whatever moves, the weights are twice continuously differentiable while the corners are
 //! apart, and corners that meet or split share theirs.
 //!
@@ -30,7 +30,7 @@ pub(super) fn part<S: Number>(rho: S) -> S {
     if rho.value() < 1.0 { one - (one - rho) * (one - rho) } else { one }
 }
 
-/// The weights of an outline's two or more corners, which add up to one, given τ and ε.
+/// The weights of a polygon's two or more corners, which add up to one, given τ and ε.
 pub(super) fn weights<S: Number>(corners: &[Corner<S>], slope: &Vector2<S>, tilt: f64) -> Vec<S> {
     let n = corners.len();
     let apex = slope * S::constant(tilt.recip());

@@ -17,13 +17,14 @@ use crate::kinematics::POSE;
 use crate::math::largest::USABLE;
 use crate::math::rows::{Rows, gradient, storage, worlds};
 
+use super::lanes::GEOMETRY;
 use super::pair::Shapes;
 
 /// The φ of a contact that a pair has room for but not at this configuration, m; it takes no part in a step.
 pub const UNUSED: f64 = 1e3;
 
-/// Numbers of a contact: normal, point on A, point on B, φ, weight.
-pub(super) const CONTACT: usize = 11;
+/// Numbers of a contact's geometry and weight: normal, point on A, point on B, φ, weight.
+pub(super) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
 /// Rates of a pair's contacts, six for each number: whose motion they are by, of the normal, which all contacts share, ...
 pub(crate) const SHARED_RATES: usize = 1 + 18;
 /// ... and of a contact's point on A, point on B, φ and weight.
@@ -98,7 +99,7 @@ impl ConvexPair {
         Some([self.sides[0].placed(&at[0])?, self.sides[1].placed(&at[1])?])
     }
 
-    /// Fills in the pair's contacts, [`CONTACT`] numbers each: normal, points on A and B, φ, weight. Those that are not there
+    /// Fills in the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Those that are not there
     /// repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable. Returns the distance.
     pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
         let found =
@@ -108,7 +109,7 @@ impl ConvexPair {
             out.fill(f64::NAN);
             return None;
         };
-        for (slot, out) in out.chunks_exact_mut(CONTACT).enumerate() {
+        for (slot, out) in out.chunks_exact_mut(WEIGHTED_GEOMETRY).enumerate() {
             let point = points.get(slot).unwrap_or(first);
             let vectors = [&distance.normal, &point.point_a, &point.point_b].into_iter().flat_map(|v| v.iter());
             out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
@@ -133,7 +134,7 @@ impl ConvexPair {
             let contact = DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
             ManifoldGradient { contact, weight: grad[10] }
         };
-        let gradients: Vec<ManifoldGradient> = grad.chunks_exact(CONTACT).map(gradient).collect();
+        let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
         let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
         let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
         pulled.iter().all(finite).then_some(pulled)
@@ -169,7 +170,7 @@ impl ConvexPairs {
         let mut end = 0;
         let pairs = pairs.map(|(a, b)| {
             let (pair, first) = (ConvexPair::new(a, b), end);
-            end += CONTACT * pair.contacts();
+            end += WEIGHTED_GEOMETRY * pair.contacts();
             (pair, first..end)
         });
         Self(Arc::new(pairs.collect()))
@@ -181,7 +182,7 @@ impl ConvexPairs {
         let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.flatten_from(1)?.contiguous();
         let sizes = Tensor::cat(&[&a.size, &b.size], 1)?;
         let rows = on_cpu(&a.pose)?.apply_op3(&on_cpu(&b.pose)?, &on_cpu(&sizes)?, ConvexOp(self.clone()))?;
-        rows.reshape((a.pose.dim(0)?, (), CONTACT))?.to_device(device)
+        rows.reshape((a.pose.dim(0)?, (), WEIGHTED_GEOMETRY))?.to_device(device)
     }
 
     /// Of all contacts.

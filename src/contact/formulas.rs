@@ -15,7 +15,7 @@ use crate::math::rows::{Output, Rows};
 use crate::math::vector::{cross, scale};
 
 use super::convex::ConvexPair;
-use super::lanes::{self, CONTACT};
+use super::lanes::{self, GEOMETRY};
 use super::pair::PairFunction;
 
 /// Force and moment.
@@ -77,11 +77,11 @@ impl FormulaPairs {
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Tensor> {
         let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, Operation(FormulaOp(self.clone())))?;
         let (worlds, n) = (poses.dim(0)?, self.n_contacts());
-        let contacts = rows.narrow(1, 0, CONTACT * n)?.reshape((worlds, n, CONTACT))?;
+        let contacts = rows.narrow(1, 0, GEOMETRY * n)?.reshape((worlds, n, GEOMETRY))?;
         if !self.weighted {
             return Ok(contacts);
         }
-        let weights = rows.narrow(1, CONTACT * n, n)?.reshape((worlds, n, 1))?;
+        let weights = rows.narrow(1, GEOMETRY * n, n)?.reshape((worlds, n, 1))?;
         Tensor::cat(&[contacts, weights], 2)
     }
 
@@ -98,7 +98,7 @@ impl FormulaPairs {
         let sizes = Numbers {
             poses: POSE * self.n_shapes,
             sizes: Shape::SIZES * self.n_shapes,
-            contacts: CONTACT * self.n_contacts(),
+            contacts: GEOMETRY * self.n_contacts(),
             weights: self.n_weights(),
             wrenches: back(WRENCH),
             grad_poses: back(POSE),
@@ -128,7 +128,7 @@ impl FormulaPair {
     /// Its numbers among those of all contacts.
     #[inline(always)]
     fn numbers(&self) -> Range<usize> {
-        CONTACT * self.contacts.start..CONTACT * self.contacts.end
+        GEOMETRY * self.contacts.start..GEOMETRY * self.contacts.end
     }
 }
 
@@ -268,7 +268,7 @@ impl Differentiable<2> for FormulaOp {
     }
 
     fn width(&self) -> usize {
-        CONTACT * self.0.n_contacts() + self.0.n_weights()
+        GEOMETRY * self.0.n_contacts() + self.0.n_weights()
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {

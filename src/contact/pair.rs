@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{D, Result, Tensor};
 
 use super::formulas::{Formula, FormulaPairs};
-use super::lanes::CONTACT;
+use super::lanes::GEOMETRY;
 use crate::description::Shape;
 
 /// Shapes of one kind, one per pair: where they are and how large.
@@ -119,7 +119,7 @@ impl PairFunction {
         let pairs = FormulaPairs::new((0..n).map(|k| (k, n + k, Formula::Function(*self))), 2 * n, false);
         let poses = Tensor::cat(&[&a.pose, &b.pose], 1)?;
         let rows = Arc::new(pairs).contacts(&poses, &Tensor::cat(&[wide(&a.size)?, wide(&b.size)?], 1)?)?;
-        debug_assert_eq!(rows.dim(D::Minus1)?, CONTACT);
+        debug_assert_eq!(rows.dim(D::Minus1)?, GEOMETRY);
         Ok(Witness {
             normal: rows.narrow(2, 0, 3)?,
             point_a: rows.narrow(2, 3, 3)?,

@@ -261,7 +261,7 @@ struct Side {
     /// [`Tree::carrier`], and that of the body that it is joined to.
     carrier: Option<usize>,
     above: Option<usize>,
-    /// Who is B: the higher one.
+    /// Which side is B: the higher one.
     rank: u8,
     /// For each rule, is the body its `a`, its `b`?
     called: Vec<[bool; 2]>,

@@ -1,4 +1,4 @@
-//! From text to what a card runs: NVRTC, and a folder of the user's that keeps what came out.
+//! Compiling kernels' text by NVRTC, with a cache in a folder of the user's.
 
 use std::ffi::{CStr, CString};
 

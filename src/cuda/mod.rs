@@ -24,7 +24,7 @@ use candle_core::{Result, bail};
 use crate::math::record::cuda::{self, PRELUDE, THREADS};
 use crate::math::record::{Row, Trace};
 
-pub(crate) use rows::{Block, Held, List, Number, Rows, SEGMENT};
+pub(crate) use rows::{Block, List, Number, Rows, SEGMENT, TensorGuard};
 
 /// A CUDA device and the kernels that have been loaded on it for one step.
 pub(crate) struct Gpu {

@@ -32,7 +32,7 @@ impl Number for f64 {
     const NAME: &'static str = "f64";
 }
 
-/// Rows on the device: one for each world, or one for all. Whoever makes them sees to it that the numbers are there for `'a`.
+/// Rows on the device: one for each world, or one for all. Its maker keeps the numbers alive for `'a`.
 pub(crate) struct Rows<'a, T> {
     pub(super) pointer: u64,
     pub(crate) rows: usize,
@@ -68,13 +68,13 @@ impl<T> Rows<'_, T> {
 }
 
 /// A tensor on the device whose numbers stay where they are as long as this lives.
-pub(crate) struct Held<'a> {
+pub(crate) struct TensorGuard<'a> {
     storage: StorageRef<'a>,
     layout: &'a Layout,
 }
 
-impl<'a> Held<'a> {
-    /// Takes hold of a tensor.
+impl<'a> TensorGuard<'a> {
+    /// Locks a tensor for reading.
     pub(crate) fn new(tensor: &'a Tensor) -> Self {
         let (storage, layout) = tensor.storage_and_layout();
         Self { storage, layout }

@@ -1,4 +1,4 @@
-//! Files, read whole, as far as they are of a size that makes sense.
+//! Reading whole files, up to a limit of size.
 
 use std::fs::File;
 use std::io::Read;

@@ -224,7 +224,7 @@ fn polygons(points: &[Vector3<f64>], triangles: &[[usize; 3]], tolerance: f64) -
         }
         plane.sort_unstable();
         let offset = plane.iter().map(|&i| height(i)).fold(f64::NEG_INFINITY, f64::max);
-        let corners = outline(points, &plane, &normal, tolerance);
+        let corners = planar_hull(points, &plane, &normal, tolerance);
         if corners.len() >= 3 {
             faces.push(HullFace { corners, normal: normal.into(), offset });
         }
@@ -261,8 +261,8 @@ impl Around {
     }
 }
 
-/// The corners of the flat points `plane`, counter-clockwise about `normal` (Andrew's monotone chain).
-fn outline(points: &[Vector3<f64>], plane: &[usize], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
+/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain).
+fn planar_hull(points: &[Vector3<f64>], plane: &[usize], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
     let x = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
     let y = normal.cross(&x);
     let mut flat: Vec<(f64, f64, usize)> = plane.iter().map(|&i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();

@@ -69,8 +69,8 @@ pub struct Params {
     pub friction: Friction,
     /// Pairs farther apart than this are left out of the sum, m; none keeps every pair, which is what smoothness needs.
     pub contact_distance: Option<f64>,
-    /// Width of the window below `contact_distance` in which a pair's weight fades to zero, twice continuously
-    /// differentiable, m; 0 is a hard cut.
+    /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m, as a quintic smoothstep:
+    /// twice continuously differentiable. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
@@ -148,7 +148,7 @@ pub struct Robot {
     pub home: BTreeMap<String, f64>,
 }
 
-/// A thing that is moved, or in the way.
+/// Something that is to be moved, or an obstacle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Unique among robots and objects.
@@ -215,7 +215,7 @@ pub struct Collision {
     pub pose: Isometry3<f64>,
 }
 
-/// What holds for the pairs between two things.
+/// Friction or exclusion of the pairs between two things.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PairRule {

@@ -1,4 +1,4 @@
-//! How deep a text's tags are nested: what parsers that call themselves for each level must not find out.
+//! How deep a text's tags are nested: recursive parsers overflow the stack where that is too deep.
 
 use crate::error::{Error, Result};
 
@@ -13,7 +13,7 @@ pub(super) enum Tag<'a> {
     Close(&'a str),
 }
 
-/// The tags of a text with their places, comments and the like left out. Judges nothing and may be given any text.
+/// The tags of a text with their places, comments and the like left out. Any text may be given: nothing is checked.
 pub(super) fn tags(text: &str) -> impl Iterator<Item = (usize, Tag<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

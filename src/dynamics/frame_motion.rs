@@ -16,7 +16,7 @@ use crate::math::tensor::{cross, index};
 
 /// The point and axes that a velocity is given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reference {
+pub enum ReferenceFrame {
     /// The velocity of the body's material point at the world's origin, in world axes: the spatial velocity.
     World,
     /// The velocity of the frame's origin in the frame's axes.
@@ -72,7 +72,7 @@ impl FrameMotion {
     ///
     /// # Errors
     /// If there is no such frame.
-    pub fn jacobian(&self, frames: &Frames, frame: usize, reference: Reference) -> Result<Tensor> {
+    pub fn jacobian(&self, frames: &Frames, frame: usize, reference: ReferenceFrame) -> Result<Tensor> {
         let Some(path) = self.paths.get(frame) else {
             bail!("frame: expected an index below {}, got {frame}", self.paths.len());
         };
@@ -84,11 +84,11 @@ impl FrameMotion {
         let (omega, m) = (screws.narrow(2, 0, 3)?, screws.narrow(2, 3, 3)?);
         let pose = frames.poses.narrow(1, frame, 1)?;
         let linear = match reference {
-            Reference::World => m,
+            ReferenceFrame::World => m,
             _ => (m + cross(&omega, &pose.narrow(2, 0, 3)?)?)?,
         };
         let (linear, omega) = match reference {
-            Reference::Local => {
+            ReferenceFrame::Local => {
                 let axes = pose.narrow(2, 3, 9)?.reshape((b, 1, 3, 3))?;
                 let seen = |x: &Tensor| axes.broadcast_mul(&x.unsqueeze(2)?)?.sum(3);
                 (seen(&linear)?, seen(&omega)?)
@@ -103,7 +103,7 @@ impl FrameMotion {
     ///
     /// # Errors
     /// If there is no such frame or a shape is another one.
-    pub fn velocity(&self, q: &Tensor, v: &Tensor, frame: usize, reference: Reference) -> Result<Tensor> {
+    pub fn velocity(&self, q: &Tensor, v: &Tensor, frame: usize, reference: ReferenceFrame) -> Result<Tensor> {
         let jacobian = self.jacobian(&self.frames(q)?, frame, reference)?;
         match v.dims2() {
             Ok((_, width)) if width == self.nv => jacobian.broadcast_mul(&v.unsqueeze(1)?)?.sum(2),

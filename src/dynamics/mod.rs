@@ -36,7 +36,7 @@ use crate::kinematics::{Manifold, Tree};
 use crate::math::operation::Operation;
 use crate::math::rows::Rows;
 
-pub use frame_motion::{FrameMotion, Reference};
+pub use frame_motion::{FrameMotion, ReferenceFrame};
 pub use inertia::inertias_of;
 
 use links::{INERTIA, Links};

@@ -21,7 +21,7 @@ use crate::model::Model;
 use crate::solve::Method;
 use crate::step::{Dynamic, DynamicParams, Gaps, Separation};
 
-use super::hold::Balance;
+use super::effort::Balance;
 
 /// Inertia that joints have on top of their own, kg·m²: those that close are about as quick as the object, others stay.
 const SLOW: f64 = 1e-5;

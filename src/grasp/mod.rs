@@ -20,9 +20,9 @@
 //! ```
 
 mod close;
-mod hold;
+mod effort;
 mod trial;
 
 pub use close::{Closed, Closing};
-pub use hold::{Balance, Effort};
+pub use effort::{Balance, Effort};
 pub use trial::{LOST, Outcome, Trial};

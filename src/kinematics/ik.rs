@@ -51,7 +51,7 @@ impl Target {
     }
 }
 
-/// How to search. The search is local: it goes downhill from the given q.
+/// How to search. The search is local: it descends from the given q.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InverseKinematics {
     /// Distance at which a target counts as reached, m; positive.
@@ -75,8 +75,8 @@ pub struct Reached {
     pub q: Vec<f64>,
     /// Distance left between each target's point and its goal, m.
     pub distances: Vec<f64>,
-    /// Is every distance within the tolerance? Otherwise the goals are out of reach, or the search has met a place from
-    /// which every way leads uphill: try another start.
+    /// Is every distance within the tolerance? Otherwise the goals are out of reach, or the search has ended in a local
+    /// minimum: try another start.
     pub converged: bool,
     /// Steps tried.
     pub iterations: usize,
@@ -86,7 +86,7 @@ pub struct Reached {
 const DAMPING: (f64, f64) = (1e-12, 1e6);
 /// Damping is divided by this after a step that helped and multiplied by it after one that did not.
 const DAMPING_FACTOR: f64 = 5.0;
-/// A slope ‖Jᵀe‖ below this, m² per rad or m, is level ground.
+/// A gradient ‖Jᵀe‖ below this, m² per rad or m, counts as zero.
 const LEVEL: f64 = 1e-14;
 
 impl InverseKinematics {
@@ -215,8 +215,8 @@ impl<'a> Arms<'a> {
         (e, jacobian)
     }
 
-    /// The Jacobian without the columns of joints that stand at a limit and would be pushed beyond; none where the ground
-    /// is level.
+    /// The Jacobian without the columns of joints that stand at a limit and would be pushed beyond; none where the
+    /// gradient vanishes.
     fn free(&self, x: &DVector<f64>, slope: &DVector<f64>, mut jacobian: DMatrix<f64>) -> Option<DMatrix<f64>> {
         let mut steepest = 0.0_f64;
         for (i, joint) in self.joints.iter().enumerate() {

@@ -12,9 +12,9 @@ use crate::math::lane::Packed;
 use crate::math::operation::Operation;
 use crate::math::tensor::{cross, dot, index};
 
-use super::charts::{Charts, Difference, Integrate};
 use super::manifold_op::{ManifoldOp, Map};
 use super::points::{One, lanes, zeros};
+use super::retraction::{Difference, Integrate, Retraction};
 use super::rotation::LONGEST_TURN;
 use super::tree::{Coordinate, Tree};
 
@@ -25,7 +25,7 @@ pub struct Manifold {
     nv: usize,
     /// None if nothing rotates freely: then q ⊕ δ = q + δ.
     floating: Option<Floating>,
-    charts: Arc<Charts>,
+    retraction: Arc<Retraction>,
     pub(super) coordinates: Vec<Coordinate>,
 }
 
@@ -84,8 +84,8 @@ impl Manifold {
                 })
             })
             .transpose()?;
-        let (charts, coordinates) = (Arc::new(Charts::new(tree)), tree.coordinates.clone());
-        Ok(Self { nq: tree.nq, nv: tree.nv, floating, charts, coordinates })
+        let (retraction, coordinates) = (Arc::new(Retraction::new(tree)), tree.coordinates.clone());
+        Ok(Self { nq: tree.nq, nv: tree.nv, floating, retraction, coordinates })
     }
 
     /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). Quaternions come out with unit length. Differentiable.
@@ -96,7 +96,7 @@ impl Manifold {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let Some(f) = &self.floating else { return q.broadcast_add(delta) };
         if q.device().is_cpu() {
-            return q.apply_op2(delta, Operation(ManifoldOp { charts: self.charts.clone(), map: Integrate }));
+            return q.apply_op2(delta, Operation(ManifoldOp { retraction: self.retraction.clone(), map: Integrate }));
         }
         f.integrate(q, delta)
     }
@@ -109,7 +109,7 @@ impl Manifold {
     /// As [`Manifold::integrate`].
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
         check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
-        from.apply_op2(to, Operation(ManifoldOp { charts: self.charts.clone(), map: Difference }))
+        from.apply_op2(to, Operation(ManifoldOp { retraction: self.retraction.clone(), map: Difference }))
     }
 
     /// q ⊕ δ of plain numbers, nq and nv of them.
@@ -119,7 +119,7 @@ impl Manifold {
     pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
         lengths("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let mut out = zeros(self.nq);
-        Integrate::value(&self.charts, &lanes(q), &lanes(delta), &mut out);
+        Integrate::value(&self.retraction, &lanes(q), &lanes(delta), &mut out);
         Ok(One::numbers(&out).to_vec())
     }
 
@@ -130,7 +130,7 @@ impl Manifold {
     pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
         lengths("difference", [("to", to, self.nq), ("from", from, self.nq)])?;
         let mut out = zeros(self.nv);
-        Difference::value(&self.charts, &lanes(from), &lanes(to), &mut out);
+        Difference::value(&self.retraction, &lanes(from), &lanes(to), &mut out);
         Ok(One::numbers(&out).to_vec())
     }
 

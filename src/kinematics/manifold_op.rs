@@ -9,7 +9,7 @@ use crate::math::operation::Differentiable;
 use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows};
 
-use super::charts::Charts;
+use super::retraction::Retraction;
 
 /// A map of two points or a point and a tangent vector.
 pub(crate) trait Map: Copy + Send + Sync + 'static {
@@ -18,21 +18,21 @@ pub(crate) trait Map: Copy + Send + Sync + 'static {
     /// The operands' names.
     const OPERANDS: [&'static str; 2];
     /// Columns of the operands and of the result.
-    fn widths(charts: &Charts) -> [usize; 3];
+    fn widths(retraction: &Retraction) -> [usize; 3];
     /// Fills in the result.
-    fn value<R: Real>(charts: &Charts, a: &[R], b: &[R], out: &mut [R]);
+    fn value<R: Real>(retraction: &Retraction, a: &[R], b: &[R], out: &mut [R]);
     /// Fills in the gradients, given that of the result.
-    fn pull<R: Real>(charts: &Charts, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
+    fn pull<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
 }
 
 /// A map's tensor operation.
 pub(super) struct ManifoldOp<M> {
-    pub(super) charts: Arc<Charts>,
+    pub(super) retraction: Arc<Retraction>,
     pub(super) map: M,
 }
 
 struct Forward<'a, M> {
-    charts: &'a Charts,
+    retraction: &'a Retraction,
     _map: M,
     a: Rows<'a>,
     b: Rows<'a>,
@@ -40,7 +40,7 @@ struct Forward<'a, M> {
 
 impl<M: Map> Program for Forward<'_, M> {
     fn scratch(&self) -> usize {
-        M::widths(self.charts).iter().sum()
+        M::widths(self.retraction).iter().sum()
     }
 
     fn group(&self, group: &mut Group) {
@@ -51,12 +51,12 @@ impl<M: Map> Program for Forward<'_, M> {
 impl<M: Map> Stage for Forward<'_, M> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
-        let [n_a, n_b, _] = M::widths(self.charts);
+        let [n_a, n_b, _] = M::widths(self.retraction);
         let (a, rest) = scratch.split_at_mut(n_a);
         let (b, result) = rest.split_at_mut(n_b);
         self.a.load_all(first, 0, a);
         self.b.load_all(first, 0, b);
-        M::value(self.charts, a, b, result);
+        M::value(self.retraction, a, b, result);
         out.store_all(first, 0, result);
     }
 }
@@ -68,7 +68,7 @@ struct Backward<'a, M> {
 
 impl<M: Map> Program for Backward<'_, M> {
     fn scratch(&self) -> usize {
-        let [n_a, n_b, n_out] = M::widths(self.forward.charts);
+        let [n_a, n_b, n_out] = M::widths(self.forward.retraction);
         2 * (n_a + n_b) + n_out
     }
 
@@ -80,7 +80,7 @@ impl<M: Map> Program for Backward<'_, M> {
 impl<M: Map> Stage for Backward<'_, M> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, scratch: &mut [R], out: &mut Output) {
-        let [n_a, n_b, n_out] = M::widths(self.forward.charts);
+        let [n_a, n_b, n_out] = M::widths(self.forward.retraction);
         let (a, rest) = scratch.split_at_mut(n_a);
         let (b, rest) = rest.split_at_mut(n_b);
         let (grad, grads) = rest.split_at_mut(n_out);
@@ -88,7 +88,7 @@ impl<M: Map> Stage for Backward<'_, M> {
         self.forward.b.load_all(first, 0, b);
         self.grad.load_all(first, 0, grad);
         let (grad_a, grad_b) = grads.split_at_mut(n_a);
-        M::pull(self.forward.charts, a, b, grad, grad_a, grad_b);
+        M::pull(self.forward.retraction, a, b, grad, grad_a, grad_b);
         out.store_all(first, 0, grads);
     }
 }
@@ -99,19 +99,19 @@ impl<M: Map> Differentiable<2> for ManifoldOp<M> {
     }
 
     fn operands(&self) -> [(&'static str, usize); 2] {
-        let ([a, b], [n_a, n_b, _]) = (M::OPERANDS, M::widths(&self.charts));
+        let ([a, b], [n_a, n_b, _]) = (M::OPERANDS, M::widths(&self.retraction));
         [(a, n_a), (b, n_b)]
     }
 
     fn width(&self) -> usize {
-        M::widths(&self.charts)[2]
+        M::widths(&self.retraction)[2]
     }
 
     fn value<'a>(&'a self, [a, b]: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Forward { charts: &self.charts, _map: self.map, a, b }))
+        Ok(Box::new(Forward { retraction: &self.retraction, _map: self.map, a, b }))
     }
 
     fn adjoint<'a>(&'a self, [a, b]: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Backward { forward: Forward { charts: &self.charts, _map: self.map, a, b }, grad }))
+        Ok(Box::new(Backward { forward: Forward { retraction: &self.retraction, _map: self.map, a, b }, grad }))
     }
 }

@@ -18,7 +18,6 @@
 //! # }
 //! ```
 
-mod charts;
 mod frames;
 #[cfg(feature = "ik")]
 pub mod ik;
@@ -27,6 +26,7 @@ mod manifold;
 mod manifold_op;
 mod op;
 mod points;
+mod retraction;
 mod rotation;
 mod sample;
 mod stages;
@@ -39,11 +39,11 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::math::operation::Operation;
 use crate::math::tensor::{constant, cross, index, position, rotate};
 
-pub(crate) use charts::{Charts, Difference, Integrate};
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
 pub(crate) use manifold_op::Map as ManifoldMap;
 pub use points::Points;
+pub(crate) use retraction::{Difference, Integrate, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
 pub use tree::{Body, Coordinate, Owner, Tree};
 

@@ -6,7 +6,7 @@
 //!
 //! Near zero s, k and their derivatives come from series in θ² and n².
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, scale, zero};
 
 /// Scalar and vector part.
@@ -110,7 +110,7 @@ impl<R: Real> Quaternion<R> {
                 let near_one = Self { w: w / largest, v: [v[0] / largest, v[1] / largest, v[2] / largest] };
                 let inverse = R::one() / near_one.dot(near_one).sqrt();
                 let Self { w, v } = near_one.scaled(inverse);
-                for (x, scaled) in unit.iter_mut().lockstep([w, v[0], v[1], v[2], inverse / largest]) {
+                for (x, scaled) in unit.iter_mut().zip_inline([w, v[0], v[1], v[2], inverse / largest]) {
                     *x = R::select(extreme, scaled, *x);
                 }
             },
@@ -133,14 +133,14 @@ impl<R: Real> Quaternion<R> {
         Self { w: c, v: scale(s, omega) }
     }
 
-    /// How Exp(ω) R turns, as a tangent of its own, with a tangent of R: the rotation matrix E of Exp(ω); and with ω: L, the
-    /// left Jacobian.
+    /// The differential of Exp(ω) R in tangent coordinates: with respect to R it is E, the rotation matrix of Exp(ω); with
+    /// respect to ω it is L, the left Jacobian.
     ///
     /// ```text
     /// E = 1 + 2 s c [ω]× + 2 s² [ω]×²       L = 1 + 2 s² [ω]× + b [ω]×²,  b = (1 − 2 s c)/θ² = s² + 2 c s′/θ
     /// ```
     #[inline(always)]
-    pub(super) fn exp_rates(omega: Vec3<R>) -> [Mat3<R>; 2] {
+    pub(super) fn exp_differential(omega: Vec3<R>) -> [Mat3<R>; 2] {
         let omega = bounded(omega);
         let (c, s, ds) = half_angle(omega);
         let twice = (s * s).scale(2.0);

@@ -4,7 +4,7 @@
 //! with its ancestors, from the root down, and then itself. Eliminating the leaves first keeps that pattern
 //! (Featherstone, ch. 6, tables 6.3 and 6.5).
 
-use super::lane::{Lockstep, Real, clear};
+use super::lane::{Real, Zip, clear};
 
 /// Where the entries are.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Pattern {
                 // The entries up to d are still those of M: the ancestors come from the leaf up.
                 let l = row[d] * pivot;
                 let other = self.rows[i].first;
-                for (to, &x) in above[other..=other + d].iter_mut().lockstep(&row[..=d]) {
+                for (to, &x) in above[other..=other + d].iter_mut().zip_inline(&row[..=d]) {
                     *to = (-l).mul_add(x, *to);
                 }
                 row[d] = l;
@@ -128,10 +128,10 @@ impl Pattern {
             for (d, &i) in ancestors.iter().enumerate().rev() {
                 let (l, u) = (lower[d] * pivot, upper[d] * pivot);
                 let other = self.rows[i].first;
-                for (to, &x) in lower_above[other..=other + d].iter_mut().lockstep(&lower[..=d]) {
+                for (to, &x) in lower_above[other..=other + d].iter_mut().zip_inline(&lower[..=d]) {
                     *to = (-u).mul_add(x, *to);
                 }
-                for (to, &x) in upper_above[other..=other + d].iter_mut().lockstep(&upper[..=d]) {
+                for (to, &x) in upper_above[other..=other + d].iter_mut().zip_inline(&upper[..=d]) {
                     *to = (-l).mul_add(x, *to);
                 }
                 lower[d] = l;
@@ -140,7 +140,7 @@ impl Pattern {
         }
     }
 
-    /// How many times as much as in what M was made of rounding counts in a solution of M x = b. The larger of
+    /// By how much a solution of M x = b amplifies the rounding of the numbers that M was summed from. The larger of
     ///
     /// - the largest part of M's diagonal that was taken away before it was a pivot, as 1 over what was left: so much the factor loses,
     /// - M's diagonal over `own`, that of its softest part: b may be as large as the stiffest makes it, and x have what that leaves.
@@ -156,7 +156,7 @@ impl Pattern {
             growth = growth.max(sums[i].mul_add(inverse, R::one())).max((sums[i] + pivot) / own(i));
             let ancestors = &self.columns[first..first + depth];
             for ((&l, &u), &j) in
-                lower[first..first + depth].iter().lockstep(&upper[first..first + depth]).lockstep(ancestors)
+                lower[first..first + depth].iter().zip_inline(&upper[first..first + depth]).zip_inline(ancestors)
             {
                 sums[j] = (l * u).abs().mul_add(pivot, sums[j]);
             }
@@ -237,7 +237,7 @@ impl Pattern {
     fn eliminate<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
         for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
                 x[j] = below.mul_add(l, x[j]);
             }
             x[i] = x[i] * factor[first + depth];
@@ -249,7 +249,7 @@ impl Pattern {
     fn substitute<R: Real>(&self, factor: &[R], x: &mut [R], n: usize) {
         for (i, &Row { first, depth, .. }) in self.rows[..n].iter().enumerate() {
             let mut sum = x[i];
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
                 sum = (-l).mul_add(x[j], sum);
             }
             x[i] = sum;
@@ -263,7 +263,7 @@ impl Pattern {
         for &i in R::parts(reach) {
             let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
-            for (&l, &j) in down[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in down[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     x[j][n] = below[n].mul_add(-l, x[j][n]);
                 }
@@ -274,7 +274,7 @@ impl Pattern {
             for sum in &mut sums {
                 *sum = *sum * up[first + depth];
             }
-            for (&l, &j) in up[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in up[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
                 for n in 0..N {
                     sums[n] = x[j][n].mul_add(-l, sums[n]);
                 }
@@ -304,7 +304,7 @@ impl Pattern {
         let mut sum = R::zero();
         for (i, &Row { first, depth, .. }) in self.rows.iter().enumerate().rev() {
             let below = -x[i];
-            for (&l, &j) in factor[first..first + depth].iter().lockstep(&self.columns[first..first + depth]) {
+            for (&l, &j) in factor[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
                 x[j] = below.mul_add(l, x[j]);
             }
             sum = (x[i] * x[i]).mul_add(factor[first + depth], sum);

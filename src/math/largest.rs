@@ -1,4 +1,4 @@
-//! Maxima that keep what is not a number; `f64::max` drops it.
+//! Maxima that keep NaN; `f64::max` drops it.
 
 use std::borrow::Borrow;
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, StorageRef, Tensor, bail};
 
-use super::lane::{Lane, Lockstep, Number};
+use super::lane::{Lane, Number, Zip};
 
 /// Numbers that are moved between rows and lanes at a time: what moves one costs less than what counts it.
 const UNROLLED: usize = 4;
@@ -59,7 +59,7 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// If it is not a matrix of `f32` or `f64` on the CPU.
     pub fn from_tensor(tensor: &Tensor) -> Result<Rows<'static>> {
-        let held = Held::new(tensor);
+        let held = TensorGuard::new(tensor);
         let Rows { data, rows, width, stride } = held.rows()?;
         let used = (rows.max(1) - 1) * stride + width;
         Ok(Rows { data: Cow::Owned(data[..used].to_vec()), rows, width, stride })
@@ -72,7 +72,7 @@ impl<'a> Rows<'a> {
         Rows { data: data.into(), rows: worlds.len(), width: self.width, stride: self.width }
     }
 
-    /// Rows that are there: the number of worlds, or one for all.
+    /// The number of rows: one for each world, or one for all.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -136,12 +136,12 @@ impl<'a> Rows<'a> {
         for i in 0..W {
             let row = &self.row(first + i)[k..k + to.len()];
             let ((blocks, rest), (from, from_rest)) = (to.as_chunks_mut::<UNROLLED>(), row.as_chunks::<UNROLLED>());
-            for (to, from) in blocks.iter_mut().lockstep(from) {
+            for (to, from) in blocks.iter_mut().zip_inline(from) {
                 for j in 0..UNROLLED {
                     to[j][i] = N::of(from[j]);
                 }
             }
-            for (to, &x) in rest.iter_mut().lockstep(from_rest) {
+            for (to, &x) in rest.iter_mut().zip_inline(from_rest) {
                 to[i] = N::of(x);
             }
         }
@@ -149,13 +149,13 @@ impl<'a> Rows<'a> {
 }
 
 /// A tensor on the CPU whose numbers can be read in place as long as this lives.
-pub struct Held<'a> {
+pub struct TensorGuard<'a> {
     storage: StorageRef<'a>,
     layout: &'a Layout,
 }
 
-impl<'a> Held<'a> {
-    /// Takes hold of a tensor.
+impl<'a> TensorGuard<'a> {
+    /// Locks a tensor for reading.
     pub fn new(tensor: &'a Tensor) -> Self {
         let (storage, layout) = tensor.storage_and_layout();
         Self { storage, layout }
@@ -270,12 +270,12 @@ impl Part<'_> {
         for (i, row) in (0..W).zip(rows) {
             let start = row * self.width + k;
             let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
-            for (to, from) in to.iter_mut().lockstep(blocks) {
+            for (to, from) in to.iter_mut().zip_inline(blocks) {
                 for j in 0..UNROLLED {
                     to[j] = from[j][i].value();
                 }
             }
-            for (to, from) in to_rest.iter_mut().lockstep(rest) {
+            for (to, from) in to_rest.iter_mut().zip_inline(rest) {
                 *to = from[i].value();
             }
         }

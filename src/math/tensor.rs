@@ -22,7 +22,7 @@ pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> Res
     Tensor::from_vec(values, n, device)
 }
 
-/// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where somebody reads the numbers of a view without
+/// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where the numbers are read of a view without
 /// any that starts behind the end of what it views.
 pub(crate) fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {
     let part = tensor.narrow(dim, start, len)?;

@@ -103,7 +103,7 @@ impl Ilqr {
             if let Some(ended) = ended {
                 outcome = ended;
                 if ended == Outcome::Converged {
-                    outcome = self.judge(problem, &best, &quadratics)?;
+                    outcome = self.final_outcome(problem, &best, &quadratics)?;
                 }
                 break;
             }
@@ -116,7 +116,12 @@ impl Ilqr {
 
     /// Has a search that has nothing to gain converged, or is there no gradient of what matters? The quadratics may be those
     /// of a plan that is little worse.
-    pub(super) fn judge(&self, problem: &Problem, best: &Trajectory, quadratics: &[Quadratic]) -> Result<Outcome> {
+    pub(super) fn final_outcome(
+        &self,
+        problem: &Problem,
+        best: &Trajectory,
+        quadratics: &[Quadratic],
+    ) -> Result<Outcome> {
         let (cost, gain) = problem.purpose(best, quadratics)?;
         let is_lost = cost > self.small && gain < REACH * cost;
         Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })

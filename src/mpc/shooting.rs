@@ -115,7 +115,7 @@ pub fn shoot(until: &Ilqr, problem: &Problem, start: &Start, from: &[Vec<f64>], 
     let mut outcome = match state.get_termination_status() {
         TerminationStatus::Terminated(TerminationReason::MaxItersReached) => Outcome::IterationLimit,
         TerminationStatus::Terminated(TerminationReason::Timeout) => Outcome::Deadline,
-        _ => until.judge(problem, &best, &problem.expand(start, &best, false)?)?,
+        _ => until.final_outcome(problem, &best, &problem.expand(start, &best, false)?)?,
     };
     if best.unsolved > 0 {
         outcome = Outcome::Unsolved;

@@ -81,7 +81,7 @@ impl Trust {
                 break;
             };
             if expected <= self.until.tolerance * best.cost {
-                outcome = self.until.judge(problem, &best, &quadratics)?;
+                outcome = self.until.final_outcome(problem, &best, &quadratics)?;
                 break;
             }
             let wanted: Vec<f64> = best.v.iter().zip(change.iter()).map(|(v, change)| v + change).collect();

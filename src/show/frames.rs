@@ -7,11 +7,12 @@ use crate::solve::Status;
 
 /// Numbers in front of each row: time, status, iterations, residual, seconds.
 const HEAD: usize = 5;
-/// Of a pose, and of a contact: gap, normal, point, force.
+/// Of a pose.
 const POSE: usize = 7;
-const CONTACT: usize = 10;
+/// Of a contact as it is drawn: gap, normal, point, force.
+const DRAWN_CONTACT: usize = 10;
 
-/// Where what stands in a row.
+/// The places of all parts of a row.
 #[derive(Clone, Debug)]
 pub struct Layout {
     scalars: Vec<String>,
@@ -47,7 +48,7 @@ impl Layout {
         let u = q + recording.q_names.len();
         let poses = u + recording.u_names.len();
         let contacts = poses + POSE * recording.bodies.len();
-        let plan = contacts + CONTACT * recording.contacts.len();
+        let plan = contacts + DRAWN_CONTACT * recording.contacts.len();
         Self { scalars, q, u, poses, contacts, plan, plan_size }
     }
 
@@ -94,7 +95,7 @@ impl Layout {
         // Nothing has been commanded yet: the curves begin at the first command.
         let first = recording.steps.first().map_or(&[][..], |step| &step.u);
         copy(&mut row[self.u..], first);
-        row[self.contacts..self.plan].chunks_exact_mut(CONTACT).for_each(|contact| contact[0] = f32::NAN);
+        row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).for_each(|contact| contact[0] = f32::NAN);
         row[self.plan..].fill(f32::NAN);
         row
     }
@@ -109,7 +110,7 @@ impl Layout {
         copy(&mut row[HEAD..], &scalars);
         copy(&mut row[self.u..], &step.u);
         self.place(&mut row, &step.end);
-        for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(CONTACT).enumerate() {
+        for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).enumerate() {
             copy(contact, &[step.phi[i]]);
             copy(&mut contact[1..], &[step.normal[i], step.point[i], step.force[i]].concat());
         }

@@ -60,4 +60,4 @@ pub use recording::{
 pub use rrd::write_rrd;
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;
-pub use verdict::{ContactForce, Hold, Verdict, contact_forces};
+pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces};

@@ -66,7 +66,7 @@ pub fn record(
 /// Steps a world and writes down what happens.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Everything but the steps, unless somebody adds them.
+    /// Everything but the steps, unless the caller adds them.
     pub recording: Recording,
     observer: Observer,
     /// Where the world is (1, nq).
@@ -184,7 +184,7 @@ impl Recorder {
         Ok(record)
     }
 
-    /// Writes down what came of a step that somebody else has made in the one world, of h as the recording has it. `u` is what
+    /// Writes down the result of a step of this one world that was computed elsewhere, with the recording's h. `u` is what
     /// was commanded (nu numbers), as far as it was positions.
     ///
     /// # Errors

@@ -143,7 +143,7 @@ pub struct PairRecord {
     pub mu: f64,
 }
 
-/// Where an object is to go. What is none is free.
+/// Where an object is to go. A field that is none is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoalRecord {
     /// The object's body.
@@ -206,7 +206,7 @@ pub struct StepRecord {
     pub iterations: usize,
     /// Its relative residual.
     pub residual: f64,
-    /// Time that the step took to compute, s; 0 where nobody took it.
+    /// Time that the step took to compute, s; 0 where it was not measured.
     pub seconds: f64,
     /// Anything else that has a number, by name: `"gap"`, the least signed distance of all contacts, m;
     /// `"force on ball"`, the size of the sum of an object's contact forces, N; and what the recorder adds, as `"cost"`,

@@ -46,9 +46,9 @@ pub enum Verdict {
     Unsolved,
 }
 
-/// An object's end.
+/// What a recording says of an object at its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hold {
+pub struct ObjectReport {
     /// Its name.
     pub object: String,
     /// The verdict.
@@ -93,9 +93,9 @@ struct Forces {
     n_pressing: usize,
 }
 
-impl Hold {
+impl ObjectReport {
     /// What became of each rigid object that can move.
-    pub fn judge(recording: &Recording) -> Vec<Self> {
+    pub fn of_each(recording: &Recording) -> Vec<Self> {
         recording.objects.iter().filter_map(|object| Self::of(recording, object)).collect()
     }
 

@@ -11,14 +11,14 @@
 //! and a screw of B's path, with column ω × p + m of J, takes ω̄ = p × c̄, m̄ = c̄ and gives p̄ = c̄ × ω.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Mask, Real, Zip, clear};
 use crate::math::vector::{add, axpy, cross, scale, zero};
 
-use super::cone::{CONTACT, Cone, Turning};
+use super::cone::{CONTACT_OPERAND, Cone, Turning};
 use super::coulomb::is_unsettled;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
-use super::problem::{at3, put3, seen};
+use super::problem::{put_triple, seen, triple};
 use super::structure::{Slip, Structure};
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
@@ -41,10 +41,10 @@ pub(crate) fn pull<R: Real>(
     let mut grad_kappa = R::zero();
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        let (own, eta) = (cone.kappa(kappa), at3(work.eta, i));
+        let (own, eta) = (cone.kappa(kappa), triple(work.eta, i));
         // d = J δ and e = J y + f̄ with the plain columns.
         let mut d = zero();
-        let mut e = at3(grad_force, i);
+        let mut e = triple(grad_force, i);
         for &(screw, slot, b) in &contact.columns {
             let dof = contact.dofs[slot];
             let seen = seen(problem.screws, contact.slip, &cone, screw, b);
@@ -52,7 +52,7 @@ pub(crate) fn pull<R: Real>(
             d = axpy(work.delta[dof], seen, d);
             e = axpy(y[dof], seen, e);
         }
-        let weighed = at3(work.touches, i);
+        let weighed = triple(work.contact_states, i);
         let pull = match s.friction {
             Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
             Friction::Coulomb => {
@@ -67,34 +67,34 @@ pub(crate) fn pull<R: Real>(
             let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
             let column = if b { column } else { scale(-R::one(), column) };
             let point = if b { cone.point_b } else { cone.point_a };
-            let (omega, m) = (at3(problem.screws, 2 * screw), at3(problem.screws, 2 * screw + 1));
+            let (omega, m) = (triple(problem.screws, 2 * screw), triple(problem.screws, 2 * screw + 1));
             let column = match contact.slip {
                 Slip::Slides => column,
                 Slip::Turns => {
                     let velocity = add(m, cross(omega, point));
                     let Turning { by_velocity, by_omega, by_n } = cone.pull_turning(velocity, omega, column);
-                    put3(to.screws, 2 * screw, add(at3(to.screws, 2 * screw), by_omega));
+                    put_triple(to.screws, 2 * screw, add(triple(to.screws, 2 * screw), by_omega));
                     grad_n = add(grad_n, by_n);
                     by_velocity
                 }
             };
-            put3(to.screws, 2 * screw, add(at3(to.screws, 2 * screw), cross(point, column)));
-            put3(to.screws, 2 * screw + 1, add(at3(to.screws, 2 * screw + 1), column));
+            put_triple(to.screws, 2 * screw, add(triple(to.screws, 2 * screw), cross(point, column)));
+            put_triple(to.screws, 2 * screw + 1, add(triple(to.screws, 2 * screw + 1), column));
             let side = &mut points[usize::from(b)];
             *side = add(*side, cross(column, omega));
         }
         let there = cone.weight.gt(R::zero());
         let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
         grad_kappa += pull.kappa * inverse;
-        let out = &mut to.contacts[CONTACT * i..CONTACT * (i + 1)];
-        put3(out, 0, grad_n);
-        put3(out, 1, points[0]);
-        put3(out, 2, points[1]);
+        let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
+        put_triple(out, 0, grad_n);
+        put_triple(out, 1, points[0]);
+        put_triple(out, 2, points[1]);
         out[9] = pull.phi;
         out[10] = pull.mu;
         out[11] = -(pull.kappa * own * inverse);
     }
-    for (entry, grad) in s.entries.iter().lockstep(to.p.iter_mut()) {
+    for (entry, grad) in s.entries.iter().zip_inline(to.p.iter_mut()) {
         let product = y[entry.row] * work.delta[entry.column];
         let both = entry.row != entry.column;
         *grad = if both { -product - y[entry.column] * work.delta[entry.row] } else { -product };

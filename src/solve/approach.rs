@@ -1,4 +1,4 @@
-//! On the way to the path: from forces that are not those of this problem to forces near them, in few steps.
+//! Towards the central path (the minimisers for all κ): a primal-dual method that comes near it in few steps, from any forces.
 //!
 //! Far from the path Newton's method on the dual is slow: a contact that closes needs a force that is 10⁶ times what it was, and each
 //! step doubles it at most. A primal-dual method is not. It has slacks of its own, s inside the cones beside η, and its step
@@ -17,14 +17,14 @@
 //! has arrived once a full step for τ = 1 leaves it within Newton's reach. One that has not arrived after [`LONGEST`] steps, where there
 //! is no solution or rounding has its way, starts again as [`super::barrier`] says, which takes longer and always ends.
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 use crate::math::vector::{Vec3, add, dot, scale, sub};
 
+use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
 use super::problem::along;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
-use super::touch::Touch;
 
 /// Most steps, with those of Newton's method that come first.
 pub(super) const LONGEST: f64 = 18.0;
@@ -92,12 +92,12 @@ impl<R: Real> Approach<R> {
 
     /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
     #[inline(always)]
-    pub(super) fn contact(&self, touch: &Touch<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
-        let (cone, eta) = (&touch.cone, touch.eta);
+    pub(super) fn contact(&self, state: &ContactState<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
+        let (cone, eta) = (&state.cone, state.eta);
         let rho = cone.rho(eta);
-        let here = self.worlds.and(touch.is_there());
+        let here = self.worlds.and(state.is_there());
         let select = |from: Vec3<R>, to: &mut Vec3<R>| {
-            for (to, x) in to.iter_mut().lockstep(from) {
+            for (to, x) in to.iter_mut().zip_inline(from) {
                 *to = R::select(here, x, *to);
             }
         };
@@ -107,7 +107,7 @@ impl<R: Real> Approach<R> {
             &mut scaled,
             #[inline(always)]
             |scaled| {
-                let (v, t) = cone.between(eta, touch.slack);
+                let (v, t) = cone.between(eta, state.slack);
                 select(v, &mut scaled.at);
                 scaled.h = R::select(here, t, h);
                 scaled.rho = R::select(here, R::one(), rho);
@@ -120,9 +120,9 @@ impl<R: Real> Approach<R> {
             &mut wanted,
             #[inline(always)]
             |wanted| {
-                let lambda = scaling.times(touch.slack);
+                let lambda = scaling.times(state.slack);
                 // ρ(λ)² = ρ(s) ρ(η)
-                let size = (cone.rho(touch.slack) * rho).sqrt();
+                let size = (cone.rho(state.slack) * rho).sqrt();
                 let factor = self.tau * inverse_h * inverse_h / size;
                 select(scale(factor, cone.reflected(lambda)), wanted);
             },
@@ -152,10 +152,10 @@ impl<R: Real> Approach<R> {
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
         let mut end = R::splat(f64::INFINITY);
-        for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-            touch.d_slack = add(along(contact, columns, work.step), sub(touch.zeta, touch.slack));
-            let (cone, there) = (&touch.cone, touch.is_there());
-            let room = cone.room(touch.eta, touch.d_eta).0.min(cone.room(touch.slack, touch.d_slack).0);
+        for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+            state.d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
+            let (cone, there) = (&state.cone, state.is_there());
+            let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, state.d_slack).0);
             end = R::select(there, end.min(room), end);
         }
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -168,7 +168,7 @@ impl<R: Real> Approach<R> {
         end.scale(REACH).min(R::one())
     }
 
-    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, who has arrived, and the next aim.
+    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, which worlds have arrived, and the next aim.
     #[inline(always)]
     pub(super) fn follow(
         &mut self,
@@ -180,12 +180,12 @@ impl<R: Real> Approach<R> {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
         let mut worst = R::zero();
-        for touch in R::parts(Touch::of(work.touches)) {
-            for (x, &step) in touch.slack.iter_mut().lockstep(&touch.d_slack) {
+        for state in R::parts(ContactState::of(work.contact_states)) {
+            for (x, &step) in state.slack.iter_mut().zip_inline(&state.d_slack) {
                 *x = R::select(moving, alpha.mul_add(step, *x), *x);
             }
-            let misfit = touch.cone.misfit(kappa * touch.share, touch.eta, touch.slack) * touch.cone.weight;
-            worst = worst.max(R::select(touch.is_there(), misfit, R::zero()));
+            let misfit = state.cone.misfit(kappa * state.share, state.eta, state.slack) * state.cone.weight;
+            worst = worst.max(R::select(state.is_there(), misfit, R::zero()));
         }
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             let slack = work.limit_slack[l];
@@ -214,12 +214,12 @@ pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
-    for touch in Touch::of(work.touches).iter() {
-        let there = touch.is_there();
-        sum += R::select(there, dot(touch.slack, touch.eta), R::zero());
-        weights += R::select(there, touch.cone.weight, R::zero());
+    for state in ContactState::of(work.contact_states).iter() {
+        let there = state.is_there();
+        sum += R::select(there, dot(state.slack, state.eta), R::zero());
+        weights += R::select(there, state.cone.weight, R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
         sum = slack.mul_add(force, sum);
     }
     (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())

@@ -1,6 +1,6 @@
 //! Newton's method on the dual of the smoothed contact problem, in lanes of worlds.
 //!
-//! The problem (MATHS of the crate docs) is to minimise ½ δᵀPδ + gᵀδ − (1/κ) Σ log ρ(ζ). Its optimality conditions,
+//! The problem, see the crate's front page, is to minimise ½ δᵀPδ + gᵀδ − (1/κ) Σ log ρ(ζ). Its optimality conditions,
 //! with scaled forces η and Jacobians J̃ = M J of [`super::cone`]:
 //!
 //! ```text
@@ -17,20 +17,20 @@
 //! grows along a certificate of that, which is what ends the iteration.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, copy, state};
+use crate::math::lane::{Mask, Real, Zip, copy, state};
 
 use super::approach::{Approach, LONGEST};
-use super::judge::{Certificate, are_inside, certificate, noise, residual, tolerance};
+use super::contact_state::ContactState;
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
+use super::optimality::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
-use super::touch::Touch;
 
 /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
 const CONVERGED: f64 = 1e-14;
-/// κ · decrement² below which an iterate that no longer improves is the last: rounding has the last word. Where that leaves more,
+/// κ · decrement² below which an iterate that no longer improves is the last: what is left is rounding. Where that is more,
 /// see [`noise`], this many times as much counts.
 const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
@@ -66,7 +66,8 @@ pub enum Status {
     /// double precision cannot tell it from one outside, nor the stiffness across the slip: the answer is hard contact's, its
     /// derivatives are not to be trusted, and the residual is 1.
     IterationLimit,
-    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Other scenes never say so.
+    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Scenes of the relaxed law never have this
+    /// status.
     Unsettled,
     /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
     Infeasible,
@@ -151,8 +152,8 @@ pub(crate) fn solve<R: Real>(
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
         sum = x.mul_add(R::zero(), sum);
     }
-    for touch in Touch::of(work.touches).iter() {
-        for &x in &touch.eta {
+    for state in ContactState::of(work.contact_states).iter() {
+        for &x in &state.eta {
             sum = x.mul_add(R::zero(), sum);
         }
     }
@@ -161,8 +162,8 @@ pub(crate) fn solve<R: Real>(
     let solved = residual.gt(R::splat(tolerance::<R>())).not();
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
-        *eta = touch.eta;
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
     }
     copy(limits, work.limit_force);
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
@@ -216,8 +217,8 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for touch in Touch::of(work.touches) {
-            advance(moving, alpha, &mut touch.eta, &touch.d_eta);
+        for state in ContactState::of(work.contact_states) {
+            advance(moving, alpha, &mut state.eta, &state.d_eta);
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());
@@ -303,8 +304,8 @@ impl<R: Real> Iterate<R> {
         (doubtful, broken, sound): (R::Mask, R::Mask, R::Mask),
         work: &mut Work<&mut [R]>,
     ) {
-        let Certificate { hopeless, energy } = certificate(s, problem, work);
-        let lost = doubtful.and(hopeless).and(sound);
+        let Certificate { infeasible, energy } = certificate(s, problem, work);
+        let lost = doubtful.and(infeasible).and(sound);
         self.status = R::select(lost, R::splat(Status::Infeasible.code()), self.status);
         self.running = self.running.and(lost.not());
         let stuck = self.running.and(self.slow.gt(self.patience)).or(broken);
@@ -328,7 +329,7 @@ impl<R: Real> Iterate<R> {
 /// x ← x + α step in worlds of the mask.
 #[inline(always)]
 fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
-    for (x, &step) in x.iter_mut().lockstep(step) {
+    for (x, &step) in x.iter_mut().zip_inline(step) {
         *x = R::select(mask, alpha.mul_add(step, *x), *x);
     }
 }

@@ -17,7 +17,7 @@ use crate::math::vector::{Mat3, Vec3, add, axpy, dot, scale, sub, zero};
 use super::symmetric::Symmetric;
 
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
-pub const CONTACT: usize = 12;
+pub const CONTACT_OPERAND: usize = 12;
 
 /// One contact of a problem.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) struct Cone<R> {
 impl<R: Real> Cone<R> {
     #[inline(always)]
     pub(crate) fn read(contacts: &[R], i: usize) -> Self {
-        let c = &contacts[CONTACT * i..CONTACT * (i + 1)];
+        let c = &contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
         Self {
             n: [c[0], c[1], c[2]],
             point_a: [c[3], c[4], c[5]],

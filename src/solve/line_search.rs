@@ -1,12 +1,12 @@
 //! How far to go along a Newton step.
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 use crate::math::vector::dot;
 
+use super::contact_state::ContactState;
 use super::memory::Work;
 use super::problem::along;
 use super::structure::Structure;
-use super::touch::Touch;
 
 /// Most iterations of the search, Newton's method between bisections.
 const LINE_SEARCH: usize = 8;
@@ -39,19 +39,19 @@ pub(super) fn line_search<R: Real>(
     work: &mut Work<&mut [R]>,
 ) -> R {
     let columns = work.columns.as_chunks().0;
-    let touches = Touch::of(work.touches);
+    let states = ContactState::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
     let mut slope = R::zero();
     let mut curvature = R::zero();
     let mut end = R::splat(f64::INFINITY);
-    for (touch, contact) in R::parts(touches.iter_mut().lockstep(&s.contacts)) {
-        let step = touch.d_eta;
-        slope += dot(touch.zeta, step);
+    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+        let step = state.d_eta;
+        slope += dot(state.zeta, step);
         curvature += dot(along(contact, columns, work.step), step);
-        let there = touch.is_there();
-        let (room, [c0, c1, c2]) = touch.cone.room(touch.eta, step);
+        let there = state.is_there();
+        let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
         end = R::select(there, end.min(room), end);
-        touch.along_step = [R::select(there, c0, R::one()), c1, c2];
+        state.along_step = [R::select(there, c0, R::one()), c1, c2];
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, step) = (work.limit_force[l], work.limit_step[l]);
@@ -63,7 +63,7 @@ pub(super) fn line_search<R: Real>(
     }
     slope = slope * kappa;
     curvature = curvature.max(R::zero()) * kappa;
-    let (touches, limit_force, limit_step) = (&*touches, &*work.limit_force, &*work.limit_step);
+    let (states, limit_force, limit_step) = (&*states, &*work.limit_force, &*work.limit_step);
     let mut search = Search {
         low: R::zero(),
         high: end,
@@ -80,14 +80,14 @@ pub(super) fn line_search<R: Real>(
             let alpha = search.alpha;
             let mut first = curvature.mul_add(alpha, slope);
             let mut second = curvature;
-            for touch in touches {
-                let [c0, c1, c2] = touch.along_step;
+            for state in states {
+                let [c0, c1, c2] = state.along_step;
                 let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
                 let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-                first -= touch.cone.weight * log;
-                second += touch.cone.weight * (log * log - c2.scale(2.0) * inverse);
+                first -= state.cone.weight * log;
+                second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
             }
-            for (&eta, &step) in limit_force.iter().lockstep(limit_step) {
+            for (&eta, &step) in limit_force.iter().zip_inline(limit_step) {
                 let log = step / alpha.mul_add(step, eta);
                 first -= log.scale(2.0);
                 second = (log * log).mul_add(R::splat(2.0), second);

@@ -12,14 +12,14 @@
 //! [`super::friction`], and Hᵀ that of H.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy, state};
+use crate::math::lane::{Mask, Real, Zip, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub};
 
 use super::cone::Cone;
 use super::coulomb::is_unsettled;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
-use super::problem::{add_force, along, at3, put3, times_p};
+use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::structure::Structure;
 
 /// An imbalance of this part of its largest term is solved for again.
@@ -60,7 +60,7 @@ impl<R: Real> System<'_, R> {
     /// A contact's cone and answer.
     #[inline(always)]
     fn answer(&self, i: usize) -> (Cone<R>, Answer<R>) {
-        let (cone, eta) = (Cone::read(self.problem.contacts, i), at3(self.eta, i));
+        let (cone, eta) = (Cone::read(self.problem.contacts, i), triple(self.eta, i));
         (cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed))
     }
 
@@ -83,7 +83,7 @@ impl<R: Real> System<'_, R> {
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (_, Answer { root, .. }) = self.answer(i);
-            add_force(contact, self.columns, scale(-R::one(), root.times(at3(w.contacts, i))), x);
+            add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
@@ -96,7 +96,7 @@ impl<R: Real> System<'_, R> {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
             let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
-            put3(w.contacts, i, add(at3(w.contacts, i), moved));
+            put_triple(w.contacts, i, add(triple(w.contacts, i), moved));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
@@ -108,8 +108,8 @@ impl<R: Real> System<'_, R> {
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
             let (cone, answer) = self.answer(i);
-            let moved = add(along(contact, self.columns, y), cone.scaled(at3(grad_force, i)));
-            put3(to.contacts, i, sub(self.gather(&cone, &answer, moved), at3(w.contacts, i)));
+            let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
+            put_triple(to.contacts, i, sub(self.gather(&cone, &answer, moved), triple(w.contacts, i)));
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
@@ -120,12 +120,12 @@ impl<R: Real> System<'_, R> {
 /// x += change in worlds of the mask.
 #[inline(always)]
 fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
-    for (x, &change) in x.iter_mut().lockstep(change) {
+    for (x, &change) in x.iter_mut().zip_inline(change) {
         *x = R::select(mask, *x + change, *x);
     }
 }
 
-/// Solves for y, in the place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.touches`,
+/// Solves for y, in the place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.contact_states`,
 /// those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`, `work.limit_step`.
 #[inline(always)]
 pub(super) fn solve<R: Real>(
@@ -137,7 +137,7 @@ pub(super) fn solve<R: Real>(
     let relaxed = is_unsettled(work.info[0]);
     let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
-    let (forces, rest) = work.touches.split_at_mut(3 * s.nc());
+    let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
     let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
     copy(work.step, to.y);
@@ -165,7 +165,7 @@ pub(super) fn solve<R: Real>(
             clear(free);
             times_p(s, problem.p, y, free);
             let mut largest = R::tiny();
-            for (free, &target) in free.iter_mut().lockstep(target.iter()) {
+            for (free, &target) in free.iter_mut().zip_inline(target.iter()) {
                 largest = largest.max(target.abs()).max(free.abs());
                 *free = target - *free;
             }
@@ -190,7 +190,7 @@ pub(super) fn solve<R: Real>(
     );
     for i in R::parts(0..s.nc()) {
         let (_, Answer { root, .. }) = system.answer(i);
-        put3(w.contacts, i, root.times(at3(w.contacts, i)));
+        put_triple(w.contacts, i, root.times(triple(w.contacts, i)));
     }
     for (l, force) in w.limits.iter_mut().enumerate() {
         *force = *force * system.limit_scaling(l);

@@ -6,17 +6,17 @@ use crate::description::Friction;
 use crate::math::lane::Real;
 use crate::math::layout::layout;
 
-use super::cone::CONTACT;
+use super::cone::CONTACT_OPERAND;
+use super::contact_state::CONTACT_STATE;
 use super::coulomb::SLIDE;
 use super::structure::Structure;
-use super::touch::TOUCH;
 
 layout! {
     /// A problem's numbers.
     pub(crate) struct Operands {
         /// Six numbers each.
         screws,
-        /// [`CONTACT`] numbers each.
+        /// [`CONTACT_OPERAND`] numbers each.
         contacts,
         /// P's entries.
         p,
@@ -40,8 +40,8 @@ layout! {
         scaled,
         /// Forces: three numbers per contact, one per limit.
         eta,
-        /// The contacts during the solve.
-        touches,
+        /// [`CONTACT_STATE`] numbers for each contact.
+        contact_states,
         limit_force,
         limit_step,
         /// At δ.
@@ -94,7 +94,7 @@ impl Operands<usize> {
     pub(crate) fn sizes(s: &Structure) -> Self {
         Self {
             screws: 6 * s.ns,
-            contacts: CONTACT * s.nc(),
+            contacts: CONTACT_OPERAND * s.nc(),
             p: s.np(),
             g: s.nv,
             kappa: 1,
@@ -111,7 +111,7 @@ impl Work<usize> {
             columns: 3 * s.n_slots,
             scaled: 3 * s.contacts.iter().map(|contact| contact.n_shared).max().unwrap_or(0),
             eta: s.n_eta(),
-            touches: TOUCH * s.nc(),
+            contact_states: CONTACT_STATE * s.nc(),
             limit_force: s.nl(),
             limit_step: s.nl(),
             limit_gap: s.nl(),

@@ -8,18 +8,19 @@ mod adjoint;
 mod approach;
 mod barrier;
 mod cone;
+mod contact_state;
 mod coulomb;
 mod delassus;
 mod elimination;
 mod friction;
 mod frictionless;
-mod judge;
 pub mod lcp;
 mod line_search;
 mod linear;
 mod memory;
 mod newton;
 mod op;
+mod optimality;
 mod problem;
 pub(crate) mod program;
 pub mod qcqp;
@@ -30,14 +31,13 @@ mod stages;
 mod start;
 mod structure;
 mod symmetric;
-mod touch;
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
 pub use barrier::Status;
-pub use cone::CONTACT;
+pub use cone::CONTACT_OPERAND;
 pub(crate) use cone::{Cone, Rates};
 pub use delassus::Delassus;
 pub use frictionless::{Frictionless, Impact, Method};
@@ -74,7 +74,7 @@ pub struct ContactProblem {
 pub(crate) enum Start {
     /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
     Forces(Option<Tensor>),
-    /// At its answer, to be differentiated again: nothing is solved. Rows as who has solved keeps them; here δ, η and the
+    /// At its answer, to be differentiated again: nothing is solved. Rows as the step that was solved keeps them; here δ, η and the
     /// report ([`Report::row`]).
     Answer(Tensor),
 }

@@ -19,25 +19,25 @@
 //! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
 //! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Mask, Real, Zip, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub, zero};
 
 use super::approach::{Approach, LimitResponse};
+use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
 use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
 use super::response::Response;
 use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
-use super::touch::Touch;
 
 /// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
 #[inline(always)]
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-        touch.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
 }
 
@@ -46,8 +46,8 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
     fill_columns(s, problem, work.columns.as_chunks_mut().0);
-    for (i, touch) in R::parts(Touch::of(work.touches).iter_mut().enumerate()) {
-        touch.start(problem.contacts, i);
+    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+        state.start(problem.contacts, i);
     }
     prepare(s, problem, work);
     factor_p(s, problem.p, work.pivot, work.factor_p);
@@ -65,7 +65,7 @@ pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
 #[inline(always)]
 pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
     let mut sum = Symmetric::diagonal(R::zero());
-    for (&column, &pivot) in columns.iter().lockstep(&pivot[contact.private.clone()]) {
+    for (&column, &pivot) in columns.iter().zip_inline(&pivot[contact.private.clone()]) {
         sum = sum.plus(pivot, column);
     }
     sum
@@ -84,12 +84,12 @@ pub(super) fn step<R: Real>(
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-        touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
-        eliminate(contact, columns, kappa, approach, touch, work.pivot, work.step);
-        let force = sub(touch.eta, touch.response.force(touch.response.weighed(touch.reduced)));
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+        eliminate(contact, columns, kappa, approach, state, work.pivot, work.step);
+        let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
         let (to_h, to_step) = (&mut *work.h, &mut *work.step);
-        shared::add(contact, columns, &touch.response, force, scaled_columns, to_h, to_step);
+        shared::add(contact, columns, &state.response, force, scaled_columns, to_h, to_step);
     }
     for x in work.step.iter_mut() {
         *x = -*x;
@@ -99,18 +99,19 @@ pub(super) fn step<R: Real>(
     // decrement² = −r₂ · Δη.
     let mut decrement = R::zero();
     let mut change = R::zero();
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         let moved = along_shared(contact, columns, work.step);
-        let response = &touch.response;
-        let w = response.weighed(add(touch.reduced, response.along(moved)));
+        let response = &state.response;
+        let w = response.weighed(add(state.reduced, response.along(moved)));
         let d_eta = scale(-R::one(), response.force(w));
-        touch.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+        state.d_eta = d_eta;
+        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
+        {
             *step += dot(column, d_eta);
         }
-        decrement += dot(touch.error, w);
+        decrement += dot(state.error, w);
         let y = response.up(w);
-        change = change.max(touch.share * dot(y, y));
+        change = change.max(state.share * dot(y, y));
     }
     decrement = decrement * kappa;
     change = change * kappa;
@@ -159,7 +160,7 @@ pub(super) fn begin<R: Real>(
 /// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
 #[inline(always)]
 pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
-    for (x, &pivot) in work.step[s.n_shared..].iter_mut().lockstep(&work.pivot[s.n_shared..]) {
+    for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
         *x = *x * pivot;
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -177,33 +178,33 @@ fn eliminate<R: Real>(
     columns: &[Vec3<R>],
     kappa: R,
     approach: &Approach<R>,
-    touch: &mut Touch<R>,
+    state: &mut ContactState<R>,
     pivot: &[R],
     step: &mut [R],
 ) {
-    let (cone, eta) = (&touch.cone, touch.eta);
-    let h = (kappa * touch.share).scale(0.5).sqrt();
+    let (cone, eta) = (&state.cone, state.eta);
+    let h = (kappa * state.share).scale(0.5).sqrt();
     // 1/h, and 0 where there is no contact.
     let inverse_h = h * cone.weight.scale(2.0) / kappa;
-    let (scaling, wanted) = approach.contact(touch, h, inverse_h);
-    let error = sub(scaling.times(touch.zeta), wanted);
+    let (scaling, wanted) = approach.contact(state, h, inverse_h);
+    let error = sub(scaling.times(state.zeta), wanted);
     if contact.private.is_empty() {
-        touch.response = Response::rigid(&scaling);
-        (touch.error, touch.reduced) = (error, error);
+        state.response = Response::rigid(&scaling);
+        (state.error, state.reduced) = (error, error);
         return;
     }
     let private = contact.private_part(columns);
     let mut moved = zero();
     for ((&column, r), &pivot) in
-        private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+        private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
     {
         *r -= dot(column, eta);
         moved = axpy(*r * pivot, column, moved);
     }
     if contact.limited {
-        touch.compliance = compliance(contact, private, pivot);
+        state.compliance = compliance(contact, private, pivot);
     }
-    touch.response = Response::compliant(&scaling, &touch.compliance);
-    touch.error = touch.response.down(error);
-    touch.reduced = sub(touch.error, touch.response.along(moved));
+    state.response = Response::compliant(&scaling, &state.compliance);
+    state.error = state.response.down(error);
+    state.reduced = sub(state.error, state.response.along(moved));
 }

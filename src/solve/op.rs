@@ -11,9 +11,9 @@ use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
 
 use super::Start;
-use super::cone::{CONTACT, Cone};
+use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
-use super::problem::at3;
+use super::problem::triple;
 use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::structure::Structure;
 
@@ -32,7 +32,7 @@ impl Structure {
 
     /// Columns of the three operands.
     fn widths(&self) -> [usize; 3] {
-        [6 * self.ns, CONTACT * self.nc(), self.np() + self.nv + 1 + self.nl()]
+        [6 * self.ns, CONTACT_OPERAND * self.nc(), self.np() + self.nv + 1 + self.nl()]
     }
 }
 
@@ -75,7 +75,7 @@ impl Stage for Load<'_> {
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
         // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
-        for contact in to.contacts.chunks_exact_mut(CONTACT) {
+        for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {
             let n = [contact[0], contact[1], contact[2]];
             let size = dot(n, n).sqrt();
             let is_there = size.gt(R::zero());
@@ -142,7 +142,7 @@ impl Stage for Store<'_> {
         }
         let mut at = s.nv;
         for i in 0..s.nc() {
-            let force = Cone::read(problem.contacts, i).scaled(at3(work.eta, i));
+            let force = Cone::read(problem.contacts, i).scaled(triple(work.eta, i));
             out.store_all(first, at, &force);
             at += 3;
         }

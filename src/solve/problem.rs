@@ -1,6 +1,6 @@
 //! What the iteration and the adjoint ask of a problem: its Jacobian, forces along it, H.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Mask, Real, Zip, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
@@ -8,22 +8,24 @@ use super::friction::Answer;
 use super::memory::{Problem, Work};
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 
+/// The i-th of triples side by side.
 #[inline(always)]
-pub(crate) fn at3<R: Real>(from: &[R], i: usize) -> Vec3<R> {
+pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
     // One check of bounds in place of three.
     let from = &from[3 * i..3 * i + 3];
     [from[0], from[1], from[2]]
 }
 
+/// Writes the i-th of triples side by side.
 #[inline(always)]
-pub(crate) fn put3<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
+pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
 /// The motion that a contact sees of one of its screws, at the point on its side: see [`Slip`]. That of A counts negative.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
-    let (omega, m) = (at3(screws, 2 * screw), at3(screws, 2 * screw + 1));
+    let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
     let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
     match slip {
         Slip::Slides => velocity,
@@ -51,7 +53,7 @@ pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns
 #[inline(always)]
 pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
     let mut sum = along_shared(contact, columns, x);
-    for (&column, &x) in contact.private_part(columns).iter().lockstep(&x[contact.private.clone()]) {
+    for (&column, &x) in contact.private_part(columns).iter().zip_inline(&x[contact.private.clone()]) {
         sum = axpy(x, column, sum);
     }
     sum
@@ -62,10 +64,10 @@ pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &
 pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
     let columns = contact.shared_part(columns);
     let mut sum = zero();
-    for (&column, &x) in columns.iter().lockstep(&x[..contact.n_leading]) {
+    for (&column, &x) in columns.iter().zip_inline(&x[..contact.n_leading]) {
         sum = axpy(x, column, sum);
     }
-    for (&column, &dof) in columns.iter().lockstep(contact.scattered()) {
+    for (&column, &dof) in columns.iter().zip_inline(contact.scattered()) {
         sum = axpy(x[dof], column, sum);
     }
     sum
@@ -75,13 +77,13 @@ pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>
 #[inline(always)]
 pub(crate) fn add_force<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], force: Vec3<R>, x: &mut [R]) {
     let shared = contact.shared_part(columns);
-    for (&column, x) in shared.iter().lockstep(&mut x[..contact.n_leading]) {
+    for (&column, x) in shared.iter().zip_inline(&mut x[..contact.n_leading]) {
         *x += dot(column, force);
     }
-    for (&column, &dof) in shared.iter().lockstep(contact.scattered()) {
+    for (&column, &dof) in shared.iter().zip_inline(contact.scattered()) {
         x[dof] += dot(column, force);
     }
-    for (&column, x) in contact.private_part(columns).iter().lockstep(&mut x[contact.private.clone()]) {
+    for (&column, x) in contact.private_part(columns).iter().zip_inline(&mut x[contact.private.clone()]) {
         *x += dot(column, force);
     }
 }
@@ -90,7 +92,7 @@ pub(crate) fn add_force<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], 
 #[inline(always)]
 pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], pivot: &[R], factor: &mut [R]) {
     clear(factor);
-    for (entry, &value) in s.entries.iter().lockstep(p) {
+    for (entry, &value) in s.entries.iter().zip_inline(p) {
         factor[entry.in_p] = value;
     }
     s.factor_p.factor_leading(factor, s.n_shared);
@@ -104,7 +106,7 @@ pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], pivot: &[R], factor: &mu
 pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
     s.factor_p.solve_leading([factor, factor], x, s.n_shared);
     let first = s.factor_p.n_leading_entries(s.n_shared);
-    for (x, &inverse) in x[s.n_shared..].iter_mut().lockstep(&factor[first..]) {
+    for (x, &inverse) in x[s.n_shared..].iter_mut().zip_inline(&factor[first..]) {
         *x = *x * inverse;
     }
 }
@@ -112,7 +114,7 @@ pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
 /// 1 over P's diagonal.
 #[inline(always)]
 pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
-    for (pivot, &entry) in pivot.iter_mut().lockstep(&s.diagonal) {
+    for (pivot, &entry) in pivot.iter_mut().zip_inline(&s.diagonal) {
         *pivot = R::one() / p[entry];
     }
 }
@@ -121,13 +123,13 @@ pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
 #[inline(always)]
 pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
-    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = -g;
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
-        add_force(contact, columns, at3(work.eta, i), work.free);
+        add_force(contact, columns, triple(work.eta, i), work.free);
     }
-    for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().lockstep(&s.limits) {
+    for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().zip_inline(&s.limits) {
         work.free[dof] += force.scale(sign);
     }
     solve_p(s, work.factor_p, work.free);
@@ -137,22 +139,22 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
 #[inline(always)]
 pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Vec3<R>], eta: &[R], h: &mut [R]) {
     clear(h);
-    for (entry, &value) in s.entries.iter().lockstep(problem.p) {
+    for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         h[entry.in_h] = value;
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        let weights = cone.weights(cone.kappa(problem.kappa), at3(eta, i));
+        let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
         let columns = contact.part(columns);
         let mut entries = contact.entries.iter();
         for (a, &column) in columns.iter().enumerate() {
             let weighed = weights.times(column);
-            for (&other, &entry) in columns[..=a].iter().lockstep(entries.by_ref()) {
+            for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
                 h[entry] += dot(weighed, other);
             }
         }
     }
-    for (&(dof, _), &force) in s.limits.iter().lockstep(&eta[3 * s.nc()..]) {
+    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
     }
 }
@@ -168,16 +170,16 @@ pub(super) fn fill_pair<R: Real>(
     (lower, upper): (&mut [R], &mut [R]),
 ) {
     clear(lower);
-    for (entry, &value) in s.entries.iter().lockstep(problem.p) {
+    for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
         lower[entry.in_h] = value;
     }
-    for (&(dof, _), &force) in s.limits.iter().lockstep(&eta[3 * s.nc()..]) {
+    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
         lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
     }
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), at3(eta, i), relaxed);
+        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
         // W̃ = G² + (G b)(G n)ᵀ
         let (up, down) = (root.times(tilt), root.times(cone.n));
         let columns = contact.part(columns);
@@ -185,7 +187,7 @@ pub(super) fn fill_pair<R: Real>(
         for (a, &column) in columns.iter().enumerate() {
             let weighed = root.times(root.times(column));
             let (row, along) = (dot(up, column), dot(down, column));
-            for (&other, &entry) in columns[..=a].iter().lockstep(entries.by_ref()) {
+            for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
                 let both = dot(weighed, other);
                 lower[entry] += row.mul_add(dot(down, other), both);
                 upper[entry] += along.mul_add(dot(up, other), both);
@@ -197,7 +199,7 @@ pub(super) fn fill_pair<R: Real>(
 /// y += P x.
 #[inline(always)]
 pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
-    for ((y, &x), &entry) in y.iter_mut().lockstep(x).lockstep(&s.diagonal) {
+    for ((y, &x), &entry) in y.iter_mut().zip_inline(x).zip_inline(&s.diagonal) {
         *y = p[entry].mul_add(x, *y);
     }
     for &k in &s.couplings {
@@ -215,7 +217,7 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     for part in [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps] {
         let (fours, rest) = part.as_chunks::<4>();
         for four in fours {
-            for (sum, &x) in sums.iter_mut().lockstep(four) {
+            for (sum, &x) in sums.iter_mut().zip_inline(four) {
                 *sum = x.doubt(*sum);
             }
         }

@@ -4,7 +4,7 @@
 //! sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
 
 use crate::math::factor::Pattern;
-use crate::math::lane::{Lockstep, Real};
+use crate::math::lane::{Real, Zip};
 use crate::math::vector::{Vec3, dot};
 
 use super::response::Response;
@@ -49,12 +49,12 @@ pub(super) fn add<R: Real>(
     let columns = contact.shared_part(columns);
     sized!(contact.n_leading, N => return add_leading::<R, N>(columns, response, force, h, x), ());
     let mut entries = contact.entries.iter();
-    for (a, (&column, &dof)) in columns.iter().lockstep(contact.shared()).enumerate() {
+    for (a, (&column, &dof)) in columns.iter().zip_inline(contact.shared()).enumerate() {
         x[dof] -= dot(column, force);
         let along = response.along(column);
         scaled[a] = along;
         let weighed = response.weighed(along);
-        for (&other, &entry) in scaled[..=a].iter().lockstep(entries.by_ref()) {
+        for (&other, &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
             h[entry] += dot(weighed, other);
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn add_tilt<R: Real>(
     for (a, &column) in columns.iter().enumerate() {
         let (row, along) = (dot(column, up), dot(column, down));
         scaled[a] = [row, along, R::zero()];
-        for (&[other_row, other_along, _], &entry) in scaled[..=a].iter().lockstep(entries.by_ref()) {
+        for (&[other_row, other_along, _], &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
             let below = row * other_along;
             h[entry] += below;
             upper[entry] += other_row * along - below;

@@ -11,7 +11,7 @@ use super::adjoint;
 use super::barrier::{self, Status};
 use super::coulomb::{self, is_unsettled};
 use super::memory::{Gradients, Places};
-use super::problem::{add_force, at3, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots};
+use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
 use super::structure::Structure;
 
 /// The solve by the structure's law: δ, η and the report are left in the working memory.
@@ -177,7 +177,7 @@ impl Stage for Smoothing<'_> {
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
         for (i, contact) in s.contacts.iter().enumerate() {
-            add_force(contact, columns, scale(-R::one(), at3(work.eta, i)), work.delta);
+            add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), work.delta);
         }
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);

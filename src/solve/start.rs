@@ -1,14 +1,14 @@
 //! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Real};
+use crate::math::lane::{Mask, Real, Zip};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::approach::limit_misfit;
+use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
-use super::problem::{add_force, along, at3, solve_p};
+use super::problem::{add_force, along, solve_p, triple};
 use super::structure::{ContactColumns, Structure};
-use super::touch::Touch;
 
 /// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
 /// move a penetrating contact, and its first force is finite all the same.
@@ -34,7 +34,7 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
 #[inline(always)]
 fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
     let mut d = least;
-    for (&column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+    for (&column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
         let j = dot(n, column);
         d = (j * j).mul_add(pivot[dof], d);
     }
@@ -78,8 +78,8 @@ pub(super) fn start<R: Real>(
 /// No forces, in worlds of the mask.
 #[inline(always)]
 fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
-    for touch in Touch::of(work.touches) {
-        for x in &mut touch.eta {
+    for state in ContactState::of(work.contact_states) {
+        for x in &mut state.eta {
             *x = R::select(mask, R::zero(), *x);
         }
     }
@@ -120,11 +120,11 @@ pub(super) fn renew<R: Real>(
     let least = least_compliance(work.pivot);
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-        let (cone, there, eta) = (&touch.cone, touch.is_there(), touch.eta);
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
         let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         let zeta = cone.by(law, z);
-        let own = R::select(there, kappa * touch.share, R::one());
+        let own = R::select(there, kappa * state.share, R::one());
         // Not a number where there is no force yet.
         let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
         let d = compliance(contact, columns, cone.n, work.pivot, least);
@@ -133,9 +133,9 @@ pub(super) fn renew<R: Real>(
         let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
         let anew = mask.and(there).and(keep.not());
         for k in 0..3 {
-            touch.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+            state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
             let slack = R::select(keep, kept[k], fresh * cone.n[k]);
-            touch.slack[k] = R::select(mask, slack, touch.slack[k]);
+            state.slack[k] = R::select(mask, slack, state.slack[k]);
         }
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -149,12 +149,12 @@ pub(super) fn renew<R: Real>(
         work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
     }
     balance(s, problem, mask, work);
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-        let cone = &touch.cone;
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        let cone = &state.cone;
         let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
-        let off = sub(cone.by(law, z), touch.slack);
+        let off = sub(cone.by(law, z), state.slack);
         let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
-        touch.slack = axpy(lift, cone.n, touch.slack);
+        state.slack = axpy(lift, cone.n, state.slack);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
@@ -172,17 +172,17 @@ fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]
         largest = largest.max(force.abs());
     }
     let mut lacking = largest.gt(R::zero()).not();
-    for (i, touch) in R::parts(Touch::of(work.touches).iter_mut().enumerate()) {
-        let force = at3(problem.warm, i);
-        let rho = touch.cone.rho(force);
-        let valid = dot(touch.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
-        let there = touch.is_there();
-        for (eta, warm) in touch.eta.iter_mut().lockstep(force) {
+    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+        let force = triple(problem.warm, i);
+        let rho = state.cone.rho(force);
+        let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
+        let there = state.is_there();
+        for (eta, warm) in state.eta.iter_mut().zip_inline(force) {
             *eta = R::select(valid.and(there), warm, R::zero());
         }
         lacking = lacking.or(there.and(valid.not()));
     }
-    for (to, &force) in work.limit_force.iter_mut().lockstep(&problem.warm[3 * s.nc()..]) {
+    for (to, &force) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]) {
         let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
         *to = R::select(valid, force, R::zero());
         lacking = lacking.or(valid.not());
@@ -200,21 +200,21 @@ pub(super) fn start_again<R: Real>(
     mask: R::Mask,
     work: &mut Work<&mut [R]>,
 ) {
-    for (x, &g) in work.free.iter_mut().lockstep(problem.g) {
+    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
         *x = -g;
     }
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter_mut().lockstep(&s.contacts)) {
-        let cone = &touch.cone;
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        let cone = &state.cone;
         let d = compliance(contact, columns, cone.n, work.pivot, least);
         let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-        let there = touch.is_there();
-        let own = R::select(there, kappa * touch.share, R::one());
+        let there = state.is_there();
+        let own = R::select(there, kappa * state.share, R::one());
         let force = R::select(there, root(d, c, own), R::zero());
         let cold = scale(force, cone.n);
-        for (eta, cold) in touch.eta.iter_mut().lockstep(cold) {
+        for (eta, cold) in state.eta.iter_mut().zip_inline(cold) {
             *eta = R::select(mask, cold, *eta);
         }
     }
@@ -229,17 +229,17 @@ pub(super) fn start_again<R: Real>(
 #[inline(always)]
 fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
-    for (x, &g) in work.step.iter_mut().lockstep(problem.g) {
+    for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
         *x = -g;
     }
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter().lockstep(&s.contacts)) {
-        add_force(contact, columns, touch.eta, work.step);
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+        add_force(contact, columns, state.eta, work.step);
     }
-    for (&force, &(dof, sign)) in work.limit_force.iter().lockstep(&s.limits) {
+    for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
         work.step[dof] += force.scale(sign);
     }
     solve_p(s, work.factor_p, work.step);
-    for (delta, &balanced) in work.delta.iter_mut().lockstep(work.step.iter()) {
+    for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
         *delta = R::select(mask, balanced, *delta);
     }
 }

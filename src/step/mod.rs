@@ -12,6 +12,8 @@ mod quasidynamic;
 mod torsion;
 
 pub use crate::math::record::{Row, Trace};
-pub use dynamic::{Bound, Contact, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
+pub use dynamic::{
+    Bound, ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation,
+};
 pub use fused::Kernel;
 pub use quasidynamic::{Form, Geometry, Held, Jacobians, Linearization, Quasidynamic, Step};

@@ -3,7 +3,7 @@
 //! To the solver each of them is two, at the same points and with half the weight each: one whose friction resists
 //! [sliding](Slip::Slides), with the coefficient μ, and behind all of those one whose friction resists
 //! [turning](Slip::Turns), with the coefficient γ (m). Between them they carry the normal force f_n. By the relaxed law they
-//! share it as it suits them, so that the tangential force and the torque τ about the normal obey
+//! share it in any proportion, so that the tangential force and the torque τ about the normal obey
 //!
 //! ```text
 //! ‖f_t‖/μ + |τ|/γ ≤ f_n
@@ -22,7 +22,7 @@ use crate::description::Friction;
 use crate::math::tensor::{dot, index, part};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{CONTACT, Slip};
+use crate::solve::{CONTACT_OPERAND, Slip};
 
 /// The weight of each of the two.
 pub(super) const HALF: f64 = 0.5;
@@ -66,12 +66,12 @@ pub(super) fn with_turning(model: &Model, parameters: &Parameters, contacts: &Te
     let (b, nc, _) = contacts.dims3()?;
     let (device, dtype) = (contacts.device(), contacts.dtype());
     let sharing = sharing(model.params.friction);
-    let mut factors = vec![1.0; nc * CONTACT];
+    let mut factors = vec![1.0; nc * CONTACT_OPERAND];
     for &Turning { contact, .. } in &turning {
-        factors[contact * CONTACT + MU] = sharing;
-        factors[contact * CONTACT + MU + 1] = HALF;
+        factors[contact * CONTACT_OPERAND + MU] = sharing;
+        factors[contact * CONTACT_OPERAND + MU + 1] = HALF;
     }
-    let factors = Tensor::from_vec(factors, (1, nc, CONTACT), device)?.to_dtype(dtype)?;
+    let factors = Tensor::from_vec(factors, (1, nc, CONTACT_OPERAND), device)?.to_dtype(dtype)?;
     let contacts = contacts.broadcast_mul(&factors)?;
     let twice = contacts.index_select(&index(turning.iter().map(|of| of.contact), device)?, 1)?;
     let torsion = parameters.torsion.contiguous()?;

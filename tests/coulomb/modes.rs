@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 use fingertip::description::Friction;
-use fingertip::solve::{CONTACT, ContactPaths, ContactProblem, Slip, Status, Structure, barrier};
+use fingertip::solve::{CONTACT_OPERAND, ContactPaths, ContactProblem, Slip, Status, Structure, barrier};
 use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::support::rows;
@@ -172,7 +172,7 @@ impl Problem {
             .iter()
             .flat_map(|(n, p, phi, mu)| [n.as_slice(), p.as_slice(), p.as_slice(), &[*phi, *mu, 1.0]].concat())
             .collect();
-        assert_eq!(contacts.len(), CONTACT * self.fingers);
+        assert_eq!(contacts.len(), CONTACT_OPERAND * self.fingers);
         let problem = [self.stiffness.as_slice(), self.g.as_slice(), &[KAPPA]].concat();
         let tensor = |values: Vec<f64>| Tensor::from_vec(values.clone(), (1, values.len()), &Device::Cpu).unwrap();
         let problem = ContactProblem { screws: tensor(screws), contacts: tensor(contacts), problem: tensor(problem) };

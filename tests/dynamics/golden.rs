@@ -4,7 +4,7 @@
 //! its rows: M = T M_b Tᵀ, τ = T τ_b, a = T (a_b + (ω_b × v_b; 0)).
 
 use candle_core::{DType, Device};
-use fingertip::dynamics::{Dynamics, FrameMotion, Reference};
+use fingertip::dynamics::{Dynamics, FrameMotion, ReferenceFrame};
 use fingertip::kinematics::FrameSpec;
 use nalgebra::{DMatrix, DVector, UnitQuaternion};
 use serde_json::Value;
@@ -108,9 +108,9 @@ fn every_number_of_pinocchio_is_met() {
                 let motion = FrameMotion::new(&case.tree, &frame, DType::F64, &Device::Cpu).unwrap();
                 let frames = motion.frames(&q).unwrap();
                 for (key, reference) in [
-                    ("J_LOCAL", Reference::Local),
-                    ("J_WORLD", Reference::World),
-                    ("J_LWA", Reference::LocalWorldAligned),
+                    ("J_LOCAL", ReferenceFrame::Local),
+                    ("J_WORLD", ReferenceFrame::World),
+                    ("J_LWA", ReferenceFrame::LocalWorldAligned),
                 ] {
                     let expected = matrix(&joint[key]) * t.transpose();
                     let found = numbers(&motion.jacobian(&frames, 0, reference).unwrap());

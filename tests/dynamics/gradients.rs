@@ -1,7 +1,7 @@
 //! Gradients of each operation by everything that goes in, against central differences.
 
 use candle_core::{Result, Tensor, Var};
-use fingertip::dynamics::{Dynamics, FrameMotion, Reference, inertias_of};
+use fingertip::dynamics::{Dynamics, FrameMotion, ReferenceFrame, inertias_of};
 use fingertip::kinematics::{FrameSpec, Tree};
 
 use super::measure::numbers;
@@ -131,7 +131,7 @@ fn frame_jacobians_and_velocities_by_q_and_v() {
     let frame = [FrameSpec { body, rotation, xyz: [0.1, 0.2, -0.3] }];
     let motion = FrameMotion::new(&tree, &frame, candle_core::DType::F64, &candle_core::Device::Cpu).unwrap();
     let [q, v, _] = states(&tree, WORLDS, 5);
-    for reference in [Reference::World, Reference::Local, Reference::LocalWorldAligned] {
+    for reference in [ReferenceFrame::World, ReferenceFrame::Local, ReferenceFrame::LocalWorldAligned] {
         let operands = [("q", q.clone()), ("v", v.clone())];
         check("frame velocity", &operands, |x| motion.velocity(&x[0], &x[1], 0, reference));
         check("frame Jacobian", &operands[..1], |x| motion.jacobian(&motion.frames(&x[0])?, 0, reference));

@@ -1,7 +1,7 @@
 //! What must hold whatever the numbers are: algorithms undo each other, energy and momentum are kept, worlds are alone.
 
 use candle_core::{DType, Device, Tensor};
-use fingertip::dynamics::{Dynamics, FrameMotion, Reference};
+use fingertip::dynamics::{Dynamics, FrameMotion, ReferenceFrame};
 use fingertip::kinematics::{FrameSpec, Tree};
 
 use super::measure::{largest, numbers, row};
@@ -110,7 +110,7 @@ fn energy_drift_is_proportional_to_the_step() {
 }
 
 #[test]
-fn a_world_has_the_same_bits_in_any_company() {
+fn a_world_has_the_same_bits_in_any_batch() {
     for mimic in [false, true] {
         let tree = zoo(mimic);
         let d = dynamics(&tree);
@@ -218,7 +218,7 @@ fn frame_velocities_are_rates_of_poses() {
     let poses = |h: f64| numbers(&motion.frames(&m.integrate(&q, &(&v * h).unwrap()).unwrap()).unwrap().poses);
     let (plus, minus) = (poses(H), poses(-H));
     for body in 0..tree.bodies.len() {
-        let velocity = numbers(&motion.velocity(&q, &v, body, Reference::LocalWorldAligned).unwrap());
+        let velocity = numbers(&motion.velocity(&q, &v, body, ReferenceFrame::LocalWorldAligned).unwrap());
         let rate: Vec<f64> = (0..12).map(|k| (plus[12 * body + k] - minus[12 * body + k]) / (2.0 * H)).collect();
         let pose = poses(0.0);
         for k in 0..3 {

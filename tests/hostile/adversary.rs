@@ -149,7 +149,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
                 parts.iter().flat_map(|p| p[w].iter().map(|x| x.to_bits())).collect::<Vec<_>>()
             };
             if bits(&before) != bits(&after) {
-                wrong.push(format!("{place}: world {w} depends on its company"));
+                wrong.push(format!("{place}: world {w} depends on the worlds beside it"));
             }
         }
         // By copies of the worlds it takes a thousand times as long.
@@ -169,7 +169,7 @@ pub fn attack(place: &str, batch: &Batch, random: &mut Random, tally: &mut Tally
     }
 }
 
-/// The gradient of what the good worlds do, in each of their own rows, is what it is without bad company; and all is finite.
+/// The gradient of what the good worlds do, in each of their own rows, is what it is without bad worlds beside them; and all is finite.
 fn gradients(
     (place, said): (&str, &[String]),
     batch: &Batch,

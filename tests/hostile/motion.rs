@@ -4,7 +4,7 @@ use candle_core::{Tensor, Var};
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Frictionless, Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, Form, Quasidynamic};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, Form, Quasidynamic};
 
 use crate::adversary::Tally;
 use crate::stepper;
@@ -99,7 +99,7 @@ pub fn second_order(place: &str, batch: &Batch, random: &mut Random, tally: &mut
         (0..n).map(|_| (0..model.nv()).map(|_| number(random)).collect()).collect()
     };
     let (v, tau) = (tensor(model, &draw(1.0)), tensor(model, &draw(0.1)));
-    for contact in std::iter::once(Contact::Barrier).chain(METHODS.map(Contact::Rigid)) {
+    for contact in std::iter::once(ContactModel::Barrier).chain(METHODS.map(ContactModel::Rigid)) {
         let dynamic =
             Dynamic::new(model, &batch.parameters, DynamicParams { contact, ..DynamicParams::default() }).unwrap();
         let step = dynamic.step(&batch.q, &v, &tau).unwrap();
@@ -108,7 +108,7 @@ pub fn second_order(place: &str, batch: &Batch, random: &mut Random, tally: &mut
             wrong.push(format!("{place}, {contact:?}: not finite"));
         }
         step.reports.iter().for_each(|report| tally.add(report.status));
-        let Contact::Rigid(method) = contact else { continue };
+        let ContactModel::Rigid(method) = contact else { continue };
         for (w, world) in dynamic.rigid_contact(&batch.q, &v, &tau).unwrap().into_iter().enumerate() {
             if let Some(why) = world.and_then(|world| violated(&world.problem, method)) {
                 wrong.push(format!("{place}, world {w}, {method:?}: {why}"));

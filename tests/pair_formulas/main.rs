@@ -33,7 +33,7 @@ const VALUE: f64 = 1e-12;
 /// The same over the smallest distances between cores in the samples, relative to the largest gradient.
 const GRADIENT: f64 = 1e-10;
 /// Numbers of a contact: normal, points on A and B, φ.
-const CONTACT: usize = 10;
+const GEOMETRY: usize = 10;
 
 type Pairs = [(Body, Body)];
 /// Gradients: A's force and moment, B's, A's sizes, B's.
@@ -113,7 +113,7 @@ fn swapped(pairs: &Pairs) -> Vec<(Body, Body)> {
 fn errors(pairs: &Pairs, random: &mut Random) -> Vec<[f64; 3]> {
     let (a, b) = (&pairs[0].0.shape, &pairs[0].1.shape);
     let function = PairFunction::find(a, b).unwrap();
-    let n = CONTACT * function.contacts();
+    let n = GEOMETRY * function.contacts();
     let grads: Vec<Vec<f64>> = pairs.iter().map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect();
     let (contacts, reactions) = pulled(pairs, &grads, |on_a, on_b| function.witness(on_a, on_b));
     let (values, gradients) = pulled(pairs, &grads, |on_a, on_b| by_formula(a, b, on_a, on_b));
@@ -121,7 +121,7 @@ fn errors(pairs: &Pairs, random: &mut Random) -> Vec<[f64; 3]> {
     rows.map(|((found, expected), (reaction, gradient))| {
         let off: Vec<f64> = found.iter().zip(expected).map(|(x, y)| x - y).collect();
         let of_gradient = largest(reaction.iter().zip(gradient).map(|(x, y)| x - y));
-        let of_phi = largest(off.iter().copied().skip(CONTACT - 1).step_by(CONTACT));
+        let of_phi = largest(off.iter().copied().skip(GEOMETRY - 1).step_by(GEOMETRY));
         [of_phi, largest(off), of_gradient / (1.0 + largest(gradient.iter().copied()))]
     })
     .collect()

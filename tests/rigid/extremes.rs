@@ -4,7 +4,7 @@ use candle_core::Tensor;
 use fingertip::Model;
 use fingertip::solve::lcp::Lcp;
 use fingertip::solve::{Frictionless, Impact, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, DynamicStep};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, DynamicStep};
 use nalgebra::{DMatrix, DVector};
 use rand::RngExt;
 
@@ -105,7 +105,7 @@ fn check(what: &str, next: &DynamicStep) {
 }
 
 fn steps(model: &Model) -> Vec<Dynamic> {
-    let contacts = METHODS.into_iter().map(Contact::Rigid).chain([Contact::Barrier]);
+    let contacts = METHODS.into_iter().map(ContactModel::Rigid).chain([ContactModel::Barrier]);
     let params = contacts.map(|contact| DynamicParams { contact, ..DynamicParams::default() });
     params.map(|params| Dynamic::new(model, &model.parameters, params).unwrap()).collect()
 }

@@ -3,7 +3,7 @@
 use fingertip::Model;
 use fingertip::description::{Articulation, Robot, Scene};
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams};
 
 use super::measure::{numbers, row};
 use super::support::{METHODS, model};
@@ -28,11 +28,11 @@ fn slider(dynamics: &str, limit: &str) -> Model {
     model(&scene)
 }
 
-fn contacts() -> Vec<Contact> {
-    METHODS.into_iter().map(Contact::Rigid).chain([Contact::Barrier]).collect()
+fn contacts() -> Vec<ContactModel> {
+    METHODS.into_iter().map(ContactModel::Rigid).chain([ContactModel::Barrier]).collect()
 }
 
-fn step(model: &Model, contact: Contact, q: f64, v: f64, tau: f64) -> (f64, f64) {
+fn step(model: &Model, contact: ContactModel, q: f64, v: f64, tau: f64) -> (f64, f64) {
     let params = DynamicParams { contact, bound: Bound::Gap { beta: 0.5 }, ..DynamicParams::default() };
     let step = Dynamic::new(model, &model.parameters, params).unwrap();
     let next = step.step(&row(&[q]), &row(&[v]), &row(&[tau])).unwrap();
@@ -61,7 +61,7 @@ fn dry_friction_is_coulombs() {
     let model = slider("friction=\"6\"", FAR);
     for contact in contacts() {
         // The smooth step is off by about s²/|x| where friction and motion differ by x (here 0.01 and more), s = 1e-3.
-        let tolerance = if contact == Contact::Barrier { 1e-4 } else { EXACT };
+        let tolerance = if contact == ContactModel::Barrier { 1e-4 } else { EXACT };
         for (v0, tau) in [(0.5, 0.0), (-0.5, 1.0), (0.02, 0.0), (0.0, 4.0), (0.0, 30.0), (-0.3, -9.0)] {
             let free: f64 = v0 + H * tau / MASS;
             let expected = free.signum() * (free.abs() - H * 6.0 / MASS).max(0.0);
@@ -75,7 +75,7 @@ fn dry_friction_is_coulombs() {
 fn limits_stop_and_push_back() {
     let model = slider("", "lower=\"-1\" upper=\"0.5\" effort=\"1000\"");
     for contact in contacts() {
-        let tolerance = if contact == Contact::Barrier { 1e-8 } else { EXACT };
+        let tolerance = if contact == ContactModel::Barrier { 1e-8 } else { EXACT };
         // Arrives at the limit within the step.
         let (q, _) = step(&model, contact, 0.49, 3.0, 0.0);
         assert!((q - 0.5).abs() < tolerance, "{contact:?}: {q}");
@@ -91,6 +91,6 @@ fn limits_stop_and_push_back() {
 #[test]
 fn stiff_damping_is_stable() {
     let model = slider("damping=\"30000\"", FAR);
-    let (_, v) = step(&model, Contact::Rigid(Method::Lemke), 0.0, 1.0, 0.0);
+    let (_, v) = step(&model, ContactModel::Rigid(Method::Lemke), 0.0, 1.0, 0.0);
     assert!(v > 0.0 && v < 0.01, "{v}");
 }

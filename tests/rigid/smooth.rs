@@ -4,7 +4,7 @@ use candle_core::{Result, Tensor, Var};
 use fingertip::description::{Object, Scene, Shape};
 use fingertip::kinematics::Manifold;
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams, DynamicStep};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
 
 use super::measure::{apart, largest, numbers, row};
@@ -12,7 +12,7 @@ use super::support::{SIDE, cubes, model, unit_quaternions};
 
 const GAP: Bound = Bound::Gap { beta: 0.2 };
 
-fn dynamic(model: &Model, parameters: &Parameters, contact: Contact) -> Dynamic {
+fn dynamic(model: &Model, parameters: &Parameters, contact: ContactModel) -> Dynamic {
     Dynamic::new(model, parameters, DynamicParams { contact, bound: GAP, ..DynamicParams::default() }).unwrap()
 }
 
@@ -32,13 +32,13 @@ fn hard_limit_is_the_rigid_step() {
     scene.params.mu = 0.0;
     let (model, q, v) = falling(&mut scene);
     let tau = v.zeros_like().unwrap();
-    let exact = dynamic(&model, &model.parameters, Contact::Rigid(Method::Lemke)).step(&q, &v, &tau).unwrap();
+    let exact = dynamic(&model, &model.parameters, ContactModel::Rigid(Method::Lemke)).step(&q, &v, &tau).unwrap();
     assert!(numbers(&exact.force).iter().any(|f| f.abs() > 1.0), "the cube must touch");
     let mut errors = Vec::new();
     for kappa in [1e3, 1e4, 1e5, 1e6, 1e7] {
         let mut parameters = model.parameters.clone();
         parameters.kappa = row(&[kappa]);
-        let smooth = dynamic(&model, &parameters, Contact::Barrier).step(&q, &v, &tau).unwrap();
+        let smooth = dynamic(&model, &parameters, ContactModel::Barrier).step(&q, &v, &tau).unwrap();
         assert_eq!(smooth.reports[0].status, Status::Solved);
         errors.push(apart(&numbers(&smooth.v_next), &numbers(&exact.v_next)));
     }
@@ -57,7 +57,7 @@ fn coulomb_friction_slows_a_slider() {
     let mut scene = cubes(&[SIDE]);
     (scene.params.h, scene.params.mu, scene.params.kappa) = (h, mu, 1e8);
     let model = model(&scene);
-    let step = dynamic(&model, &model.parameters, Contact::Barrier);
+    let step = dynamic(&model, &model.parameters, ContactModel::Barrier);
     let mut q = row(&[0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0]);
     let mut v = row(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let tau = v.zeros_like().unwrap();
@@ -124,12 +124,12 @@ fn gradients(model: &Model, q: &Tensor, v: &Tensor, tau: &Tensor, names: &[&str]
         Ok(variables.iter().find(|v| v.0 == name).map_or_else(|| t.clone(), |v| v.1.as_tensor().clone()))
     });
     let state = [q, v, tau].map(|t| Var::from_tensor(t).unwrap());
-    let step = dynamic(model, &tracked.unwrap(), Contact::Barrier);
+    let step = dynamic(model, &tracked.unwrap(), ContactModel::Barrier);
     let next = step.step(&state[0], &state[1], &state[2]).unwrap();
     assert_eq!(next.reports[0].status, Status::Solved);
     assert!(numbers(&next.force).iter().any(|f| f.abs() > 0.1), "something must touch");
     let grads = cost(&next, &weights).unwrap().backward().unwrap();
-    let fixed = dynamic(model, &model.parameters, Contact::Barrier);
+    let fixed = dynamic(model, &model.parameters, ContactModel::Barrier);
     let at = |q: &Tensor, v: &Tensor, tau: &Tensor| -> f64 {
         cost(&fixed.step(q, v, tau).unwrap(), &weights).unwrap().to_scalar().unwrap()
     };
@@ -206,7 +206,7 @@ fn gradients_of_an_arm_that_pushes_a_ball() {
     gradients(&model, &q, &v, &tau, &["h", "mu", "gravity", "mass", "sizes", "offsets"]);
 }
 
-/// A world's answer does not depend on its company, and a bad one is told, finite, at home.
+/// A world's answer does not depend on the worlds beside it, and a bad one is told, finite, at home.
 #[test]
 fn worlds_are_independent_and_bad_ones_are_told() {
     let mut scene = cubes(&[SIDE]);
@@ -218,9 +218,9 @@ fn worlds_are_independent_and_bad_ones_are_told() {
     let taus = vs.zeros_like().unwrap();
     let mut parameters = model.parameters.clone();
     parameters.h = row(&[0.0]);
-    let still = dynamic(&model, &parameters, Contact::Barrier).step(&q, &v, &v.zeros_like().unwrap()).unwrap();
+    let still = dynamic(&model, &parameters, ContactModel::Barrier).step(&q, &v, &v.zeros_like().unwrap()).unwrap();
     assert_eq!((still.reports[0].status, numbers(&still.v_next)), (Status::BadInput, vec![0.0; 6]));
-    for contact in [Contact::Barrier, Contact::Rigid(Method::DualQp)] {
+    for contact in [ContactModel::Barrier, ContactModel::Rigid(Method::DualQp)] {
         let step = dynamic(&model, &model.parameters, contact);
         let alone = step.step(&q, &v, &v.zeros_like().unwrap()).unwrap();
         let all = step.step(&qs, &vs, &taus).unwrap();
@@ -241,7 +241,7 @@ fn single_precision_serves() {
     let mut scene = cubes(&[SIDE]);
     let (double, q, v) = falling(&mut scene);
     let single = Model::new(&scene, candle_core::DType::F32, &double.device).unwrap();
-    for contact in [Contact::Barrier, Contact::Rigid(Method::Lemke)] {
+    for contact in [ContactModel::Barrier, ContactModel::Rigid(Method::Lemke)] {
         let exact = dynamic(&double, &double.parameters, contact).step(&q, &v, &v.zeros_like().unwrap()).unwrap();
         let [q, v] = [&q, &v].map(|t| t.to_dtype(candle_core::DType::F32).unwrap());
         let next = dynamic(&single, &single.parameters, contact).step(&q, &v, &v.zeros_like().unwrap()).unwrap();
@@ -256,7 +256,7 @@ fn single_precision_serves() {
 fn misuse_is_told() {
     let mut scene = cubes(&[SIDE]);
     let (model, q, v) = falling(&mut scene);
-    let step = dynamic(&model, &model.parameters, Contact::Barrier);
+    let step = dynamic(&model, &model.parameters, ContactModel::Barrier);
     let message = |r: Result<DynamicStep>| r.unwrap_err().to_string();
     assert!(message(step.step(&v, &v, &v)).contains("expected q (B, 7)"));
     assert!(message(step.step(&q, &q, &v)).contains("expected v (1, 6)"));

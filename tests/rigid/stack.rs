@@ -5,7 +5,7 @@ use candle_core::Result;
 use fingertip::description::{Object, Scene, Shape};
 use fingertip::scenes::{CubeContact, Cubes};
 use fingertip::solve::{Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
 use super::measure::{apart, larger, row};
 use super::support::model;
@@ -17,7 +17,7 @@ const SAME: f64 = 2e-10;
 fn compare(name: &str, mut scene: Scene, steps: usize) -> Result<()> {
     scene.params.h = 5e-3;
     let model = model(&scene);
-    let contact = Contact::Rigid(Method::Lemke);
+    let contact = ContactModel::Rigid(Method::Lemke);
     let step = Dynamic::new(&model, &model.parameters, DynamicParams { contact, ..DynamicParams::default() })?;
     let (mut q, mut v) = (model.home(1)?, row(&vec![0.0; model.nv()]));
     let tau = v.clone();

@@ -2,7 +2,7 @@
 
 use fingertip::solve::qcqp::Qcqp;
 use fingertip::solve::{Frictionless, Method, Status};
-use fingertip::step::{Bound, Contact, Dynamic, DynamicParams};
+use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams};
 use nalgebra::{DMatrix, DVector, Quaternion, UnitQuaternion};
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ fn scenes_of_corners() {
         let expected = &turn * vector(&case["v_next"]);
         for method in METHODS {
             let params = DynamicParams {
-                contact: Contact::Rigid(method),
+                contact: ContactModel::Rigid(method),
                 bound: Bound::Velocity { margin: MARGIN },
                 ..DynamicParams::default()
             };
@@ -100,7 +100,7 @@ fn scenes_of_corners() {
 fn a_scene_as_qcqp() {
     let scene = cubes(&[SIDE, 0.3]);
     let model = model(&scene);
-    let params = DynamicParams { contact: Contact::Rigid(Method::Lemke), ..DynamicParams::default() };
+    let params = DynamicParams { contact: ContactModel::Rigid(Method::Lemke), ..DynamicParams::default() };
     let step = Dynamic::new(&model, &model.parameters, params).unwrap();
     let turned = [0.97, 0.2, 0.1, 0.05_f64];
     let norm = turned.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -129,7 +129,7 @@ fn a_dropped_cube_stands() {
     scene.params.h = 5e-3;
     let model = model(&scene);
     for method in [Method::Lemke, Method::PrimalQp] {
-        let params = DynamicParams { contact: Contact::Rigid(method), ..DynamicParams::default() };
+        let params = DynamicParams { contact: ContactModel::Rigid(method), ..DynamicParams::default() };
         let step = Dynamic::new(&model, &model.parameters, params).unwrap();
         let mut q = row(&[0.0, 0.0, 0.15, 1.0, 0.0, 0.0, 0.0]);
         let mut v = row(&[0.0; 6]);

@@ -3,7 +3,7 @@
 use candle_core::Result;
 use fingertip::Model;
 use fingertip::solve::{Frictionless, Method, Status};
-use fingertip::step::{Contact, Dynamic, DynamicParams, DynamicStep};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams, DynamicStep};
 
 use super::situations::{Situation, situations};
 use super::support::states::tensor;
@@ -49,7 +49,7 @@ fn unsettled(problem: &Frictionless, contacts: &[usize], smooth: &DynamicStep, h
 fn errors(model: &Model, situation: &Situation, state: usize) -> Result<Vec<(f64, f64)>> {
     let (q, v) = &situation.states[state];
     let params = DynamicParams::default();
-    let rigid = DynamicParams { contact: Contact::Rigid(Method::Lemke), ..params };
+    let rigid = DynamicParams { contact: ContactModel::Rigid(Method::Lemke), ..params };
     let contact =
         Dynamic::new(model, &model.parameters, rigid)?.rigid_contact(q, v, &situation.tau)?.remove(0).unwrap();
     let exact = contact.problem.solve(Method::Lemke);

@@ -5,7 +5,7 @@ use fingertip::Model;
 use fingertip::description::Scene;
 use fingertip::scenes::{CubeContact, Cubes, Pills};
 use fingertip::solve::Method;
-use fingertip::step::{Contact, Dynamic, DynamicParams};
+use fingertip::step::{ContactModel, Dynamic, DynamicParams};
 
 use super::support::states::tensor;
 
@@ -40,7 +40,7 @@ pub fn situations(count: usize) -> Result<Vec<Situation>> {
 fn situation(name: &'static str, mut scene: Scene, h: f64, stride: usize, count: usize) -> Result<Situation> {
     (scene.params.h, scene.params.mu) = (h, 0.0);
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
-    let contact = Contact::Rigid(Method::Lemke);
+    let contact = ContactModel::Rigid(Method::Lemke);
     let step = Dynamic::new(&model, &model.parameters, DynamicParams { contact, ..DynamicParams::default() })?;
     let mut tau = vec![0.0; model.nv()];
     model.tree.coordinates.iter().filter(|c| c.kind.nv() == 1).for_each(|c| tau[c.v] = CLOSING);

@@ -1,4 +1,4 @@
-//! `fingertip demo`: the main job, with nothing to say and nothing to know.
+//! `fingertip demo`: the main job, without arguments.
 
 use std::path::{Path, PathBuf};
 

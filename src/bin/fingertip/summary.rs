@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fingertip::math::largest::largest;
-use fingertip::show::{ContactForce, Hold, Recording, Verdict, contact_forces};
+use fingertip::show::{ContactForce, ObjectReport, Recording, Verdict, contact_forces};
 
 use super::blame::Why;
 use super::table::table;
@@ -26,8 +26,8 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
         }
         None => {
             let _ = writeln!(text, "{}", contacts(recording));
-            Hold::judge(recording).iter().for_each(|hold| {
-                let _ = writeln!(text, "{}", sentence(hold));
+            ObjectReport::of_each(recording).iter().for_each(|object| {
+                let _ = writeln!(text, "{}", sentence(object));
             });
         }
     }
@@ -65,8 +65,8 @@ fn contacts(recording: &Recording) -> String {
 }
 
 /// "ball is held: …"
-fn sentence(hold: &Hold) -> String {
-    let Hold { object, verdict, load, carried, fixed, squeeze, drift, turn, window } = hold;
+fn sentence(report: &ObjectReport) -> String {
+    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, window } = report;
     let share = if *load > 0.0 {
         format!("robots carry {carried:.3} N of {load:.3} N")
     } else {

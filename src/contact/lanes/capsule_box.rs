@@ -20,47 +20,54 @@ fn local<R: Real>(a: &Side<R>, b: &Side<R>) -> Segment<R> {
     Segment { c: rotate(axes, sub(a.pose.p, b.pose.p)), u: rotate(axes, a.pose.axes[2]), h: a.size[1] }
 }
 
-/// A place on the core and what the box's core is to it, or the gradient of this.
-pub(super) struct Touch<R> {
+/// A point of the capsule's core at the place t, with the normal and the gap to the box's core there; or the gradient of these.
+pub(super) struct SegmentContact<R> {
     pub(super) t: R,
     pub(super) normal: Vec3<R>,
     pub(super) gap: R,
 }
 
-/// The closest place, or the way out where the core meets the box's.
+/// That of the least distance, or of the shortest way out where the cores meet.
 struct First<R: Real> {
-    touch: Touch<R>,
+    contact: SegmentContact<R>,
     closest: Closest<R>,
     nearest: Nearest<R, 3>,
 }
 
-state!(Touch { numbers: [t, gap], flags: [], states: [normal] });
+state!(SegmentContact { numbers: [t, gap], flags: [], states: [normal] });
 
 #[inline(always)]
 fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
     let closest = segment::closest(segment, e);
     let nearest = block::nearest(axpy(closest.t, segment.u, segment.c), e);
-    let mut touch = Touch { t: closest.t, normal: nearest.normal(), gap: nearest.gap };
+    let mut contact = SegmentContact { t: closest.t, normal: nearest.normal(), gap: nearest.gap };
     let inside = nearest.inside();
     R::when(
         inside,
-        &mut touch,
+        &mut contact,
         #[inline(always)]
-        |touch| {
+        |contact| {
             let deep = penetration::of_segment(segment, e, closest.t);
-            *touch = Touch {
-                t: R::select(inside, deep.t, touch.t),
-                normal: choose(inside, deep.normal, touch.normal),
-                gap: R::select(inside, deep.gap, touch.gap),
+            *contact = SegmentContact {
+                t: R::select(inside, deep.t, contact.t),
+                normal: choose(inside, deep.normal, contact.normal),
+                gap: R::select(inside, deep.gap, contact.gap),
             };
         },
     );
-    First { touch, closest, nearest }
+    First { contact, closest, nearest }
 }
 
 /// The contact at the capsule's negative (k = 0) or positive end.
 #[inline(always)]
-fn end<R: Real>(a: &Side<R>, b: &Side<R>, segment: &Segment<R>, e: Vec3<R>, first: &Touch<R>, k: usize) -> End<R> {
+fn end<R: Real>(
+    a: &Side<R>,
+    b: &Side<R>,
+    segment: &Segment<R>,
+    e: Vec3<R>,
+    first: &SegmentContact<R>,
+    k: usize,
+) -> End<R> {
     let t = if k == 0 { -segment.h } else { segment.h };
     End::new(segment, e, t, first, a.size[0] + b.size[3])
 }
@@ -68,41 +75,41 @@ fn end<R: Real>(a: &Side<R>, b: &Side<R>, segment: &Segment<R>, e: Vec3<R>, firs
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let (segment, e) = (local(a, b), b.box_core());
-    let first = first(&segment, e).touch;
+    let first = first(&segment, e).contact;
     for k in 0..3 {
         let at_end;
-        let touch = match k {
+        let contact = match k {
             0 => &first,
             _ => {
                 at_end = end(a, b, &segment, e, &first, k - 1);
-                &at_end.touch
+                &at_end.contact
             }
         };
-        let core_a = axpy(touch.t, a.pose.axes[2], a.pose.p);
-        let normal = rotate_back(&b.pose.axes, touch.normal);
-        out.set(k, core::offset(core_a, a.size[0], touch.gap - b.size[3], normal));
+        let core_a = axpy(contact.t, a.pose.axes[2], a.pose.p);
+        let normal = rotate_back(&b.pose.axes, contact.normal);
+        out.set(k, core::offset(core_a, a.size[0], contact.gap - b.size[3], normal));
     }
 }
 
-/// Gradients of a [`Touch`].
+/// Gradients of a [`SegmentContact`].
 #[inline(always)]
-fn pull_touch<R: Real>(
+fn pull_segment_contact<R: Real>(
     a: &Side<R>,
     b: &Side<R>,
-    touch: &Touch<R>,
+    contact: &SegmentContact<R>,
     grad: &Contact<R>,
     on_a: &mut Reaction<R>,
     on_b: &mut Reaction<R>,
-) -> Touch<R> {
+) -> SegmentContact<R> {
     let axis = a.pose.axes[2];
-    let normal = rotate_back(&b.pose.axes, touch.normal);
-    let pulls = core::pull_offset(a.size[0], touch.gap - b.size[3], normal, grad);
+    let normal = rotate_back(&b.pose.axes, contact.normal);
+    let pulls = core::pull_offset(a.size[0], contact.gap - b.size[3], normal, grad);
     on_a.push(pulls.core_a);
-    on_a.turn(axis, scale(touch.t, pulls.core_a));
+    on_a.turn(axis, scale(contact.t, pulls.core_a));
     on_a.size[0] += pulls.radius_a;
     on_b.turn(normal, pulls.normal);
     on_b.size[3] -= pulls.gap;
-    Touch { t: dot(axis, pulls.core_a), normal: rotate(&b.pose.axes, pulls.normal), gap: pulls.gap }
+    SegmentContact { t: dot(axis, pulls.core_a), normal: rotate(&b.pose.axes, pulls.normal), gap: pulls.gap }
 }
 
 #[inline(always)]
@@ -116,11 +123,11 @@ pub(super) fn pull<R: Real>(
     let (segment, e) = (local(a, b), b.box_core());
     let (mut to, mut to_e) = (SegmentPull::none(), zero());
 
-    let First { touch, closest, nearest } = first(&segment, e);
-    let mut pulls = pull_touch(a, b, &touch, &grad.get(0), on_a, on_b);
+    let First { contact, closest, nearest } = first(&segment, e);
+    let mut pulls = pull_segment_contact(a, b, &contact, &grad.get(0), on_a, on_b);
     for k in 0..2 {
-        let end = end(a, b, &segment, e, &touch, k);
-        let of_end = pull_touch(a, b, &end.touch, &grad.get(1 + k), on_a, on_b);
+        let end = end(a, b, &segment, e, &contact, k);
+        let of_end = pull_segment_contact(a, b, &end.contact, &grad.get(1 + k), on_a, on_b);
         let back = end.pull(&segment, e, of_end, &mut to, &mut to_e);
         to.h += if k == 0 { -back.t } else { back.t };
         pulls.normal = add(pulls.normal, back.first_normal);
@@ -131,7 +138,7 @@ pub(super) fn pull<R: Real>(
 
     let none = R::zero();
     let inside = nearest.inside();
-    let outer = Touch {
+    let outer = SegmentContact {
         t: R::select(inside, none, pulls.t),
         normal: choose(inside, zero(), pulls.normal),
         gap: R::select(inside, none, pulls.gap),
@@ -167,7 +174,7 @@ pub(super) fn pull_nearest<R: Real>(
     segment: &Segment<R>,
     nearest: &Nearest<R, 3>,
     t: R,
-    grad: Touch<R>,
+    grad: SegmentContact<R>,
     to: &mut SegmentPull<R>,
     to_e: &mut Vec3<R>,
 ) -> R {

@@ -4,22 +4,21 @@
 use nalgebra::Vector3;
 
 use crate::collision::{BodyGradient, Distance, MANIFOLD};
-use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES};
+use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES, WEIGHTED_GEOMETRY};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, Number, Real, clear};
 
 use super::boxes::{self, Derivatives, Task};
-use super::{CONTACT, Contacts, Gradients, Reaction, Side};
+use super::{Contacts, GEOMETRY, Gradients, Reaction, Side};
 
-/// Numbers of a contact with its weight.
-const WEIGHTED: usize = CONTACT + 1;
+/// Numbers of a shape's pose and sizes.
 const PLACE: usize = POSE + Shape::SIZES;
 
 /// Where a pair's shapes are and how large, in all worlds of a lane: a pose and sizes for each.
 pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
 
-/// The contacts of a pair, [`CONTACT`] numbers each, and their weights; and what the query has found, the same numbers of where
+/// The contacts of a pair, [`GEOMETRY`] numbers each, and their weights; and what the query has found, the same numbers of where
 /// the shapes are nearest.
 #[inline(always)]
 pub(crate) fn witness<R: Lane>(
@@ -147,7 +146,7 @@ impl<N: Number> Worlds<'_, N> {
 
     /// What [`witness`] has found in a world; none where a number was not usable.
     fn distance(&self, world: usize, nearest: &[N]) -> Option<Distance> {
-        let mut all = [0.0; CONTACT];
+        let mut all = [0.0; GEOMETRY];
         self.gather(world, nearest, &mut all);
         let vector = |k: usize| Vector3::new(all[k], all[k + 1], all[k + 2]);
         let found = Distance { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: all[9] };
@@ -169,15 +168,15 @@ fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
 
 #[inline(never)]
 fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, weights, nearest]: [&mut [N]; 3]) {
-    let mut found = [0.0; WEIGHTED * MANIFOLD];
-    let found = &mut found[..WEIGHTED * pair.contacts()];
+    let mut found = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
+    let found = &mut found[..WEIGHTED_GEOMETRY * pair.contacts()];
     for world in 0..worlds.width {
         let distance = pair.witness(&placed(&worlds.at(world)), found);
-        for (k, contact) in found.as_chunks::<WEIGHTED>().0.iter().enumerate() {
-            worlds.scatter(world, &contact[..CONTACT], &mut contacts[worlds.width * CONTACT * k..]);
-            worlds.scatter(world, &contact[CONTACT..], &mut weights[worlds.width * k..]);
+        for (k, contact) in found.as_chunks::<WEIGHTED_GEOMETRY>().0.iter().enumerate() {
+            worlds.scatter(world, &contact[..GEOMETRY], &mut contacts[worlds.width * GEOMETRY * k..]);
+            worlds.scatter(world, &contact[GEOMETRY..], &mut weights[worlds.width * k..]);
         }
-        let all = distance.map_or([f64::NAN; CONTACT], |Distance { phi, point_a, point_b, normal: n }| {
+        let all = distance.map_or([f64::NAN; GEOMETRY], |Distance { phi, point_a, point_b, normal: n }| {
             [n.x, n.y, n.z, point_a.x, point_a.y, point_a.z, point_b.x, point_b.y, point_b.z, phi]
         });
         worlds.scatter(world, &all, nearest);
@@ -192,12 +191,12 @@ fn pull_worlds<N: Number>(
     (contacts, weights): (&[N], &[N]),
     mut to: [(&mut [N], &mut [N]); 2],
 ) {
-    let mut gradients = [0.0; WEIGHTED * MANIFOLD];
-    let gradients = &mut gradients[..WEIGHTED * pair.contacts()];
+    let mut gradients = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
+    let gradients = &mut gradients[..WEIGHTED_GEOMETRY * pair.contacts()];
     for world in 0..worlds.width {
-        for (k, contact) in gradients.as_chunks_mut::<WEIGHTED>().0.iter_mut().enumerate() {
-            worlds.gather(world, &contacts[worlds.width * CONTACT * k..], &mut contact[..CONTACT]);
-            worlds.gather(world, &weights[worlds.width * k..], &mut contact[CONTACT..]);
+        for (k, contact) in gradients.as_chunks_mut::<WEIGHTED_GEOMETRY>().0.iter_mut().enumerate() {
+            worlds.gather(world, &contacts[worlds.width * GEOMETRY * k..], &mut contact[..GEOMETRY]);
+            worlds.gather(world, &weights[worlds.width * k..], &mut contact[GEOMETRY..]);
         }
         if gradients.iter().all(|&gradient| gradient == 0.0) {
             continue;

@@ -16,7 +16,7 @@
 //! keeps it opening them all for friction coefficients up to 3.
 
 use super::block::{self, Nearest};
-use super::capsule_box::{Touch, pull_nearest};
+use super::capsule_box::{SegmentContact, pull_nearest};
 use super::segment::{Segment, SegmentPull};
 use super::total::{Unit, indicator, limited, sign, unit};
 use crate::math::lane::Real;
@@ -27,7 +27,7 @@ const FOLLOWING: f64 = 0.25;
 
 /// An end's contact.
 pub(super) struct End<R: Real> {
-    pub(super) touch: Touch<R>,
+    pub(super) contact: SegmentContact<R>,
     own: Nearest<R, 3>,
     /// The first contact's normal n.
     first: Vec3<R>,
@@ -73,7 +73,7 @@ fn following<R: Real>(gap: R, radii: R) -> Following<R> {
 impl<R: Real> End<R> {
     /// The contact at place t, given the first one and the sum of the radii about both cores.
     #[inline(always)]
-    pub(super) fn new(segment: &Segment<R>, e: Vec3<R>, t: R, first: &Touch<R>, radii: R) -> Self {
+    pub(super) fn new(segment: &Segment<R>, e: Vec3<R>, t: R, first: &SegmentContact<R>, radii: R) -> Self {
         let p = axpy(t, segment.u, segment.c);
         let own = block::nearest(p, e);
         let n = first.normal;
@@ -82,22 +82,22 @@ impl<R: Real> End<R> {
         let reach = dot([n[0].abs(), n[1].abs(), n[2].abs()], e);
         let further = -(reach + dot(n, p)) - own.gap;
         let follow = following(own.gap, radii);
-        let touch = Touch { t, normal: unit.value, gap: follow.value.mul_add(further, own.gap) };
-        Self { touch, own, first: n, apart, unit, turn, follow, further }
+        let contact = SegmentContact { t, normal: unit.value, gap: follow.value.mul_add(further, own.gap) };
+        Self { contact, own, first: n, apart, unit, turn, follow, further }
     }
 
-    /// Adds to the gradients of the segment and of e, given those of the touch.
+    /// Adds to the gradients of the segment and of e, given those of the contact.
     #[inline(always)]
     pub(super) fn pull(
         &self,
         segment: &Segment<R>,
         e: Vec3<R>,
-        grad: Touch<R>,
+        grad: SegmentContact<R>,
         to: &mut SegmentPull<R>,
         to_e: &mut Vec3<R>,
     ) -> EndPull<R> {
         let Self { own, first, apart, unit, turn, follow, .. } = self;
-        let p = axpy(self.touch.t, segment.u, segment.c);
+        let p = axpy(self.contact.t, segment.u, segment.c);
         let along = grad.gap * follow.value;
         let by_follow = grad.gap * self.further;
         let by_way = unit.pull(grad.normal);
@@ -111,14 +111,14 @@ impl<R: Real> End<R> {
             straight[i] = -(along * first[i]);
         }
         to.c = add(to.c, straight);
-        to.u = axpy(self.touch.t, straight, to.u);
-        let of_own = Touch {
+        to.u = axpy(self.contact.t, straight, to.u);
+        let of_own = SegmentContact {
             t: grad.t + dot(segment.u, straight),
             normal: axpy(-turn.value, by_way, by_way),
             gap: by_follow.mul_add(follow.of_gap, grad.gap - along),
         };
         EndPull {
-            t: pull_nearest(segment, own, self.touch.t, of_own, to, to_e),
+            t: pull_nearest(segment, own, self.contact.t, of_own, to, to_e),
             first_normal,
             first_gap: by_turn * turn.of_gap,
             radii: by_turn.mul_add(turn.of_radii, by_follow * follow.of_radii),

@@ -45,10 +45,10 @@ use super::pair::PairKind;
 
 pub(crate) use frame::{frame, frame_rates};
 
-/// Numbers of a contact: normal (A to B), witness point on A, on B, φ.
-pub(crate) const CONTACT: usize = 10;
+/// Numbers of a contact's geometry: normal (A to B), witness point on A, on B, φ.
+pub(crate) const GEOMETRY: usize = 10;
 
-/// The contacts of a pair, [`CONTACT`] numbers each, as many as [`PairKind::contacts`] says.
+/// The contacts of a pair, [`GEOMETRY`] numbers each, as many as [`PairKind::contacts`] says.
 ///
 /// `swapped` as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
 #[inline(always)]
@@ -220,7 +220,7 @@ impl<R: Real> Contacts<'_, R> {
     #[inline(always)]
     fn set(&mut self, k: usize, contact: Contact<R>) {
         let contact = contact.named(self.swapped);
-        let to = &mut self.numbers[CONTACT * k..CONTACT * (k + 1)];
+        let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
         copy(&mut to[..3], &contact.normal);
         copy(&mut to[3..6], &contact.point_a);
         copy(&mut to[6..9], &contact.point_b);
@@ -237,7 +237,7 @@ struct Gradients<'a, R> {
 impl<R: Real> Gradients<'_, R> {
     #[inline(always)]
     fn get(&self, k: usize) -> Contact<R> {
-        let from = &self.numbers[CONTACT * k..CONTACT * (k + 1)];
+        let from = &self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
         let v = |i: usize| [from[i], from[i + 1], from[i + 2]];
         Contact { normal: v(0), point_a: v(3), point_b: v(6), phi: from[9] }.named(self.swapped)
     }

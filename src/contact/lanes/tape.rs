@@ -1,11 +1,11 @@
-//! What a formula over [`Scalar`](super::scalar::Scalar) leaves behind: the derivatives of its operations, which give its tangents and adjoints,
-//! and once, for all inputs, what each is of.
+//! The record of a formula over [`Scalar`](super::scalar::Scalar): the derivatives of its operations, which give its tangents and adjoints,
+//! and once, for all inputs, which numbers are their arguments.
 
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 
 use super::scalar::{Origin, Traced};
-use crate::math::lane::{Lockstep, Real};
+use crate::math::lane::{Real, Zip};
 
 /// Numbers that a formula computes at most, but for constants; ...
 pub(super) const NUMBERS: usize = 1152;
@@ -46,7 +46,7 @@ impl<'a, R: Real> Tape<'a, R> {
     pub(super) fn push<const K: usize>(&self, structure: &Structure, variables: &[[R; K]], rates: &mut Rates<R, K>) {
         self.check(structure);
         rates.all[0].write([R::zero(); K]);
-        for (rate, &variable) in rates.all[1..].iter_mut().lockstep(variables) {
+        for (rate, &variable) in rates.all[1..].iter_mut().zip_inline(variables) {
             rate.write(variable);
         }
         let (mut place, mut arguments) = (1 + variables.len(), &structure.arguments[..]);

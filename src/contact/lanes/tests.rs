@@ -5,7 +5,7 @@ pub(super) mod pair_support;
 
 use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
-use super::{CONTACT, has_push, pull, push, witness};
+use super::{GEOMETRY, has_push, pull, push, witness};
 use crate::contact::pair::{PairFunction, PairKind};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
@@ -78,7 +78,7 @@ impl Stage for Geometry<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, _: &mut [R], to: &mut Output) {
         let (kind, swapped) = PairKind::find(&self.pairs[0].0.shape, &self.pairs[0].1.shape).unwrap();
-        let n = CONTACT * kind.contacts();
+        let n = GEOMETRY * kind.contacts();
         let [(a, size_a), (b, size_b)] = gather_pairs(self.pairs, first);
         let (a, b) = (Pose::read(&a), Pose::read(&b));
         let grad = gather(self.pairs.len(), first, n, |world| &self.grads[world]);
@@ -107,7 +107,7 @@ fn on_lanes(pairs: &Pairs, grads: &[Vec<f64>]) -> Results {
 }
 
 fn random_grads(random: &mut Random, pairs: &Pairs) -> Vec<Vec<f64>> {
-    let n = CONTACT * PairFunction::find(&pairs[0].0.shape, &pairs[0].1.shape).unwrap().contacts();
+    let n = GEOMETRY * PairFunction::find(&pairs[0].0.shape, &pairs[0].1.shape).unwrap().contacts();
     pairs.iter().map(|_| (0..n).map(|_| random.between(-1.0, 1.0)).collect()).collect()
 }
 
@@ -183,14 +183,14 @@ fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
             let (kind, swapped) = PairKind::find(&a.shape, &b.shape).unwrap();
             let lanes = |numbers: &[f64]| numbers.iter().map(|&x| R::splat(x)).collect::<Vec<R>>();
             let pose = |body: &Body| Pose::read(&lanes(&body.pose));
-            let mut out = vec![R::zero(); CONTACT * kind.contacts()];
+            let mut out = vec![R::zero(); GEOMETRY * kind.contacts()];
             let by = twists.map(|twist| Twist::read(&lanes(&twist), 0));
             push(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), by, &mut out);
             to.store_all(first, 0, &out);
         }
     }
     let kind = PairKind::find(&a.shape, &b.shape).unwrap().0;
-    run_on(InstructionSet::detect(), &Push(&(a.clone(), b.clone()), twists), 1, CONTACT * kind.contacts())
+    run_on(InstructionSet::detect(), &Push(&(a.clone(), b.clone()), twists), 1, GEOMETRY * kind.contacts())
 }
 
 /// The power of a side's reactions (force, then moment about the body's origin) along a twist (ω, then the world's origin).

@@ -7,14 +7,14 @@
 //! Three habits of the field are followed: an absent `<inertial>` is no mass, an absent or zero `effort` says nothing,
 //! and infinite limits are none.
 
-mod outline;
+mod top_level;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
-use self::outline::{Element, outline};
+use self::top_level::{Element, top_level};
 use super::inertia::HEAVIEST;
 use super::mesh::Places;
 use super::{
@@ -56,12 +56,12 @@ impl Articulation {
 
 /// The tag of a text's root element, if it has elements.
 pub(super) fn root_tag(text: &str) -> Option<&str> {
-    outline(text).0
+    top_level(text).0
 }
 
 fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     xml::check_depth(text)?;
-    let (root, elements) = outline(text);
+    let (root, elements) = top_level(text);
     if root != Some("robot") {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
         return Err(Error::invalid("root element", format!("expected <robot>, got {found}")));
@@ -228,7 +228,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
     for joint in &robot.joints {
         // urdf-rs gives zeros where there is no <limit>.
         let text = text_of.get(joint.name.as_str());
-        let has_limit = text.is_none_or(|joint| outline(joint.text).1.iter().any(|element| element.tag == "limit"));
+        let has_limit = text.is_none_or(|joint| top_level(joint.text).1.iter().any(|element| element.tag == "limit"));
         let read = || {
             let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
             let kind = kind(&joint.joint_type)?;

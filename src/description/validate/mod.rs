@@ -105,8 +105,8 @@ impl Scene {
 }
 
 impl Params {
-    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30; one that is not solved in some hundreds is in
-    /// trouble that more do not end, and holds up the lines and worlds that wait for it.
+    /// The most that [`Params::max_iterations`] may be. Worlds take 10 to 30; one that is not solved after some hundreds is not
+    /// solved by more either, and the worlds of its batch wait for it.
     pub const MOST_ITERATIONS: usize = 10_000;
 
     /// Checks the ranges that the fields document.

@@ -1,4 +1,4 @@
-//! Lanes as arrays, where there are no registers of our own for them: the compiler makes of them what the processor has.
+//! Lanes as arrays, for processors whose registers have no type here: the compiler vectorises them.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 

@@ -9,19 +9,18 @@
 //! and a loop that ends when *all* worlds are done must not change a world that is done already
 //! (use [`Real::select`]).
 //!
-//! A kernel cannot ask what a number or a mask is. Where it would branch or loop on one it says so, with [`Real::when`] and
+//! A kernel cannot branch on a number or a mask. Where it would, it says so, with [`Real::when`] and
 //! [`Real::repeat`], and names what the branch may change. Lanes run that for all their worlds if any of them asks for it; a
 //! number that records what is done with it makes a branch or a loop of it.
 //!
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
 //! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
-//! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Lockstep::lockstep`, `copy`,
+//! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Zip::zip_inline`, `copy`,
 //! `clear` and loops.
 
 #[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
 mod instruction_set;
-mod lockstep;
 mod number;
 mod parts;
 #[cfg(target_arch = "x86_64")]
@@ -32,11 +31,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod trigonometry;
+mod zip;
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 pub use instruction_set::{Arithmetic, InstructionSet, Precision};
-pub(crate) use lockstep::{Lockstep, copy};
 pub use number::Number;
 pub use parts::Parts;
 #[cfg(all(target_arch = "x86_64", not(feature = "emulate-avx512")))]
@@ -47,6 +46,7 @@ pub(crate) use single::Single;
 pub(crate) use state::state;
 pub use state::{Slot, State};
 pub(in crate::math) use trigonometry::sin_cos;
+pub(crate) use zip::{Zip, copy};
 
 #[cfg(not(target_arch = "x86_64"))]
 pub(in crate::math) type Four = array::Array<f64, 4>;

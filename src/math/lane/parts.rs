@@ -1,4 +1,4 @@
-//! Loops over what is alike.
+//! Loops whose passes are alike, so that printed code may have one function for all of them.
 
 use std::marker::PhantomData;
 

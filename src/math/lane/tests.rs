@@ -35,7 +35,7 @@ fn bits<R: Packed>() -> Vec<u64> {
         ];
         for i in 0..R::WIDTH {
             assert_eq!(odd.get(i), (first + i) % 2 == 1);
-            // The sign and payload of a NaN are no one's business.
+            // The sign and payload of a NaN may differ.
             let number = |x: f64| if x.is_nan() { f64::NAN } else { x }.to_bits();
             bits.extend(results.iter().flatten().map(|result| number(result.get(i))));
             bits.push(u64::from(less.get(i)));

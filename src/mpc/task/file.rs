@@ -42,14 +42,14 @@ pub(super) struct TaskFile {
 pub(super) struct CommandFile {
     #[serde(rename = "type")]
     pub law: String,
-    pub bound: Bound,
+    pub bound: BoundFile,
     pub limits: Option<bool>,
 }
 
 /// One number, or a number for each joint.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "toml::Value")]
-pub(super) struct Bound {
+pub(super) struct BoundFile {
     pub default: Option<f64>,
     pub joints: BTreeMap<String, f64>,
 }
@@ -264,7 +264,7 @@ fn keys<'a>(value: &'a toml::Value, known: &[&str]) -> Option<&'a toml::Table> {
     value.as_table().filter(|table| table.keys().all(|key| known.contains(&key.as_str())))
 }
 
-impl TryFrom<toml::Value> for Bound {
+impl TryFrom<toml::Value> for BoundFile {
     type Error = String;
     fn try_from(value: toml::Value) -> std::result::Result<Self, String> {
         let expected = || {

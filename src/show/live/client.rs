@@ -61,7 +61,7 @@ fn exchange(
     while !stop.load(Ordering::Relaxed) {
         match socket.read() {
             Ok(Message::Text(text)) => match Command::parse(&text) {
-                // Waits where the queue is full: whoever sends too much is slowed down.
+                // Waits where the queue is full: a client that sends too much is slowed down.
                 Ok(command) => {
                     if orders.send((id, Some(command))).is_err() {
                         break;

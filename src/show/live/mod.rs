@@ -6,7 +6,7 @@
 //!
 //! With a task, a thread of its own plans the coming period while the simulator goes through the one before it.
 //!
-//! A slow client misses frames and holds nobody up; one that reads nothing is dropped. Pages of other origins are refused.
+//! A slow client misses frames and delays no other; one that reads nothing is dropped. Pages of other origins are refused.
 
 mod client;
 mod command;

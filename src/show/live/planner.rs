@@ -37,7 +37,7 @@ impl Planner {
             let mut controller = None;
             for ask in questions {
                 let round = ask.round;
-                // Nobody waits for what comes after the world's end.
+                // After the world's end no answer is awaited.
                 if to.send((round, answer(&task, &mut controller, ask))).is_err() {
                     break;
                 }

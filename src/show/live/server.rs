@@ -23,10 +23,10 @@ use crate::step::Quasidynamic;
 
 /// Clients at a time; further ones are turned away.
 const MOST_CLIENTS: usize = 128;
-/// Whoever connects has so long to say what he wants.
+/// How long a new connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A scene that is simulated while pages look at it and pull at it. It stops with this value.
+/// A scene that is simulated while pages look at it and pull at it. It stops when this value is dropped.
 pub struct LiveServer {
     address: SocketAddr,
     left_out: Vec<String>,
@@ -122,7 +122,7 @@ impl LiveServer {
 impl Drop for LiveServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // The door waits for somebody to come.
+        // The listener waits for a connection.
         drop(TcpStream::connect(self.address));
         let _ = self.world.take().map(JoinHandle::join);
         let _ = self.door.take().map(JoinHandle::join);

@@ -136,7 +136,7 @@ impl Simulator {
             match orders.recv_timeout(wait) {
                 Ok(order) => {
                     self.obey(order)?;
-                    // Whoever sends without end does not stop the world.
+                    // A client that sends without end does not stop the world.
                     if Instant::now() < next {
                         continue;
                     }
@@ -206,7 +206,7 @@ impl Simulator {
         pull.body < self.recorder.recording.bodies.len() && numbers.into_iter().all(|x| x.is_finite() && x.abs() < 1e6)
     }
 
-    /// Has whoever commands said what is to be done in the coming step?
+    /// Is the command of the coming step known?
     fn steer(&mut self) -> Result<bool> {
         let q = self.q()?;
         let u = match &mut self.pilot {
@@ -224,7 +224,7 @@ impl Simulator {
         Ok(true)
     }
 
-    /// One step, if whoever commands is ready.
+    /// One step, if its command is known.
     fn advance(&mut self) -> Result<bool> {
         if self.driven && !self.steer()? {
             return Ok(false);

@@ -2,9 +2,9 @@
 
 /** Rows that a live page keeps. */
 const MOST_ROWS = 6000;
-/** Numbers of a pose (x, y, z, w, x, y, z) and of a contact (gap, normal, point, force). */
+/** Numbers of a pose (x, y, z, w, x, y, z) and of a contact as it is drawn (gap, normal, point, force). */
 const POSE = 7;
-const CONTACT = 10;
+const DRAWN_CONTACT = 10;
 const STATUS = ["solved", "iteration limit", "unsettled", "infeasible", "bad input"];
 
 export class Track {
@@ -73,7 +73,7 @@ export class Track {
   }
 
   contact(frame, i) {
-    const at = frame * this.stride + this.layout.contacts + CONTACT * i;
+    const at = frame * this.stride + this.layout.contacts + DRAWN_CONTACT * i;
     const three = (k) => [this.rows[at + k], this.rows[at + k + 1], this.rows[at + k + 2]];
     return { phi: this.rows[at], normal: three(1), point: three(4), force: three(7) };
   }
@@ -94,7 +94,7 @@ export class Track {
 
   /** Size of a contact's force, N. */
   force(frame, i) {
-    const at = frame * this.stride + this.layout.contacts + CONTACT * i + 7;
+    const at = frame * this.stride + this.layout.contacts + DRAWN_CONTACT * i + 7;
     return Math.hypot(this.rows[at], this.rows[at + 1], this.rows[at + 2]);
   }
 }

@@ -1,6 +1,6 @@
-//! The iteration: how a world goes from step to step and from way to way.
+//! The iteration: its steps, and the attempts from several starts (multi-start continuation in κ).
 
-use crate::math::lane::{Lockstep, Mask, Real, state};
+use crate::math::lane::{Mask, Real, Zip, state};
 
 use super::super::approach::Approach;
 use super::super::barrier::Status;
@@ -14,7 +14,7 @@ use super::step::{go, length, mean_product, step};
 
 /// Misfit below which a step is the last: it leaves an error of no more than its square.
 const CONVERGED: f64 = 1e-14;
-/// Misfit below which an iterate that no longer improves counts as found: rounding has the last word.
+/// Misfit below which an iterate that no longer improves counts as found: what is left is rounding.
 const STALLED: f64 = 1e-8;
 /// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does not get much
 /// nearer where κ leaves them few digits.
@@ -23,43 +23,43 @@ const NEAR: f64 = 3.0;
 /// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
 const FAR: f64 = 1.0;
 const TRIAL: f64 = 2.0;
-/// κ at which contacts start anew on the first way, 1/J: the way from soft to hard chooses among several answers, as the slow
+/// κ at which contacts start anew in the first attempt, 1/J: continuation from soft to hard chooses among several answers, as the slow
 /// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
 /// path from soft to hard ends before it is there, they help.
 const SOFT_KAPPA: f64 = 150.0;
-/// How a world goes.
+/// How long steps are.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
     /// others, with steps that end at its boundary, and longer steps end at other answers.
     reach: f64,
     fastest: f64,
-    /// Steps after which a way counts as none.
+    /// Steps after which an attempt has failed.
     longest: f64,
 }
 
 const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 26.0 };
-/// Where the brisk ways have led nowhere, from a softer start.
+/// Where the brisk attempts have failed, from a softer start.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 90.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
-/// The ways: soft, hard, careful; from the relaxed answer.
+/// The attempts: soft, hard, careful; from the relaxed answer.
 const HARD: f64 = 1.0;
 const CAREFULLY: f64 = 2.0;
 const FROM_RELAXED: f64 = 3.0;
 
-/// How the worlds stand.
+/// The state of the iteration.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     running: R::Mask,
     found: R::Mask,
-    /// Steps on the present way, and which way it is.
+    /// Steps of the present attempt, and which one it is.
     steps: R,
-    way: R,
+    attempt: R,
     iterations: R,
     /// Misfit after the step before.
     last: R,
 }
 
-state!(Iterate { numbers: [steps, way, iterations, last], flags: [running, found], states: [approach] });
+state!(Iterate { numbers: [steps, attempt, iterations, last], flags: [running, found], states: [approach] });
 
 /// Gives the worlds with an answer, and the iterations that it took.
 #[inline(always)]
@@ -85,7 +85,7 @@ pub(super) fn find<R: Real>(
         running,
         found: R::Mask::splat(false),
         steps: R::zero(),
-        way: R::splat(if again { FROM_RELAXED } else { 0.0 }),
+        attempt: R::splat(if again { FROM_RELAXED } else { 0.0 }),
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
     };
@@ -106,13 +106,13 @@ impl<R: Real> Iterate<R> {
     fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
         step(s, problem, &self.approach, work);
-        let careful = self.takes(CAREFULLY);
+        let careful = self.is_in(CAREFULLY);
         let pace = |brisk: f64, careful_one: f64| R::select(careful, R::splat(careful_one), R::splat(brisk));
         let end = length(s, problem.kappa, &self.approach, work);
         let alpha = (end * pace(BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
-        for (delta, &step) in work.delta.iter_mut().lockstep(work.step.iter()) {
+        for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
             *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
         }
         let worst = go(s, problem, (moving, alpha), work);
@@ -154,19 +154,19 @@ impl<R: Real> Iterate<R> {
         );
     }
 
-    /// Are worlds on this way?
+    /// Are worlds in this attempt?
     #[inline(always)]
-    fn takes(&self, way: f64) -> R::Mask {
-        self.way.gt(R::splat(way - 0.5)).and(self.way.lt(R::splat(way + 0.5)))
+    fn is_in(&self, attempt: f64) -> R::Mask {
+        self.attempt.gt(R::splat(attempt - 0.5)).and(self.attempt.lt(R::splat(attempt + 0.5)))
     }
 
-    /// The end of a way: worlds of the mask take the next one, and none after the careful one.
+    /// An attempt has failed: worlds of the mask make the next one, and none after the careful one.
     #[inline(always)]
     fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
-        let again = lost.and(self.way.lt(R::splat(CAREFULLY - 0.5)));
+        let again = lost.and(self.attempt.lt(R::splat(CAREFULLY - 0.5)));
         self.running = self.running.and(lost.not().or(again));
-        self.way += R::select(again, R::one(), R::zero());
-        let soft = R::select(self.takes(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
+        self.attempt += R::select(again, R::one(), R::zero());
+        let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
         self.steps = R::select(again, R::zero(), self.steps);
         newton::prepare(s, problem, work);
         renew_all(s, problem, (LAW, again, soft), work);

@@ -1,30 +1,30 @@
-//! How worlds join the iteration: with which slacks and gaps.
+//! The slacks and gaps with which worlds enter the iteration.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;
 
 use super::super::approach::Approach;
+use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
-use super::super::problem::at3;
+use super::super::problem::triple;
 use super::super::structure::Structure;
-use super::super::touch::Touch;
 use super::slide::Slide;
 use super::step::mean_product;
 
 /// The relaxed answer's forces, and its slacks.
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    for (i, (touch, slide)) in
-        Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).enumerate()
+    for (i, (state, slide)) in
+        ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut()).enumerate()
     {
-        let there = touch.is_there();
-        touch.eta = at3(work.eta, i);
-        let own = R::select(there, problem.kappa * touch.share, R::one());
-        touch.slack = touch.cone.pole(own, touch.eta, touch.cone.rho(touch.eta));
-        slide.gap = dot(touch.cone.n, touch.slack);
+        let there = state.is_there();
+        state.eta = triple(work.eta, i);
+        let own = R::select(there, problem.kappa * state.share, R::one());
+        state.slack = state.cone.pole(own, state.eta, state.cone.rho(state.eta));
+        slide.gap = dot(state.cone.n, state.slack);
     }
     copy(work.limit_force, &work.eta[3 * s.nc()..]);
-    for (slack, &force) in work.limit_slack.iter_mut().lockstep(work.limit_force.iter()) {
+    for (slack, &force) in work.limit_slack.iter_mut().zip_inline(work.limit_force.iter()) {
         *slack = R::splat(2.0) / (problem.kappa * force);
     }
 }
@@ -38,8 +38,8 @@ pub(super) fn join_anew<R: Real>(
     approach: &mut Approach<R>,
     work: &mut Work<&mut [R]>,
 ) {
-    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
-        let gap = touch.cone.rho(touch.slack).scale(0.5) / dot(touch.cone.n, touch.slack);
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+        let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }
     join(worlds, s, problem, approach, work);

@@ -1,8 +1,8 @@
 //! The solve with Coulomb's law in the place of its relaxation, see [`super::friction`].
 //!
-//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are no minimiser's: the iteration is a primal-dual one of
-//! its own, and not every problem has one answer, or any. It has slacks beside the forces: a gap s_n > 0 for each z_n, and (w, s_t)
-//! in the cone for each z_t, whose w nothing else knows. A step is Newton's for
+//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are not the optimality conditions of a minimum: the iteration is
+//! a primal-dual one of its own, and a problem may have several answers, or none. It has slacks beside the forces: a gap s_n > 0 for
+//! each z_n, and (w, s_t) in the cone for each z_t, in which w is a variable of its own. A step is Newton's for
 //!
 //! ```text
 //! z_n = s_n,  s_n η_n = τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
@@ -17,8 +17,8 @@
 //!
 //! τ falls to 1 as steps get longer. Near the answer slacks are taken from the forces, and the steps are Newton's.
 //!
-//! A world takes up to four ways: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
-//! softest, with care; from the relaxed answer. Where none ends, the relaxed answer stands, and the status says so.
+//! A world makes up to four attempts: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
+//! softest, with care; from the relaxed answer. Where none succeeds, the relaxed answer stands, and the status says so.
 
 mod iterate;
 mod join;

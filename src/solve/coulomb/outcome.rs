@@ -1,15 +1,15 @@
-//! What becomes of the worlds: the report, results that are put aside while others are solved by the relaxed law.
+//! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
-use crate::math::lane::{Lockstep, Mask, Real, copy};
+use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;
 
 use super::super::barrier::Status;
 use super::super::cone::Cone;
-use super::super::judge::{residual, tolerance};
+use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
-use super::super::problem::at3;
+use super::super::optimality::{residual, tolerance};
+use super::super::problem::triple;
 use super::super::structure::Structure;
-use super::super::touch::Touch;
 use super::LAW;
 
 /// η and the report, zeros for δ and η where there is no answer.
@@ -21,8 +21,8 @@ pub(super) fn report<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
-    for (touch, eta) in Touch::of(work.touches).iter().lockstep(contacts.as_chunks_mut().0) {
-        *eta = touch.eta;
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, LAW, work);
@@ -87,7 +87,7 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem
 fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
     let mut largest = R::zero();
     for i in 0..s.nc() {
-        let (cone, eta) = (Cone::read(problem.contacts, i), at3(eta, i));
+        let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());
         let (_, across) = cone.split(cone.pole(own, eta, cone.rho(eta)));

@@ -5,7 +5,7 @@ use crate::math::vector::Vec3;
 
 use super::super::friction::Scaling;
 
-/// What the iteration knows of a contact beside [`Touch`](super::super::touch::Touch).
+/// What the iteration knows of a contact beside [`ContactState`](super::super::contact_state::ContactState).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(in super::super) struct Slide<R> {

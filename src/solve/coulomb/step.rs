@@ -1,9 +1,10 @@
 //! One step of the iteration.
 
-use crate::math::lane::{Lockstep, Mask, Real, clear};
+use crate::math::lane::{Mask, Real, Zip, clear};
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 use super::super::approach::{Approach, limit_misfit};
+use super::super::contact_state::ContactState;
 use super::super::friction::Scaling;
 use super::super::memory::{Problem, Work};
 use super::super::newton;
@@ -11,7 +12,6 @@ use super::super::problem::{along, along_shared};
 use super::super::response::Response;
 use super::super::shared;
 use super::super::structure::{ContactColumns, Structure};
-use super::super::touch::Touch;
 use super::slide::Slide;
 
 /// The step of δ into `work.step`, and the contacts' and limits' own.
@@ -24,38 +24,43 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     // What the upper triangle of the system has beside the symmetric part.
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
-    for ((touch, slide), contact) in
-        Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).lockstep(&s.contacts)
+    for ((state, slide), contact) in ContactState::of(work.contact_states)
+        .iter_mut()
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
     {
-        touch.zeta = axpy(touch.cone.phi, touch.cone.n, along(contact, columns, work.delta));
-        eliminate(contact, columns, kappa, approach, (touch, slide), work.pivot, work.step);
-        let force = sub(touch.eta, answer(&touch.response, slide, touch.error));
-        shared::add(contact, columns, &touch.response, force, scaled_columns, work.h, work.step);
+        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+        eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
+        let force = sub(state.eta, answer(&state.response, slide, state.error));
+        shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
         shared::add_tilt(contact, columns, (slide.up, slide.down), scaled_columns, work.h, work.upper);
     }
     for x in work.step.iter_mut() {
         *x = -*x;
     }
-    for (upper, &h) in work.upper[..n_entries].iter_mut().lockstep(&work.h[..n_entries]) {
+    for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
         *upper += h;
     }
     shared::solve_pair(s, work.h, work.upper, work.step);
 
-    for ((touch, slide), contact) in
-        Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter_mut()).lockstep(&s.contacts)
+    for ((state, slide), contact) in ContactState::of(work.contact_states)
+        .iter_mut()
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
     {
         slide.moved = along_shared(contact, columns, work.step);
-        let d_eta = scale(-R::one(), answer(&touch.response, slide, add(touch.error, slide.moved)));
-        touch.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().lockstep(&mut work.step[contact.private.clone()]) {
+        let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
+        state.d_eta = d_eta;
+        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
+        {
             *step += dot(column, d_eta);
         }
     }
     newton::end(s, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (slide, contact) in Slide::of(work.slides).iter_mut().lockstep(&s.contacts) {
+    for (slide, contact) in Slide::of(work.slides).iter_mut().zip_inline(&s.contacts) {
         let private = contact.private_part(columns);
-        for (&column, &step) in private.iter().lockstep(&work.step[contact.private.clone()]) {
+        for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
         }
     }
@@ -68,7 +73,7 @@ fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3
     axpy(dot(slide.down, x), slide.up, symmetric)
 }
 
-/// A contact's answer, and in `touch.error` z less what it should be and what its private degrees of freedom make of it; in `step` r₁
+/// A contact's answer, and in `state.error` z less what it should be and what its private degrees of freedom make of it; in `step` r₁
 /// of these.
 #[inline(always)]
 fn eliminate<R: Real>(
@@ -76,12 +81,12 @@ fn eliminate<R: Real>(
     columns: &[Vec3<R>],
     kappa: R,
     approach: &Approach<R>,
-    (touch, slide): (&mut Touch<R>, &mut Slide<R>),
+    (state, slide): (&mut ContactState<R>, &mut Slide<R>),
     pivot: &[R],
     step: &mut [R],
 ) {
-    let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
-    let own = R::select(there, kappa * touch.share, R::one());
+    let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+    let own = R::select(there, kappa * state.share, R::one());
     let here = approach.worlds.and(there);
     let mut scaling = Scaling::of_forces(cone, own, eta);
     let gap = slide.gap;
@@ -90,8 +95,8 @@ fn eliminate<R: Real>(
         &mut scaling,
         #[inline(always)]
         |scaling| {
-            let (v, t) = cone.between(eta, touch.slack);
-            for (to, v) in scaling.v.iter_mut().lockstep(v) {
+            let (v, t) = cone.between(eta, state.slack);
+            for (to, v) in scaling.v.iter_mut().zip_inline(v) {
                 *to = R::select(here, v, *to);
             }
             scaling.t = R::select(here, t, scaling.t);
@@ -106,28 +111,28 @@ fn eliminate<R: Real>(
     let law = scaling.answer(cone.n);
     let tau = R::select(here, approach.tau, R::one());
     let target = scale(tau, cone.displacement(own, eta, cone.rho(eta)));
-    let error = sub(touch.zeta, target);
-    touch.error = [0, 1, 2].map(|k| R::select(none, R::zero(), error[k]));
+    let error = sub(state.zeta, target);
+    state.error = [0, 1, 2].map(|k| R::select(none, R::zero(), error[k]));
     if contact.private.is_empty() {
-        touch.response = Response::rigid(&law.root);
+        state.response = Response::rigid(&law.root);
         (slide.up, slide.down) = (law.root.times(law.tilt), law.root.times(cone.n));
     } else {
         let private = contact.private_part(columns);
         for ((&column, r), &pivot) in
-            private.iter().lockstep(&mut step[contact.private.clone()]).lockstep(&pivot[contact.private.clone()])
+            private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
         {
             *r -= dot(column, eta);
-            touch.error = axpy(-(*r * pivot), column, touch.error);
+            state.error = axpy(-(*r * pivot), column, state.error);
         }
         if contact.limited {
-            touch.compliance = newton::compliance(contact, private, pivot);
+            state.compliance = newton::compliance(contact, private, pivot);
         }
-        let response = Response::compliant(&law.root, &touch.compliance);
+        let response = Response::compliant(&law.root, &state.compliance);
         let (b, n) = (response.down(law.tilt), response.down(cone.n));
         let (b, n) = (response.weighed(b), (n, response.weighed(n)));
         let inverse = R::one() / (R::one() - dot(n.0, b));
         (slide.up, slide.down) = (response.force(b), scale(inverse, response.force(n.1)));
-        touch.response = response;
+        state.response = response;
     }
     for k in 0..3 {
         slide.up[k] = R::select(none, R::zero(), slide.up[k]);
@@ -139,14 +144,14 @@ fn eliminate<R: Real>(
 pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
-    for (touch, slide) in Touch::of(work.touches).iter().lockstep(Slide::of(work.slides).iter()) {
-        let there = touch.is_there();
+    for (state, slide) in ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter()) {
+        let there = state.is_there();
         // A gap's product on the path is half of a slip's.
-        let product = (slide.gap + slide.gap).mul_add(dot(touch.cone.n, touch.eta), dot(touch.slack, touch.eta));
+        let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
         sum += R::select(there, product, R::zero());
-        weights += R::select(there, touch.cone.weight.scale(2.0), R::zero());
+        weights += R::select(there, state.cone.weight.scale(2.0), R::zero());
     }
-    for (&slack, &force) in work.limit_slack.iter().lockstep(work.limit_force.iter()) {
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
         sum = slack.mul_add(force, sum);
     }
     (kappa * sum).scale(0.5) / weights.max(R::tiny())
@@ -158,23 +163,23 @@ pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, w
     let (apart, tau) = (approach.worlds, approach.tau);
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
-    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides).iter()) {
-        let (cone, there) = (&touch.cone, touch.is_there());
-        let own = R::select(there, kappa * touch.share, R::one());
-        let next = add(touch.zeta, slide.moved);
-        let rho = cone.rho(touch.eta);
-        let wanted = (tau.scale(2.0) / own) * dot(cone.n, touch.eta) / rho;
-        let w = wanted - slide.scaling.slack_along(cone.n, touch.d_eta);
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter()) {
+        let (cone, there) = (&state.cone, state.is_there());
+        let own = R::select(there, kappa * state.share, R::one());
+        let next = add(state.zeta, slide.moved);
+        let rho = cone.rho(state.eta);
+        let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
+        let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
         let gap = dot(cone.n, next);
-        touch.d_slack = sub(axpy(w - gap, cone.n, next), touch.slack);
+        state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
         let falls = slide.gap - gap;
         let falling = falls.gt(R::zero());
         let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
-        let of_slack = cone.room(touch.slack, touch.d_slack).0.min(of_gap);
-        let room = cone.room(touch.eta, touch.d_eta).0;
+        let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
+        let room = cone.room(state.eta, state.d_eta).0;
         let room = R::select(apart, room.min(of_slack), room);
         end = R::select(there, end.min(room), end);
-        for &x in touch.d_eta.iter().chain(&slide.moved) {
+        for &x in state.d_eta.iter().chain(&slide.moved) {
             doubt = R::select(there, x.doubt(doubt), doubt);
         }
     }
@@ -203,17 +208,17 @@ pub(super) fn go<R: Real>(
     let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = R::zero();
-    for (touch, slide) in Touch::of(work.touches).iter_mut().lockstep(Slide::of(work.slides)) {
-        let (n, there) = (touch.cone.n, touch.is_there());
-        let gap = dot(n, add(touch.zeta, slide.moved));
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+        let (n, there) = (state.cone.n, state.is_there());
+        let gap = dot(n, add(state.zeta, slide.moved));
         slide.gap = go(slide.gap, gap - slide.gap);
         for k in 0..3 {
-            touch.eta[k] = go(touch.eta[k], touch.d_eta[k]);
-            touch.slack[k] = go(touch.slack[k], touch.d_slack[k]);
+            state.eta[k] = go(state.eta[k], state.d_eta[k]);
+            state.slack[k] = go(state.slack[k], state.d_slack[k]);
         }
-        let z = axpy(alpha, slide.moved, touch.zeta);
-        let own = R::select(there, kappa * touch.share, R::one());
-        let misfit = touch.cone.misfit(own, touch.eta, touch.cone.lifted(z)).abs() * touch.cone.weight;
+        let z = axpy(alpha, slide.moved, state.zeta);
+        let own = R::select(there, kappa * state.share, R::one());
+        let misfit = state.cone.misfit(own, state.eta, state.cone.lifted(z)).abs() * state.cone.weight;
         worst = worst.max(R::select(there, misfit, R::zero()));
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {

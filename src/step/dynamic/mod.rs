@@ -6,7 +6,7 @@
 //!
 //! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
 //! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
-//! it a joint slows down and never turns back. Who wants explicit damping adds −D v to τ.
+//! it a joint slows down and never turns back. For explicit damping add −D v to τ.
 //!
 //! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
 //! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
@@ -41,7 +41,7 @@ use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
 use bodies::{coupled, dynamics};
 use joints::Joints;
-pub use options::{Bound, Contact, DynamicParams};
+pub use options::{Bound, ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
 
@@ -67,7 +67,7 @@ pub struct Dynamic {
     limit_dofs: LimitDofs,
 }
 
-/// Result of a second-order step. Under [`Contact::Barrier`], everything but `reports` and `warm` is differentiable.
+/// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
     /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
@@ -141,7 +141,7 @@ impl Dynamic {
     }
 
     /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
-    /// limit. Differentiable in q, v, τ and parameters under [`Contact::Barrier`].
+    /// limit. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
     /// If a shape or type is not as said. Numerical trouble is no error: see [`DynamicStep::reports`].
@@ -181,8 +181,8 @@ impl Dynamic {
         let (clean, state) = self.cleaned(good, state)?;
         let assembled = clean.assemble(&state)?;
         match self.params.contact {
-            Contact::Barrier => clean.smooth(&state, assembled, warm),
-            Contact::Rigid(method) => clean.rigid(&state, assembled, method),
+            ContactModel::Barrier => clean.smooth(&state, assembled, warm),
+            ContactModel::Rigid(method) => clean.rigid(&state, assembled, method),
         }
     }
 

@@ -1,22 +1,23 @@
-//! How contact is solved, and what gaps allow.
+//! The contact model, and the non-penetration constraint.
 
 use candle_core::{Result, bail};
 
 use crate::solve::Method;
 
-/// How contact is solved.
+/// The contact model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contact {
+pub enum ContactModel {
     /// Smoothed by the barrier of parameter κ, with Coulomb friction; differentiable.
     Barrier,
     /// Hard and frictionless: μ and κ do not matter. Without gradient.
     Rigid(Method),
 }
 
-/// What a contact's gap allows, J v₊ ≥ l.
+/// The bound l of the non-penetration constraint J v₊ ≥ l: how fast a contact's gap may close.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out.
+    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out
+    /// (Baumgarte's stabilisation).
     Gap {
         /// From 0 (what has sunk in stays) to 1 (all is pushed out in one step, with that velocity); usually 0.1 … 0.3.
         beta: f64,
@@ -32,11 +33,11 @@ pub enum Bound {
 /// Choices of a [`Dynamic`](super::Dynamic) step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicParams {
-    /// How contact is solved.
-    pub contact: Contact,
-    /// What a gap allows. Joint limits always allow their gap, with the same β, or 0.
+    /// The contact model.
+    pub contact: ContactModel,
+    /// How fast a gap may close. Joint limits always allow their gap, with the same β, or 0.
     pub bound: Bound,
-    /// Stiction speed of dry friction under [`Contact::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
+    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
     /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
     /// law itself.
     pub stiction_speed: f64,
@@ -44,7 +45,7 @@ pub struct DynamicParams {
 
 impl Default for DynamicParams {
     fn default() -> Self {
-        Self { contact: Contact::Barrier, bound: Bound::Gap { beta: 0.2 }, stiction_speed: 1e-3 }
+        Self { contact: ContactModel::Barrier, bound: Bound::Gap { beta: 0.2 }, stiction_speed: 1e-3 }
     }
 }
 

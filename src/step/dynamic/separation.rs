@@ -7,7 +7,8 @@
 //! minimise ½ δᵀ (M + W) δ − Fᵀ δ   subject to   φ + J δ ≥ 0        q ← q ⊕ δ
 //! ```
 //!
-//! W makes degrees of freedom reluctant. Gaps are not linear in q, so that this is repeated until none is left negative.
+//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so that this is
+//! repeated until none is left negative.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -17,7 +18,7 @@ use crate::model::Model;
 use crate::solve::{Frictionless, Method, Status};
 
 use super::rigid::RigidContact;
-use super::{Bound, Contact, Dynamic, DynamicParams};
+use super::{Bound, ContactModel, Dynamic, DynamicParams};
 
 /// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
 const LONGEST: f64 = 0.2;
@@ -61,7 +62,7 @@ impl Separation {
         parameters.gravity = parameters.gravity.zeros_like()?;
         parameters.tau = parameters.tau.zeros_like()?;
         let params = DynamicParams {
-            contact: Contact::Rigid(method),
+            contact: ContactModel::Rigid(method),
             bound: Bound::Gap { beta: 1.0 },
             ..DynamicParams::default()
         };

@@ -4,16 +4,16 @@ use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::description::Shape;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Lockstep, Mask, clear};
+use crate::math::lane::{Lane, Mask, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
-use crate::solve::{CONTACT, Cone, INFO};
+use crate::solve::{CONTACT_OPERAND, Cone, INFO};
 
 use super::super::torsion::{HALF, Turning, sharing};
 use super::memory::{GEOMETRY, Gradients, MOTION, Memory, Numbers, SHAPE_PULL, TURNING};
 use super::plan::{Method, Plan};
-use super::stages::{add3, at3, put3, share};
+use super::stages::{add_vec3, put_vec3, share, vec3_at};
 
 /// The solution from a step's result row, and the gradient of its results.
 pub(super) struct Recall<'a> {
@@ -58,7 +58,7 @@ impl Stage for PullIntegrate<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        Integrate::pull(&plan.charts, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
+        Integrate::pull(&plan.retraction, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
         for (dof, &place) in plan.structure.place.iter().enumerate() {
             to.y[place] = to.delta[dof] + to.through_delta[dof];
         }
@@ -77,16 +77,16 @@ impl Stage for PullForces<'_> {
         // The last one first, as each takes more room than it had.
         for (k, &Turning { contact, .. }) in plan.turning.iter().enumerate().rev() {
             let twin = plan.nc + k;
-            let (cone, eta) = (Cone::read(m.contacts, twin), at3(work.eta, 3 * twin));
+            let (cone, eta) = (Cone::read(m.contacts, twin), vec3_at(work.eta, 3 * twin));
             let (n, t) = (cone.n, cone.tangent());
             let (along, torque) = (dot(n, eta), cone.mu * dot(t, eta));
             let at = 3 * plan.nc + TURNING * k;
-            let (grad_own, grad_torque, grad) = (to.force[at], to.force[at + 1], at3(to.force, 3 * contact));
+            let (grad_own, grad_torque, grad) = (to.force[at], to.force[at + 1], vec3_at(to.force, 3 * contact));
             let grad_along = grad_own + dot(n, grad);
-            put3(to.force, 3 * twin, axpy(grad_along, n, scale(grad_torque, t)));
+            put_vec3(to.force, 3 * twin, axpy(grad_along, n, scale(grad_torque, t)));
             // ∂t = −n (t · ∂n)
             let by_n = axpy(grad_along * torque - grad_torque * along, t, scale(along, grad));
-            add3(to.geometry, GEOMETRY * contact, by_n);
+            add_vec3(to.geometry, GEOMETRY * contact, by_n);
         }
     }
 }
@@ -103,9 +103,10 @@ impl Stage for PullAssemble<'_> {
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
         let sharing = sharing(s.friction);
         for (twin, Turning { contact, .. }) in R::parts(plan.turning()) {
-            let (contacts, twins) = to.contacts.split_at_mut(CONTACT * twin);
-            let (contact, twin) = (&mut contacts[CONTACT * contact..CONTACT * (contact + 1)], &twins[..CONTACT]);
-            for (k, (grad, &twin)) in contact.iter_mut().lockstep(twin).enumerate() {
+            let (contacts, twins) = to.contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let (contact, twin) =
+                (&mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)], &twins[..CONTACT_OPERAND]);
+            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(twin).enumerate() {
                 match k {
                     10 => *grad = grad.scale(sharing),
                     11 => *grad = (*grad + twin).scale(HALF),
@@ -114,11 +115,11 @@ impl Stage for PullAssemble<'_> {
             }
         }
         for c in R::parts(0..plan.nc) {
-            let contact = &mut to.contacts[CONTACT * c..CONTACT * (c + 1)];
-            for (value, &grad) in contact.iter_mut().lockstep(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
                 *value += grad;
             }
-            let (weight, slope) = plan.weight(m.contacts[CONTACT * c + 9]);
+            let (weight, slope) = plan.weight(m.contacts[CONTACT_OPERAND * c + 9]);
             contact[9] += contact[11] * slope * share(m.share, c);
             if let Some(grad) = to.share.get_mut(c) {
                 *grad += contact[11] * weight;
@@ -131,11 +132,11 @@ impl Stage for PullAssemble<'_> {
         to.par[at.kappa] = to.kappa[0];
         for (index, pair) in plan.pairs.iter().enumerate() {
             for c in pair.first..pair.first + pair.contacts {
-                to.par[at.mu + index] += to.contacts[CONTACT * c + 10];
+                to.par[at.mu + index] += to.contacts[CONTACT_OPERAND * c + 10];
             }
         }
         for (twin, Turning { parameter, .. }) in plan.turning() {
-            to.par[at.torsion + parameter] += to.contacts[CONTACT * twin + 10].scale(sharing);
+            to.par[at.torsion + parameter] += to.contacts[CONTACT_OPERAND * twin + 10].scale(sharing);
         }
         for (dof, &place) in s.place.iter().enumerate() {
             to.par[at.tau + dof] = to.y[place];
@@ -146,7 +147,7 @@ impl Stage for PullAssemble<'_> {
             to.u[k] = y * stiffness;
             to.q[q] -= y * stiffness;
         }
-        for (&grad, &(q, sign, _)) in to.gaps.iter().lockstep(&plan.limits) {
+        for (&grad, &(q, sign, _)) in to.gaps.iter().zip_inline(&plan.limits) {
             to.q[q] += grad.scale(sign);
         }
         plan.pull_inertia(&m, to);
@@ -163,16 +164,16 @@ impl Plan {
         for &(l, r, entry) in R::parts(&self.terms) {
             let body = self.incidences[l].0;
             let (mass, inertia) = (m.par[at.mass + body], self.inertia(m.par, body));
-            let (v_l, w_l) = (at3(m.motion, MOTION * l), at3(m.motion, MOTION * l + 3));
-            let (v_r, w_r) = (at3(m.motion, MOTION * r), at3(m.motion, MOTION * r + 3));
+            let (v_l, w_l) = (vec3_at(m.motion, MOTION * l), vec3_at(m.motion, MOTION * l + 3));
+            let (v_r, w_r) = (vec3_at(m.motion, MOTION * r), vec3_at(m.motion, MOTION * r + 3));
             let (spin_l, spin_r) = (rotate(&inertia, w_l), rotate(&inertia, w_r));
             grad_factor += to.p[entry] * (mass * dot(v_l, v_r) + dot(w_l, spin_r));
             let grad = to.p[entry] * factor;
             to.par[at.mass + body] += grad * dot(v_l, v_r);
-            add3(to.motion, MOTION * l, scale(grad * mass, v_r));
-            add3(to.motion, MOTION * r, scale(grad * mass, v_l));
-            add3(to.motion, MOTION * l + 3, scale(grad, spin_r));
-            add3(to.motion, MOTION * r + 3, scale(grad, spin_l));
+            add_vec3(to.motion, MOTION * l, scale(grad * mass, v_r));
+            add_vec3(to.motion, MOTION * r, scale(grad * mass, v_l));
+            add_vec3(to.motion, MOTION * l + 3, scale(grad, spin_r));
+            add_vec3(to.motion, MOTION * r + 3, scale(grad, spin_l));
             let six = &mut to.par[at.inertia + 6 * body..];
             for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
                 let product = w_l[i] * w_r[j];
@@ -182,24 +183,24 @@ impl Plan {
         to.par[at.epsilon] = grad_factor / (h * h);
         to.par[at.h] = -(grad_factor * epsilon / (h * h * h)).scale(2.0);
 
-        let gravity = at3(m.par, at.gravity);
+        let gravity = vec3_at(m.par, at.gravity);
         for (i, &(body, screw, free)) in R::parts(self.incidences.iter().enumerate()) {
             let (y, mass) = (to.y[s.place[self.free[free]]], m.par[at.mass + body]);
-            let velocity = at3(m.motion, MOTION * i);
+            let velocity = vec3_at(m.motion, MOTION * i);
             to.par[at.mass + body] += y * dot(gravity, velocity);
-            add3(to.par, at.gravity, scale(y * mass, velocity));
-            let grad_v = axpy(y * mass, gravity, at3(to.motion, MOTION * i));
-            let grad_w = at3(to.motion, MOTION * i + 3);
+            add_vec3(to.par, at.gravity, scale(y * mass, velocity));
+            let grad_v = axpy(y * mass, gravity, vec3_at(to.motion, MOTION * i));
+            let grad_w = vec3_at(to.motion, MOTION * i + 3);
             // v = m + ω × p, w = axesᵀ ω
             let place = Self::pose(self.n_shapes + body);
             let pose = Pose::read(&m.kin[place..]);
             let screw = self.screw(screw);
-            let omega = at3(m.kin, screw);
-            add3(to.kin, screw + 3, grad_v);
-            add3(to.kin, screw, add(cross(pose.p, grad_v), rotate_back(&pose.axes, grad_w)));
-            add3(to.kin, place, cross(grad_v, omega));
+            let omega = vec3_at(m.kin, screw);
+            add_vec3(to.kin, screw + 3, grad_v);
+            add_vec3(to.kin, screw, add(cross(pose.p, grad_v), rotate_back(&pose.axes, grad_w)));
+            add_vec3(to.kin, place, cross(grad_v, omega));
             for k in 0..3 {
-                add3(to.kin, place + 3 + 3 * k, scale(grad_w[k], omega));
+                add_vec3(to.kin, place + 3 + 3 * k, scale(grad_w[k], omega));
             }
         }
     }
@@ -220,7 +221,7 @@ impl Stage for PullGeometry<'_> {
             let first = GEOMETRY * pair.first;
             for c in 0..pair.contacts {
                 for k in 0..GEOMETRY {
-                    m.geometry[first + GEOMETRY * c + k] = to.contacts[CONTACT * (pair.first + c) + k];
+                    m.geometry[first + GEOMETRY * c + k] = to.contacts[CONTACT_OPERAND * (pair.first + c) + k];
                 }
             }
             let grad = &m.geometry[first..first + GEOMETRY * pair.contacts];
@@ -239,7 +240,8 @@ impl Stage for PullGeometry<'_> {
                     lanes::convex::pull(convex, shapes, nearest, (grad, shares), &mut wrenches, &mut sizes);
                 }
             }
-            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().lockstep(wrenches.iter().lockstep(&sizes)) {
+            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip_inline(wrenches.iter().zip_inline(&sizes))
+            {
                 for k in 0..SHAPE_PULL {
                     to.shapes[SHAPE_PULL * shape + k] += wrench[k];
                 }
@@ -250,12 +252,12 @@ impl Stage for PullGeometry<'_> {
         }
         // A wrench on a frame, as a gradient of its pose: force on p, and half the moment crossed with each axis.
         for shape in R::parts(0..plan.n_shapes) {
-            let (force, moment) = (at3(to.shapes, SHAPE_PULL * shape), at3(to.shapes, SHAPE_PULL * shape + 3));
+            let (force, moment) = (vec3_at(to.shapes, SHAPE_PULL * shape), vec3_at(to.shapes, SHAPE_PULL * shape + 3));
             let place = POSE * shape;
-            add3(to.kin, place, force);
+            add_vec3(to.kin, place, force);
             for k in 0..3 {
-                let axis = at3(m.kin, place + 3 + 3 * k);
-                add3(to.kin, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
+                let axis = vec3_at(m.kin, place + 3 + 3 * k);
+                add_vec3(to.kin, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
             }
         }
     }
@@ -269,7 +271,7 @@ impl Stage for Clean<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let (Memory { numbers: m, .. }, to) = self.0.places.both(memory);
         let usable = m.usable[0].gt(R::zero());
-        for (grad, &through) in to.q.iter_mut().lockstep(to.through_q.iter()) {
+        for (grad, &through) in to.q.iter_mut().zip_inline(to.through_q.iter()) {
             let sum = *grad + through;
             *grad = R::select(usable.and(sum.is_finite()), sum, R::zero());
         }

@@ -10,7 +10,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaStorage;
 use candle_core::{CpuStorage, CustomOp3, DType, Error, Layout, Result, Shape, Tensor, bail};
 
-use crate::cuda::{self, Block, Gpu, Held, Number, Rows, SEGMENT};
+use crate::cuda::{self, Block, Gpu, Number, Rows, SEGMENT, TensorGuard};
 use crate::description::Friction;
 use crate::math::lane::Precision;
 use crate::math::record::Row;
@@ -99,7 +99,7 @@ pub(super) fn step(
         let gpu = plan.gpu()?;
         let [q, u, par] = operands.map(|(storage, layout)| gpu.rows::<T>(storage, layout));
         let (q, u, par) = (q?, u?, par?);
-        let (held, none) = (warm.map(Held::new), gpu.zeros::<T>(plan.structure.n_eta())?);
+        let (held, none) = (warm.map(TensorGuard::new), gpu.zeros::<T>(plan.structure.n_eta())?);
         let warm = held.as_ref().map_or_else(|| Ok(none.rows(gpu)), |held| held.rows::<T>(gpu))?;
         let worlds = worlds("fused step", &[q, u, par])?;
         plan.check_warm(Some([warm.rows, warm.width]), worlds)?;
@@ -125,7 +125,7 @@ pub(super) fn step_adjoint(
     let kernel = plan.kernel::<f64>(gpu, Kernel::Adjoint)?;
     let worlds = grad.dim(0)?;
     let tensors = doubles(gpu, &[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
-    let held: Vec<Held> = tensors.iter().map(Held::new).collect();
+    let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
     let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], par.dim(0)? == worlds)?;
     for chunk in chunks(worlds) {
@@ -143,7 +143,7 @@ fn doubles(gpu: &Gpu, tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
     let double = |tensor: &&Tensor| {
         let tensor = tensor.detach().contiguous()?;
         match tensor.dtype() {
-            DType::F32 => Ok(gpu.gather(Held::new(&tensor).rows::<f32>(gpu)?, None)?.tensor(gpu)),
+            DType::F32 => Ok(gpu.gather(TensorGuard::new(&tensor).rows::<f32>(gpu)?, None)?.tensor(gpu)),
             _ => Ok(tensor),
         }
     };
@@ -203,7 +203,7 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     let none = gpu.zeros::<f64>(plan.structure.n_eta())?.tensor(gpu);
     let [q, u, par] = operands;
     let doubles = doubles(gpu, &[q, u, par, warm.unwrap_or(&none)])?;
-    let held: Vec<Held> = doubles.iter().map(Held::new).collect();
+    let held: Vec<TensorGuard> = doubles.iter().map(TensorGuard::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
     let worlds = worlds("linearize", &rows[..3])?;
     plan.check_warm(Some([rows[3].rows, rows[3].width]), worlds)?;
@@ -238,7 +238,7 @@ pub(super) fn rollout(
 ) -> Result<(Tensor, Tensor, Vec<Report>)> {
     fn of_type<T: Number>(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<Sweep> {
         let gpu = plan.gpu()?;
-        let held = operands.map(Held::new);
+        let held = operands.map(TensorGuard::new);
         let rows = held.iter().map(|held| held.rows::<T>(gpu)).collect::<Result<Vec<_>>>()?;
         let worlds = worlds("rollout", &rows)?;
         let solved = plan.outcome(gpu, Kernel::Rollout, &rows, (worlds, n_steps), (3, 0..n_steps * INFO))?;
@@ -279,7 +279,7 @@ impl Sweep {
         let program = plan.kernel::<f64>(gpu, kernel)?;
         let worlds = grad.dim(0)?;
         let tensors = doubles(gpu, &[states, u, par, force, limit_force, info, grad])?;
-        let held: Vec<Held> = tensors.iter().map(Held::new).collect();
+        let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
         let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
         let widths: Vec<usize> = plan.result_rows(kernel).iter().map(|row| row.length(*n_steps)).collect();
         let gradients = Gradients::new(gpu, worlds, [widths[0], widths[1], widths[2]], par.dim(0)? == worlds)?;

@@ -1,18 +1,18 @@
-//! Steps and Jacobians of plain numbers: a command that is held over some steps, and the derivatives of each.
+//! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives of each.
 
 use candle_core::{Result, Tensor};
 
 use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
-use crate::math::rows::{Held, Output, Rows, worlds};
+use crate::math::rows::{Output, Rows, TensorGuard, worlds};
 use crate::math::vector::dot;
 use crate::solve::{INFO, Status, along};
 
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
-use super::stages::{Load, Operands, at3};
+use super::stages::{Load, Operands, vec3_at};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
 /// each step, a row for each world.
@@ -23,7 +23,7 @@ pub(in super::super) fn hold(
     b: usize,
     n_steps: usize,
 ) -> Result<[Vec<f64>; 5]> {
-    let par = Held::new(par);
+    let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let s = &plan.structure;
     let widths = [plan.nq, s.n_eta(), plan.n_forces(), plan.nc, INFO].map(|width| n_steps * width);
@@ -38,7 +38,7 @@ pub(in super::super) fn jacobians(
     b: usize,
     forces: bool,
 ) -> Result<[Vec<f64>; 5]> {
-    let par = Held::new(par);
+    let par = TensorGuard::new(par);
     let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces)?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
@@ -133,7 +133,7 @@ impl Stage for Keep<'_> {
         for (i, contact) in s.contacts[..self.plan.nc].iter().enumerate() {
             let geometry = &m.geometry[GEOMETRY * i..GEOMETRY * (i + 1)];
             let moved = along(contact, work.columns.as_chunks().0, work.delta);
-            let gap = R::select(solved, geometry[9] + dot(at3(geometry, 0), moved), geometry[9]);
+            let gap = R::select(solved, geometry[9] + dot(vec3_at(geometry, 0), moved), geometry[9]);
             out.store_in(3, first, t * self.plan.nc + i, &[gap]);
         }
     }

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
+pub(super) use crate::contact::lanes::GEOMETRY;
 use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
-use crate::solve::{self, CONTACT, Operands, Structure, Work};
+use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 
 use super::plan::ParameterPlaces;
 
-/// Numbers of one contact's geometry: normal, point on A, point on B, φ.
-pub(super) const GEOMETRY: usize = 10;
 /// Numbers of the forces of a contact that resists turning.
 pub(super) const TURNING: usize = 2;
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
@@ -120,7 +119,7 @@ impl Places {
             geometry: GEOMETRY * nc,
             share: n_shares,
             nearest: GEOMETRY * n_convex,
-            contacts: CONTACT * s.nc(),
+            contacts: CONTACT_OPERAND * s.nc(),
             motion: MOTION * n_incidences,
             p: s.np(),
             g: s.nv,

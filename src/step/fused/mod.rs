@@ -47,8 +47,8 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start
     read(plan, &plain(q)?.apply_op3(&plain(u)?, &plain(par)?, op)?)
 }
 
-/// Rounding that counts this many times in solutions by H leaves too little of the Jacobians: contacts are that much stiffer than what
-/// they move. 18 roundings of it are seen.
+/// Where solutions by H amplify rounding by more than this, the Jacobians have too few digits left: contacts are that much stiffer
+/// than what they move. Errors of up to 18 such roundings have been seen.
 const TOO_STIFF: f64 = 1e7;
 
 /// Worlds whose contacts are too stiff for Jacobians that are pushed forward.

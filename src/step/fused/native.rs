@@ -1,4 +1,4 @@
-//! The step's kernels as native code, each compiled when it is first asked for. No forces to start from are forces of zero: one
+//! The step's kernels as native code, each compiled when it is first asked for. A cold start is one from forces of zero: one
 //! kernel does for both.
 
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use crate::contact::lanes::convex::Places as ShapePlaces;
 use crate::contact::pair::PairFunction;
 use crate::contact::{ConvexPair, UNUSED};
 use crate::description::{Friction, Params, Shape};
-use crate::kinematics::{Charts, FrameTables, POSE, PlaceFrames, PullFrames, SCREW};
+use crate::kinematics::{FrameTables, POSE, PlaceFrames, PullFrames, Retraction, SCREW};
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
@@ -44,7 +44,7 @@ pub(in super::super) struct Plan {
     pub(super) nc: usize,
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
-    pub(super) charts: Arc<Charts>,
+    pub(super) retraction: Arc<Retraction>,
     pub(super) pairs: Vec<PairPlan>,
     /// The contacts that the structure has behind all of them once more.
     pub(super) turning: Vec<Turning>,
@@ -203,7 +203,7 @@ impl Plan {
             frames: frames.clone(),
             paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
             places,
-            charts: Arc::new(Charts::new(tree)),
+            retraction: Arc::new(Retraction::new(tree)),
             pairs,
             n_shapes: model.shapes.len(),
             incidences: inertia.incidences.clone(),

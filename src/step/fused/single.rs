@@ -1,4 +1,4 @@
-//! Single precision, where tensors are of it: fast, and never the last word.
+//! Steps of `f32` tensors in single precision: worlds that it does not solve are solved again in double precision.
 //!
 //! Twice as many worlds fit a register. Forces near the boundary of their cone and contacts far stiffer than the joints ask for
 //! more digits than there are: worlds that do not come out as solved are done again in double precision, so that no world

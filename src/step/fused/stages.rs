@@ -3,11 +3,11 @@
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::kinematics::{Integrate, ManifoldMap, Pose};
-use crate::math::lane::{Lane, Lockstep, Mask, Real, clear, copy};
+use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
-use crate::solve::{CONTACT, Cone, Status};
+use crate::solve::{CONTACT_OPERAND, Cone, Status};
 
 use super::super::torsion::{HALF, Turning, sharing};
 use super::memory::{GEOMETRY, MOTION, Memory, TURNING};
@@ -35,20 +35,23 @@ impl Operands<'_> {
     }
 }
 
+/// The vector whose first number has this place.
 #[inline(always)]
-pub(super) fn at3<R: Real>(from: &[R], k: usize) -> Vec3<R> {
-    [from[k], from[k + 1], from[k + 2]]
+pub(super) fn vec3_at<R: Real>(from: &[R], at: usize) -> Vec3<R> {
+    [from[at], from[at + 1], from[at + 2]]
 }
 
+/// Writes a vector from this place on.
 #[inline(always)]
-pub(super) fn put3<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
-    let to = &mut to[k..k + 3];
+pub(super) fn put_vec3<R: Real>(to: &mut [R], at: usize, v: Vec3<R>) {
+    let to = &mut to[at..at + 3];
     (to[0], to[1], to[2]) = (v[0], v[1], v[2]);
 }
 
+/// Adds a vector from this place on.
 #[inline(always)]
-pub(super) fn add3<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
-    put3(to, k, add(at3(to, k), v));
+pub(super) fn add_vec3<R: Real>(to: &mut [R], at: usize, v: Vec3<R>) {
+    put_vec3(to, at, add(vec3_at(to, at), v));
 }
 
 /// Fills in the operands.
@@ -92,7 +95,7 @@ impl Stage for Check<'_> {
             usable = usable.and(largest.lt(R::tiny()).not());
         }
         m.usable[0] = R::select(usable, R::one(), R::zero());
-        for (x, &home) in m.q.iter_mut().lockstep(&plan.home) {
+        for (x, &home) in m.q.iter_mut().zip_inline(&plan.home) {
             *x = R::select(usable, *x, R::splat(home));
         }
     }
@@ -138,7 +141,7 @@ impl Stage for Assemble<'_> {
         let m = plan.places.memory(memory).0.numbers;
         for (index, pair) in R::parts(plan.pairs.iter().enumerate()) {
             for c in pair.first..pair.first + pair.contacts {
-                let to = &mut m.contacts[CONTACT * c..CONTACT * (c + 1)];
+                let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
                 copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
                 to[10] = m.par[plan.at.mu + index];
                 to[11] = plan.weight(to[9]).0 * share(m.share, c);
@@ -146,8 +149,11 @@ impl Stage for Assemble<'_> {
         }
         let sharing = sharing(s.friction);
         for (twin, Turning { contact, parameter }) in plan.turning() {
-            let (contacts, twins) = m.contacts.split_at_mut(CONTACT * twin);
-            let (contact, twin) = (&mut contacts[CONTACT * contact..CONTACT * (contact + 1)], &mut twins[..CONTACT]);
+            let (contacts, twins) = m.contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let (contact, twin) = (
+                &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)],
+                &mut twins[..CONTACT_OPERAND],
+            );
             contact[10] = contact[10].scale(sharing);
             contact[11] = contact[11].scale(HALF);
             copy(twin, contact);
@@ -163,14 +169,14 @@ impl Stage for Assemble<'_> {
         for &(l, r, entry) in &plan.terms {
             let body = plan.incidences[l].0;
             let (mass, inertia) = (m.par[plan.at.mass + body], plan.inertia(m.par, body));
-            let (v_l, w_l) = (at3(m.motion, MOTION * l), at3(m.motion, MOTION * l + 3));
-            let (v_r, w_r) = (at3(m.motion, MOTION * r), at3(m.motion, MOTION * r + 3));
+            let (v_l, w_l) = (vec3_at(m.motion, MOTION * l), vec3_at(m.motion, MOTION * l + 3));
+            let (v_r, w_r) = (vec3_at(m.motion, MOTION * r), vec3_at(m.motion, MOTION * r + 3));
             m.p[entry] += factor * (mass * dot(v_l, v_r) + dot(w_l, rotate(&inertia, w_r)));
         }
-        let gravity = at3(m.par, plan.at.gravity);
+        let gravity = vec3_at(m.par, plan.at.gravity);
         for (i, &(body, _, free)) in plan.incidences.iter().enumerate() {
             let place = s.place[plan.free[free]];
-            m.g[place] -= m.par[plan.at.mass + body] * dot(gravity, at3(m.motion, MOTION * i));
+            m.g[place] -= m.par[plan.at.mass + body] * dot(gravity, vec3_at(m.motion, MOTION * i));
         }
         for (k, &(dof, q)) in plan.commanded.iter().enumerate() {
             let stiffness = m.par[plan.at.stiffness + k];
@@ -180,7 +186,7 @@ impl Stage for Assemble<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             m.g[place] -= m.par[plan.at.tau + dof];
         }
-        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().lockstep(&plan.limits) {
+        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().zip_inline(&plan.limits) {
             *gap = m.q[q].scale(sign) + R::splat(offset);
         }
     }
@@ -219,9 +225,9 @@ impl Plan {
         for (i, &(body, screw, _)) in R::parts(self.incidences.iter().enumerate()) {
             let pose = Pose::read(&kin[Self::pose(self.n_shapes + body)..]);
             let at = self.screw(screw);
-            let omega = at3(kin, at);
-            put3(motion, MOTION * i, add(at3(kin, at + 3), cross(omega, pose.p)));
-            put3(motion, MOTION * i + 3, rotate(&pose.axes, omega));
+            let omega = vec3_at(kin, at);
+            put_vec3(motion, MOTION * i, add(vec3_at(kin, at + 3), cross(omega, pose.p)));
+            put_vec3(motion, MOTION * i + 3, rotate(&pose.axes, omega));
         }
     }
 
@@ -252,7 +258,7 @@ impl Stage for Finish<'_> {
         for (dof, &place) in s.place.iter().enumerate() {
             m.delta[dof] = work.delta[place];
         }
-        Integrate::value(&plan.charts, m.q, m.delta, m.q_next);
+        Integrate::value(&plan.retraction, m.q, m.delta, m.q_next);
         // What a parameter that is not a number has made of the geometry.
         let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
         R::when(
@@ -268,8 +274,8 @@ impl Stage for Finish<'_> {
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
         for c in R::parts(0..plan.nc) {
-            let contact = &m.contacts[CONTACT * c..];
-            let (n, mu, eta) = (at3(contact, 0), contact[10], at3(work.eta, 3 * c));
+            let contact = &m.contacts[CONTACT_OPERAND * c..];
+            let (n, mu, eta) = (vec3_at(contact, 0), contact[10], vec3_at(work.eta, 3 * c));
             let force = axpy(dot(n, eta) * (R::one() - mu), n, scale(mu, eta));
             for k in 0..3 {
                 m.force[3 * c + k] = R::select(solved, force[k], R::zero());
@@ -277,11 +283,11 @@ impl Stage for Finish<'_> {
         }
         let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
         for ((twin, Turning { contact, .. }), of) in plan.turning().zip(turning.as_chunks_mut::<TURNING>().0) {
-            let (cone, eta) = (Cone::read(m.contacts, twin), at3(work.eta, 3 * twin));
+            let (cone, eta) = (Cone::read(m.contacts, twin), vec3_at(work.eta, 3 * twin));
             let (along, torque) = (dot(cone.n, eta), cone.mu * dot(cone.tangent(), eta));
             *of = [along, torque].map(|x| R::select(solved, x, R::zero()));
             let [x, y, z] = scale(along, cone.n).map(|x| R::select(solved, x, R::zero()));
-            add3(forces, 3 * contact, [x, y, z]);
+            add_vec3(forces, 3 * contact, [x, y, z]);
         }
     }
 }

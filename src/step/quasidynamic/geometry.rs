@@ -31,7 +31,7 @@ pub trait Geometry: Debug + Send + Sync {
     /// world that is good in the place of its own.
     ///
     /// B need not be the number of the step's worlds, nor the k-th pose that of the k-th: Jacobians ask for many copies of each
-    /// world, planners for some at a time. So what a geometry knows is the same for all worlds.
+    /// world, planners for some at a time. So a geometry is the same function for all worlds.
     ///
     /// # Errors
     /// Its own; they become the step's.

@@ -10,7 +10,7 @@ use crate::step::fused::{self, Kernel};
 impl Quasidynamic {
     /// A program of the fused form as the list of its operations: see [`Trace`].
     ///
-    /// Of two precisions only the step has the single one.
+    /// In single precision there is the step alone.
     ///
     /// # Errors
     /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.

@@ -28,7 +28,7 @@ impl Quasidynamic {
     ///
     /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely; the tensor
     /// program pulls every result back, and so does the fused form in worlds whose contacts are 10⁷ times as stiff as what
-    /// they move, where little would be left of the former.
+    /// they move, where the former would lose its digits.
     ///
     /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
     /// q is not usable and q₊ is the model's home.

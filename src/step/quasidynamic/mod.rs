@@ -65,7 +65,7 @@ struct Fused {
     par: Tensor,
 }
 
-/// Which form of the step computes. Both mean the same.
+/// Which form of the step computes. Both compute the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
@@ -227,7 +227,7 @@ impl Quasidynamic {
         self.step_by(q, u, Start::forces(warm))
     }
 
-    /// The step with its solve from any start. What an answer is, is the form's own: see [`Step::answer`] and [`fused::linearize`].
+    /// The step with its solve from any start. Each form has answers of its own kind: see [`Step::answer`] and [`fused::linearize`].
     pub(crate) fn step_by(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         self.check(q, u)?;
         if let Some(Fused { plan, par }) = &self.fused {

@@ -41,8 +41,8 @@ pub struct Jacobians {
 }
 
 impl Quasidynamic {
-    /// `n` steps from q (B, nq) under u (B, nu), which is held. The first solve starts at `warm` (B, n_warm), cold if it is
-    /// empty; each later one at the forces of the step before.
+    /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve starts at
+    /// `warm` (B, n_warm), cold if it is empty; each later one at the forces of the step before.
     ///
     /// # Errors
     /// If the model's numbers are not `f64`, or a length is not as said. Numerical trouble is no error: see

@@ -1,4 +1,4 @@
-//! What a scene holds and its model does not.
+//! What a scene file says and its model leaves out.
 
 use fingertip::Model;
 use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};

@@ -1,4 +1,4 @@
-//! Episodes on the own plant.
+//! Episodes with the step itself as the plant.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -108,14 +108,14 @@ impl Serialize for Line<'_> {
 enum Part<'a> {
     Numbers(Vec<f64>),
     Rows(Vec<Vec<f64>>),
-    Contacts(Vec<Contact<'a>>),
+    Contacts(Vec<ContactOutput<'a>>),
     Text(String),
     Count(usize),
     Number(f64),
 }
 
 #[derive(Serialize)]
-struct Contact<'a> {
+struct ContactOutput<'a> {
     a: &'a str,
     b: &'a str,
     phi: f64,
@@ -124,13 +124,13 @@ struct Contact<'a> {
     point: Vec<f64>,
 }
 
-fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<Contact<'a>>> {
+fn contacts<'a>(step: &'a Quasidynamic, result: &Step) -> TensorResult<Vec<ContactOutput<'a>>> {
     let contacts = &result.contacts;
     let phi = numbers(&contacts.phi)?;
     let places = phi.into_iter().zip(rows(&contacts.normal)?).zip(rows(&contacts.point_b)?).enumerate();
     let contact = |(i, ((phi, normal), point))| {
         let (a, b) = step.model().contact_names(i);
-        Contact { a, b, phi, normal, point }
+        ContactOutput { a, b, phi, normal, point }
     };
     Ok(places.map(contact).collect())
 }

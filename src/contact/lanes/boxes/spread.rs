@@ -29,12 +29,12 @@ fn same<R: Real>() -> f64 {
         Precision::Single => 1e-5,
     }
 }
-/// Less of the overlap's weight is none: the outlines touch in a point at most.
+/// Less of the overlap's weight is none: the faces touch in a point at most.
 const POINT: f64 = 0.5;
 
-/// A face as it is seen along n.
+/// A face as it is seen along n: a parallelogram.
 #[derive(Clone, Copy)]
-struct Outline<S> {
+struct Parallelogram<S> {
     c: V2<S>,
     u: V2<S>,
     v: V2<S>,
@@ -66,10 +66,10 @@ impl<S: Scalar> Across<S> {
 
     /// Of a face with this middle, these half sides and this outward normal of any sense.
     #[inline(always)]
-    fn outline(&self, c: V3<S>, u: V3<S>, v: V3<S>, normal: V3<S>) -> Outline<S> {
+    fn parallelogram(&self, c: V3<S>, u: V3<S>, v: V3<S>, normal: V3<S>) -> Parallelogram<S> {
         let [x, y] = self.flat(normal);
         let down = -(normal[0].constant(S::Lane::one()) / dot(self.n, normal));
-        Outline {
+        Parallelogram {
             c: self.flat(c),
             u: self.flat(u),
             v: self.flat(v),
@@ -85,7 +85,7 @@ fn around<R: Real>(k: Vec3<R>) -> [Vec3<R>; 2] {
     [[k[2], k[0], k[1]], [k[1], k[2], k[0]]]
 }
 
-/// An edge as it is cut by the other outline, or what is known of it there.
+/// An edge as it is cut by the other face, or what is known of it there.
 #[derive(Clone, Copy)]
 struct Edge<S: Scalar> {
     is_there: <S::Lane as Real>::Mask,
@@ -97,14 +97,14 @@ struct Edge<S: Scalar> {
     height: S,
 }
 
-/// For each edge of an outline: the angle θ of its direction, and q = ∫ M dθ along its outward normal, less θ.
+/// For each edge of a face: the angle θ of its direction, and q = ∫ M dθ along its outward normal, less θ.
 struct Turning<S: Scalar> {
     angle: [S::Lane; 4],
     q: [S; 4],
 }
 
-impl<S: Scalar> Outline<S> {
-    /// Of an outline whose u has this angle; `apex` is where tilts are measured from, in parts of the largest.
+impl<S: Scalar> Parallelogram<S> {
+    /// Of a face whose u has this angle; `apex` is where tilts are measured from, in parts of the largest.
     #[inline(always)]
     fn turning(&self, apex: V2<S>, angle: S) -> Turning<S> {
         let pi = angle.constant(S::Lane::splat(PI));
@@ -121,7 +121,7 @@ impl<S: Scalar> Outline<S> {
         Turning { angle: all, q }
     }
 
-    /// The outline in the coordinates (ξ, η) of another.
+    /// The face in the coordinates (ξ, η) of another.
     #[inline(always)]
     fn seen_by(&self, other: &Self) -> [V2<S>; 3] {
         let per_area = self.height.constant(S::Lane::one()) / cross2(other.u, other.v);
@@ -161,18 +161,18 @@ fn rays<S: Scalar>(edge: V2<S>, apex: V2<S>) -> (S, S) {
     (S::choose(is_far.or(is_ahead), -angle, along), S::choose(is_far.or(is_behind), opposite, against))
 }
 
-/// The signs of an outline's corners (ξ, η), in the order in which edges leave them.
+/// The signs of a face's corners (ξ, η), in the order in which edges leave them.
 const CORNERS: [[f64; 2]; 4] = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
 /// Each edge's direction: along u or v, and its sense.
 const DIRECTIONS: [(usize, f64); 4] = [(0, -2.0), (1, -2.0), (0, 2.0), (1, 2.0)];
 /// Edges that turn by less are in the same direction, up to rounding.
 const STRAIGHT: f64 = 1e-6;
 
-/// Edge `k` of an outline, cut by another; `grown` is the half size of what counts as the other's inside.
+/// Edge `k` of a face, cut by another; `grown` is the half size of what counts as the other's inside.
 #[inline(always)]
-fn cut<S: Scalar>(k: usize, outline: &Outline<S>, seen: &[V2<S>; 3], grown: f64) -> Edge<S> {
+fn cut<S: Scalar>(k: usize, face: &Parallelogram<S>, seen: &[V2<S>; 3], grown: f64) -> Edge<S> {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let constant = |x: S::Lane| outline.height.constant(x);
+    let constant = |x: S::Lane| face.height.constant(x);
     let ([su, sv], (axis, sense)) = (CORNERS[k], DIRECTIONS[k]);
     let corner = |c: V2<S>, u: V2<S>, v: V2<S>| {
         let (su, sv) = (S::Lane::splat(su), S::Lane::splat(sv));
@@ -216,7 +216,7 @@ fn cut<S: Scalar>(k: usize, outline: &Outline<S>, seen: &[V2<S>; 3], grown: f64)
         *x = S::choose(x.value().lt(zero), constant(zero), S::choose(x.value().gt(one), constant(one), *x));
     }
 
-    let (at, way) = (corner(outline.c, outline.u, outline.v), along(outline.u, outline.v));
+    let (at, way) = (corner(face.c, face.u, face.v), along(face.u, face.v));
     let left = end - start;
     Edge {
         is_there,
@@ -248,7 +248,7 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
         v[k] = boxes.half_a[k].times(sense * j[k]);
         normal[k] = constant(face_a[k]);
     }
-    let a = across.outline(c, u, v, normal);
+    let a = across.parallelogram(c, u, v, normal);
 
     let mut on_b = on_a;
     for k in 0..3 {
@@ -260,7 +260,7 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
     let (normal, along_i, along_j) = (combined(face_b, &boxes.b), combined(i, &boxes.b), combined(j, &boxes.b));
     let half = |one_hot: Vec3<S::Lane>| dot_constant(boxes.half_b, one_hot);
     let (u, v) = (scale(half(i), along_i), scale(half(j).times(-sense), along_j));
-    let b = across.outline(axpy(half(face_b).times(sense), normal, boxes.t), u, v, normal);
+    let b = across.parallelogram(axpy(half(face_b).times(sense), normal, boxes.t), u, v, normal);
 
     let slope = sub2(b.slope, a.slope);
     let apex = [slope[0].times(S::Lane::splat(1.0 / TILT)), slope[1].times(S::Lane::splat(1.0 / TILT))];

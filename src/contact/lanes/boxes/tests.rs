@@ -1,11 +1,11 @@
 //! Against the query of [`crate::collision`], and against differences.
 
 use super::{PLACES, POINTS};
-use crate::contact::convex::{CONTACT as WEIGHTED, ConvexPair, Placement};
+use crate::contact::convex::{ConvexPair, Placement, WEIGHTED_GEOMETRY};
 use crate::contact::lanes::tape::{NUMBERS, SLOPES};
 use crate::contact::lanes::tests::pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
 use crate::contact::lanes::tests::{gather, gather_pairs};
-use crate::contact::lanes::{CONTACT, convex};
+use crate::contact::lanes::{GEOMETRY, convex};
 use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
 use crate::description::Shape;
 use crate::math::lane::{InstructionSet, Lane};
@@ -24,7 +24,7 @@ const DIFFERENCE: f64 = 1e-6;
 const NEAR: f64 = 1e-9;
 
 const RATES: usize = SHARED_RATES + OWN_RATES * POINTS;
-const ROW: usize = WEIGHTED * POINTS + COORDINATES + RATES;
+const ROW: usize = WEIGHTED_GEOMETRY * POINTS + COORDINATES + RATES;
 
 type Pair = (Body, Body);
 
@@ -49,12 +49,12 @@ impl Stage for Kernel<'_> {
         let pair = ConvexPair::new(&self.pairs[0].0.shape, &self.pairs[0].1.shape);
         let bodies = gather_pairs(self.pairs, first);
         let places = bodies.each_ref().map(|(pose, sizes)| (&pose[..], &sizes[..]));
-        let grads = gather(self.pairs.len(), first, WEIGHTED * POINTS, |world| &self.grads[world]);
-        let (mut contacts, mut weights) = (vec![R::zero(); CONTACT * POINTS], vec![R::zero(); POINTS]);
-        let mut nearest = vec![R::zero(); CONTACT];
+        let grads = gather(self.pairs.len(), first, WEIGHTED_GEOMETRY * POINTS, |world| &self.grads[world]);
+        let (mut contacts, mut weights) = (vec![R::zero(); GEOMETRY * POINTS], vec![R::zero(); POINTS]);
+        let mut nearest = vec![R::zero(); GEOMETRY];
         convex::witness(&pair, places, &mut contacts, &mut weights, &mut nearest);
         let (mut wrenches, mut sizes) = ([[R::zero(); 6]; 2], [[R::zero(); 4]; 2]);
-        let grads = grads.split_at(CONTACT * POINTS);
+        let grads = grads.split_at(GEOMETRY * POINTS);
         convex::pull(&pair, places, &nearest, grads, &mut wrenches, &mut sizes);
         let mut rates = vec![R::zero(); RATES];
         convex::rates(&pair, places, &nearest, R::one(), &mut rates);
@@ -78,7 +78,7 @@ fn kernel(pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Found> {
 fn kernel_as(set: InstructionSet, pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Found> {
     let data = run_on(set, &Kernel { pairs, grads }, pairs.len(), ROW);
     let found = data.chunks(ROW).map(|row| {
-        let (contacts, row) = row.split_at(CONTACT * POINTS);
+        let (contacts, row) = row.split_at(GEOMETRY * POINTS);
         let (weights, row) = row.split_at(POINTS);
         let (reactions, rates) = row.split_at(COORDINATES);
         let [contacts, weights, reactions, rates] = [contacts, weights, reactions, rates].map(<[f64]>::to_vec);
@@ -88,7 +88,7 @@ fn kernel_as(set: InstructionSet, pairs: &[Pair], grads: &[Vec<f64>]) -> Vec<Fou
 }
 
 fn random_grads(random: &mut Random, pairs: &[Pair]) -> Vec<Vec<f64>> {
-    pairs.iter().map(|_| (0..WEIGHTED * POINTS).map(|_| random.between(-1.0, 1.0)).collect()).collect()
+    pairs.iter().map(|_| (0..WEIGHTED_GEOMETRY * POINTS).map(|_| random.between(-1.0, 1.0)).collect()).collect()
 }
 
 /// A box that lies on another: turned about their common normal, tilted by up to `tilt`, shifted aside, with a gap.
@@ -148,9 +148,9 @@ fn vector(from: &[f64]) -> V3 {
 fn places(found: &Found, query: &[f64]) -> Option<Vec<(usize, Vec<usize>)>> {
     let used = (0..POINTS).filter(|&k| found.weights[k] > 0.0);
     let mut places: Vec<(usize, Vec<usize>)> = Vec::new();
-    for (slot, point) in query.chunks(WEIGHTED).enumerate().filter(|(_, point)| point[10] > 0.0) {
+    for (slot, point) in query.chunks(WEIGHTED_GEOMETRY).enumerate().filter(|(_, point)| point[10] > 0.0) {
         let is_here =
-            |k: &usize| norm(add(vector(&found.contacts[CONTACT * k + 3..]), -1.0, vector(&point[3..]))) < NEAR;
+            |k: &usize| norm(add(vector(&found.contacts[GEOMETRY * k + 3..]), -1.0, vector(&point[3..]))) < NEAR;
         places.push((slot, used.clone().filter(is_here).collect()));
     }
     let count: usize = places.iter().map(|(_, of)| of.len()).sum();
@@ -166,7 +166,7 @@ fn same_contacts_as_the_query() {
             let grads = random_grads(&mut random, chunk);
             for (pair, found) in chunk.iter().zip(kernel(chunk, &grads)) {
                 let query = ConvexPair::new(&pair.0.shape, &pair.1.shape);
-                let mut points = vec![0.0; WEIGHTED * POINTS];
+                let mut points = vec![0.0; WEIGHTED_GEOMETRY * POINTS];
                 query.witness(&placements(pair), &mut points).unwrap();
                 let places = places(&found, &points);
                 let places = places.unwrap_or_else(|| {
@@ -174,10 +174,10 @@ fn same_contacts_as_the_query() {
                 });
                 several += usize::from(places.len() > 1);
                 for (slot, of) in places {
-                    let point = &points[WEIGHTED * slot..][..WEIGHTED];
+                    let point = &points[WEIGHTED_GEOMETRY * slot..][..WEIGHTED_GEOMETRY];
                     let weight: f64 = of.iter().map(|&k| found.weights[k]).sum();
                     for k in of {
-                        let own = &found.contacts[CONTACT * k..][..CONTACT];
+                        let own = &found.contacts[GEOMETRY * k..][..GEOMETRY];
                         for (i, x) in own.iter().chain([&weight]).enumerate() {
                             // Points of little weight stand back by its inverse.
                             let stands = if i == 9 { 1.0 + 10.0 * point[9].powi(2) } else { 1.0 };
@@ -188,7 +188,7 @@ fn same_contacts_as_the_query() {
                     }
                 }
                 for k in (0..POINTS).filter(|&k| found.weights[k] == 0.0) {
-                    assert!(found.contacts[CONTACT * k + 9] > -1.0 && found.contacts[CONTACT * k + 9] <= UNUSED);
+                    assert!(found.contacts[GEOMETRY * k + 9] > -1.0 && found.contacts[GEOMETRY * k + 9] <= UNUSED);
                 }
             }
         }
@@ -207,18 +207,18 @@ fn same_derivatives_as_the_query() {
         for pair in &pairs {
             let chunk = std::slice::from_ref(pair);
             let query = ConvexPair::new(&pair.0.shape, &pair.1.shape);
-            let mut points = vec![0.0; WEIGHTED * POINTS];
+            let mut points = vec![0.0; WEIGHTED_GEOMETRY * POINTS];
             let distance = query.witness(&placements(pair), &mut points).unwrap();
             let first = &kernel(chunk, &random_grads(&mut random, chunk))[0];
             let places = places(first, &points).unwrap();
-            let (mut own, mut its) = (vec![0.0; WEIGHTED * POINTS], vec![0.0; WEIGHTED * POINTS]);
+            let (mut own, mut its) = (vec![0.0; WEIGHTED_GEOMETRY * POINTS], vec![0.0; WEIGHTED_GEOMETRY * POINTS]);
             for (slot, of) in &places {
-                for i in 0..WEIGHTED {
+                for i in 0..WEIGHTED_GEOMETRY {
                     let gradient = random.between(-1.0, 1.0);
-                    its[WEIGHTED * slot + i] = gradient;
+                    its[WEIGHTED_GEOMETRY * slot + i] = gradient;
                     // The weights of all places count, and any place is the point.
-                    for &k in if i < CONTACT { &of[..1] } else { &of[..] } {
-                        own[if i < CONTACT { CONTACT * k + i } else { CONTACT * POINTS + k }] = gradient;
+                    for &k in if i < GEOMETRY { &of[..1] } else { &of[..] } {
+                        own[if i < GEOMETRY { GEOMETRY * k + i } else { GEOMETRY * POINTS + k }] = gradient;
                     }
                 }
             }
@@ -318,7 +318,7 @@ fn order_does_not_matter() {
         let exchanged: Vec<Pair> = pairs.iter().map(|(a, b)| (b.clone(), a.clone())).collect();
         for (one, other) in kernel(&pairs, &grads).iter().zip(kernel(&exchanged, &grads)) {
             for k in 0..POINTS {
-                let (one, other) = (&one.contacts[CONTACT * k..], &other.contacts[CONTACT * k..]);
+                let (one, other) = (&one.contacts[GEOMETRY * k..], &other.contacts[GEOMETRY * k..]);
                 assert!(
                     (0..3).all(|i| one[i] == -other[i] && one[3 + i] == other[6 + i] && one[6 + i] == other[3 + i])
                 );
@@ -334,7 +334,7 @@ fn order_does_not_matter() {
 fn not_a_box() {
     let mut random = Random::new(61);
     let pair = random.pair(("box", "box"), 0.3);
-    let grads = vec![vec![0.0; WEIGHTED * POINTS]];
+    let grads = vec![vec![0.0; WEIGHTED_GEOMETRY * POINTS]];
     let mut bad = vec![pair.clone(); 4];
     bad[0].0.size[1] = 0.0;
     bad[1].1.size[3] = -0.1;
@@ -342,6 +342,6 @@ fn not_a_box() {
     bad[3].1.pose[5] = f64::INFINITY;
     for bad in bad {
         let found = &kernel(std::slice::from_ref(&bad), &grads)[0];
-        assert!((0..POINTS).all(|k| found.contacts[CONTACT * k + 9].is_nan()), "{bad:?}");
+        assert!((0..POINTS).all(|k| found.contacts[GEOMETRY * k + 9].is_nan()), "{bad:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::{POSE, Pose};
-use crate::math::lane::{Lane, Lockstep, Real, clear};
+use crate::math::lane::{Lane, Real, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
@@ -13,7 +13,7 @@ use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
-use super::super::stages::{at3, per, put3, share};
+use super::super::stages::{per, put_vec3, share, vec3_at};
 
 /// The wrench of a force at p.
 #[inline(always)]
@@ -127,7 +127,7 @@ impl Plan {
         let pose = Pose::read(&kin[POSE * (self.n_shapes + body)..]);
         let factor = self.inertia_factor(par);
         let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.inertia(par, body) };
-        let (p, weight) = (pose.p, scale(solid.mass, at3(par, self.at.gravity)));
+        let (p, weight) = (pose.p, scale(solid.mass, vec3_at(par, self.at.gravity)));
         sum_up(path, screws, delta, true, to.sums);
         let all = Twist::read(to.sums, 0);
         let moved = solid.momentum(all).times(factor);
@@ -165,7 +165,7 @@ impl Plan {
         let (of, paths) = (&self.structure.contacts[contact], &self.paths.contacts[contact]);
         let slots = of.first..of.first + of.dofs.len();
         let cone = Cone::read(contacts, contact);
-        let (own, eta) = (cone.kappa(kappa), at3(eta, 3 * contact));
+        let (own, eta) = (cone.kappa(kappa), vec3_at(eta, 3 * contact));
         let force = cone.scaled(eta);
         let points = [cone.point_a, cone.point_b];
 
@@ -185,7 +185,7 @@ impl Plan {
                     Slip::Slides => velocity,
                     Slip::Turns => cone.turning(velocity, carried.omega),
                 };
-                put3(to.force, at, add(at3(to.force, at), signed(side, seen)));
+                put_vec3(to.force, at, add(vec3_at(to.force, at), signed(side, seen)));
             }
         }
         // Motion and turn of B against A, of which d is what the contact sees.
@@ -204,21 +204,21 @@ impl Plan {
         let by_delta = product(&frame, &zeta);
         for slot in R::parts(slots.clone()) {
             let geometry = &to.geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-            let (n, phi) = (at3(geometry, 0), geometry[9]);
-            let carried = sub(cross(turns[1], at3(geometry, 6)), cross(turns[0], at3(geometry, 3)));
+            let (n, phi) = (vec3_at(geometry, 0), geometry[9]);
+            let carried = sub(cross(turns[1], vec3_at(geometry, 6)), cross(turns[0], vec3_at(geometry, 3)));
             let seen = match of.slip {
                 Slip::Slides => carried,
                 Slip::Turns => add(cone.turning(carried, zero()), cone.turning_rate([moved, turned], n)),
             };
-            let d = add(at3(to.force, 3 * slot), seen);
+            let d = add(vec3_at(to.force, 3 * slot), seen);
             let mut change = axpy(phi, by_phi, add(rotate(&by_n, n), rotate(&by_d, d)));
             if let Some(&part) = to.share.get(slot) {
                 change = axpy(part, by_share, change);
             }
             let change_of_lambda = add(rotate(&frame, change), rotate(&turning, n));
-            put3(to.force, 3 * slot, change);
-            put3(to.lambda, 3 * slot, change_of_lambda);
-            put3(to.columns, 3 * slot, rotate(&by_delta, at3(columns, 3 * slot)));
+            put_vec3(to.force, 3 * slot, change);
+            put_vec3(to.lambda, 3 * slot, change_of_lambda);
+            put_vec3(to.columns, 3 * slot, rotate(&by_delta, vec3_at(columns, 3 * slot)));
         }
 
         // What acts on B besides moments of the force about other points: force, and torque about the normal.
@@ -230,13 +230,13 @@ impl Plan {
         };
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
-            for (slot, &column) in R::parts(slots.clone().lockstep(&of.dofs)) {
-                let point = at3(to.geometry, GEOMETRY * slot + 3 + 3 * side);
+            for (slot, &column) in R::parts(slots.clone().zip_inline(&of.dofs)) {
+                let point = vec3_at(to.geometry, GEOMETRY * slot + 3 + 3 * side);
                 let [force, torque] = match of.slip {
-                    Slip::Slides => [at3(to.force, 3 * slot), zero()],
+                    Slip::Slides => [vec3_at(to.force, 3 * slot), zero()],
                     Slip::Turns => {
-                        let [by_force, by_torque] = acting(at3(to.lambda, 3 * slot), cone.n);
-                        let [force, torque] = acting(lambda, at3(to.geometry, GEOMETRY * slot));
+                        let [by_force, by_torque] = acting(vec3_at(to.lambda, 3 * slot), cone.n);
+                        let [force, torque] = acting(lambda, vec3_at(to.geometry, GEOMETRY * slot));
                         [add(by_force, force), add(by_torque, torque)]
                     }
                 };

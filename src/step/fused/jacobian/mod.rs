@@ -13,14 +13,14 @@
 //! the witness point, plus ω × ∂p/∂q_k for the point's motion.
 
 mod balance;
+mod contact_rates;
 mod respond;
-mod touch;
 
 use candle_core::{DType, Result, Tensor};
 
 use crate::kinematics::SCREW;
 use crate::math::program::{Group, Program, run_parts_on};
-use crate::math::rows::{Held, worlds};
+use crate::math::rows::{TensorGuard, worlds};
 
 use super::memory::Memory;
 use super::paths::Jacobian;
@@ -28,8 +28,8 @@ use super::plan::Plan;
 use super::record::Kernel;
 use super::stages::{Load, Operands, Store};
 use balance::Balance;
+use contact_rates::ContactRates;
 use respond::{Respond, StoreForces, StoreStates};
-use touch::Touch;
 
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
 const PARTS: usize = 6;
@@ -40,15 +40,15 @@ const D: usize = 4;
 const GROWTH: usize = 5;
 
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
-/// how many times as much as in P rounding counts in solutions by H.
+/// by how much more than solutions by P those by H amplify rounding.
 pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
     #[cfg(feature = "cuda")]
     if q.device().is_cuda() {
         return super::cuda::jacobians(plan, [q, u, par], warm);
     }
-    let [q_rows, u_rows, par_rows] = [q, u, par].map(Held::new);
-    let warm = warm.map(Held::new);
-    let warm = warm.as_ref().map(Held::rows).transpose()?;
+    let [q_rows, u_rows, par_rows] = [q, u, par].map(TensorGuard::new);
+    let warm = warm.map(TensorGuard::new);
+    let warm = warm.as_ref().map(TensorGuard::rows).transpose()?;
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
@@ -92,7 +92,7 @@ impl Program for Linearize<'_> {
         plan.solve(group, operands.warm.is_some());
         group.run(&Store(plan));
         plan.factor(group, true);
-        group.run(&Touch(plan));
+        group.run(&ContactRates(plan));
         group.run(&Balance(plan));
         group.run(&Respond(plan));
         if *forces {

@@ -1,6 +1,6 @@
 //! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
 
-use crate::kinematics::Charts;
+use crate::kinematics::Retraction;
 use crate::math::lane::{Lane, Mask, Real};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
@@ -10,7 +10,7 @@ use crate::solve::Status;
 use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
-use super::super::stages::at3;
+use super::super::stages::vec3_at;
 use super::{A, B, C, D, GROWTH};
 
 /// Numbers that are looked at together: several rows of a block.
@@ -46,7 +46,7 @@ fn clean<R: Real>(numbers: &mut [R]) {
     );
 }
 
-/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes how H's solutions grow rounding.
+/// ∂δ/∂q and ∂δ/∂u; zeros in worlds without a solution. Writes by how much H's solutions amplify rounding.
 pub(super) struct Respond<'a>(pub(super) &'a Plan);
 
 impl Stage for Respond<'_> {
@@ -88,7 +88,7 @@ impl Stage for StoreForces<'_> {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {
-                    let by_delta = at3(to.columns, 3 * (of.first + slot));
+                    let by_delta = vec3_at(to.columns, 3 * (of.first + slot));
                     let x = &x[place];
                     for i in 0..3 {
                         for k in 0..BLOCK {
@@ -132,16 +132,16 @@ impl Stage for StoreStates<'_> {
         let (nv, nu, place) = (plan.structure.nv, plan.nu, &plan.structure.place);
         let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
         let usable = m.usable[0];
-        for dof in plan.charts.rotations() {
+        for dof in plan.retraction.rotations() {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
-            let [carried, turned]: [Mat3<R>; 2] = Charts::rotation_rates(at3(m.delta, dof));
+            let [wrt_q, wrt_delta]: [Mat3<R>; 2] = Retraction::rotation_differential(vec3_at(m.delta, dof));
             let (x, _) = to.x.as_chunks_mut::<BLOCK>();
             for b in 0..plan.paths.targets.len() {
                 let x = &mut x[b * nv..(b + 1) * nv];
                 for k in 0..BLOCK {
                     let change = [x[of[0]][k], x[of[1]][k], x[of[2]][k]];
                     for i in 0..3 {
-                        x[of[i]][k] = dot(turned[i], change);
+                        x[of[i]][k] = dot(wrt_delta[i], change);
                     }
                 }
             }
@@ -149,7 +149,7 @@ impl Stage for StoreStates<'_> {
                 for k in 0..3 {
                     // The identity is added to all.
                     let one = if i == k { R::one() } else { R::zero() };
-                    to.x[plan.paths.entry(of[k], of[i])] += usable * (carried[i][k] - one);
+                    to.x[plan.paths.entry(of[k], of[i])] += usable * (wrt_q[i][k] - one);
                 }
             }
         }

@@ -1,16 +1,16 @@
 //! The adjoint sweep.
 
 use crate::kinematics::{Difference, ManifoldMap};
-use crate::math::lane::{Lane, Lockstep, Mask, clear, copy};
+use crate::math::lane::{Lane, Mask, Zip, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{axpy, dot, scale};
-use crate::solve::{self, CONTACT, Cone, INFO, Status};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
-use super::super::stages::{Load, add3, at3, per, put3};
+use super::super::stages::{Load, add_vec3, per, put_vec3, vec3_at};
 use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.
@@ -106,7 +106,7 @@ impl Stage for Revisit<'_> {
             Cost::States => {
                 clear(to.force);
                 grad.load_all(first, (t + 1) * nq, to.q_next);
-                for (value, &carry) in to.q_next.iter_mut().lockstep(to.carry.iter()) {
+                for (value, &carry) in to.q_next.iter_mut().zip_inline(to.carry.iter()) {
                     *value += carry;
                 }
             }
@@ -126,21 +126,21 @@ impl Stage for Recover<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
-        Difference::value(&plan.charts, m.q, m.q_next, m.delta);
+        Difference::value(&plan.retraction, m.q, m.q_next, m.delta);
         let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
         for ((twin, Turning { contact, .. }), &mut [along, torque]) in
             plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
         {
             let cone = Cone::read(m.contacts, twin);
-            put3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
-            add3(forces, 3 * contact, scale(-along, cone.n));
+            put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
+            add_vec3(forces, 3 * contact, scale(-along, cone.n));
         }
         for c in 0..plan.nc {
-            let contact = &m.contacts[CONTACT * c..];
-            let (n, mu, force) = (at3(contact, 0), contact[10], at3(forces, 3 * c));
+            let contact = &m.contacts[CONTACT_OPERAND * c..];
+            let (n, mu, force) = (vec3_at(contact, 0), contact[10], vec3_at(forces, 3 * c));
             let inverse = per(mu, R::one());
             let along = dot(n, force);
-            put3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+            put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }
         plan.place_delta(m.delta, work.delta);
     }
@@ -159,7 +159,7 @@ impl Stage for Unwind<'_> {
         let place = &plan.structure.place;
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let moved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for at in plan.charts.rotations() {
+        for at in plan.retraction.rotations() {
             let turn = [work.free[place[at]], work.free[place[at + 1]], work.free[place[at + 2]]];
             let is_long = moved.and(dot(turn, turn).gt(R::splat(SHORT * SHORT)));
             for (k, turn) in turn.into_iter().enumerate() {
@@ -182,7 +182,7 @@ impl Stage for Collect<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Backward { forward: Forward { plan, .. }, cost, .. } = self.backward;
         let (_, to) = plan.places.both(memory);
-        for (sum, &grad) in to.par_sum.iter_mut().lockstep(to.par.iter()) {
+        for (sum, &grad) in to.par_sum.iter_mut().zip_inline(to.par.iter()) {
             *sum += grad;
         }
         out.store_in(Backward::CONTROLS, first, self.t * plan.nu, to.u);
@@ -203,7 +203,7 @@ impl Stage for End<'_> {
         let (_, to) = plan.places.both(memory);
         if let Cost::States = cost {
             grad.load_all(first, 0, to.q_next);
-            for (carry, &grad) in to.carry.iter_mut().lockstep(to.q_next.iter()) {
+            for (carry, &grad) in to.carry.iter_mut().zip_inline(to.q_next.iter()) {
                 *carry += grad;
             }
         }

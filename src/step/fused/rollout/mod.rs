@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, Tensor};
 
-use crate::math::rows::{Held, Rows, storage, whole_gradient, worlds};
+use crate::math::rows::{Rows, TensorGuard, storage, whole_gradient, worlds};
 use crate::solve::{INFO, Report};
 
 use super::plan::Plan;
@@ -92,8 +92,8 @@ impl Sweep {
         (cost, grad): (Cost, &Tensor),
     ) -> Result<[Option<Tensor>; 3]> {
         let (plan, n_steps, dtype) = (&*self.plan, self.n_steps, grad.dtype());
-        let [q, u, par] = operands.map(Held::new);
-        let [states, force, grad] = [states, force, grad].map(Held::new);
+        let [q, u, par] = operands.map(TensorGuard::new);
+        let [states, force, grad] = [states, force, grad].map(TensorGuard::new);
         let operands_rows = Operands { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: None };
         let rows = [operands_rows.q.rows(), operands_rows.u.rows(), operands_rows.par.rows()];
         let (aside, grad) = (self.aside()?, grad.rows()?);

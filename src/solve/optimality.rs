@@ -1,21 +1,21 @@
-//! What an iterate is worth: a certificate of infeasibility, or the residual of a solution.
+//! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is feasible.
 
 use crate::description::Friction;
-use crate::math::lane::{Lockstep, Mask, Precision, Real, clear};
+use crate::math::lane::{Mask, Precision, Real, Zip, clear};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
+use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
 use super::problem::{add_force, along, times_p};
 use super::structure::Structure;
-use super::touch::Touch;
 
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
 
 /// What forces prove about feasible δ.
 pub(super) struct Certificate<R: Real> {
-    /// Every one of them is [`OUT_OF_REACH`].
-    pub(super) hopeless: R::Mask,
+    /// That every one of them is [`OUT_OF_REACH`].
+    pub(super) infeasible: R::Mask,
     /// |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹, J.
     pub(super) energy: R,
 }
@@ -27,17 +27,17 @@ pub(super) struct Certificate<R: Real> {
 #[inline(always)]
 pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> Certificate<R> {
     let columns = work.columns.as_chunks().0;
-    let touches = Touch::of(work.touches);
+    let states = ContactState::of(work.contact_states);
     let mut size = largest(work.limit_force).max(R::tiny());
-    for touch in touches.iter() {
-        size = size.max(largest(&touch.eta));
+    for state in states.iter() {
+        size = size.max(largest(&state.eta));
     }
     let inverse = R::one() / size;
     let mut depth = R::zero();
     clear(work.step);
-    for (touch, contact) in R::parts(touches.iter().lockstep(&s.contacts)) {
-        let eta = scale(inverse, touch.eta);
-        depth -= touch.cone.phi * dot(touch.cone.n, eta);
+    for (state, contact) in R::parts(states.iter().zip_inline(&s.contacts)) {
+        let eta = scale(inverse, state.eta);
+        depth -= state.cone.phi * dot(state.cone.n, eta);
         add_force(contact, columns, eta, work.step);
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -52,7 +52,7 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     }
     let reach = trace.scale(OUT_OF_REACH * OUT_OF_REACH);
     Certificate {
-        hopeless: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
+        infeasible: depth.gt(R::zero()).and((depth * depth).gt(reach * effort)),
         energy: size * (depth.abs() + size * effort),
     }
 }
@@ -84,10 +84,10 @@ const ROUNDING: f64 = 16.0;
 pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
-    for touch in Touch::of(work.touches).iter() {
-        let square = dot(touch.eta, touch.eta);
-        let part = square / touch.cone.rho(touch.eta).max(square * unit);
-        worst = worst.max(R::select(touch.is_there(), part * unit, R::zero()));
+    for state in ContactState::of(work.contact_states).iter() {
+        let square = dot(state.eta, state.eta);
+        let part = square / state.cone.rho(state.eta).max(square * unit);
+        worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
     }
     worst * worst
 }
@@ -96,10 +96,10 @@ pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
 #[inline(always)]
 pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
     let mut inside = R::Mask::splat(true);
-    for touch in Touch::of(work.touches).iter() {
-        let (rho, square) = (touch.cone.rho(touch.eta), dot(touch.eta, touch.eta));
+    for state in ContactState::of(work.contact_states).iter() {
+        let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));
         let outside =
-            dot(touch.cone.n, touch.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
+            dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));
         inside = inside.and(outside.not());
     }
     for &force in work.limit_force.iter() {
@@ -128,15 +128,15 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     clear(work.free);
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
-    for (touch, contact) in R::parts(Touch::of(work.touches).iter().lockstep(&s.contacts)) {
-        let (cone, eta, there) = (&touch.cone, touch.eta, touch.is_there());
-        let own = R::select(there, kappa * touch.share, R::one());
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+        let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+        let own = R::select(there, kappa * state.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));
         let zeta = cone.by(law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
         add_force(contact, columns, eta, work.free);
         let pole = cone.pole(own, eta, rho);
         let mut lengths = cone.phi.abs() + length(pole) * square / rho;
-        for (column, &dof) in contact.part(columns).iter().lockstep(&contact.dofs) {
+        for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
             lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
         }
         let error = cone.misfit(own, eta, zeta).abs().sqrt();

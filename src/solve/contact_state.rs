@@ -1,4 +1,4 @@
-//! A contact during a solve: what it is and what the iteration has of it, side by side in memory.
+//! The state of a contact during a solve: the contact itself and its iterates, side by side in memory.
 
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, zero};
@@ -7,13 +7,13 @@ use super::cone::Cone;
 use super::response::Response;
 use super::symmetric::Symmetric;
 
-/// Numbers of a [`Touch`].
-pub(super) const TOUCH: usize = size_of::<Touch<f64>>() / size_of::<f64>();
+/// Numbers of a [`ContactState`].
+pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of::<f64>();
 
-/// One contact of a lane of problems.
+/// One contact in a lane of problems.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Touch<R> {
+pub(super) struct ContactState<R> {
     pub(super) cone: Cone<R>,
     /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
     pub(super) share: R,
@@ -22,7 +22,7 @@ pub(super) struct Touch<R> {
     pub(super) d_eta: Vec3<R>,
     /// Its slack at δ, scaled.
     pub(super) zeta: Vec3<R>,
-    /// A slack inside the cone, of worlds on the way to the path: see [`super::approach`].
+    /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
     pub(super) slack: Vec3<R>,
     pub(super) d_slack: Vec3<R>,
     /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
@@ -36,12 +36,12 @@ pub(super) struct Touch<R> {
     pub(super) along_step: Vec3<R>,
 }
 
-impl<R: Real> Touch<R> {
-    /// The contacts in [`TOUCH`] numbers each.
+impl<R: Real> ContactState<R> {
+    /// The contacts in [`CONTACT_STATE`] numbers each.
     #[inline(always)]
     pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
-        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `TOUCH` of them.
-        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / TOUCH) }
+        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `CONTACT_STATE` of them.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / CONTACT_STATE) }
     }
 
     /// The contact as given.

@@ -1,7 +1,7 @@
 //! Where the elements below `<robot>` stand in a URDF's text.
 //!
-//! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; it judges
-//! nothing and may be given any text.
+//! urdf-rs neither tells which element it cannot read nor what it skips. This walk over the tags does; any
+//! text may be given, nothing is checked.
 
 use crate::description::xml::{Tag, tags};
 
@@ -18,7 +18,7 @@ pub(super) struct Element<'a> {
 }
 
 /// The root's tag and the elements below it; no root where there is no tag at all.
-pub(super) fn outline(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
+pub(super) fn top_level(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
     let (mut root, mut elements) = (None, Vec::new());
     let mut depth = 0_usize;
     let mut open: Option<(usize, &str)> = None;
@@ -79,7 +79,7 @@ mod tests {
     fn finds_elements_between_comments_and_quotes() {
         let text = "<?xml version='1.0'?>\n<!-- <link name='no'/> -->\n<robot name='r'>\n<link\n name=\"a>b\"/>\n\
                     <gazebo><link name='inner'/></gazebo>\n<joint type='fixed' name = 'j'><origin/></joint></robot>";
-        let (root, elements) = outline(text);
+        let (root, elements) = top_level(text);
         assert_eq!(root, Some("robot"));
         let found: Vec<_> = elements.iter().map(|e| (e.tag, e.name, e.line)).collect();
         assert_eq!(found, [("link", "a>b", 4), ("gazebo", "", 6), ("joint", "j", 7)]);
@@ -90,8 +90,8 @@ mod tests {
     fn any_text_will_do() {
         let whole = "<a b=\"\u{e9}\" name='x'><!--c--><d/><![CDATA[<]]></a></a>";
         for end in (0..=whole.len()).filter(|&i| whole.is_char_boundary(i)) {
-            outline(&whole[..end]);
-            outline(&whole[end..]);
+            top_level(&whole[..end]);
+            top_level(&whole[end..]);
         }
     }
 }

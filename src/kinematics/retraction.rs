@@ -1,6 +1,6 @@
-//! Steps on the configuration space and their inverse, in lanes.
+//! The retraction q ⊕ δ from the tangent space to the configuration space, and its inverse, in lanes.
 //!
-//! | joint | q ⊕ δ | difference |
+//! | joint | q ⊕ δ | inverse |
 //! |---|---|---|
 //! | one coordinate, planar, translation | q + δ | q₁ − q₀ |
 //! | floating | (x + δ_v, Exp(δ_ω) q) | (x₁ − x₀, Log(q₁ q₀⁻¹)) |
@@ -15,43 +15,41 @@ use super::manifold_op::Map;
 use super::rotation::Quaternion;
 use super::tree::{Coordinate, Tree};
 
-/// Where numbers simply add, and where quaternions are.
+/// The tables of the retraction: which numbers simply add, and where quaternions are.
 #[derive(Debug)]
-pub(crate) struct Charts {
+pub(crate) struct Retraction {
     /// (place in q, place in δ).
-    plain: Vec<(usize, usize)>,
+    additive: Vec<(usize, usize)>,
     /// (first place in q, first place in δ) of quaternions.
-    turning: Vec<(usize, usize)>,
+    quaternions: Vec<(usize, usize)>,
     nq: usize,
     nv: usize,
 }
 
-impl Charts {
+impl Retraction {
     pub(crate) fn new(tree: &Tree) -> Self {
-        let (mut plain, mut turning) = (Vec::new(), Vec::new());
+        let (mut additive, mut quaternions) = (Vec::new(), Vec::new());
         for &Coordinate { kind, q, v, .. } in &tree.coordinates {
             let free = kind == JointKind::Floating;
-            plain.extend((0..if free { 3 } else { kind.nv() }).map(|k| (q + k, v + k)));
-            turning.extend(free.then_some((q + 3, v + 3)));
+            additive.extend((0..if free { 3 } else { kind.nv() }).map(|k| (q + k, v + k)));
+            quaternions.extend(free.then_some((q + 3, v + 3)));
         }
-        Self { plain, turning, nq: tree.nq, nv: tree.nv }
+        Self { additive, quaternions, nq: tree.nq, nv: tree.nv }
     }
-}
 
-impl Charts {
     /// First places in δ of rotations; all other numbers of a tangent of q ⊕ δ change as those of q and δ do.
     pub(crate) fn rotations(&self) -> impl Iterator<Item = usize> {
-        self.turning.iter().map(|&(_, at)| at)
+        self.quaternions.iter().map(|&(_, at)| at)
     }
 
-    /// For a rotation δ: how the tangent of q ⊕ δ changes with that of q, and with δ.
+    /// The differential of the retraction for a rotation δ, in tangent coordinates: with respect to q, and to δ.
     #[inline(always)]
-    pub(crate) fn rotation_rates<R: Real>(delta: Vec3<R>) -> [Mat3<R>; 2] {
-        Quaternion::exp_rates(delta)
+    pub(crate) fn rotation_differential<R: Real>(delta: Vec3<R>) -> [Mat3<R>; 2] {
+        Quaternion::exp_differential(delta)
     }
 }
 
-/// q ⊕ δ.
+/// The retraction: q ⊕ δ.
 #[derive(Clone, Copy)]
 pub(crate) struct Integrate;
 
@@ -59,28 +57,28 @@ impl Map for Integrate {
     const NAME: &'static str = "integrate";
     const OPERANDS: [&'static str; 2] = ["q", "delta"];
 
-    fn widths(charts: &Charts) -> [usize; 3] {
-        [charts.nq, charts.nv, charts.nq]
+    fn widths(retraction: &Retraction) -> [usize; 3] {
+        [retraction.nq, retraction.nv, retraction.nq]
     }
 
     #[inline(always)]
-    fn value<R: Real>(charts: &Charts, q: &[R], dq: &[R], out: &mut [R]) {
-        for &(at, of) in &charts.plain {
+    fn value<R: Real>(retraction: &Retraction, q: &[R], dq: &[R], out: &mut [R]) {
+        for &(at, of) in &retraction.additive {
             out[at] = q[at] + dq[of];
         }
-        for &(at, of) in &charts.turning {
+        for &(at, of) in &retraction.quaternions {
             let turn = Quaternion::exp([dq[of], dq[of + 1], dq[of + 2]]);
             turn.times(Quaternion::read(&q[at..]).unit().0).write(&mut out[at..]);
         }
     }
 
     #[inline(always)]
-    fn pull<R: Real>(charts: &Charts, q: &[R], dq: &[R], grad: &[R], grad_q: &mut [R], grad_dq: &mut [R]) {
-        for &(at, of) in &charts.plain {
+    fn pull<R: Real>(retraction: &Retraction, q: &[R], dq: &[R], grad: &[R], grad_q: &mut [R], grad_dq: &mut [R]) {
+        for &(at, of) in &retraction.additive {
             grad_q[at] = grad[at];
             grad_dq[of] = grad[at];
         }
-        for &(at, of) in &charts.turning {
+        for &(at, of) in &retraction.quaternions {
             let omega = [dq[of], dq[of + 1], dq[of + 2]];
             let (unit, inverse) = Quaternion::read(&q[at..]).unit();
             let grad = Quaternion::read(&grad[at..]);
@@ -92,7 +90,7 @@ impl Map for Integrate {
     }
 }
 
-/// δ between two points.
+/// Its inverse: the δ between two configurations.
 #[derive(Clone, Copy)]
 pub(crate) struct Difference;
 
@@ -100,28 +98,35 @@ impl Map for Difference {
     const NAME: &'static str = "difference";
     const OPERANDS: [&'static str; 2] = ["from", "to"];
 
-    fn widths(charts: &Charts) -> [usize; 3] {
-        [charts.nq, charts.nq, charts.nv]
+    fn widths(retraction: &Retraction) -> [usize; 3] {
+        [retraction.nq, retraction.nq, retraction.nv]
     }
 
     #[inline(always)]
-    fn value<R: Real>(charts: &Charts, from: &[R], to: &[R], out: &mut [R]) {
-        for &(at, of) in &charts.plain {
+    fn value<R: Real>(retraction: &Retraction, from: &[R], to: &[R], out: &mut [R]) {
+        for &(at, of) in &retraction.additive {
             out[of] = to[at] - from[at];
         }
-        for &(at, of) in &charts.turning {
+        for &(at, of) in &retraction.quaternions {
             let (from, to) = (Quaternion::read(&from[at..]).unit().0, Quaternion::read(&to[at..]).unit().0);
             copy(&mut out[of..of + 3], &to.times(from.conjugate()).log());
         }
     }
 
     #[inline(always)]
-    fn pull<R: Real>(charts: &Charts, from: &[R], to: &[R], grad: &[R], grad_from: &mut [R], grad_to: &mut [R]) {
-        for &(at, of) in &charts.plain {
+    fn pull<R: Real>(
+        retraction: &Retraction,
+        from: &[R],
+        to: &[R],
+        grad: &[R],
+        grad_from: &mut [R],
+        grad_to: &mut [R],
+    ) {
+        for &(at, of) in &retraction.additive {
             grad_to[at] = grad[of];
             grad_from[at] = -grad[of];
         }
-        for &(at, of) in &charts.turning {
+        for &(at, of) in &retraction.quaternions {
             let (from, inverse_from) = Quaternion::read(&from[at..]).unit();
             let (to, inverse_to) = Quaternion::read(&to[at..]).unit();
             let turn = to.times(from.conjugate());

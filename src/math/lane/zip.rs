@@ -4,7 +4,7 @@
 
 use super::Real;
 
-/// Two iterators side by side, see [`Lockstep::lockstep`].
+/// Two iterators side by side, see [`Zip::zip_inline`].
 #[derive(Clone)]
 pub(crate) struct Pairs<I, J> {
     first: I,
@@ -34,21 +34,21 @@ where
 }
 
 /// [`Iterator::zip`] for kernels.
-pub(crate) trait Lockstep: Iterator + Sized {
+pub(crate) trait Zip: Iterator + Sized {
     /// Pairs of this iterator's items and the other's, until one of them ends.
     #[inline(always)]
-    fn lockstep<J: IntoIterator>(self, other: J) -> Pairs<Self, J::IntoIter> {
+    fn zip_inline<J: IntoIterator>(self, other: J) -> Pairs<Self, J::IntoIter> {
         Pairs { first: self, second: other.into_iter() }
     }
 }
 
-impl<I: Iterator> Lockstep for I {}
+impl<I: Iterator> Zip for I {}
 
 /// to ← from, of the same length.
 #[inline(always)]
 pub(crate) fn copy<R: Real>(to: &mut [R], from: &[R]) {
     debug_assert_eq!(to.len(), from.len());
-    for (to, &x) in to.iter_mut().lockstep(from) {
+    for (to, &x) in to.iter_mut().zip_inline(from) {
         *to = x;
     }
 }

@@ -1,4 +1,4 @@
-//! How the contacts' geometry changes with what moves it.
+//! The rates of the contacts' geometry by the degrees of freedom that move it.
 
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
@@ -9,17 +9,17 @@ use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
-use crate::solve::CONTACT;
+use crate::solve::CONTACT_OPERAND;
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
 use super::super::plan::{Method, PairPlan, Plan};
-use super::super::stages::{add3, at3, put3};
+use super::super::stages::{add_vec3, put_vec3, vec3_at};
 
-/// How each contact's geometry changes with the degrees of freedom that move it.
-pub(super) struct Touch<'a>(pub(super) &'a Plan);
+/// Fills in the rates of each contact's geometry by the degrees of freedom that move it.
+pub(super) struct ContactRates<'a>(pub(super) &'a Plan);
 
-impl Stage for Touch<'_> {
+impl Stage for ContactRates<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
@@ -38,7 +38,7 @@ impl Stage for Touch<'_> {
                 }
                 Method::Convex(convex, k) => {
                     let [(a, _), (b, _)] = shapes;
-                    let origins = [at3(a, 0), at3(b, 0)];
+                    let origins = [vec3_at(a, 0), vec3_at(b, 0)];
                     let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
                     let rates = &mut to.rates[..convex.n_rates()];
                     lanes::convex::rates(convex, shapes, nearest, plan.heaviest(pair, m.contacts), rates);
@@ -116,19 +116,19 @@ impl Plan {
                 lanes::pull(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
                 seed[GEOMETRY * n + number] = R::zero();
                 for (side, pose) in [a, b].into_iter().enumerate() {
-                    let force = at3(&wrenches[side], 0);
-                    let wrench = Wrench { moment: add(at3(&wrenches[side], 3), cross(pose.p, force)), force };
+                    let force = vec3_at(&wrenches[side], 0);
+                    let wrench = Wrench { moment: add(vec3_at(&wrenches[side], 3), cross(pose.p, force)), force };
                     for entry in &self.paths.contacts[contact][side] {
                         let at = GEOMETRY * (of.first + entry.slot) + number;
                         geometry[at] += Twist::read(screws, entry.screw).dot(wrench);
                     }
                 }
             }
-            let (n, phi) = (at3(contacts, CONTACT * contact), contacts[CONTACT * contact + 9]);
+            let (n, phi) = (vec3_at(contacts, CONTACT_OPERAND * contact), contacts[CONTACT_OPERAND * contact + 9]);
             for slot in R::parts(of.first..of.first + of.dofs.len()) {
                 let change = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                let point_b = add(at3(change, 3), axpy(change[9], n, scale(phi, at3(change, 0))));
-                put3(change, 6, point_b);
+                let point_b = add(vec3_at(change, 3), axpy(change[9], n, scale(phi, vec3_at(change, 0))));
+                put_vec3(change, 6, point_b);
             }
         }
     }
@@ -138,7 +138,7 @@ impl Plan {
     fn heaviest<R: Lane>(&self, pair: &PairPlan, contacts: &[R]) -> R {
         let mut heaviest = R::zero();
         for contact in pair.first..pair.first + pair.contacts {
-            heaviest = heaviest.max(contacts[CONTACT * contact + 11]);
+            heaviest = heaviest.max(contacts[CONTACT_OPERAND * contact + 11]);
         }
         heaviest
     }
@@ -163,15 +163,17 @@ impl Plan {
             for entry in R::parts(&self.paths.contacts[pair.first][side]) {
                 let screw = Twist::read(screws, entry.screw);
                 let motion = Motion { velocity: screw.velocity(origin), omega: screw.omega, own };
-                let turned = motion.rates(&shared[1..], cross(screw.omega, at3(contacts, CONTACT * pair.first)));
+                let turned =
+                    motion.rates(&shared[1..], cross(screw.omega, vec3_at(contacts, CONTACT_OPERAND * pair.first)));
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
                     let slot = self.structure.contacts[contact].first + entry.slot;
-                    let (at, rates) = (&contacts[CONTACT * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
+                    let (at, rates) =
+                        (&contacts[CONTACT_OPERAND * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                    add3(to, 0, turned);
-                    add3(to, 3, motion.rates(rates, screw.velocity(at3(at, 3))));
-                    add3(to, 6, motion.rates(&rates[18..], screw.velocity(at3(at, 6))));
+                    add_vec3(to, 0, turned);
+                    add_vec3(to, 3, motion.rates(rates, screw.velocity(vec3_at(at, 3))));
+                    add_vec3(to, 6, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 6))));
                     to[9] += motion.rate(&rates[36..], R::zero());
                     share[slot] += motion.rate(&rates[42..], R::zero());
                 }
@@ -198,7 +200,7 @@ impl<R: Real> Motion<R> {
     /// The rate of a number, given its six, and its rate by a motion of both shapes.
     #[inline(always)]
     fn rate(&self, six: &[R], common: R) -> R {
-        let rate = dot(at3(six, 0), self.velocity) + dot(at3(six, 3), self.omega);
+        let rate = dot(vec3_at(six, 0), self.velocity) + dot(vec3_at(six, 3), self.omega);
         R::select(self.own, rate, common - rate)
     }
 
