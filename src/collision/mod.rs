@@ -1,8 +1,8 @@
 //! Floor 4: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
 //! For any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space: the signed distance
-//! with its witness points, normal and derivatives ([`distance()`], [`Collider`]), several contact points where flat sides
-//! meet ([`Collider::manifold`]), and which of many bodies are near each other ([`World`]).
+//! with its witness points, normal and derivatives ([`distance()`], [`Collider`]), and several contact points where flat sides
+//! meet ([`Collider::manifold`]).
 //!
 //! ```
 //! use fingertip::{collision, description::Shape};
@@ -41,7 +41,6 @@ mod query;
 mod sensitivity;
 mod smooth;
 mod tilt;
-mod world;
 
 use nalgebra::{Isometry3, Vector3, Vector6};
 
@@ -56,7 +55,6 @@ pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub(crate) use tilt::NONE;
-pub use world::{Near, World};
 
 /// Where two bodies A and B are nearest, or part on the shortest way.
 #[derive(Clone, Copy, Debug, PartialEq)]

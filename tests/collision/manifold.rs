@@ -1,6 +1,6 @@
 //! Contact points where flat sides meet.
 
-use fingertip::collision::{Collider, ContactPoint, LIGHT, MANIFOLD, Manifold, World};
+use fingertip::collision::{Collider, ContactPoint, LIGHT, MANIFOLD, Manifold};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, UnitQuaternion};
 
@@ -222,34 +222,4 @@ fn manifolds_are_continuous() {
     }
     println!("{paths} paths, {bends} steps with a change");
     assert!(650 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
-}
-
-/// The sweep finds what testing all pairs finds, and leaves out what is excluded.
-#[test]
-fn world() {
-    let mut random = Random::new(9);
-    let bodies: Vec<Body> = (0..60).map(|k| random.body(KINDS[k % 7], 0.8)).collect();
-    let mut world = World::new();
-    let floor = random.body("halfspace", 0.1);
-    let all: Vec<&Body> = bodies.iter().chain([&floor]).collect();
-    all.iter().enumerate().for_each(|(k, body)| assert_eq!(world.add(k / 2, body.collider.clone()), k));
-    world.exclude(3, 1);
-    let poses: Vec<Isometry3<f64>> = all.iter().map(|body| body.pose).collect();
-    let margin = 0.05;
-    let mut expected = Vec::new();
-    for (j, b) in all.iter().enumerate() {
-        for (i, a) in all[..j].iter().enumerate() {
-            let d = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
-            if d.phi <= margin && i / 2 != j / 2 && (i / 2, j / 2) != (1, 3) {
-                expected.push((i, j, d.phi));
-            }
-        }
-    }
-    let mut found: Vec<_> = world.near(&poses, margin).unwrap().iter().map(|n| (n.a, n.b, n.distance.phi)).collect();
-    expected.sort_by_key(|pair| (pair.0, pair.1));
-    found.sort_by_key(|pair| (pair.0, pair.1));
-    assert_eq!(found, expected);
-    let candidates = world.candidates(&poses, margin).unwrap().len();
-    assert!(found.len() > 50 && candidates < 61 * 60 / 2 / 2, "{} {candidates}", found.len());
-    assert!(world.near(&poses[1..], margin).is_err());
 }
