@@ -3,6 +3,7 @@
 use nalgebra::{Matrix3, Vector3};
 
 use super::core::Core;
+use super::frame::turned;
 
 /// Vertex, edge, face, rim, side or smooth surface: all points `base` + Σ sᵢ tᵢ + x(n), of which x(n) is the point of the
 /// round part that is farthest along n.
@@ -100,7 +101,10 @@ impl Feature {
         match self.round {
             Round::None => Vector3::zeros(),
             Round::Circle { axis, radius } => (n - axis * axis.dot(n)).try_normalize(0.0).unwrap_or_default() * radius,
-            Round::Ellipsoid(squares) => squares * n / n.dot(&(squares * n)).sqrt(),
+            Round::Ellipsoid(squares) => {
+                let x = turned(&squares, n);
+                x / n.dot(&x).sqrt()
+            }
         }
     }
 
@@ -116,23 +120,49 @@ impl Feature {
         (from - axis * axis.dot(&from)).try_normalize(0.0)
     }
 
-    /// How [`support`](Self::support) turns with n, of length one: the support function's second derivative.
-    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
+    /// How [`support`](Self::support) moves as n, of length one, turns: the support function's second derivative there.
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature {
         match self.round {
-            Round::None => Matrix3::zeros(),
+            Round::None => Curvature::None,
             Round::Circle { axis, radius } => {
                 let across = n - axis * axis.dot(n);
                 let length = across.norm();
                 if length == 0.0 {
-                    return Matrix3::zeros();
+                    return Curvature::None;
                 }
-                let out = across / length;
-                (Matrix3::identity() - axis * axis.transpose() - out * out.transpose()) * (radius / length)
+                Curvature::Circle { around: axis.cross(&across) / length, factor: radius / length }
             }
             Round::Ellipsoid(squares) => {
-                let x = self.round_support(n);
-                (squares - x * x.transpose()) / n.dot(&x)
+                let point = self.round_support(n);
+                Curvature::Ellipsoid { squares, point, factor: 1.0 / n.dot(&point) }
             }
+        }
+    }
+}
+
+/// A symmetric map, the second derivative H of a support function.
+pub(super) enum Curvature {
+    None,
+    /// ∝ t tᵀ, t along the circle.
+    Circle {
+        around: Vector3<f64>,
+        factor: f64,
+    },
+    /// ∝ M − x xᵀ.
+    Ellipsoid {
+        squares: Matrix3<f64>,
+        point: Vector3<f64>,
+        factor: f64,
+    },
+}
+
+impl Curvature {
+    /// H v.
+    pub(super) fn along(&self, v: &Vector3<f64>) -> Vector3<f64> {
+        match self {
+            Self::None => Vector3::zeros(),
+            Self::Circle { around, factor } => around * (factor * around.dot(v)),
+            Self::Ellipsoid { squares, point, factor } => (turned(squares, v) - point * point.dot(v)) * *factor,
         }
     }
 }

@@ -11,7 +11,7 @@
 //! x_B − x_A then lies along the tangents. Support functions say whether the result is right: no direction separates
 //! by more than the true distance, and points of both bodies that far apart along n attain it.
 
-use nalgebra::{Matrix2, Matrix3, Vector2, Vector3};
+use nalgebra::{Matrix2, Vector2, Vector3};
 
 use super::core::Core;
 use super::feature::Feature;
@@ -143,7 +143,7 @@ impl Features {
     }
 
     /// x_B − x_A.
-    fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
+    pub(super) fn difference(&self, n: &Vector3<f64>) -> Vector3<f64> {
         self.b.support(&-n) - self.a.support(n)
     }
 
@@ -172,7 +172,8 @@ impl Features {
             *if here * first > 0.0 { &mut low } else { &mut high } = angle;
             let normal = at(angle);
             let u = across * angle.cos() - n * angle.sin();
-            let bend = u.dot(&(self.curvature(&normal) * u)) + normal.dot(&self.difference(&normal));
+            let [curved] = self.curved(&normal, [&u]);
+            let bend = u.dot(&curved) + normal.dot(&self.difference(&normal));
             let newton = angle + here / bend;
             let is_inside = (newton - low) * (newton - high) < 0.0;
             let next = if is_inside { newton } else { (low + high) / 2.0 };
@@ -187,7 +188,7 @@ impl Features {
 
     /// Where [`climb`](Self::climb) leads, but for points on rims that do not meet there: what is between them must lie along n.
     fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
-        let n = self.climb(*near)?;
+        let n = self.climb(*near, |_| false)?;
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
         let aside = (d - n * n.dot(&d)).norm();
@@ -203,17 +204,17 @@ impl Features {
         outs.into_iter().flatten().flat_map(move |out| BESIDE_RIM.map(|lean| (n + out * lean).normalize()))
     }
 
-    /// Newton's method for n in all directions.
-    fn climb(&self, mut n: Vector3<f64>) -> Option<Vector3<f64>> {
+    /// Newton's method for n in all directions; none where it comes to a direction that is known.
+    pub(super) fn climb(&self, mut n: Vector3<f64>, is_known: impl Fn(&Vector3<f64>) -> bool) -> Option<Vector3<f64>> {
         let mut d = self.difference(&n);
         let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
         for _ in 0..STEPS {
             let separation = n.dot(&d);
             let [u, v] = directions(&n, &[]);
             let gradient = Vector2::new(u.dot(&d), v.dot(&d));
-            let h = self.curvature(&n);
-            let k = Matrix2::new(u.dot(&(h * u)), u.dot(&(h * v)), v.dot(&(h * u)), v.dot(&(h * v)))
-                + Matrix2::identity() * separation;
+            let [along_u, along_v] = self.curved(&n, [&u, &v]);
+            let across = u.dot(&along_v);
+            let k = Matrix2::new(u.dot(&along_u) + separation, across, across, v.dot(&along_v) + separation);
             let mut step = uphill(&k, &gradient);
             step /= 1_f64.max(2.0 * step.norm());
             let mut moved = n;
@@ -227,6 +228,9 @@ impl Features {
                 step /= 2.0;
             }
             (n, d) = (moved, ahead);
+            if is_known(&n) {
+                return None;
+            }
             if step.norm() < CONVERGED {
                 break;
             }
@@ -234,9 +238,10 @@ impl Features {
         n.iter().all(|x| x.is_finite()).then_some(n)
     }
 
-    /// H_A + H_B.
-    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Matrix3<f64> {
-        self.a.curvature(n) + self.b.curvature(&-n)
+    /// (H_A + H_B) v for some v.
+    fn curved<const N: usize>(&self, n: &Vector3<f64>, all: [&Vector3<f64>; N]) -> [Vector3<f64>; N] {
+        let (a, b) = (self.a.curvature(n), self.b.curvature(&-n));
+        all.map(|v| a.along(v) + b.along(v))
     }
 
     /// Steps along A's and B's tangents, of which `span` is a basis.
@@ -281,7 +286,7 @@ impl Slide<'_> {
 /// |K|⁻¹ g: up along every eigenvector of −K, also where s is not concave or flat.
 fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
     let middle = (k.m11 + k.m22) / 2.0;
-    let apart = ((k.m11 - k.m22) / 2.0).hypot(k.m12);
+    let apart = (((k.m11 - k.m22) / 2.0).powi(2) + k.m12.powi(2)).sqrt();
     let least = FLAT * (middle.abs() + apart);
     let inverse = |eigenvalue: f64| eigenvalue.abs().max(least).recip();
     let [large, small] = [inverse(middle + apart), inverse(middle - apart)];

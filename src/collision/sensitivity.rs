@@ -124,7 +124,7 @@ impl Motion {
         let span = &span[..n_span];
         let free = directions(&n, span);
         let (curved_a, curved_b) = (features.a.curvature(&n), features.b.curvature(&-n));
-        let curved = curved_a + curved_b + Matrix3::identity() * phi;
+        let curved = |w: &Vector3<f64>| curved_a.along(w) + curved_b.along(w) + w * phi;
         // Rows on the left of dn, and on the right of (v, ω).
         let arm = point_b - b.1.translation.vector;
         let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
@@ -134,7 +134,7 @@ impl Motion {
             .tangents()
             .map(|(t, of_b)| (t, Vector3::zeros(), if of_b { n.cross(&t) } else { Vector3::zeros() }));
         // w·(ω × arm) = ω·(arm × w), w·H(ω × n) = ω·(n × H w).
-        let turning = free.iter().map(|w| (curved * w, *w, arm.cross(w) + n.cross(&(curved_b * w))));
+        let turning = free.iter().map(|w| (curved(w), *w, arm.cross(w) + n.cross(&curved_b.along(w))));
         for (k, (row, v, w)) in fixed.chain(turning).take(2).enumerate() {
             let length = row.norm();
             let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
@@ -152,8 +152,8 @@ impl Motion {
             let dn = turn.column(k).into_owned();
             // Of the point that is fixed to B, and of B's surface where n turns against it.
             let (carried, turned) = if k < 3 { (unit, dn) } else { (unit.cross(&arm), dn - unit.cross(&n)) };
-            let moved_a = curved_a * dn;
-            let moved_b = carried - curved_b * turned;
+            let moved_a = curved_a.along(&dn);
+            let moved_b = carried - curved_b.along(&turned);
             let closing = n.dot(&carried);
             let gap = moved_b - moved_a - n * closing - dn * phi;
             let [slid_a, slid_b] = slide.close(&gap).unwrap_or_default();
