@@ -77,7 +77,7 @@
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
-//! | 7 | [`codegen`] | the step of one scene, rollouts, adjoints and Jacobians as C |
+//! | 7 | [`codegen`] | the step of one scene, rollouts, adjoints and Jacobians, and its rigid-body dynamics as C |
 //! | 8 | [`mpc`] | planning and model-predictive control by the step's gradients; tasks |
 //! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |

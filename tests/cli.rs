@@ -568,6 +568,18 @@ fn codegen_writes_files_and_counts_operations() {
         assert!(text.contains("two_arms") && text.contains("printed by fingertip"), "{file}");
     }
 
+    // Dynamics ask nothing of the pairs of shapes.
+    let bodies = folder.with_file_name("bodies");
+    let words =
+        said(&["codegen", "assets/scenes/three_bodies.toml", "--out", bodies.to_str().unwrap(), "--dynamics"], "");
+    for word in ["inverse_dynamics_derivatives", "forward_dynamics_adjoint", "PlaceFrames", "bytes of working memory"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    let header = std::fs::read_to_string(bodies.join("bodies.h")).unwrap();
+    for word in ["void bodies_mass_matrix(", "bodies_inertias[", "#define BODIES_NV", "ellipsoid1"] {
+        assert!(header.contains(word), "{word}: {header}");
+    }
+
     let refused = |args: &[&str]| {
         let output = fingertip(args, "");
         assert_eq!(output.status.code(), Some(2));
@@ -575,6 +587,8 @@ fn codegen_writes_files_and_counts_operations() {
     };
     let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out]);
     assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
+    let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", out, "--dynamics=mass_matrix,masses"]);
+    assert!(error.contains("\"masses\"") && error.contains("mass_matrix, inverse_mass_matrix"), "{error}");
     let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", "out/2 arms"]);
     assert!(error.contains("2 arms") && error.contains("letters"), "{error}");
 }

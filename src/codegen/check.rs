@@ -6,7 +6,7 @@ use crate::math::lane::Precision;
 use crate::math::record::Row;
 use crate::math::record::c::number;
 
-use super::{CHECKED_STEPS, Codegen, Printed};
+use super::{Codegen, Printed};
 
 /// Bits of a number.
 fn bits(precision: Precision, x: f64) -> String {
@@ -44,20 +44,19 @@ impl Codegen {
         );
         self.printed.iter().for_each(|printed| text.push_str(&self.check_function(printed)));
         text.push_str("int main(void)\n{\n  int wrong = 0;\n");
-        for Printed { kernel, .. } in &self.printed {
-            let _ = writeln!(text, "  wrong += check_{}();", kernel.name());
+        for Printed { name, .. } in &self.printed {
+            let _ = writeln!(text, "  wrong += check_{name}();");
         }
         text.push_str("  return wrong > 0;\n}\n");
         text
     }
 
     fn check_function(&self, printed: &Printed) -> String {
-        let Printed { kernel, trace, checks, .. } = printed;
-        let (name, precision) = (kernel.name(), kernel.precision(self.precision));
+        let Printed { name, trace, checks, precision, .. } = printed;
+        let (precision, n_steps) = (*precision, printed.checked_steps());
         let rows = |of: fn(&super::Check) -> &[f64]| checks.iter().map(of).collect::<Vec<_>>();
         let mut text = table(&format!("{name}_operands"), precision, &rows(|check| &check.operands));
         text.push_str(&table(&format!("{name}_results"), precision, &rows(|check| &check.results)));
-        let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
         let width = |rows: &[Row]| rows.iter().map(|row| row.length(n_steps)).sum::<usize>();
         let (n_in, n_out) = (width(trace.operands()), width(trace.results()));
         let places = |array: &str, rows: &[Row]| {
@@ -95,7 +94,7 @@ impl Codegen {
             all = self.name,
             n = checks.len(),
             total = checks.len() * n_out,
-            steps = if kernel.has_steps() { format!(", {n_steps}") } else { String::new() },
+            steps = if trace.has_steps() { format!(", {n_steps}") } else { String::new() },
             operands = places("in", trace.operands()),
             results = places("out", trace.results()),
         );

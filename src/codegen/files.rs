@@ -6,9 +6,8 @@ use crate::math::lane::Precision;
 use crate::math::record::Row;
 use crate::math::record::c::{CFunction, PRELUDE, literal, number};
 use crate::math::record::cuda;
-use crate::step::Kernel;
 
-use super::{Codegen, Part, Printed};
+use super::{Codegen, Constant, Part, Places, Printed};
 
 /// The first lines of every file.
 pub(super) fn head(name: &str) -> String {
@@ -17,7 +16,7 @@ pub(super) fn head(name: &str) -> String {
 
 impl Codegen {
     pub(super) fn header(&self) -> String {
-        let Self { name, parameters, row, .. } = self;
+        let name = &self.name;
         let big = name.to_uppercase();
         let mut text = head(name);
         let _ = write!(
@@ -26,7 +25,7 @@ impl Codegen {
              and other working memory may run at the same time. Nothing is kept in the memory from call to call. */\n\n\
              #ifndef {big}_H\n#define {big}_H\n\n#ifdef __cplusplus\nextern \"C\" {{\n#define restrict\n#endif\n\n"
         );
-        let mut places = |title: &str, prefix: &str, parts: &[Part]| {
+        for Places { title, prefix, parts } in &self.places {
             let _ = writeln!(text, "/* {title} */");
             for Part { name, about, first, width } in parts.iter().filter(|part| part.width > 0) {
                 let define = format!("#define {big}_{prefix}_{} {first}", name.to_uppercase());
@@ -36,11 +35,10 @@ impl Codegen {
             }
             let end = parts.last().map_or(0, |part| part.first + part.width);
             let _ = writeln!(text, "#define {big}_{prefix}_SIZE {end}\n");
-        };
-        places("Places in the row of a step.", "ROW", row);
-        places("Places in the row of parameters.", "PAR", parameters);
+        }
+        text.push_str(&self.notes);
         text.push_str("/* The scene's own parameters. */\n");
-        for (_, declaration) in self.parameter_tables() {
+        for (_, _, declaration) in self.tables() {
             let _ = writeln!(text, "extern {declaration};");
         }
         text.push('\n');
@@ -55,8 +53,8 @@ impl Codegen {
     pub(super) fn source(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(text, "\n#include \"{}.h\"\n\n{PRELUDE}\n", self.name);
-        for (precision, declaration) in self.parameter_tables() {
-            let values: Vec<String> = self.values.iter().map(|&x| literal(precision, precision.rounded(x))).collect();
+        for (precision, values, declaration) in self.tables() {
+            let values: Vec<String> = values.iter().map(|&x| literal(precision, precision.rounded(x))).collect();
             let lines: Vec<String> = values.chunks(8).map(|line| format!("  {},\n", line.join(", "))).collect();
             let _ = writeln!(text, "{declaration} = {{\n{}}};\n", lines.concat());
         }
@@ -77,21 +75,27 @@ impl Codegen {
             "\n/* Compile with --fmad=false: products and sums that are to be one operation are written so. */\n\n{}",
             cuda::PRELUDE
         );
-        for Printed { kernel, trace, .. } in &self.printed {
-            let name = format!("{}_{}", self.name, kernel.name());
-            let _ = write!(text, "\n{}", cuda::kernel(trace, &name, kernel.precision(self.precision)).text);
+        for Printed { name, trace, precision, .. } in &self.printed {
+            let name = format!("{}_{name}", self.name);
+            let _ = write!(text, "\n{}", cuda::kernel(trace, &name, *precision).text);
         }
         text
     }
 
-    /// The tables of parameters that the kernels' precisions ask for, and how they are declared.
-    fn parameter_tables(&self) -> Vec<(Precision, String)> {
-        let has = |precision| self.printed.iter().any(|printed| printed.kernel.precision(self.precision) == precision);
-        let tables = [(Precision::Double, "par"), (Precision::Single, "par_f32")];
-        let declaration =
-            |precision, suffix| format!("const {} {}_{suffix}[{}]", number(precision), self.name, self.values.len());
-        let tables = tables.into_iter().filter(|(precision, _)| has(*precision));
-        tables.map(|(precision, suffix)| (precision, declaration(precision, suffix))).collect()
+    /// The scene's own numbers in the precisions in which kernels read them, and how they are declared.
+    fn tables(&self) -> Vec<(Precision, &[f64], String)> {
+        let mut tables = Vec::new();
+        for (precision, suffix) in [(Precision::Double, ""), (Precision::Single, "_f32")] {
+            for Constant { name, values } in self.constants.iter().filter(|constant| !constant.values.is_empty()) {
+                let reads = |printed: &Printed| printed.trace.operands().iter().any(|row| row.name == *name);
+                if self.printed.iter().any(|printed| printed.precision == precision && reads(printed)) {
+                    let n = values.len();
+                    let declaration = format!("const {} {}_{name}{suffix}[{n}]", number(precision), self.name);
+                    tables.push((precision, values.as_slice(), declaration));
+                }
+            }
+        }
+        tables
     }
 
     pub(super) fn cmake(&self) -> String {
@@ -136,31 +140,9 @@ impl Printed {
             };
             rows.iter().map(|row| format!("{} [{}]", row.name, length(row))).collect::<Vec<_>>().join(", ")
         };
-        let about = match self.kernel {
-            Kernel::Step => "One step.",
-            Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
-            Kernel::Adjoint => {
-                "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
-            }
-            Kernel::Jacobians => {
-                "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
-                 same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
-            }
-            Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
-            Kernel::Rollout => {
-                "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
-                 contact forces, limit forces and report (status, iterations, residual, slip_gap)."
-            }
-            Kernel::RolloutAdjoint => {
-                "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."
-            }
-            Kernel::RolloutForceAdjoint => {
-                "Gradients of each state, the commands and the parameters, given those of the contact forces alone: add those of the\n   \
-                 states to what the other adjoint is given, and its gradients of commands and parameters to these."
-            }
-        };
         format!(
-            "/* {about}\n   Reads {}; writes {}; works in {} bytes. */\n",
+            "/* {}\n   Reads {}; writes {}; works in {} bytes. */\n",
+            self.about,
             rows(self.trace.operands()),
             rows(self.trace.results()),
             self.memory()

@@ -1,6 +1,6 @@
-//! Floor 7: the step of one scene as C, for embedded controllers and other languages.
+//! Floor 7: the step of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
-//! The kernels of [`crate::step`] are run once on numbers that record what is done with them, and the operations of one world are
+//! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record what is done with them, and the operations of one world are
 //! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has
 //! the bits that the library gives, as long as the compiler rounds as it is told to (`-ffp-contract=off`); a program that is
 //! printed too checks that.
@@ -24,18 +24,19 @@
 //! ```
 
 mod check;
+mod dynamics;
 mod files;
+mod step;
 
 use std::path::Path;
 
 use candle_core::Result;
 
 use crate::math::lane::Precision;
+use crate::math::record::Trace;
 use crate::math::record::c::{CFunction, Worlds, print};
-use crate::math::record::{Row, Trace};
-use crate::parameters::Parameters;
-use crate::solve::INFO;
 use crate::step::{Kernel, Quasidynamic};
+use crate::{Error, dynamics::Dynamics};
 
 /// A configuration and a command to check printed code at.
 #[derive(Clone, Debug)]
@@ -46,24 +47,28 @@ pub struct State {
     pub u: Vec<f64>,
 }
 
-/// Kernels of one scene's step, printed.
+/// Kernels of one scene, printed.
 pub struct Codegen {
     name: String,
     precision: Precision,
     printed: Vec<Printed>,
-    /// Places in a step's row and in the parameters: name, what it is, first number, how many.
-    row: Vec<Part>,
-    parameters: Vec<Part>,
-    /// The scene's own parameters.
-    values: Vec<f64>,
+    /// Rows whose parts have names.
+    places: Vec<Places>,
+    /// What else the header says.
+    notes: String,
+    /// Operands for which the scene has numbers.
+    constants: Vec<Constant>,
 }
 
 /// A kernel, printed.
 pub struct Printed {
-    /// Which.
-    pub kernel: Kernel,
+    /// Its name, the end of the function's: `"step"`, `"mass_matrix"`.
+    pub name: String,
     /// Its operations.
     pub trace: Trace,
+    /// What it does.
+    about: String,
+    precision: Precision,
     function: CFunction,
     checks: Vec<Check>,
 }
@@ -77,6 +82,13 @@ struct Check {
 /// Steps of a rollout that is checked.
 const CHECKED_STEPS: usize = 4;
 
+/// The parts of a row.
+struct Places {
+    title: &'static str,
+    prefix: &'static str,
+    parts: Vec<Part>,
+}
+
 /// A part of a row.
 struct Part {
     name: &'static str,
@@ -85,10 +97,21 @@ struct Part {
     width: usize,
 }
 
+/// The scene's own numbers of an operand.
+struct Constant {
+    name: &'static str,
+    values: Vec<f64>,
+}
+
 impl Printed {
     /// Bytes of working memory that a call needs.
     pub fn memory(&self) -> usize {
         self.function.memory
+    }
+
+    /// Steps of a check: one, but for rollouts.
+    fn checked_steps(&self) -> usize {
+        if self.trace.has_steps() { CHECKED_STEPS } else { 1 }
     }
 }
 
@@ -106,30 +129,40 @@ impl Codegen {
         precision: Precision,
         states: &[State],
     ) -> Result<Self> {
+        Self::empty(name, precision)?.with_step(step, kernels, states)
+    }
+
+    /// Prints kernels of rigid-body dynamics alone: see [`Codegen::with_dynamics`].
+    ///
+    /// # Errors
+    /// As [`Codegen::with_dynamics`]; if the name is none of C's.
+    pub fn of_dynamics(
+        dynamics: &Dynamics,
+        name: &str,
+        kernels: &[crate::dynamics::Kernel],
+        precision: Precision,
+        configurations: &[Vec<f64>],
+    ) -> Result<Self> {
+        Self::empty(name, precision)?.with_dynamics(dynamics, kernels, configurations)
+    }
+
+    fn empty(name: &str, precision: Precision) -> Result<Self> {
         check_name(name)?;
-        if states.is_empty() {
-            return Err(crate::Error::invalid("codegen", "expected a state to check the code at, got none").into());
-        }
-        let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
-        let values = values.into_iter().next().unwrap_or_default();
-        let printed = kernels
-            .iter()
-            .map(|&kernel| {
-                let trace = step.record(kernel, precision)?;
-                let own = kernel.precision(precision);
-                let function = print(&trace, &format!("{name}_{}", kernel.name()), own, Worlds::One);
-                let checks = states
-                    .iter()
-                    .map(|state| Check::new(step, &trace, kernel, own, state, &values))
-                    .collect::<Result<_>>()?;
-                Ok(Printed { kernel, trace, function, checks })
-            })
-            .collect::<Result<_>>()?;
-        let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
-        let parameters =
-            tensors.map(|(name, tensor)| Ok(Row::new(name, tensor.dim(1)?))).collect::<Result<Vec<_>>>()?;
-        let row = parts(step.row_parts()?);
-        Ok(Self { name: name.to_owned(), precision, printed, row, parameters: parts(parameters), values })
+        let name = name.to_owned();
+        Ok(Self {
+            name,
+            precision,
+            printed: Vec::new(),
+            places: Vec::new(),
+            notes: String::new(),
+            constants: Vec::new(),
+        })
+    }
+
+    /// Prints a trace whose numbers are of a precision.
+    fn print(&mut self, name: String, about: String, precision: Precision, trace: Trace, checks: Vec<Check>) {
+        let function = print(&trace, &format!("{}_{name}", self.name), precision, Worlds::One);
+        self.printed.push(Printed { name, trace, about, precision, function, checks });
     }
 
     /// The kernels.
@@ -143,7 +176,7 @@ impl Codegen {
     /// # Errors
     /// If a file cannot be written; the message names it.
     pub fn write(&self, folder: &Path) -> crate::Result<()> {
-        let failed = |path: &Path, source| crate::Error::File { path: path.to_owned(), source };
+        let failed = |path: &Path, source| Error::File { path: path.to_owned(), source };
         std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
         for (file, text) in [
             (format!("{}.h", self.name), self.header()),
@@ -158,59 +191,19 @@ impl Codegen {
     }
 }
 
-impl Check {
-    fn new(
-        step: &Quasidynamic,
-        trace: &Trace,
-        kernel: Kernel,
-        precision: Precision,
-        State { q, u }: &State,
-        par: &[f64],
-    ) -> Result<Self> {
-        let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
-        // Later commands are a little less.
-        let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32))).collect();
-        let mut operands = vec![q.clone(), controls, par.to_vec()];
-        let [rows, _] = step.rows_of(kernel)?;
-        let run = |kernel, operands: &[Vec<f64>]| match step.run_kernel(kernel, Precision::Double, n_steps, operands)? {
-            Some(row) => Ok::<_, candle_core::Error>(row),
-            None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
-        };
-        match kernel {
-            Kernel::Step | Kernel::Jacobians | Kernel::Rollout => {}
-            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Adjoint => {
-                let row = run(Kernel::Step, &operands)?;
-                for Row { name, width, .. } in &rows[3..] {
-                    operands.push(match *name {
-                        "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
-                        "row" => row.clone(),
-                        _ => weights(*width),
-                    });
-                }
-            }
-            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
-                let mut results = run(Kernel::Rollout, &operands)?;
-                operands[0] = results.drain(..rows[0].length(n_steps)).collect();
-                for row in &rows[3..rows.len() - 1] {
-                    operands.push(results.drain(..row.length(n_steps)).collect());
-                }
-                operands.push(weights(rows[rows.len() - 1].length(n_steps)));
-            }
-        }
-        operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
-        let results = match step.run_kernel(kernel, precision, n_steps, &operands)? {
-            Some(results) => results,
-            None => trace.run_steps(&operands.concat(), n_steps),
-        };
-        Ok(Self { operands: operands.concat(), results })
-    }
-}
-
 /// Numbers between −1 and 1 that look like any.
 fn weights(n: usize) -> Vec<f64> {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     (1..=n).map(|k| 2.0 * (k as f64 * GOLDEN).fract() - 1.0).collect()
+}
+
+/// There must be something to check the code at.
+fn check_some<T>(states: &[T]) -> Result<()> {
+    if states.is_empty() {
+        return Err(Error::invalid("codegen", "expected a state to check the code at, got none").into());
+    }
+    Ok(())
 }
 
 /// Names that are taken: `main.c` is the program that checks, NAME.h would hide a header that it includes, and CMake has targets of its
@@ -229,35 +222,5 @@ fn check_name(name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(crate::Error::invalid("codegen", message).into())
-}
-
-/// What the parts of a step's row are.
-fn about(name: &str) -> &'static str {
-    match name {
-        "q_next" => "the next configuration",
-        "delta" => "the step in tangent coordinates",
-        "force" => "force on B of each contact in world axes, N",
-        "turning" => {
-            "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"
-        }
-        "limit_force" => "force of each joint limit, N or N m",
-        "contact" => "each contact's normal from A to B, point on A, point on B, distance",
-        "warm" => "forces for the next step to start from",
-        "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 infeasible, 4 bad input",
-        "iterations" => "of Newton's method",
-        "residual" => "of the optimality conditions, relative",
-        "slip_gap" => "m, that slip opens where the status is unsettled",
-        _ => "",
-    }
-}
-
-/// Where each row starts that stand one after the other.
-fn parts(rows: impl IntoIterator<Item = Row>) -> Vec<Part> {
-    let mut first = 0;
-    let part = |Row { name, width, .. }| {
-        first += width;
-        Part { name, about: about(name), first: first - width, width }
-    };
-    rows.into_iter().map(part).collect()
+    Err(Error::invalid("codegen", message).into())
 }

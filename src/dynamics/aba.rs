@@ -119,7 +119,7 @@ pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau
     Twist::zero().write(velocities, 0);
     clear(forces);
     clear(inertias);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let moved = Twist::read(placed.screws, i - 1).times(v[link.dof]);
         Twist::read(velocities, link.base).cross(moved).write(carried, i);
         let velocity = Twist::read(velocities, link.above).plus(moved);
@@ -130,7 +130,7 @@ pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau
             velocity.cross_wrench(inertia.apply(velocity)).write(forces, i);
         }
     }
-    for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
         let screw = Twist::read(placed.screws, i - 1);
         let inertia = Articulated::read(inertias, i);
         let force = Wrench::read(forces, i).plus(inertia.apply(Twist::read(carried, i)));
@@ -148,7 +148,7 @@ pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau
     // V has been used up: its place takes A.
     let accelerations = velocities;
     Twist { m: sub([R::zero(); 3], placed.gravity), ..Twist::zero() }.write(accelerations, 0);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let above = Twist::read(accelerations, link.above);
         let rate = (rest[i] - above.dot(Wrench::read(u, i))) * inverse_d[i];
         a[link.dof] = rate;

@@ -18,7 +18,7 @@ use super::links::{INERTIA, Links, Placed, PlacedGradients};
 #[inline(always)]
 pub fn composite<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R]) {
     copy(composites, placed.inertias);
-    for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
         SpatialInertia::read(composites, i).accumulate(composites, link.above);
     }
 }
@@ -28,7 +28,7 @@ pub fn composite<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R
 pub fn packed<R: Real>(links: &Links, placed: &Placed<R>, composites: &mut [R], m: &mut [R]) {
     composite(links, placed, composites);
     clear(m);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let screw = Twist::read(placed.screws, i - 1);
         let force = SpatialInertia::read(composites, i).apply(screw);
         m[links.pattern.at(link.slot, link.slot)] += screw.dot(force);
@@ -76,7 +76,7 @@ pub fn pull<R: Real>(
     let n = links.nv;
     let pulls = &mut work[..INERTIA * links.n()];
     clear(pulls);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let screw = Twist::read(placed.screws, i - 1);
         let inertia = SpatialInertia::read(composites, i);
         let force = inertia.apply(screw);
@@ -95,7 +95,7 @@ pub fn pull<R: Real>(
         inertia.apply(rate).accumulate(grad.screws, i - 1);
         SpatialInertia::gradient(rate, screw).accumulate(pulls, i);
     }
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         SpatialInertia::read(pulls, link.above).accumulate(pulls, i);
         SpatialInertia::read(pulls, i).accumulate(grad.inertias, i);
     }

@@ -117,7 +117,7 @@ pub fn inverse_dynamics<R: Real>(
     clear(by_q);
     clear(by_v);
     clear(rates);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let screw = Twist::read(placed.screws, i - 1);
         let end = Twist::read(motion.velocities, link.end);
         let turning = end.cross(screw);
@@ -129,7 +129,7 @@ pub fn inverse_dynamics<R: Real>(
             Rate::new(&inertia, Twist::read(motion.velocities, i)).accumulate(rates, i);
         }
     }
-    for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
         let rate = Rate::read(rates, i);
         rate.accumulate(rates, link.above);
         let screw = Twist::read(placed.screws, i - 1);

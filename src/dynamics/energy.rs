@@ -12,7 +12,7 @@ use super::links::{INERTIA, Links, Placed, PlacedGradients};
 #[inline(always)]
 fn velocities<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], velocities: &mut [R]) {
     Twist::zero().write(velocities, 0);
-    for (i, link) in links.links.iter().enumerate().skip(1) {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
         let above = Twist::read(velocities, link.above);
         Twist::read(placed.screws, i - 1).axpy(v[link.dof], above).write(velocities, i);
     }
@@ -56,7 +56,7 @@ pub fn pull_energy<R: Real>(
     velocities(links, placed, v, moving);
     clear(pulls);
     let half = of[0].scale(0.5);
-    for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+    for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
         if link.massive {
             let (velocity, inertia) = (Twist::read(moving, i), SpatialInertia::read(placed.inertias, i));
             inertia.apply(velocity).times(of[0]).accumulate(pulls, i);

@@ -165,7 +165,7 @@ impl Links {
     #[inline(always)]
     pub fn place_inertias<R: Real>(&self, placed: &[R], parameters: &[R], inertias: &mut [R]) {
         clear(inertias);
-        for (b, &link) in self.bodies.iter().enumerate() {
+        for (b, &link) in R::parts(self.bodies.iter().enumerate()) {
             let pose = Pose::read(&placed[POSE * b..]);
             let own = SpatialInertia::read(&parameters[3..], b);
             own.moved(&pose).accumulate(inertias, link);
@@ -182,7 +182,7 @@ impl Links {
         grad_placed: &mut [R],
         grad_parameters: &mut [R],
     ) {
-        for (b, &link) in self.bodies.iter().enumerate() {
+        for (b, &link) in R::parts(self.bodies.iter().enumerate()) {
             let pose = Pose::read(&placed[POSE * b..]);
             let own = SpatialInertia::read(&parameters[3..], b);
             let (pull, parameters) = own.pull(&pose, SpatialInertia::read(inertias, link));

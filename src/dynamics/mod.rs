@@ -25,23 +25,26 @@ mod links;
 mod op;
 mod pulls;
 mod quantity;
+mod record;
 mod rnea;
 mod stages;
+mod weightless;
 
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::kinematics::{Manifold, Tree};
+use crate::kinematics::Tree;
 use crate::math::operation::Operation;
 use crate::math::rows::Rows;
 
 pub use frame_motion::{FrameMotion, ReferenceFrame};
 pub use inertia::inertias_of;
+pub use quantity::Quantity;
+pub use record::Kernel;
 
 use links::{INERTIA, Links};
 use op::DynamicsOp;
-use quantity::Quantity;
 use stages::Operands;
 
 /// The dynamics of a forest of bodies.
@@ -53,6 +56,8 @@ use stages::Operands;
 pub struct Dynamics {
     links: Arc<Links>,
     bodies: Vec<usize>,
+    /// All bodies' names.
+    names: Arc<[String]>,
     weightless: Vec<String>,
     gravity: Tensor,
     inertias: Tensor,
@@ -90,7 +95,9 @@ impl Dynamics {
             Tensor::from_vec(data, (1, n), &Device::Cpu)
         };
         let (gravity, inertias, offsets) = (row(gravity.to_vec())?, row(inertias)?, row(offsets)?);
-        let dynamics = Self { links: Arc::new(links), bodies, weightless: Vec::new(), gravity, inertias, offsets };
+        let names = tree.bodies.iter().map(|body| body.name.clone()).collect();
+        let links = Arc::new(links);
+        let dynamics = Self { links, bodies, names, weightless: Vec::new(), gravity, inertias, offsets };
         let weightless = dynamics.find_weightless(tree)?;
         let there = |tensor: &Tensor| tensor.to_dtype(dtype)?.to_device(device);
         Ok(Self {
@@ -164,7 +171,7 @@ impl Dynamics {
     /// # Errors
     /// If a shape is not (B, nq), (B, nv).
     pub fn bias(&self, q: &Tensor, v: &Tensor) -> Result<Tensor> {
-        self.inverse_dynamics(q, v, &v.zeros_like()?)
+        self.apply(Quantity::Bias, &[("q", q), ("v", v)])
     }
 
     /// The τ (B, nv) that carries the weight at rest: b at v = 0.
@@ -172,8 +179,7 @@ impl Dynamics {
     /// # Errors
     /// If the shape of q is not (B, nq).
     pub fn gravity(&self, q: &Tensor) -> Result<Tensor> {
-        let rest = Tensor::zeros((1, self.links.nv), q.dtype(), q.device())?;
-        self.inverse_dynamics(q, &rest, &rest)
+        self.apply(Quantity::Gravity, &[("q", q)])
     }
 
     /// The joint-space inertia matrix M (B, nv, nv): CRBA.
@@ -235,23 +241,6 @@ impl Dynamics {
     pub fn forward_dynamics_derivatives(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Derivatives> {
         self.all_heavy()?;
         self.derivatives(Quantity::ForwardDynamicsDerivatives, &[("q", q), ("v", v), ("tau", tau)])
-    }
-
-    /// The names of coordinates that move no mass which others do not move already: M is then singular at every q, so that
-    /// one q that has nothing special shows it.
-    fn find_weightless(&self, tree: &Tree) -> Result<Vec<String>> {
-        let q = Manifold::new(tree, &Device::Cpu)?.random(1, 1, DType::F64, &Device::Cpu)?;
-        let (pivots, _) = self.evaluate(Quantity::Pivots, &[("q", &q)])?;
-        // Pivots of joints with mass are above 1e-6 of their diagonal entry; rounding leaves 1e-16 of it.
-        let light = (0..tree.nv).filter(|&dof| pivots[dof] < 1e-13 || pivots[dof].is_nan());
-        Ok(light.filter_map(|dof| Some(tree.coordinate_of(dof)?.name.clone())).collect())
-    }
-
-    fn all_heavy(&self) -> Result<()> {
-        match self.weightless.first() {
-            Some(name) => bail!("forward dynamics: expected every joint to move some mass, but \"{name}\" does not"),
-            None => Ok(()),
-        }
     }
 
     /// q and the further numbers side by side, one row per world.

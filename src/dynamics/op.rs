@@ -4,6 +4,7 @@
 //! Every quantity is a function of the screws and the links' inertias, so that one frame does for all: kinematics,
 //! inertias, algorithm; and backwards its adjoint, the inertias' and the kinematics'.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
@@ -19,7 +20,7 @@ use super::pulls::{
 };
 use super::quantity::{Places, Quantity};
 use super::stages::{
-    Clear, Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
+    Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
     SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, StorePivots, Totals,
 };
 
@@ -29,7 +30,7 @@ pub(super) struct DynamicsOp {
     pub(super) quantity: Quantity,
 }
 
-struct Forward<'a> {
+pub(super) struct Forward<'a> {
     links: &'a Links,
     quantity: Quantity,
     places: Places,
@@ -54,7 +55,9 @@ impl Program for Forward<'_> {
         let (of, at) = (Stages { links: self.links, at: &self.places }, &self.places);
         self.place(group);
         match self.quantity {
-            Quantity::InverseDynamics => group.run(&InverseDynamics { of, a: &at.input, tau: &at.result }),
+            Quantity::InverseDynamics | Quantity::Bias | Quantity::Gravity => {
+                group.run(&InverseDynamics { of, a: &at.input, tau: &at.result });
+            }
             Quantity::ForwardDynamics if self.links.open => group.run(&ForwardDynamics(of)),
             Quantity::ForwardDynamics => solve_acceleration(of, group, &at.result),
             Quantity::MassMatrix => {
@@ -93,17 +96,19 @@ impl Program for Forward<'_> {
     }
 }
 
+/// No numbers: an acceleration of zero.
+const NONE: Range<usize> = 0..0;
+
 /// a = M⁻¹ (τ − b) for τ in the quantity's input; leaves the factor of M.
-fn solve_acceleration(of: Stages, group: &mut Group, to: &std::ops::Range<usize>) {
+fn solve_acceleration(of: Stages, group: &mut Group, to: &Range<usize>) {
     let at = of.at;
     group.run(&MassMatrix(of));
     group.run(&Factor(of));
-    group.run(&Clear(&at.y));
-    group.run(&InverseDynamics { of, a: &at.y, tau: &at.tau });
+    group.run(&InverseDynamics { of, a: &NONE, tau: &at.tau });
     group.run(&Solve { stages: of, of: &at.input, less: Some(&at.tau), to });
 }
 
-struct Backward<'a> {
+pub(super) struct Backward<'a> {
     forward: Forward<'a>,
     grad: Rows<'a>,
 }
@@ -116,12 +121,12 @@ impl Program for Backward<'_> {
     fn group(&self, group: &mut Group) {
         let Forward { links, quantity, places: at, .. } = &self.forward;
         let of = Stages { links, at };
-        let grad_x = at.grad_state.start + links.nq;
-        let (grad_v, grad_input) = (grad_x..grad_x + links.nv, grad_x + links.nv..at.grad_state.end);
+        let gradient = |of: &Range<usize>| at.grad_state.start + of.start..at.grad_state.start + of.end;
+        let (grad_v, grad_input) = (gradient(&at.v), gradient(&at.input));
         self.forward.place(group);
         group.run(&Seed(of, &self.grad));
         match quantity {
-            Quantity::InverseDynamics => {
+            Quantity::InverseDynamics | Quantity::Bias | Quantity::Gravity => {
                 group.run(&InverseDynamics { of, a: &at.input, tau: &at.tau });
                 let (a, grad_tau, grad_a) = (&at.input, &at.result, &grad_input);
                 group.run(&PullInverseDynamics { of, a, grad_tau, grad_a, grad_v });
@@ -185,14 +190,18 @@ impl Differentiable<3> for DynamicsOp {
     }
 
     fn adjoint<'a>(&'a self, operands: [Rows<'a>; 3], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Backward { forward: self.forward(operands, true), grad }))
+        Ok(Box::new(self.backward(operands, grad)))
     }
 }
 
 impl DynamicsOp {
-    fn forward<'a>(&'a self, [state, parameters, offsets]: [Rows<'a>; 3], adjoint: bool) -> Forward<'a> {
+    pub(super) fn forward<'a>(&'a self, [state, parameters, offsets]: [Rows<'a>; 3], adjoint: bool) -> Forward<'a> {
         let Self { links, quantity } = self;
         let places = Places::new(links, *quantity, adjoint);
         Forward { links, quantity: *quantity, places, operands: Operands { state, parameters, offsets } }
+    }
+
+    pub(super) fn backward<'a>(&'a self, operands: [Rows<'a>; 3], grad: Rows<'a>) -> Backward<'a> {
+        Backward { forward: self.forward(operands, true), grad }
     }
 }

@@ -187,12 +187,8 @@ impl Stage for StoreGradients<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Stages { links, at } = self.0;
-        let offsets = &at.grad_frames.offsets;
-        let mut column = 0;
-        for range in [&at.grad_state, &at.grad_parameters, &(offsets.start..offsets.start + links.n_offsets)] {
-            out.store_all(first, column, &memory[range.clone()]);
-            column += range.len();
-        }
+        // They are neighbours.
+        out.store_parts(first, &memory[at.grad_state.start..at.grad_frames.offsets.start + links.n_offsets]);
     }
 }
 

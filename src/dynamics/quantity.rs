@@ -8,11 +8,16 @@ use super::derivatives;
 use super::links::Links;
 use super::{aba, rnea};
 
-/// A function of the state and the parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantity {
+/// A function of the configuration q, further numbers of the state, gravity, inertias and offsets. Rows are in the units of
+/// [`super::Dynamics`]; matrices are (nv, nv), row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantity {
     /// (v, a) → τ.
     InverseDynamics,
+    /// v → b, which is τ at a = 0.
+    Bias,
+    /// () → τ at v = a = 0.
+    Gravity,
     /// (v, τ) → a.
     ForwardDynamics,
     /// () → M.
@@ -32,10 +37,12 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// For error messages.
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in messages and in printed code.
+    pub fn name(self) -> &'static str {
         match self {
             Self::InverseDynamics => "inverse_dynamics",
+            Self::Bias => "bias",
+            Self::Gravity => "gravity",
             Self::ForwardDynamics => "forward_dynamics",
             Self::MassMatrix => "mass_matrix",
             Self::InverseMassMatrix => "inverse_mass_matrix",
@@ -54,8 +61,8 @@ impl Quantity {
             | Self::ForwardDynamics
             | Self::InverseDynamicsDerivatives
             | Self::ForwardDynamicsDerivatives => 2 * links.nv,
-            Self::Energy => links.nv,
-            Self::MassMatrix | Self::InverseMassMatrix | Self::CentreOfMass | Self::Pivots => 0,
+            Self::Bias | Self::Energy => links.nv,
+            Self::Gravity | Self::MassMatrix | Self::InverseMassMatrix | Self::CentreOfMass | Self::Pivots => 0,
         }
     }
 
@@ -63,7 +70,7 @@ impl Quantity {
     pub(super) fn n_outputs(self, links: &Links) -> usize {
         let n = links.nv;
         match self {
-            Self::InverseDynamics | Self::ForwardDynamics | Self::Pivots => n,
+            Self::InverseDynamics | Self::Bias | Self::Gravity | Self::ForwardDynamics | Self::Pivots => n,
             Self::MassMatrix | Self::InverseMassMatrix => n * n,
             Self::Energy => 2,
             Self::CentreOfMass => 3,

@@ -47,34 +47,42 @@ impl<'a, R: Real> Motion<'a, R> {
         Self { velocities, accelerations, forces }
     }
 
-    /// Fills in V and A at the rates v and accelerations a.
+    /// Fills in V and A at the rates v and accelerations a; without numbers v or a is zero.
     #[inline(always)]
     fn move_links(&mut self, links: &Links, placed: &Placed<R>, v: &[R], a: &[R]) {
         Twist::zero().write(self.velocities, 0);
         Twist { m: sub([R::zero(); 3], placed.gravity), ..Twist::zero() }.write(self.accelerations, 0);
-        for (i, link) in links.links.iter().enumerate().skip(1) {
+        for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
             let screw = Twist::read(placed.screws, i - 1);
-            let moved = screw.times(v[link.dof]);
-            let carried = Twist::read(self.velocities, link.base).cross(moved);
-            Twist::read(self.velocities, link.above).plus(moved).write(self.velocities, i);
-            let acceleration = Twist::read(self.accelerations, link.above).plus(carried);
-            screw.axpy(a[link.dof], acceleration).write(self.accelerations, i);
+            let mut velocity = Twist::read(self.velocities, link.above);
+            let mut acceleration = Twist::read(self.accelerations, link.above);
+            if !v.is_empty() {
+                let moved = screw.times(v[link.dof]);
+                acceleration = acceleration.plus(Twist::read(self.velocities, link.base).cross(moved));
+                velocity = velocity.plus(moved);
+            }
+            if !a.is_empty() {
+                acceleration = screw.axpy(a[link.dof], acceleration);
+            }
+            velocity.write(self.velocities, i);
+            acceleration.write(self.accelerations, i);
         }
     }
 
-    /// Fills in V, A and F and adds τ (nv numbers) to `tau`.
+    /// Fills in V, A and F and adds τ (nv numbers) to `tau`. v and a have nv numbers or, where they are zero, none.
     #[inline(always)]
     pub fn inverse_dynamics(&mut self, links: &Links, placed: &Placed<R>, v: &[R], a: &[R], tau: &mut [R]) {
         self.move_links(links, placed, v, a);
         clear(self.forces);
-        for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+        for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
             let mut force = Wrench::read(self.forces, i);
             if link.massive {
                 let inertia = SpatialInertia::read(placed.inertias, i);
-                let velocity = Twist::read(self.velocities, i);
-                force = force
-                    .plus(inertia.apply(Twist::read(self.accelerations, i)))
-                    .plus(velocity.cross_wrench(inertia.apply(velocity)));
+                force = force.plus(inertia.apply(Twist::read(self.accelerations, i)));
+                if !v.is_empty() {
+                    let velocity = Twist::read(self.velocities, i);
+                    force = force.plus(velocity.cross_wrench(inertia.apply(velocity)));
+                }
                 force.write(self.forces, i);
             }
             tau[link.dof] += Twist::read(placed.screws, i - 1).dot(force);
@@ -83,7 +91,7 @@ impl<'a, R: Real> Motion<'a, R> {
     }
 
     /// Adds to the gradients, given those of τ. `self` is as [`Motion::inverse_dynamics`] left it; `work` holds
-    /// [`n_motion`] numbers.
+    /// [`n_motion`] numbers. Where v or a has no numbers its gradient has none.
     #[expect(clippy::too_many_arguments, reason = "operands, results and gradients of a kernel")]
     #[inline(always)]
     pub fn pull(
@@ -104,32 +112,40 @@ impl<'a, R: Real> Motion<'a, R> {
         Twist::zero().write(rates, 0);
         clear(pull_v);
         clear(pull_a);
-        for (i, link) in links.links.iter().enumerate().skip(1) {
+        for (i, link) in R::parts(links.links.iter().enumerate().skip(1)) {
             let screw = Twist::read(placed.screws, i - 1);
             let rate = screw.axpy(grad_tau[link.dof], Twist::read(rates, link.above));
             rate.write(rates, i);
             Wrench::read(self.forces, i).times(grad_tau[link.dof]).accumulate(grad.screws, i - 1);
             if link.massive {
                 let inertia = SpatialInertia::read(placed.inertias, i);
-                let velocity = Twist::read(self.velocities, i);
-                let turned = rate.cross(velocity);
                 inertia.apply(rate).write(pull_a, i);
-                inertia.apply(turned).minus(rate.cross_wrench(inertia.apply(velocity))).write(pull_v, i);
                 SpatialInertia::gradient(rate, Twist::read(self.accelerations, i)).accumulate(grad.inertias, i);
-                SpatialInertia::gradient(turned, velocity).accumulate(grad.inertias, i);
+                if !v.is_empty() {
+                    let velocity = Twist::read(self.velocities, i);
+                    let turned = rate.cross(velocity);
+                    inertia.apply(turned).minus(rate.cross_wrench(inertia.apply(velocity))).write(pull_v, i);
+                    SpatialInertia::gradient(turned, velocity).accumulate(grad.inertias, i);
+                }
             }
         }
-        for (i, link) in links.links.iter().enumerate().skip(1).rev() {
+        for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
             let screw = Twist::read(placed.screws, i - 1);
-            let (of_v, of_a) = (Wrench::read(pull_v, i), Wrench::read(pull_a, i));
-            let base = Twist::read(self.velocities, link.base);
-            let (x, y) = (v[link.dof], a[link.dof]);
-            grad_a[link.dof] += screw.dot(of_a);
-            grad_v[link.dof] += screw.dot(of_v) + base.cross(screw).dot(of_a);
-            let by_screw = of_v.minus(base.cross_wrench(of_a)).times(x);
-            of_a.axpy(y, by_screw).accumulate(grad.screws, i - 1);
-            screw.cross_wrench(of_a).times(x).accumulate(pull_v, link.base);
-            of_v.accumulate(pull_v, link.above);
+            let of_a = Wrench::read(pull_a, i);
+            let mut by_screw = Wrench::zero();
+            if !v.is_empty() {
+                let (of_v, x) = (Wrench::read(pull_v, i), v[link.dof]);
+                let base = Twist::read(self.velocities, link.base);
+                grad_v[link.dof] += screw.dot(of_v) + base.cross(screw).dot(of_a);
+                by_screw = of_v.minus(base.cross_wrench(of_a)).times(x);
+                screw.cross_wrench(of_a).times(x).accumulate(pull_v, link.base);
+                of_v.accumulate(pull_v, link.above);
+            }
+            if !a.is_empty() {
+                grad_a[link.dof] += screw.dot(of_a);
+                by_screw = of_a.axpy(a[link.dof], by_screw);
+            }
+            by_screw.accumulate(grad.screws, i - 1);
             of_a.accumulate(pull_a, link.above);
         }
         grad.gravity = sub(grad.gravity, Wrench::read(pull_a, 0).force);

@@ -163,7 +163,7 @@ impl Stage for SolveColumns<'_> {
         let Stages { links, at } = self.0;
         // The two matrices are neighbours.
         let [m, columns] = parts(memory, [&at.m, &(at.by_q.start..at.by_v.end)]);
-        for column in columns.chunks_exact_mut(links.nv.max(1)) {
+        for column in R::parts(columns.chunks_exact_mut(links.nv.max(1))) {
             links.pattern.solve(m, column);
         }
     }
@@ -260,16 +260,6 @@ pub(super) struct Finish<'a>(pub(super) Stages<'a>);
 impl Stage for Finish<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        out.store_all(first, 0, &memory[self.0.at.result.clone()]);
-    }
-}
-
-/// Zeros.
-pub(super) struct Clear<'a>(pub(super) &'a Range<usize>);
-
-impl Stage for Clear<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        clear(&mut memory[self.0.clone()]);
+        out.store_parts(first, &memory[self.0.at.result.clone()]);
     }
 }

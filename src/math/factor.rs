@@ -317,7 +317,7 @@ impl Pattern {
     pub fn inverse<R: Real>(&self, factor: &[R], inverse: &mut [R]) {
         let n = self.n();
         clear(inverse);
-        for (i, column) in inverse.chunks_exact_mut(n.max(1)).enumerate() {
+        for (i, column) in R::parts(inverse.chunks_exact_mut(n.max(1)).enumerate()) {
             column[i] = R::one();
             self.eliminate(factor, column, i + 1);
             self.substitute(factor, column, n);

@@ -158,7 +158,7 @@ impl<'a, 'b> Group<'a, 'b> {
         let out = &mut *self.out;
         let (arithmetic, first, scratch) = match &mut self.numbers {
             Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
-            Numbers::Recorded(recorder) => return recorder.stage_in_either(stage, out),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, out),
         };
         if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
             return self.run(stage);
@@ -172,7 +172,8 @@ impl<'a, 'b> Group<'a, 'b> {
         }
     }
 
-    /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice.
+    /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice. A
+    /// recording may be of single precision all the same.
     pub fn run(&mut self, stage: &impl Stage) {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {

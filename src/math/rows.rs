@@ -238,6 +238,16 @@ impl Output<'_> {
         self.parts[part].scatter(rows, 0, width, from);
     }
 
+    /// Fills the rows of all matrices, one after the other, for the worlds from `first` on.
+    #[inline(always)]
+    pub fn store_parts<R: Lane>(&mut self, first: usize, mut from: &[R]) {
+        for part in 0..self.parts.len() {
+            let (own, rest) = from.split_at(self.parts[part].width);
+            self.store_in(part, first, 0, own);
+            from = rest;
+        }
+    }
+
     /// [`Output::store_all`] in the matrix with index `part`.
     #[inline(always)]
     pub fn store_in<R: Lane>(&mut self, part: usize, first: usize, k: usize, from: &[R]) {

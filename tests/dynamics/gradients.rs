@@ -78,6 +78,14 @@ fn inverse_dynamics_by_state_and_parameters() {
 }
 
 #[test]
+fn bias_and_gravity_by_state_and_parameters() {
+    for mimic in [false, true] {
+        check_all(&zoo(mimic), 1, "bias", 2, |d, x| d.bias(&x[0], &x[1]));
+        check_all(&zoo(mimic), 1, "gravity", 1, |d, x| d.gravity(&x[0]));
+    }
+}
+
+#[test]
 fn forward_dynamics_by_state_and_parameters() {
     for mimic in [false, true] {
         check_all(&zoo(mimic), 1, "ABA", 3, |d, x| d.forward_dynamics(&x[0], &x[1], &x[2]));

@@ -1,6 +1,6 @@
 //! What must hold whatever the numbers are: algorithms undo each other, energy and momentum are kept, worlds are alone.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use fingertip::dynamics::{Dynamics, FrameMotion, ReferenceFrame};
 use fingertip::kinematics::{FrameSpec, Tree};
 
@@ -26,6 +26,21 @@ fn forward_dynamics_undoes_inverse_dynamics() {
         let kinetic = (&v * times(&d.mass_matrix(&q).unwrap(), &v).unwrap()).unwrap().sum(1).unwrap();
         let energy = d.energy(&q, &v).unwrap().narrow(1, 0, 1).unwrap();
         assert_close(&numbers(&energy), &numbers(&(kinetic * 0.5).unwrap()), ALGEBRA, "½ vᵀ M v");
+    }
+}
+
+#[test]
+fn bias_and_gravity_are_inverse_dynamics_at_rest() {
+    for mimic in [false, true] {
+        let tree = zoo(mimic);
+        let (d, [q, v, _]) = (dynamics(&tree), states(&tree, 8, 17));
+        let zero = v.zeros_like().unwrap();
+        let equal = |found: Result<Tensor>, expected: Result<Tensor>| {
+            // Equal numbers: a zero may have another sign.
+            assert_eq!(numbers(&found.unwrap()), numbers(&expected.unwrap()));
+        };
+        equal(d.bias(&q, &v), d.inverse_dynamics(&q, &v, &zero));
+        equal(d.gravity(&q), d.inverse_dynamics(&q, &zero, &zero));
     }
 }
 

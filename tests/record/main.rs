@@ -1,5 +1,5 @@
-//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and their adjoints, on the shipped scenes
-//! and on random scenes of pairs with a formula.
+//! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and their adjoints, rigid-body
+//! dynamics; on the shipped scenes and on random scenes of pairs with a formula.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -7,6 +7,11 @@ mod support;
 #[path = "../hostile/scenes.rs"]
 mod scenes;
 
+#[path = "../dynamics/robots.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod robots;
+
+mod dynamics;
 mod rollouts;
 mod rows;
 
@@ -17,6 +22,7 @@ use fingertip::step::{Kernel, Quasidynamic};
 use fingertip::{Model, Parameters};
 
 use rows::{Adjoint, Operands, differences, jacobian_rows, lanes, step_rows, unsigned_zeros};
+use support as measure;
 use support::states::{self, Batch, Random, Ranges, tensor};
 
 /// The shipped scenes whose pairs all have a formula, but for the largest.

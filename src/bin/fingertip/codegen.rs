@@ -6,25 +6,28 @@ use std::process::ExitCode;
 use candle_core::Tensor;
 use fingertip::codegen::{Codegen, State};
 use fingertip::description::Scene;
+use fingertip::dynamics::{self, Dynamics};
 use fingertip::math::lane::Precision;
 use fingertip::rollout::rollout;
-use fingertip::step::{Kernel, Quasidynamic};
+use fingertip::step::{Dynamic, DynamicParams, Kernel, Quasidynamic};
 
-use super::Outcome;
 use super::scene::SceneArgs;
 use super::table::table;
+use super::{Outcome, message};
 
 /// States that the printed program checks itself at, along the scene's script.
 const STATES: usize = 8;
 /// How long a scene without a script is followed, s.
 const UNSCRIPTED: f64 = 1.0;
+/// All functions of dynamics.
+const ALL: &str = "all";
 /// Steps between home and the last state, at most.
 const STEPS: usize = 400;
 
-/// Prints the step of a scene as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
+/// Prints the step of a scene, or its dynamics, as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
-/// arguments. Without one of --step, --adjoint, --jacobians and --rollout, the step and its adjoint are printed.
+/// arguments. Without one of --step, --adjoint, --jacobians, --rollout and --dynamics, the step and its adjoint are printed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -50,7 +53,12 @@ pub struct Args {
     #[arg(long)]
     rollout: bool,
 
-    /// The step and the rollout in single precision; the adjoints and the Jacobians stay in double precision.
+    /// Rigid-body dynamics: mass matrix, inverse and forward dynamics, gravity, energy, with their derivatives and adjoints. With
+    /// names, as in `--dynamics=mass_matrix,bias`, these functions alone.
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
+    dynamics: Option<String>,
+
+    /// The step, the rollout and the dynamics in single precision; the step's adjoints and the Jacobians stay in double precision.
     #[arg(long)]
     f32: bool,
 
@@ -61,7 +69,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
-    let default = !(args.step || args.adjoint || args.jacobians || args.rollout);
+    let default = !(args.step || args.adjoint || args.jacobians || args.rollout || args.dynamics.is_some());
     let wanted = |kernel: &Kernel| match kernel {
         Kernel::Step | Kernel::WarmStep => args.step || default,
         Kernel::Adjoint => args.adjoint || default,
@@ -71,7 +79,20 @@ pub fn run(args: &Args) -> Outcome {
     let kernels: Vec<Kernel> = Kernel::ALL.into_iter().filter(wanted).collect();
     let precision = if args.f32 { Precision::Single } else { Precision::Double };
     let name = args.out.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
-    let code = Codegen::new(&step, &name, &kernels, precision, &states(&step, &source.scene)?)?;
+    let states = states(&step, &source.scene)?;
+    let code = match &args.dynamics {
+        None => Codegen::new(&step, &name, &kernels, precision, &states)?,
+        Some(names) => {
+            let all = Dynamic::new(step.model(), step.parameters(), DynamicParams::default())?;
+            let (dynamics, q) = (all.dynamics(), states.iter().map(|state| state.q.clone()).collect::<Vec<_>>());
+            let chosen = chosen(dynamics, names)?;
+            if kernels.is_empty() {
+                Codegen::of_dynamics(dynamics, &name, &chosen, precision, &q)?
+            } else {
+                Codegen::new(&step, &name, &kernels, precision, &states)?.with_dynamics(dynamics, &chosen, &q)?
+            }
+        }
+    };
     code.write(&args.out)?;
     if args.cuda {
         let path = args.out.join(format!("{name}.cu"));
@@ -80,20 +101,44 @@ pub fn run(args: &Args) -> Outcome {
 
     let mut table = table(&["kernel", "stage", "operations"], 2);
     for printed in code.printed() {
-        let kernel = printed.kernel.name();
+        let kernel = &printed.name;
         let operations = printed.trace.operations();
         let total = operations.iter().map(|(_, count)| count).sum::<usize>();
-        table.add_rows(
-            operations.iter().map(|(stage, count)| [kernel.to_owned(), (*stage).to_owned(), count.to_string()]),
-        );
-        table.add_row([kernel.to_owned(), String::from("all"), total.to_string()]);
+        table
+            .add_rows(operations.iter().map(|(stage, count)| [kernel.clone(), (*stage).to_owned(), count.to_string()]));
+        table.add_row([kernel.clone(), String::from("all"), total.to_string()]);
     }
     println!("{table}");
     for printed in code.printed() {
-        println!("{:<21} {} bytes of working memory", printed.kernel.name(), printed.memory());
+        println!("{:<35} {} bytes of working memory", printed.name, printed.memory());
     }
-    println!("{:<21} {}", "C", args.out.display());
+    println!("{:<35} {}", "C", args.out.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The kernels of dynamics with these names; of all those that the scene has, and why others are left out goes to stderr.
+fn chosen(dynamics: &Dynamics, names: &str) -> Result<Vec<dynamics::Kernel>, String> {
+    let all = dynamics::Kernel::ALL;
+    if names != ALL {
+        let names: Vec<&str> = names.split(',').map(str::trim).collect();
+        if let Some(name) = names.iter().find(|name| all.iter().all(|kernel| kernel.name() != **name)) {
+            let known = all.map(dynamics::Kernel::name).join(", ");
+            return Err(format!("--dynamics: expected names out of {known}, got \"{name}\""));
+        }
+        return Ok(all.into_iter().filter(|kernel| names.contains(&kernel.name().as_str())).collect());
+    }
+    let (mut kernels, mut left_out) = (Vec::new(), Vec::new());
+    for kernel in all {
+        match dynamics.rows_of(kernel) {
+            Ok(_) => kernels.push(kernel),
+            Err(reason) => left_out.push((kernel.name(), reason)),
+        }
+    }
+    if let Some((_, reason)) = left_out.first() {
+        let names: Vec<&str> = left_out.iter().map(|(name, _)| name.as_str()).collect();
+        eprintln!("warning: left out {}: {}", names.join(", "), message::plain(reason));
+    }
+    Ok(kernels)
 }
 
 /// Home, and states along the script.

@@ -32,18 +32,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records a stage that knows double precision alone.
+    /// Records a stage, in the precision of the recording.
     pub(super) fn stage(&mut self, stage: &impl Stage, out: &mut Output) {
-        if Recorded::precision() == Precision::Single {
-            return recorded::with(|tape| {
-                tape.failure.get_or_insert_with(|| String::from("a stage that is not there in single precision"));
-            });
-        }
-        self.stage_in_either(stage, out);
-    }
-
-    /// Records a stage in the program's precision.
-    pub(super) fn stage_in_either(&mut self, stage: &impl Stage, out: &mut Output) {
         begin(stage);
         stage.record(&mut self.memory, out);
     }

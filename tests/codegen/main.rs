@@ -1,7 +1,18 @@
 //! The printed C has the bits of the lanes: compiled with the machine's compiler, at random states, in the step, its gradients
-//! and its Jacobians. Without a compiler these tests say that they were skipped.
+//! and its Jacobians, and in rigid-body dynamics. Without a compiler these tests say that they were skipped.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+#[path = "../hostile/scenes.rs"]
+mod scenes;
+
+#[path = "../dynamics/robots.rs"]
+#[allow(dead_code, reason = "each test file uses its part")]
+mod robots;
+
+mod cuda;
+mod dynamics;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +22,9 @@ use fingertip::Model;
 use fingertip::codegen::{Codegen, State};
 use fingertip::description::{Friction, Object, Scene, Shape};
 use fingertip::math::lane::Precision;
-use fingertip::step::{Kernel, Quasidynamic, Row};
+use fingertip::step::{Kernel, Quasidynamic};
 
+use support as measure;
 use support::states::{self, Random};
 
 /// The machine's C compiler.
@@ -38,6 +50,19 @@ fn compile(compiler: &str, level: &str, folder: &Path, name: &str) -> PathBuf {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     program
+}
+
+/// The words of the program that checks itself, which must find no difference in any kernel.
+#[track_caller]
+fn check(compiler: &str, level: &str, folder: &Path, name: &str, code: &Codegen) -> String {
+    code.write(folder).unwrap();
+    let (status, words) = run(&compile(compiler, level, folder, name));
+    assert_eq!(status, Some(0), "{name}: {words}");
+    for printed in code.printed() {
+        let zero = format!("{}: 0 of ", printed.name);
+        assert!(words.lines().any(|line| line.starts_with(&zero)), "{name}: {words}");
+    }
+    words
 }
 
 /// Exit status and words of the program that checks itself.
@@ -88,14 +113,7 @@ fn printed_code_has_the_bits_of_the_lanes() {
     ] {
         let step = stepper(name, kappa);
         let code = Codegen::new(&step, name, kernels, precision, &states(step.model(), &mut random)).unwrap();
-        let folder = folder(&format!("{name}_{}_{precision:?}", kernels.len()));
-        code.write(&folder).unwrap();
-        let (status, words) = run(&compile(&compiler, level, &folder, name));
-        assert_eq!(status, Some(0), "{name}: {words}");
-        for kernel in kernels {
-            let zero = format!("{}: 0 of ", kernel.name());
-            assert!(words.lines().any(|line| line.starts_with(&zero)), "{name}: {words}");
-        }
+        check(&compiler, level, &folder(&format!("{name}_{}_{precision:?}", kernels.len())), name, &code);
     }
 }
 
@@ -218,7 +236,7 @@ fn the_main_in_the_documentation_computes_what_the_library_computes() {
         .unwrap()
         .write(&folder)
         .unwrap();
-    let text = include_str!("../docs/codegen.md");
+    let text = include_str!("../../docs/codegen.md");
     let main = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     std::fs::write(folder.join("main.c"), main).unwrap();
     let (status, words) = run(&compile(&compiler, "-O1", &folder, "two_fingers"));
@@ -236,77 +254,4 @@ fn the_main_in_the_documentation_computes_what_the_library_computes() {
     }
     let x: f64 = words.split_whitespace().next().unwrap().parse().unwrap();
     assert_eq!(x.to_bits(), support::numbers(&q)[0].to_bits(), "{words}");
-}
-
-/// What CUDA has and a host compiler lacks.
-const SHIM: &str = "
-#include <math.h>
-#include <string.h>
-struct Dimension { unsigned x; };
-static Dimension blockIdx, blockDim, gridDim, threadIdx;
-#define __device__
-#define __global__
-#define __launch_bounds__(n)
-#define __noinline__ __attribute__((noinline))
-namespace cuda {
-";
-
-/// A function of the C code that runs the CUDA kernel on three worlds, all of them this one, in a single thread that does one after
-/// the other, and hands back what the second wrote. The third is one too many: a place says that there are two.
-fn through_cuda(name: &str, kernel: Kernel, step: &Quasidynamic) -> String {
-    let [read, written] = step.rows_of(kernel).unwrap();
-    let function = format!("{name}_{}", kernel.name());
-    // The program that checks itself takes four steps.
-    let steps = if kernel.has_steps() { 4 } else { 1 };
-    let all = || read.iter().chain(&written);
-    let mut arguments: Vec<String> = all().map(|row| format!("double *{}", row.name)).collect();
-    arguments.extend(kernel.has_steps().then(|| String::from("unsigned long long n_steps")));
-    let mut text = format!("extern \"C\" void {function}({}, void *) {{\n", arguments.join(", "));
-    for row in all() {
-        let (row, n) = (row.name, row.length(steps));
-        text += &format!("  static double {row}s[3 * {n} + 1];\n");
-        text += &format!("  for (int i = 0; i < 3; ++i) memcpy({row}s + i * {n}, {row}, {n} * sizeof(double));\n");
-    }
-    let of_operand = |row: &Row| format!("{}s, {}", row.name, row.length(steps));
-    let mut names: Vec<String> = read.iter().map(of_operand).collect();
-    names.extend(written.iter().map(|row| format!("{}s", row.name)));
-    names.extend(kernel.has_steps().then(|| String::from("n_steps")));
-    text += "  static double memory[1 << 20];\n  const unsigned two = 2;\n  blockDim.x = gridDim.x = 1;\n";
-    text += &format!("  cuda::{function}_worlds({}, 3, &two, (char *)memory);\n", names.join(", "));
-    for row in &written {
-        let (row, n) = (row.name, row.length(steps));
-        text += &format!("  if (memcmp({row}s + 2 * {n}, {row}, {n} * sizeof(double))) {row}s[{n}] = -1e9;\n");
-        text += &format!("  memcpy({row}, {row}s + {n}, {n} * sizeof(double));\n");
-    }
-    text + "}\n"
-}
-
-#[test]
-fn the_text_for_cuda_has_the_bits_of_the_lanes() {
-    let (Some(compiler), name) = (compiler(), "push") else { return };
-    let step = stepper(name, 1e4);
-    let states = states(step.model(), &mut Random::new(54));
-    let code = Codegen::new(&step, name, &Kernel::ALL, Precision::Double, &states).unwrap();
-    let folder = folder("cuda");
-    code.write(&folder).unwrap();
-    let wrappers: String = Kernel::ALL.iter().map(|&kernel| through_cuda(name, kernel, &step)).collect();
-    // In the place of the C code, so that the same program checks it.
-    std::fs::write(folder.join(format!("{name}.cpp")), format!("{SHIM}{}}}\n{wrappers}", code.cuda())).unwrap();
-    let object = folder.join("cuda.o");
-    let source = folder.join(format!("{name}.cpp"));
-    let mut command = Command::new(&compiler);
-    command.args(["-x", "c++", "-std=c++14", "-O1", "-ffp-contract=off", "-c"]).arg(source).arg("-o").arg(&object);
-    let output = command.output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    if words.contains("cc1plus") {
-        println!("skipped: there is no compiler for C++");
-        return;
-    }
-    assert!(output.status.success(), "{words}");
-    let program = folder.join("check");
-    let mut command = Command::new(&compiler);
-    command.args(["-std=c99", "-O1"]).arg(folder.join("main.c")).arg(&object).arg("-o").arg(&program).arg("-lm");
-    assert!(command.status().unwrap().success());
-    let (status, words) = run(&program);
-    assert_eq!(status, Some(0), "{words}");
 }

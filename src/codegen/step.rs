@@ -1,0 +1,141 @@
+//! The step of a scene, printed.
+
+use candle_core::Result;
+
+use crate::math::lane::Precision;
+use crate::math::record::{Row, Trace};
+use crate::parameters::Parameters;
+use crate::solve::INFO;
+use crate::step::{Kernel, Quasidynamic};
+
+use super::{CHECKED_STEPS, Check, Codegen, Constant, Part, Places, State, check_some, weights};
+
+impl Codegen {
+    /// Adds kernels of a step.
+    pub(super) fn with_step(mut self, step: &Quasidynamic, kernels: &[Kernel], states: &[State]) -> Result<Self> {
+        check_some(states)?;
+        let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
+        let values = values.into_iter().next().unwrap_or_default();
+        for &kernel in kernels {
+            let trace = step.record(kernel, self.precision)?;
+            let precision = kernel.precision(self.precision);
+            let check = |state| Check::of_step(step, &trace, kernel, precision, state, &values);
+            let checks = states.iter().map(check).collect::<Result<_>>()?;
+            self.print(kernel.name().to_owned(), about(kernel).to_owned(), precision, trace, checks);
+        }
+        let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
+        let parameters =
+            tensors.map(|(name, tensor)| Ok(Row::new(name, tensor.dim(1)?))).collect::<Result<Vec<_>>>()?;
+        self.places.extend([
+            Places { title: "Places in the row of a step.", prefix: "ROW", parts: parts(step.row_parts()?) },
+            Places { title: "Places in the row of parameters.", prefix: "PAR", parts: parts(parameters) },
+        ]);
+        self.constants.push(Constant { name: "par", values });
+        Ok(self)
+    }
+}
+
+impl Check {
+    fn of_step(
+        step: &Quasidynamic,
+        trace: &Trace,
+        kernel: Kernel,
+        precision: Precision,
+        State { q, u }: &State,
+        par: &[f64],
+    ) -> Result<Self> {
+        let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
+        // Later commands are a little less.
+        let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32))).collect();
+        let mut operands = vec![q.clone(), controls, par.to_vec()];
+        let [rows, _] = step.rows_of(kernel)?;
+        let run = |kernel, operands: &[Vec<f64>]| match step.run_kernel(kernel, Precision::Double, n_steps, operands)? {
+            Some(row) => Ok::<_, candle_core::Error>(row),
+            None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
+        };
+        match kernel {
+            Kernel::Step | Kernel::Jacobians | Kernel::Rollout => {}
+            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Adjoint => {
+                let row = run(Kernel::Step, &operands)?;
+                for Row { name, width, .. } in &rows[3..] {
+                    operands.push(match *name {
+                        "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
+                        "row" => row.clone(),
+                        _ => weights(*width),
+                    });
+                }
+            }
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let mut results = run(Kernel::Rollout, &operands)?;
+                operands[0] = results.drain(..rows[0].length(n_steps)).collect();
+                for row in &rows[3..rows.len() - 1] {
+                    operands.push(results.drain(..row.length(n_steps)).collect());
+                }
+                operands.push(weights(rows[rows.len() - 1].length(n_steps)));
+            }
+        }
+        operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
+        let results = match step.run_kernel(kernel, precision, n_steps, &operands)? {
+            Some(results) => results,
+            None => trace.run_steps(&operands.concat(), n_steps),
+        };
+        Ok(Self { operands: operands.concat(), results })
+    }
+}
+
+/// What a kernel does.
+fn about(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::Step => "One step.",
+        Kernel::WarmStep => "One step, its solve started at the forces `warm` of a step before.",
+        Kernel::Adjoint => {
+            "Gradients of q, u and the parameters, given those of a step's results: of the row up to `warm`."
+        }
+        Kernel::Jacobians => {
+            "One step and its Jacobians, row by row: a = dq_next/dq and b = dq_next/du in tangent coordinates, c and d the\n   \
+             same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
+        }
+        Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
+        Kernel::Rollout => {
+            "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
+             contact forces, limit forces and report (status, iterations, residual, slip_gap)."
+        }
+        Kernel::RolloutAdjoint => {
+            "Gradients of the first state, the commands and the parameters, given those of all states; from what the rollout wrote."
+        }
+        Kernel::RolloutForceAdjoint => {
+            "Gradients of each state, the commands and the parameters, given those of the contact forces alone: add those of the\n   \
+             states to what the other adjoint is given, and its gradients of commands and parameters to these."
+        }
+    }
+}
+
+/// What the parts of a step's row are.
+fn about_part(name: &str) -> &'static str {
+    match name {
+        "q_next" => "the next configuration",
+        "delta" => "the step in tangent coordinates",
+        "force" => "force on B of each contact in world axes, N",
+        "turning" => {
+            "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"
+        }
+        "limit_force" => "force of each joint limit, N or N m",
+        "contact" => "each contact's normal from A to B, point on A, point on B, distance",
+        "warm" => "forces for the next step to start from",
+        "status" => "0 solved, 1 iteration limit, 2 unsettled, 3 infeasible, 4 bad input",
+        "iterations" => "of Newton's method",
+        "residual" => "of the optimality conditions, relative",
+        "slip_gap" => "m, that slip opens where the status is unsettled",
+        _ => "",
+    }
+}
+
+/// Where each row starts that stand one after the other.
+fn parts(rows: impl IntoIterator<Item = Row>) -> Vec<Part> {
+    let mut first = 0;
+    let part = |Row { name, width, .. }| {
+        first += width;
+        Part { name, about: about_part(name), first: first - width, width }
+    };
+    rows.into_iter().map(part).collect()
+}
