@@ -217,6 +217,11 @@ fn misuse_says_what_was_expected() {
     let [q, v, a] = states(&free_body(), 1, 1);
     assert!(message(light.forward_dynamics(&q, &v, &a)).contains("\"free\" does not"));
     assert_eq!(numbers(&light.inverse_dynamics(&q, &v, &a).unwrap()), [0.0; 6]);
+    // The joint is named, not those that carry it.
+    let mut light = zoo(false);
+    let tip = light.find("arm/tip").unwrap();
+    light.bodies[tip].inertia = None;
+    assert!(message(dynamics(&light).inverse_mass_matrix(&q)).contains("\"arm/bend\" does not"));
 }
 
 /// A frame's velocity is the rate of its pose.
