@@ -102,7 +102,7 @@ pub struct Controller {
     /// v (T, nu) for the coming periods.
     plan: Vec<f64>,
     u_before: Vec<f64>,
-    /// Forces that the plan expects in the coming period.
+    /// Forces that the plan expects in the first steps of the coming periods, as [`Start::warm`] has them.
     warm: Vec<f64>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
@@ -167,7 +167,7 @@ impl Controller {
             let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
             self.plan.clone_from(&plan.best.v);
             let simulator = &self.problem().simulator;
-            self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm()).to_vec();
+            self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm());
             (Ok(plan), v, u)
         };
         self.plan.drain(..nu);

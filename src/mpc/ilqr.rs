@@ -19,6 +19,7 @@ use super::box_qp::{BoxMinimum, minimise};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start, Trajectory};
 use super::quadratic::Quadratic;
+use crate::solve::Accuracy;
 
 /// The step lengths of the line search, and how many are tried at once: eight cost 1.6 times as much as four.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
@@ -82,7 +83,7 @@ impl Ilqr {
     /// If the start or a v has not as many numbers as the problem. Numerical trouble is an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
-        let mut best = best_of(problem.roll_given(start, from)?)?;
+        let mut best = best_of(problem.roll_given_to(Accuracy::Rough, start, from)?)?;
         let mut log = vec![LogLine { cost: best.cost, expected: f64::NAN, share: 0.0, seconds: clock.seconds() }];
         // An iteration takes one linearisation more than that.
         clock.note(begin);
@@ -255,8 +256,8 @@ fn forward(
     let sim = &problem.simulator;
     let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
     let mut failure = None;
-    let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()).to_vec(), ..start.clone() };
-    let all = problem.roll(&nearby, shares.len(), |world, k, q, before| {
+    let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()), ..start.clone() };
+    let all = problem.roll_to(Accuracy::Rough, &nearby, shares.len(), |world, k, q, before| {
         let mut dx = DVector::zeros(nx);
         if k > 0 {
             match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {

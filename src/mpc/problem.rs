@@ -5,7 +5,7 @@ use candle_core::{Result, bail};
 use super::command::{Command, within};
 use super::cost::Objective;
 use super::simulator::Simulator;
-use crate::solve::Status;
+use crate::solve::{Accuracy, Status};
 
 /// From a state on, `horizon` commands are sought that make the objective small.
 #[derive(Clone, Debug)]
@@ -27,7 +27,8 @@ pub struct Start {
     pub q: Vec<f64>,
     /// The command before (nu).
     pub u: Vec<f64>,
-    /// The solver's forces in a step nearby (n_warm), where the first solve starts; cold if there are none.
+    /// The solver's forces in the first steps of periods nearby (·, n_warm), where solves start. As many periods as are known, in
+    /// order: without one, the first solve starts cold, that of a later period at the forces of the step before.
     pub warm: Vec<f64>,
 }
 
@@ -59,9 +60,9 @@ pub struct Trajectory {
 }
 
 impl Trajectory {
-    /// The solver's forces in the first step of period `k`, n_warm of them.
-    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> &[f64] {
-        self.inner_warm.get(k * hold * n..(k * hold + 1) * n).unwrap_or_default()
+    /// The solver's forces in the first steps of the periods from `k` on (·, n), each period of `hold` steps.
+    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> Vec<f64> {
+        self.inner_warm.chunks_exact((hold * n).max(1)).skip(k).flat_map(|period| &period[..n]).copied().collect()
     }
 
     /// A trajectory whose steps all have a solution is better than one with steps that have none, whatever the cost.
@@ -93,6 +94,10 @@ impl Problem {
                 start.u.len()
             );
         }
+        let nw = self.simulator.step().n_warm();
+        if !start.warm.len().is_multiple_of(nw) {
+            bail!("problem: expected forces (·, {nw}) to start from, got {} numbers", start.warm.len());
+        }
         Ok(())
     }
 
@@ -119,6 +124,17 @@ impl Problem {
         &self,
         start: &Start,
         worlds: usize,
+        decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+    ) -> Result<Vec<Trajectory>> {
+        self.roll_to(Accuracy::Full, start, worlds, decide)
+    }
+
+    /// [`Problem::roll`], so accurately.
+    pub(super) fn roll_to(
+        &self,
+        accuracy: Accuracy,
+        start: &Start,
+        worlds: usize,
         mut decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
     ) -> Result<Vec<Trajectory>> {
         self.check(start)?;
@@ -135,7 +151,7 @@ impl Problem {
             inner_warm: Vec::new(),
         };
         let mut all = vec![empty; worlds];
-        let (mut q, mut warm) = (start.q.repeat(worlds), start.warm.repeat(worlds));
+        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
         for k in 0..self.horizon {
             let mut commands = Vec::with_capacity(worlds * nu);
             for (world, own) in all.iter_mut().enumerate() {
@@ -148,7 +164,10 @@ impl Problem {
                 own.v.extend(v);
                 own.u.extend(u);
             }
-            let held = sim.advance(&q, &commands, &warm)?;
+            if let Some(nearby) = start.warm.chunks_exact(nw.max(1)).nth(k) {
+                warm = nearby.repeat(worlds);
+            }
+            let held = sim.step().hold_to(accuracy, [&q, &commands, &warm], n)?;
             warm.clear();
             for (world, own) in all.iter_mut().enumerate() {
                 let states = &held.q[world * n * nq..(world + 1) * n * nq];
@@ -178,11 +197,16 @@ impl Problem {
     /// # Errors
     /// As [`Problem::roll`].
     pub fn roll_given(&self, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
+        self.roll_given_to(Accuracy::Full, start, v)
+    }
+
+    /// [`Problem::roll_given`], so accurately.
+    pub(super) fn roll_given_to(&self, accuracy: Accuracy, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
         let n = self.horizon * self.nu();
         if let Some(bad) = v.iter().find(|v| v.len() != n) {
             bail!("problem: expected {n} numbers in v, got {}", bad.len());
         }
-        self.roll(start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
+        self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
     }
 
     /// v within its range, and the command that it means.

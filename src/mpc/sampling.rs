@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::ilqr::best_of;
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start, Trajectory};
+use crate::solve::Accuracy;
 
 /// The share of the plans that count.
 const ELITE: usize = 8;
@@ -106,7 +107,7 @@ impl Sampling {
             let n_given = plans.len();
             let more = self.samples.max(ELITE) - n_given;
             plans.extend((0..more).map(|k| perturbed(&mean, &spread, SCALES[k % SCALES.len()], nu, deviates)));
-            let mut all = problem.roll_given(start, &plans)?;
+            let mut all = problem.roll_given_to(Accuracy::Rough, start, &plans)?;
             all.sort_by(|a, b| a.unsolved.cmp(&b.unsolved).then(a.cost.total_cmp(&b.cost)));
             let elite = &all[..all.len() / ELITE];
             match sampler {

@@ -28,8 +28,26 @@ use super::optimality::{Certificate, are_inside, certificate, noise, residual, t
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 
-/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, 1e-14 of the forces.
-const CONVERGED: f64 = 1e-14;
+/// How near an answer has to come to the minimiser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Accuracy {
+    /// As near as rounding allows.
+    #[default]
+    Full,
+    /// Forces to 1e-5 of their size, by up to two steps less: enough to compare plans by.
+    Rough,
+}
+
+impl Accuracy {
+    /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares.
+    fn converged(self) -> f64 {
+        match self {
+            Self::Full => 1e-14,
+            Self::Rough => 1e-5,
+        }
+    }
+}
+
 /// κ · decrement² below which an iterate that no longer improves is the last: what is left is rounding. Where that is more,
 /// see [`noise`], this many times as much counts.
 const STALLED: f64 = 1e-6;
@@ -118,7 +136,7 @@ pub(crate) fn solve<R: Real>(
     s: &Structure,
     problem: &Problem<R>,
     max_iterations: usize,
-    warm: bool,
+    (warm, accuracy): (bool, Accuracy),
     work: &mut Work<&mut [R]>,
 ) {
     let good_p = newton::set_up(s, problem, work);
@@ -144,7 +162,7 @@ pub(crate) fn solve<R: Real>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance(s, problem, work),
+        |(at, work)| at.advance(s, problem, accuracy, work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
@@ -191,7 +209,7 @@ state!(Iterate { numbers: [kappa, status, iterations, last, slow, patience], fla
 impl<R: Real> Iterate<R> {
     /// One iteration.
     #[inline(always)]
-    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, accuracy: Accuracy, work: &mut Work<&mut [R]>) {
         let running = self.running;
         let (alone, change) = newton::step(s, problem, self.kappa, &self.approach, work);
         let decrement = alone.max(change);
@@ -254,7 +272,7 @@ impl<R: Real> Iterate<R> {
             |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
         );
         let stalled = idle.and(decrement.lt(stalled[0]));
-        let done = running.and(at_last).and(decrement.lt(R::splat(CONVERGED)).or(stalled));
+        let done = running.and(at_last).and(decrement.lt(R::splat(accuracy.converged())).or(stalled));
         self.running = running.and(done.not());
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);

@@ -36,6 +36,7 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
+pub(crate) use barrier::Accuracy;
 pub use barrier::Status;
 pub use cone::CONTACT_OPERAND;
 pub(crate) use cone::{Cone, Rates};

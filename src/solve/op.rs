@@ -11,6 +11,7 @@ use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
 
 use super::Start;
+use super::barrier::Accuracy;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
@@ -121,7 +122,7 @@ impl Program for Forward<'_> {
         let (structure, at, warm) = (base.structure, &base.at, base.warm.is_some());
         match way {
             Way::Solve { max_iterations } => {
-                Solve { structure, at, max_iterations: *max_iterations, warm }.run(group);
+                Solve { structure, at, max_iterations: *max_iterations, warm, accuracy: Accuracy::Full }.run(group);
             }
             Way::Recall(result) => group.run(&Recall { base, result, eta: structure.nv, grad: None }),
         }

@@ -8,7 +8,7 @@ use crate::math::rows::Output;
 use crate::math::vector::scale;
 
 use super::adjoint;
-use super::barrier::{self, Status};
+use super::barrier::{self, Accuracy, Status};
 use super::coulomb::{self, is_unsettled};
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
@@ -22,6 +22,8 @@ pub(crate) struct Solve<'a> {
     pub(crate) max_iterations: usize,
     /// Start at the forces in `warm`, where they are inside the cones?
     pub(crate) warm: bool,
+    /// Of the relaxed law's answer; Coulomb's is always found in full.
+    pub(crate) accuracy: Accuracy,
 }
 
 impl Solve<'_> {
@@ -48,7 +50,7 @@ struct Relaxed<'a> {
 impl Stage for Relaxed<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Solve { structure, at, max_iterations, warm } = self.of;
+        let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
         let worlds = if self.rest { is_unsettled(work.info[0]) } else { R::Mask::splat(true) };
         R::when(
@@ -59,7 +61,7 @@ impl Stage for Relaxed<'_> {
                 if self.rest {
                     coulomb::put_aside(work);
                 }
-                barrier::solve(structure, &problem, max_iterations, warm, work);
+                barrier::solve(structure, &problem, max_iterations, (warm, accuracy), work);
             },
         );
     }
@@ -75,7 +77,7 @@ struct Coulomb<'a> {
 impl Stage for Coulomb<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Solve { structure, at, max_iterations, warm } = self.of;
+        let Solve { structure, at, max_iterations, warm, .. } = self.of;
         let (problem, mut work) = at.of(memory);
         coulomb::solve(structure, &problem, max_iterations, (warm, self.again), &mut work);
     }

@@ -7,7 +7,7 @@ use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Output, Rows, TensorGuard, worlds};
 use crate::math::vector::dot;
-use crate::solve::{INFO, Status, along};
+use crate::solve::{Accuracy, INFO, Status, along};
 
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory, TURNING};
@@ -21,13 +21,13 @@ pub(in super::super) fn hold(
     [q, u, warm]: [&[f64]; 3],
     par: &Tensor,
     b: usize,
-    n_steps: usize,
+    (n_steps, accuracy): (usize, Accuracy),
 ) -> Result<[Vec<f64>; 5]> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
     let s = &plan.structure;
     let widths = [plan.nq, s.n_eta(), plan.n_forces(), plan.nc, INFO].map(|width| n_steps * width);
-    Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps }, b, widths))
+    Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps, accuracy }, b, widths))
 }
 
 /// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
@@ -82,6 +82,7 @@ struct Hold<'a> {
     plan: &'a Plan,
     operands: Operands<'a>,
     n_steps: usize,
+    accuracy: Accuracy,
 }
 
 impl Program for Hold<'_> {
@@ -90,14 +91,14 @@ impl Program for Hold<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, n_steps } = self;
+        let Self { plan, operands, n_steps, accuracy } = self;
         group.run(&Load { plan, operands });
         for t in 0..*n_steps {
             if t > 0 {
                 group.run(&GoOn(plan));
             }
             plan.prepare(group);
-            plan.solve(group, t > 0 || operands.warm.is_some());
+            plan.solve_to(*accuracy, group, t > 0 || operands.warm.is_some());
             group.run(&Keep { plan, t });
         }
     }

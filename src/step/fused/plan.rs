@@ -16,7 +16,7 @@ use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{self, INFO, Structure};
+use crate::solve::{self, Accuracy, INFO, Structure};
 
 use super::super::inertia::InertiaTables;
 use super::super::limits::LimitDofs;
@@ -332,8 +332,13 @@ impl Plan {
 
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
     pub(super) fn solve(&self, group: &mut Group, warm: bool) {
+        self.solve_to(Accuracy::Full, group, warm);
+    }
+
+    /// [`Plan::solve`], so accurately.
+    pub(super) fn solve_to(&self, accuracy: Accuracy, group: &mut Group, warm: bool) {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        solve::Solve { structure, at, max_iterations, warm }.run(group);
+        solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
         group.run_in_either(&Finish(self));
     }
 

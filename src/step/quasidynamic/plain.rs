@@ -3,7 +3,7 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::Quasidynamic;
-use crate::solve::Report;
+use crate::solve::{Accuracy, Report};
 use crate::step::fused;
 
 /// What [`Quasidynamic::hold`] gives, for each world one step after the other, world by world.
@@ -48,12 +48,17 @@ impl Quasidynamic {
     /// If the model's numbers are not `f64`, or a length is not as said. Numerical trouble is no error: see
     /// [`Held::reports`].
     pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
+        self.hold_to(Accuracy::Full, [q, u, warm], n)
+    }
+
+    /// [`Quasidynamic::hold`], so accurately. The tensor program, and Coulomb's law, know full accuracy alone.
+    pub(crate) fn hold_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], n: usize) -> Result<Held> {
         let b = self.worlds(q, u, warm)?;
         if n == 0 {
             bail!("hold: expected at least 1 step, got 0");
         }
         if let Some((plan, par)) = self.fused_parts() {
-            let [q, warm, forces, gap, info] = fused::hold(plan, [q, u, warm], par, b, n)?;
+            let [q, warm, forces, gap, info] = fused::hold(plan, [q, u, warm], par, b, (n, accuracy))?;
             let [force, torque] = plan.split_forces(forces);
             return Ok(Held { q, warm, force, torque, gap, reports: Report::of(&info).collect() });
         }
