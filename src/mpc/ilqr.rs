@@ -30,6 +30,8 @@ const REGULARISATION: f64 = 1e-6;
 const LEAST: f64 = 1e-9;
 const RESTART: f64 = 1e-5;
 const MOST: f64 = 1e3;
+/// Tolerance from which on rough solves tell which plan is better.
+const ROUGH: f64 = 1e-6;
 /// The purpose's cost of which no less may be within reach, to first order, or there is no gradient.
 const REACH: f64 = 0.01;
 
@@ -83,7 +85,7 @@ impl Ilqr {
     /// If the start or a v has not as many numbers as the problem. Numerical trouble is an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
-        let mut best = best_of(problem.roll_given_to(Accuracy::Rough, start, from)?)?;
+        let mut best = best_of(problem.roll_given_to(self.accuracy(), start, from)?)?;
         let mut log = vec![LogLine { cost: best.cost, expected: f64::NAN, share: 0.0, seconds: clock.seconds() }];
         // An iteration takes one linearisation more than that.
         clock.note(begin);
@@ -154,7 +156,7 @@ impl Ilqr {
             }
             let mut improved = None;
             for shares in search.shares() {
-                let all = forward(problem, start, &sweep, best, shares)?.into_iter().zip(shares);
+                let all = self.forward(problem, start, &sweep, best, shares)?.into_iter().zip(shares);
                 improved = all.reduce(|a, b| if b.0.is_better_than(&a.0) { b } else { a });
                 improved = improved.filter(|(next, _)| next.is_better_than(best));
                 if improved.is_some() {
@@ -186,6 +188,46 @@ impl Ilqr {
         };
         line.seconds = clock.seconds();
         Ok((ended, line))
+    }
+
+    /// How accurately plans that are compared are rolled out.
+    fn accuracy(&self) -> Accuracy {
+        if self.tolerance < ROUGH { Accuracy::Full } else { Accuracy::Rough }
+    }
+
+    /// Some shares of a step, with feedback.
+    fn forward(
+        &self,
+        problem: &Problem,
+        start: &Start,
+        sweep: &Sweep,
+        along: &Trajectory,
+        shares: &[f64],
+    ) -> Result<Vec<Trajectory>> {
+        let sim = &problem.simulator;
+        let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
+        let mut failure = None;
+        let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()), ..start.clone() };
+        let all = problem.roll_to(self.accuracy(), &nearby, shares.len(), |world, k, q, before| {
+            let mut dx = DVector::zeros(nx);
+            if k > 0 {
+                match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {
+                    Ok(difference) => dx.rows_mut(0, nv).copy_from_slice(&difference),
+                    Err(error) => failure = Some(error),
+                }
+                if nx > nv {
+                    for j in 0..nu {
+                        dx[nv + j] = before[j] - along.u[(k - 1) * nu + j];
+                    }
+                }
+            }
+            let change = &sweep.feed[k] * shares[world] + &sweep.gain[k] * dx;
+            (0..nu).map(|j| along.v[k * nu + j] + change[j]).collect()
+        })?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(all),
+        }
     }
 }
 
@@ -243,38 +285,4 @@ fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
     sweep.feed.reverse();
     sweep.gain.reverse();
     (sweep.expected.is_finite()).then_some(sweep)
-}
-
-/// Some shares of a step, with feedback.
-fn forward(
-    problem: &Problem,
-    start: &Start,
-    sweep: &Sweep,
-    along: &Trajectory,
-    shares: &[f64],
-) -> Result<Vec<Trajectory>> {
-    let sim = &problem.simulator;
-    let (nq, nv, nu, nx) = (sim.model().nq(), sim.model().nv(), problem.nu(), problem.nx());
-    let mut failure = None;
-    let nearby = Start { warm: along.warm(0, sim.hold(), sim.step().n_warm()), ..start.clone() };
-    let all = problem.roll_to(Accuracy::Rough, &nearby, shares.len(), |world, k, q, before| {
-        let mut dx = DVector::zeros(nx);
-        if k > 0 {
-            match sim.minus(q, &along.q[k * nq..(k + 1) * nq]) {
-                Ok(difference) => dx.rows_mut(0, nv).copy_from_slice(&difference),
-                Err(error) => failure = Some(error),
-            }
-            if nx > nv {
-                for j in 0..nu {
-                    dx[nv + j] = before[j] - along.u[(k - 1) * nu + j];
-                }
-            }
-        }
-        let change = &sweep.feed[k] * shares[world] + &sweep.gain[k] * dx;
-        (0..nu).map(|j| along.v[k * nu + j] + change[j]).collect()
-    })?;
-    match failure {
-        Some(error) => Err(error),
-        None => Ok(all),
-    }
 }

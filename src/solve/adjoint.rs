@@ -41,6 +41,10 @@ pub(crate) fn pull<R: Real>(
     let mut grad_kappa = R::zero();
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
+        if R::is_idle(cone.is_there()) {
+            clear(&mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)]);
+            continue;
+        }
         let (own, eta) = (cone.kappa(kappa), triple(work.eta, i));
         // d = J δ and e = J y + f̄ with the plain columns.
         let mut d = zero();
@@ -83,7 +87,7 @@ pub(crate) fn pull<R: Real>(
             let side = &mut points[usize::from(b)];
             *side = add(*side, cross(column, omega));
         }
-        let there = cone.weight.gt(R::zero());
+        let there = cone.is_there();
         let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
         grad_kappa += pull.kappa * inverse;
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
@@ -106,10 +110,10 @@ pub(crate) fn pull<R: Real>(
         grad_kappa -= e * eta / kappa;
     }
     to.kappa[0] = grad_kappa;
-    // Worlds without a solution have no gradient; their other numbers may be NaN.
+    // Worlds without a solution have no gradient; their other numbers may be NaN. No −0: contacts that are nowhere are left out.
     for block in [&mut *to.screws, &mut *to.contacts, &mut *to.p, &mut *to.gaps, &mut *to.kappa] {
         for value in block.iter_mut() {
-            *value = R::select(keep.and(value.is_finite()), *value, R::zero());
+            *value = R::select(keep.and(value.is_finite()), *value, R::zero()) + R::zero();
         }
     }
 }

@@ -153,6 +153,9 @@ impl<R: Real> Approach<R> {
         let columns = work.columns.as_chunks().0;
         let mut end = R::splat(f64::INFINITY);
         for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+            if R::is_idle(state.is_there()) {
+                continue;
+            }
             state.d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
             let (cone, there) = (&state.cone, state.is_there());
             let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, state.d_slack).0);
@@ -181,6 +184,9 @@ impl<R: Real> Approach<R> {
         let moving = moving.and(self.worlds);
         let mut worst = R::zero();
         for state in R::parts(ContactState::of(work.contact_states)) {
+            if R::is_idle(state.is_there()) {
+                continue;
+            }
             for (x, &step) in state.slack.iter_mut().zip_inline(&state.d_slack) {
                 *x = R::select(moving, alpha.mul_add(step, *x), *x);
             }

@@ -45,6 +45,12 @@ impl<R: Real> Cone<R> {
         }
     }
 
+    /// Has the contact a weight?
+    #[inline(always)]
+    pub(crate) fn is_there(&self) -> R::Mask {
+        self.weight.gt(R::zero())
+    }
+
     /// The first tangent.
     #[inline(always)]
     pub(crate) fn tangent(&self) -> Vec3<R> {

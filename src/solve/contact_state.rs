@@ -57,6 +57,6 @@ impl<R: Real> ContactState<R> {
     /// Has the contact a weight?
     #[inline(always)]
     pub(super) fn is_there(&self) -> R::Mask {
-        self.cone.weight.gt(R::zero())
+        self.cone.is_there()
     }
 }

@@ -45,6 +45,9 @@ pub(super) fn line_search<R: Real>(
     let mut curvature = R::zero();
     let mut end = R::splat(f64::INFINITY);
     for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let step = state.d_eta;
         slope += dot(state.zeta, step);
         curvature += dot(along(contact, columns, work.step), step);
@@ -81,6 +84,9 @@ pub(super) fn line_search<R: Real>(
             let mut first = curvature.mul_add(alpha, slope);
             let mut second = curvature;
             for state in states {
+                if R::is_idle(state.is_there()) {
+                    continue;
+                }
                 let [c0, c1, c2] = state.along_step;
                 let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
                 let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;

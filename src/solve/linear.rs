@@ -13,7 +13,7 @@
 
 use crate::description::Friction;
 use crate::math::lane::{Mask, Real, Zip, clear, copy, state};
-use crate::math::vector::{Vec3, add, scale, sub};
+use crate::math::vector::{Vec3, add, scale, sub, zero};
 
 use super::cone::Cone;
 use super::coulomb::is_unsettled;
@@ -57,11 +57,14 @@ struct Refinement<'a, R: Real> {
 state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
 impl<R: Real> System<'_, R> {
-    /// A contact's cone and answer.
+    /// A contact's cone and answer; none where it has no weight in any world.
     #[inline(always)]
-    fn answer(&self, i: usize) -> (Cone<R>, Answer<R>) {
+    fn answer(&self, i: usize) -> Option<(Cone<R>, Answer<R>)> {
         let (cone, eta) = (Cone::read(self.problem.contacts, i), triple(self.eta, i));
-        (cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed))
+        if R::is_idle(cone.is_there()) {
+            return None;
+        }
+        Some((cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed)))
     }
 
     /// What W̃ᵀ makes of x, with one F still to come.
@@ -82,7 +85,7 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let (_, Answer { root, .. }) = self.answer(i);
+            let Some((_, Answer { root, .. })) = self.answer(i) else { continue };
             add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
@@ -94,7 +97,7 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let (cone, answer) = self.answer(i);
+            let Some((cone, answer)) = self.answer(i) else { continue };
             let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
             put_triple(w.contacts, i, add(triple(w.contacts, i), moved));
         }
@@ -107,7 +110,10 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let (cone, answer) = self.answer(i);
+            let Some((cone, answer)) = self.answer(i) else {
+                put_triple(to.contacts, i, zero());
+                continue;
+            };
             let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
             put_triple(to.contacts, i, sub(self.gather(&cone, &answer, moved), triple(w.contacts, i)));
         }
@@ -140,7 +146,11 @@ pub(super) fn solve<R: Real>(
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());
     let mut w = Parts { contacts: forces, limits: work.limit_force };
     let mut left = Parts { contacts: &mut rest[..3 * s.nc()], limits: work.limit_step };
-    copy(work.step, to.y);
+    for (target, y) in work.step.iter_mut().zip_inline(to.y.iter_mut()) {
+        // No −0, which sums with zeros change.
+        *y += R::zero();
+        *target = *y;
+    }
     let (target, free) = (&*work.step, &mut *work.free);
     clear(w.contacts);
     clear(w.limits);
@@ -189,7 +199,7 @@ pub(super) fn solve<R: Real>(
         },
     );
     for i in R::parts(0..s.nc()) {
-        let (_, Answer { root, .. }) = system.answer(i);
+        let Some((_, Answer { root, .. })) = system.answer(i) else { continue };
         put_triple(w.contacts, i, root.times(triple(w.contacts, i)));
     }
     for (l, force) in w.limits.iter_mut().enumerate() {

@@ -37,6 +37,9 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
 }
@@ -85,6 +88,9 @@ pub(super) fn step<R: Real>(
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, state, work.pivot, work.step);
         let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
@@ -92,7 +98,7 @@ pub(super) fn step<R: Real>(
         shared::add(contact, columns, &state.response, force, scaled_columns, to_h, to_step);
     }
     for x in work.step.iter_mut() {
-        *x = -*x;
+        *x = R::zero() - *x;
     }
     shared::solve(s, work.h, work.step);
 
@@ -100,6 +106,9 @@ pub(super) fn step<R: Real>(
     let mut decrement = R::zero();
     let mut change = R::zero();
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let moved = along_shared(contact, columns, work.step);
         let response = &state.response;
         let w = response.weighed(add(state.reduced, response.along(moved)));

@@ -36,6 +36,9 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
     let mut depth = R::zero();
     clear(work.step);
     for (state, contact) in R::parts(states.iter().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let eta = scale(inverse, state.eta);
         depth -= state.cone.phi * dot(state.cone.n, eta);
         add_force(contact, columns, eta, work.step);
@@ -129,6 +132,9 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
         let (rho, square) = (cone.rho(eta), dot(eta, eta));

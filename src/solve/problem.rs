@@ -124,7 +124,7 @@ pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
 pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
-        *x = -g;
+        *x = R::zero() - g;
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         add_force(contact, columns, triple(work.eta, i), work.free);
@@ -144,6 +144,9 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
+        if R::is_idle(cone.is_there()) {
+            continue;
+        }
         let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
         let columns = contact.part(columns);
         let mut entries = contact.entries.iter();
@@ -179,6 +182,9 @@ pub(super) fn fill_pair<R: Real>(
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
+        if R::is_idle(cone.is_there()) {
+            continue;
+        }
         let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
         // W̃ = G² + (G b)(G n)ᵀ
         let (up, down) = (root.times(tilt), root.times(cone.n));

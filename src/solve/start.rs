@@ -121,6 +121,9 @@ pub(super) fn renew<R: Real>(
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
         let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
         let zeta = cone.by(law, z);
@@ -150,6 +153,9 @@ pub(super) fn renew<R: Real>(
     }
     balance(s, problem, mask, work);
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let cone = &state.cone;
         let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
         let off = sub(cone.by(law, z), state.slack);
@@ -201,21 +207,23 @@ pub(super) fn start_again<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
-        *x = -g;
+        *x = R::zero() - g;
     }
     solve_p(s, work.factor_p, work.free);
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         let cone = &state.cone;
         let d = compliance(contact, columns, cone.n, work.pivot, least);
         let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
         let there = state.is_there();
         let own = R::select(there, kappa * state.share, R::one());
-        let force = R::select(there, root(d, c, own), R::zero());
-        let cold = scale(force, cone.n);
+        let cold = scale(root(d, c, own), cone.n);
         for (eta, cold) in state.eta.iter_mut().zip_inline(cold) {
-            *eta = R::select(mask, cold, *eta);
+            *eta = R::select(mask.and(there), cold, *eta);
         }
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
@@ -230,9 +238,12 @@ pub(super) fn start_again<R: Real>(
 fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     let columns = work.columns.as_chunks().0;
     for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
-        *x = -g;
+        *x = R::zero() - g;
     }
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+        if R::is_idle(state.is_there()) {
+            continue;
+        }
         add_force(contact, columns, state.eta, work.step);
     }
     for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {

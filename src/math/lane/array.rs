@@ -156,6 +156,10 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
         }
     }
     #[inline(always)]
+    fn is_idle(mask: ArrayMask<W>) -> bool {
+        !mask.any()
+    }
+    #[inline(always)]
     fn repeat<S: State<Self> + ?Sized>(
         most: usize,
         state: &mut S,

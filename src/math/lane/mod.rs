@@ -161,6 +161,10 @@ pub trait Real:
         body: impl Fn(&mut S),
     );
 
+    /// Is the mask set in no world? What it alone is for may be left out then, and only what changes no bit of any world: a number
+    /// that records always says no. Zeros may be added to anything but −0, which becomes 0: write 0 − x for −x in such sums.
+    fn is_idle(mask: Self::Mask) -> bool;
+
     /// Runs a routine that is compiled once for this kind of lane.
     fn call(routine: &mut impl Routine);
 

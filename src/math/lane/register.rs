@@ -173,6 +173,10 @@ macro_rules! register {
                 }
             }
             #[inline(always)]
+            fn is_idle(mask: $Mask) -> bool {
+                !mask.any()
+            }
+            #[inline(always)]
             fn repeat<S: State<Self> + ?Sized>(
                 most: usize,
                 state: &mut S,

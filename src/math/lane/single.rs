@@ -93,6 +93,10 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
         }
     }
     #[inline(always)]
+    fn is_idle(mask: bool) -> bool {
+        !mask
+    }
+    #[inline(always)]
     fn repeat<S: State<Self> + ?Sized>(most: usize, state: &mut S, go: impl Fn(&mut S) -> bool, body: impl Fn(&mut S)) {
         state::repeat(
             most,

@@ -28,6 +28,10 @@ impl Stage for ContactRates<'_> {
         clear(to.geometry);
         clear(to.share);
         for pair in R::parts(&plan.pairs) {
+            let heaviest = plan.heaviest(pair, m.contacts);
+            if R::is_idle(heaviest.gt(R::zero())) {
+                continue;
+            }
             let shapes = plan.shapes(pair, m.kin, m.par);
             match &pair.method {
                 Method::Formula(function) if lanes::has_push(function.kind) => {
@@ -41,7 +45,7 @@ impl Stage for ContactRates<'_> {
                     let origins = [vec3_at(a, 0), vec3_at(b, 0)];
                     let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
                     let rates = &mut to.rates[..convex.n_rates()];
-                    lanes::convex::rates(convex, shapes, nearest, plan.heaviest(pair, m.contacts), rates);
+                    lanes::convex::rates(convex, shapes, nearest, heaviest, rates);
                     plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
                 }
             }
