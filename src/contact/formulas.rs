@@ -8,10 +8,7 @@ use candle_core::{Result, Tensor};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, clear};
-use crate::math::layout::layout;
-use crate::math::operation::{Differentiable, Operation};
-use crate::math::program::{Group, Program, Stage};
-use crate::math::rows::{Output, Rows};
+use crate::math::operation::{Function, Operation, Rowwise};
 use crate::math::vector::{cross, scale};
 
 use super::convex::ConvexPair;
@@ -47,19 +44,6 @@ pub(super) enum Formula {
     Boxes(ConvexPair),
 }
 
-layout! {
-    /// Operands, contacts and gradients.
-    struct Numbers {
-        poses,
-        sizes,
-        contacts,
-        weights,
-        wrenches,
-        grad_poses,
-        grad_sizes,
-    }
-}
-
 impl FormulaPairs {
     /// Of pairs' shapes and formulas. Contacts have weights if that is asked for; formulas other than those of boxes give 1.
     pub(super) fn new(pairs: impl Iterator<Item = (usize, usize, Formula)>, n_shapes: usize, weighted: bool) -> Self {
@@ -75,7 +59,8 @@ impl FormulaPairs {
     /// Contacts (B, n, 10) of all pairs: normal, points on A and B, φ, or (B, n, 11) with weights; of poses (B, n_shapes, 12) and
     /// sizes (1 or B, n_shapes, 4) on the CPU.
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Tensor> {
-        let rows = poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, Operation(FormulaOp(self.clone())))?;
+        let rows =
+            poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, Operation(Rowwise(FormulaOp(self.clone()))))?;
         let (worlds, n) = (poses.dim(0)?, self.n_contacts());
         let contacts = rows.narrow(1, 0, GEOMETRY * n)?.reshape((worlds, n, GEOMETRY))?;
         if !self.weighted {
@@ -91,20 +76,6 @@ impl FormulaPairs {
 
     fn n_weights(&self) -> usize {
         if self.weighted { self.n_contacts() } else { 0 }
-    }
-
-    fn places(&self, adjoint: bool) -> Numbers<Range<usize>> {
-        let back = |n: usize| if adjoint { n * self.n_shapes } else { 0 };
-        let sizes = Numbers {
-            poses: POSE * self.n_shapes,
-            sizes: Shape::SIZES * self.n_shapes,
-            contacts: GEOMETRY * self.n_contacts(),
-            weights: self.n_weights(),
-            wrenches: back(WRENCH),
-            grad_poses: back(POSE),
-            grad_sizes: back(Shape::SIZES),
-        };
-        sizes.from(0)
     }
 }
 
@@ -132,133 +103,16 @@ impl FormulaPair {
     }
 }
 
-/// The operation on its operands; with the contacts' gradient it is the adjoint.
-struct Geometry<'a> {
-    pairs: &'a FormulaPairs,
-    at: Numbers<Range<usize>>,
-    poses: Rows<'a>,
-    sizes: Rows<'a>,
-    grad: Option<Rows<'a>>,
-}
-
-impl<'a> Geometry<'a> {
-    fn new(pairs: &'a FormulaPairs, [poses, sizes]: [Rows<'a>; 2], grad: Option<Rows<'a>>) -> Self {
-        Self { pairs, at: pairs.places(grad.is_some()), poses, sizes, grad }
-    }
-}
-
-impl Program for Geometry<'_> {
-    fn scratch(&self) -> usize {
-        self.at.end()
-    }
-
-    fn group(&self, group: &mut Group) {
-        group.run(&Load(self));
-        match &self.grad {
-            None => group.run(&Place(self)),
-            Some(grad) => group.run(&Pull(self, grad)),
-        }
-    }
-}
-
-struct Load<'a>(&'a Geometry<'a>);
-
-impl Stage for Load<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
-        let m = self.0.at.cut(memory).0;
-        self.0.poses.load_all(first, 0, m.poses);
-        self.0.sizes.load_all(first, 0, m.sizes);
-    }
-}
-
 /// The places of a shape's numbers.
 #[inline(always)]
 fn of(shape: usize, n: usize) -> Range<usize> {
     n * shape..n * (shape + 1)
 }
 
-struct Place<'a>(&'a Geometry<'a>);
-
-impl Stage for Place<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let m = self.0.at.cut(memory).0;
-        for weight in m.weights.iter_mut() {
-            *weight = R::one();
-        }
-        for pair in &self.0.pairs.pairs {
-            let shapes = pair.shapes(m.poses, m.sizes);
-            let to = &mut m.contacts[pair.numbers()];
-            match &pair.formula {
-                Formula::Function(PairFunction { kind, swapped }) => {
-                    let [(a, size_a), (b, size_b)] = shapes;
-                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, to);
-                }
-                Formula::Boxes(boxes) => {
-                    lanes::convex::witness(boxes, shapes, to, &mut m.weights[pair.contacts.clone()], &mut []);
-                }
-            }
-        }
-        out.store_all(first, 0, m.contacts);
-        out.store_all(first, m.contacts.len(), m.weights);
-    }
-}
-
-struct Pull<'a>(&'a Geometry<'a>, &'a Rows<'a>);
-
-impl Stage for Pull<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
-        let Self(Geometry { pairs, at, .. }, grad) = self;
-        let m = at.cut(memory).0;
-        grad.load_all(first, 0, m.contacts);
-        grad.load_all(first, m.contacts.len(), m.weights);
-        clear(m.wrenches);
-        clear(m.grad_sizes);
-        for pair in &pairs.pairs {
-            let shapes = pair.shapes(m.poses, m.sizes);
-            let mut wrenches = [[R::zero(); WRENCH]; 2];
-            let mut sizes = [[R::zero(); Shape::SIZES]; 2];
-            let grad = &m.contacts[pair.numbers()];
-            match &pair.formula {
-                Formula::Function(PairFunction { kind, swapped }) => {
-                    let ([on_a, on_b], [grow_a, grow_b]) = (&mut wrenches, &mut sizes);
-                    let [(a, size_a), (b, size_b)] = shapes;
-                    let (a, b) = (Pose::read(a), Pose::read(b));
-                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
-                }
-                Formula::Boxes(boxes) => {
-                    let grad = (grad, &m.weights[pair.contacts.clone()]);
-                    lanes::convex::pull(boxes, shapes, &[], grad, &mut wrenches, &mut sizes);
-                }
-            }
-            for (side, shape) in [pair.a, pair.b].into_iter().enumerate() {
-                for i in 0..WRENCH {
-                    m.wrenches[WRENCH * shape + i] += wrenches[side][i];
-                }
-                for i in 0..Shape::SIZES {
-                    m.grad_sizes[Shape::SIZES * shape + i] += sizes[side][i];
-                }
-            }
-        }
-        for shape in 0..pairs.n_shapes {
-            let pose = Pose::read(&m.poses[of(shape, POSE)]);
-            let wrench = &m.wrenches[of(shape, WRENCH)];
-            let moment = [wrench[3], wrench[4], wrench[5]];
-            // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
-            let axes = pose.axes.map(|axis| scale(R::splat(0.5), cross(moment, axis)));
-            Pose { p: [wrench[0], wrench[1], wrench[2]], axes }.write(&mut m.grad_poses[of(shape, POSE)]);
-        }
-        out.store_all(first, 0, m.grad_poses);
-        out.store_all(first, POSE * pairs.n_shapes, m.grad_sizes);
-    }
-}
-
-/// (poses, sizes) → contacts, all in rows.
+/// (poses, sizes) → contacts, then weights, all in rows.
 struct FormulaOp(Arc<FormulaPairs>);
 
-impl Differentiable<2> for FormulaOp {
+impl Function<2> for FormulaOp {
     fn name(&self) -> &'static str {
         "contacts"
     }
@@ -271,11 +125,75 @@ impl Differentiable<2> for FormulaOp {
         GEOMETRY * self.0.n_contacts() + self.0.n_weights()
     }
 
-    fn value<'a>(&'a self, operands: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Geometry::new(&self.0, operands, None)))
+    /// What pulls on the shapes.
+    fn scratch(&self) -> usize {
+        WRENCH * self.0.n_shapes
     }
 
-    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Geometry::new(&self.0, operands, Some(grad))))
+    #[inline(always)]
+    fn value<R: Lane>(&self, [poses, sizes]: [&[R]; 2], _: &mut [R], out: &mut [R]) {
+        let (contacts, weights) = out.split_at_mut(GEOMETRY * self.0.n_contacts());
+        for weight in weights.iter_mut() {
+            *weight = R::one();
+        }
+        for pair in &self.0.pairs {
+            let shapes = pair.shapes(poses, sizes);
+            let to = &mut contacts[pair.numbers()];
+            match &pair.formula {
+                Formula::Function(PairFunction { kind, swapped }) => {
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, to);
+                }
+                Formula::Boxes(boxes) => {
+                    lanes::convex::witness(boxes, shapes, to, &mut weights[pair.contacts.clone()], &mut []);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(
+        &self,
+        [poses, sizes]: [&[R]; 2],
+        pulls: &mut [R],
+        grad: &[R],
+        [to_poses, to_sizes]: [&mut [R]; 2],
+    ) {
+        let (contacts, weights) = grad.split_at(GEOMETRY * self.0.n_contacts());
+        clear(pulls);
+        for pair in &self.0.pairs {
+            let shapes = pair.shapes(poses, sizes);
+            let mut wrenches = [[R::zero(); WRENCH]; 2];
+            let mut grown = [[R::zero(); Shape::SIZES]; 2];
+            let grad = &contacts[pair.numbers()];
+            match &pair.formula {
+                Formula::Function(PairFunction { kind, swapped }) => {
+                    let ([on_a, on_b], [grow_a, grow_b]) = (&mut wrenches, &mut grown);
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    let (a, b) = (Pose::read(a), Pose::read(b));
+                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
+                }
+                Formula::Boxes(boxes) => {
+                    let grad = (grad, &weights[pair.contacts.clone()]);
+                    lanes::convex::pull(boxes, shapes, &[], grad, &mut wrenches, &mut grown);
+                }
+            }
+            for (side, shape) in [pair.a, pair.b].into_iter().enumerate() {
+                for i in 0..WRENCH {
+                    pulls[WRENCH * shape + i] += wrenches[side][i];
+                }
+                for i in 0..Shape::SIZES {
+                    to_sizes[Shape::SIZES * shape + i] += grown[side][i];
+                }
+            }
+        }
+        for shape in 0..self.0.n_shapes {
+            let pose = Pose::read(&poses[of(shape, POSE)]);
+            let wrench = &pulls[of(shape, WRENCH)];
+            let moment = [wrench[3], wrench[4], wrench[5]];
+            // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+            let axes = pose.axes.map(|axis| scale(R::splat(0.5), cross(moment, axis)));
+            Pose { p: [wrench[0], wrench[1], wrench[2]], axes }.write(&mut to_poses[of(shape, POSE)]);
+        }
     }
 }

@@ -84,8 +84,6 @@ pub struct PairTable {
     pub(super) groups: Vec<Group>,
     /// The pairs of all groups with a formula, on lanes at least.
     pub(super) formulas: Arc<FormulaPairs>,
-    /// `pair_of_contact` on the device, none if every pair has one contact.
-    pub(crate) contact_index: Option<Tensor>,
 }
 
 impl PairTable {
@@ -141,15 +139,11 @@ impl PairTable {
                 Ok(Group::Convex { pairs, sides })
             })
             .collect::<TensorResult<_>>();
-        let single = pair_of_contact.len() == pairs.len();
-        let contact_index = (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
-        let (groups, contact_index) = groups
-            .and_then(|groups| Ok((groups, contact_index?)))
-            .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
+        let groups = groups.map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
         let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, formula(pair)?)));
         let weighted = pairs.iter().any(|pair| pair.formula.is_none());
         let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len(), weighted));
-        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas, contact_index })
+        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas })
     }
 
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use crate::math::lane::Lane;
+use crate::math::lane::{Lane, Mask};
 use crate::math::operation::Differentiable;
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
@@ -64,6 +64,9 @@ impl<'a> Base<'a> {
     }
 }
 
+/// How far from one the square of a unit normal may be: in double precision rounding leaves some 1e-16.
+const UNIT: f64 = 1e-12;
+
 /// Fills in the operands.
 struct Load<'a>(&'a Base<'a>);
 
@@ -74,12 +77,13 @@ impl Stage for Load<'_> {
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
-        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
+        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted. Those in double
+        // precision stay as they are.
         for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {
             let n = [contact[0], contact[1], contact[2]];
-            let size = dot(n, n).sqrt();
-            let is_there = size.gt(R::zero());
-            let inverse = R::select(is_there, R::one() / R::select(is_there, size, R::one()), R::one());
+            let square = dot(n, n);
+            let is_off = (square - R::one()).abs().gt(R::splat(UNIT)).and(square.gt(R::zero()));
+            let inverse = R::one() / R::select(is_off, square, R::one()).sqrt();
             for x in &mut contact[..3] {
                 *x = *x * inverse;
             }

@@ -7,12 +7,10 @@ use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
 use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 
-use super::plan::ParameterPlaces;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
+pub(super) use super::super::torsion::TURNING;
 
-/// Numbers of the forces of a contact that resists turning.
-pub(super) const TURNING: usize = 2;
-/// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
-pub(super) const MOTION: usize = 6;
 /// Numbers of what pulls on a shape: force and moment about its frame's origin.
 pub(super) const SHAPE_PULL: usize = 6;
 
@@ -104,11 +102,13 @@ pub(super) struct Memory<'a, R> {
 
 impl Places {
     pub(super) fn new(
+        [nq, nu, n_shapes, n_convex]: [usize; 4],
         s: &Structure,
         frames: &FrameTables,
-        at: &ParameterPlaces,
-        [nq, nu, nc, n_turning, n_incidences, n_shapes, n_convex]: [usize; 7],
+        contacts: &ContactTables,
+        problem: &ProblemTables,
     ) -> Self {
+        let (nc, at) = (contacts.torsion.nc, &problem.at);
         let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
@@ -120,7 +120,7 @@ impl Places {
             share: n_shares,
             nearest: GEOMETRY * n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
-            motion: MOTION * n_incidences,
+            motion: problem.n_motions(),
             p: s.np(),
             g: s.nv,
             kappa: 1,
@@ -129,7 +129,7 @@ impl Places {
             usable: 1,
             q_next: nq,
             delta: s.nv,
-            force: 3 * nc + TURNING * n_turning,
+            force: contacts.torsion.n_forces(),
         };
         let numbers = sizes.clone().from(0);
         let work = Work::sizes(s).from(numbers.end());

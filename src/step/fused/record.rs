@@ -120,7 +120,7 @@ impl Plan {
             ("q_next", self.nq),
             ("delta", s.nv),
             ("force", 3 * self.nc),
-            ("turning", TURNING * self.turning.len()),
+            ("turning", TURNING * self.n_turning()),
             ("limit_force", s.nl()),
             ("contact", GEOMETRY * self.nc),
             ("share", self.n_shares()),

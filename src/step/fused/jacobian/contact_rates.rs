@@ -8,13 +8,12 @@ use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
+use crate::math::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, vec3_at};
 use crate::solve::CONTACT_OPERAND;
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
 use super::super::plan::{Method, PairPlan, Plan};
-use super::super::stages::{add_vec3, put_vec3, vec3_at};
 
 /// Fills in the rates of each contact's geometry by the degrees of freedom that move it.
 pub(super) struct ContactRates<'a>(pub(super) &'a Plan);
