@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, clear};
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::vector::{cross, scale};
 
 use super::convex::ConvexPair;
@@ -113,16 +113,10 @@ fn of(shape: usize, n: usize) -> Range<usize> {
 struct FormulaOp(Arc<FormulaPairs>);
 
 impl Function<2> for FormulaOp {
-    fn name(&self) -> &'static str {
-        "contacts"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 2] {
-        [("poses", POSE * self.0.n_shapes), ("sizes", Shape::SIZES * self.0.n_shapes)]
-    }
-
-    fn width(&self) -> usize {
-        GEOMETRY * self.0.n_contacts() + self.0.n_weights()
+    fn signature(&self) -> Signature<2> {
+        let (of, n) = (&self.0, self.0.n_shapes);
+        let operands = [("poses", POSE * n), ("sizes", Shape::SIZES * n)];
+        Signature { name: "contacts", operands, width: GEOMETRY * of.n_contacts() + of.n_weights() }
     }
 
     /// What pulls on the shapes.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::math::lane::{Lane, Real};
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 
 use super::retraction::Retraction;
 
@@ -36,17 +36,9 @@ impl<M: Map> ManifoldOp<M> {
 }
 
 impl<M: Map> Function<2> for ManifoldOp<M> {
-    fn name(&self) -> &'static str {
-        M::NAME
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 2] {
-        let ([a, b], [n_a, n_b, _]) = (M::OPERANDS, M::widths(&self.retraction));
-        [(a, n_a), (b, n_b)]
-    }
-
-    fn width(&self) -> usize {
-        M::widths(&self.retraction)[2]
+    fn signature(&self) -> Signature<2> {
+        let ([a, b], [n_a, n_b, width]) = (M::OPERANDS, M::widths(&self.retraction));
+        Signature { name: M::NAME, operands: [(a, n_a), (b, n_b)], width }
     }
 
     #[inline(always)]

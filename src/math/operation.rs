@@ -7,16 +7,17 @@ use super::lane::{Lane, clear};
 use super::program::{Group, Program, Stage, run};
 use super::rows::{Output, Rows, gradient, storage, worlds};
 
+/// What a function takes and gives: its name for messages, names and columns of the operands, columns of the result.
+pub(crate) struct Signature<const N: usize> {
+    pub(crate) name: &'static str,
+    pub(crate) operands: [(&'static str, usize); N],
+    pub(crate) width: usize,
+}
+
 /// A function of N operands, matrices with a row per world or one for all, whose value and adjoint are programs.
 pub(crate) trait Differentiable<const N: usize>: Send + Sync {
-    /// For messages.
-    fn name(&self) -> &'static str;
-
-    /// Names and columns of the operands.
-    fn operands(&self) -> [(&'static str, usize); N];
-
-    /// Columns of the result.
-    fn width(&self) -> usize;
+    /// What it takes and gives.
+    fn signature(&self) -> Signature<N>;
 
     /// The program that writes the result for so many worlds.
     ///
@@ -34,14 +35,8 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
 
 /// A function of one world's operands that is one kernel, as is its adjoint. Implementations of both are `#[inline(always)]`.
 pub(crate) trait Function<const N: usize>: Send + Sync {
-    /// For messages.
-    fn name(&self) -> &'static str;
-
-    /// Names and columns of the operands.
-    fn operands(&self) -> [(&'static str, usize); N];
-
-    /// Columns of the result.
-    fn width(&self) -> usize;
+    /// What it takes and gives.
+    fn signature(&self) -> Signature<N>;
 
     /// Numbers that either kernel works on besides.
     fn scratch(&self) -> usize {
@@ -80,7 +75,7 @@ impl<F: Function<N>, const N: usize> Program for Run<'_, F, N> {
     fn scratch(&self) -> usize {
         let operands: usize = self.operands.iter().map(Rows::width).sum();
         let gradients = if self.grad.is_some() { operands } else { 0 };
-        operands + gradients + self.function.width() + self.function.scratch()
+        operands + gradients + self.function.signature().width + self.function.scratch()
     }
 
     fn group(&self, group: &mut Group) {
@@ -98,7 +93,7 @@ impl<F: Function<N>, const N: usize> Stage for Value<'_, F, N> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Run { function, operands: rows, .. } = self.0;
         let (operands, rest) = cut(memory, rows.each_ref().map(Rows::width));
-        let (result, scratch) = rest.split_at_mut(function.width());
+        let (result, scratch) = rest.split_at_mut(function.signature().width);
         for k in 0..N {
             rows[k].load_all(first, 0, operands[k]);
         }
@@ -115,7 +110,7 @@ impl<F: Function<N>, const N: usize> Stage for Pull<'_, F, N> {
         let Self(Run { function, operands: rows, .. }, of_result) = self;
         let widths = rows.each_ref().map(Rows::width);
         let (operands, rest) = cut(memory, widths);
-        let (grad, rest) = rest.split_at_mut(function.width());
+        let (grad, rest) = rest.split_at_mut(function.signature().width);
         let (gradients, scratch) = rest.split_at_mut(widths.iter().sum());
         for k in 0..N {
             rows[k].load_all(first, 0, operands[k]);
@@ -128,16 +123,8 @@ impl<F: Function<N>, const N: usize> Stage for Pull<'_, F, N> {
 }
 
 impl<F: Function<N>, const N: usize> Differentiable<N> for Rowwise<F> {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn operands(&self) -> [(&'static str, usize); N] {
-        self.0.operands()
-    }
-
-    fn width(&self) -> usize {
-        self.0.width()
+    fn signature(&self) -> Signature<N> {
+        self.0.signature()
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; N], _: usize) -> Result<Box<dyn Program + 'a>> {
@@ -159,15 +146,15 @@ fn value<const N: usize, F: Differentiable<N>>(
 ) -> Result<(CpuStorage, Shape)> {
     let dtype = operands[0].0.dtype();
     let rows = each(operands, |(storage, layout)| Rows::from_storage(storage, layout))?;
-    let expected = of.operands();
+    let Signature { name, operands: expected, width } = of.signature();
     if rows.each_ref().map(Rows::width) != expected.map(|(_, columns)| columns) {
         let named = expected.map(|(name, columns)| format!("{name} (B, {columns})")).join(", ");
         let got = operands.map(|(_, layout)| layout.shape());
-        bail!("{}: expected {named}, got {got:?}", of.name());
+        bail!("{name}: expected {named}, got {got:?}");
     }
-    let b = worlds(of.name(), &rows.each_ref())?;
-    let data = run(&of.value(rows, b)?, b, of.width());
-    Ok((storage(data, dtype)?, Shape::from((b, of.width()))))
+    let b = worlds(name, &rows.each_ref())?;
+    let data = run(&of.value(rows, b)?, b, width);
+    Ok((storage(data, dtype)?, Shape::from((b, width))))
 }
 
 /// The gradients of the operands that are tracked.
@@ -177,7 +164,7 @@ fn pull<const N: usize, F: Differentiable<N>>(
     result: &Tensor,
     grad: &Tensor,
 ) -> Result<[Option<Tensor>; N]> {
-    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.operands().map(|(_, columns)| columns));
+    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.signature().operands.map(|(_, columns)| columns));
     let rows = each(operands, Rows::from_tensor)?;
     let n_rows = rows.each_ref().map(Rows::rows);
     let width = widths.iter().sum();
@@ -199,7 +186,7 @@ fn each<const N: usize, T, U>(of: [T; N], f: impl FnMut(T) -> Result<U>) -> Resu
 
 impl<F: Differentiable<1>> CustomOp1 for Operation<F> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.0.signature().name
     }
 
     fn cpu_fwd(&self, a: &CpuStorage, la: &Layout) -> Result<(CpuStorage, Shape)> {
@@ -213,7 +200,7 @@ impl<F: Differentiable<1>> CustomOp1 for Operation<F> {
 
 impl<F: Differentiable<2>> CustomOp2 for Operation<F> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.0.signature().name
     }
 
     fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
@@ -227,7 +214,7 @@ impl<F: Differentiable<2>> CustomOp2 for Operation<F> {
 
 impl<F: Differentiable<3>> CustomOp3 for Operation<F> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.0.signature().name
     }
 
     fn cpu_fwd(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor, bail};
 
 use crate::math::lane::{Lane, Mask};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
@@ -233,17 +233,10 @@ impl Stage for StoreGradients<'_> {
 }
 
 impl Differentiable<3> for BarrierOp {
-    fn name(&self) -> &'static str {
-        "barrier solve"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
-        let [screws, contacts, problem] = self.structure.widths();
-        [("screws", screws), ("contacts", contacts), ("problem", problem)]
-    }
-
-    fn width(&self) -> usize {
-        self.structure.n_results() + self.structure.n_eta() + INFO
+    fn signature(&self) -> Signature<3> {
+        let (s, [screws, contacts, problem]) = (&self.structure, self.structure.widths());
+        let operands = [("screws", screws), ("contacts", contacts), ("problem", problem)];
+        Signature { name: "barrier solve", operands, width: s.n_results() + s.n_eta() + INFO }
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 3], worlds: usize) -> Result<Box<dyn Program + 'a>> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::math::lane::{Lane, Real, Zip};
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::model::Model;
 
 /// Degree of freedom of each limit and the sign of its gap's slope.
@@ -67,16 +67,8 @@ impl LimitTables {
 struct Gaps(Arc<LimitTables>);
 
 impl Function<1> for Gaps {
-    fn name(&self) -> &'static str {
-        "joint limits"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 1] {
-        [("q", self.0.nq)]
-    }
-
-    fn width(&self) -> usize {
-        self.0.limits.len()
+    fn signature(&self) -> Signature<1> {
+        Signature { name: "joint limits", operands: [("q", self.0.nq)], width: self.0.limits.len() }
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use crate::description::{Params, Shape};
 use crate::kinematics::Frames;
 use crate::math::lane::{Lane, Real, Zip, copy};
 use crate::math::largest::USABLE;
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -138,16 +138,9 @@ impl ContactTables {
 struct Weights(Arc<ContactTables>);
 
 impl Function<1> for Weights {
-    fn name(&self) -> &'static str {
-        "contact weights"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 1] {
-        [("phi", self.0.pairs.len())]
-    }
-
-    fn width(&self) -> usize {
-        self.0.pairs.len()
+    fn signature(&self) -> Signature<1> {
+        let width = self.0.pairs.len();
+        Signature { name: "contact weights", operands: [("phi", width)], width }
     }
 
     #[inline(always)]
@@ -174,21 +167,14 @@ impl Complete {
 }
 
 impl Function<3> for Complete {
-    fn name(&self) -> &'static str {
-        "contact operands"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
+    fn signature(&self) -> Signature<3> {
         let ContactTables { pairs, n_pairs, torsion, .. } = &*self.0;
-        [("contacts", Self::OWN * pairs.len()), ("mu", *n_pairs), ("torsion", torsion.n_pairs)]
-    }
-
-    fn width(&self) -> usize {
-        CONTACT_OPERAND * self.0.torsion.n_contacts()
+        let operands = [("contacts", Self::OWN * pairs.len()), ("mu", *n_pairs), ("torsion", torsion.n_pairs)];
+        Signature { name: "contact operands", operands, width: CONTACT_OPERAND * torsion.n_contacts() }
     }
 
     fn scratch(&self) -> usize {
-        self.width()
+        CONTACT_OPERAND * self.0.torsion.n_contacts()
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@ use candle_core::{Result, Tensor};
 use crate::description::JointKind;
 use crate::kinematics::{Coordinate, Frames, POSE, Pose, SCREW, Tree};
 use crate::math::lane::{Lane, Real, Zip, clear};
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::vector::{Mat3, add, add_vec3, axpy, cross, dot, put_vec3, rotate, rotate_back, scale, vec3_at};
 use crate::model::Model;
 use crate::parameters::{ParameterPlaces, Parameters};
@@ -269,18 +269,10 @@ struct ProblemOp {
 }
 
 impl Function<3> for ProblemOp {
-    fn name(&self) -> &'static str {
-        "force balance"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
-        let ProblemTables { nq, commanded, n_kin, at, .. } = &*self.tables;
-        [("q and u", nq + commanded.len()), ("poses and screws", *n_kin), ("parameters", at.n)]
-    }
-
-    fn width(&self) -> usize {
-        let s = &self.structure;
-        s.np() + s.nv + 1 + s.nl()
+    fn signature(&self) -> Signature<3> {
+        let (ProblemTables { nq, commanded, n_kin, at, .. }, s) = (&*self.tables, &self.structure);
+        let operands = [("q and u", nq + commanded.len()), ("poses and screws", *n_kin), ("parameters", at.n)];
+        Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.nl() }
     }
 
     /// Motions and g in another order; their gradients.

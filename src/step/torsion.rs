@@ -19,7 +19,7 @@ use candle_core::{Result, Tensor};
 
 use crate::description::Friction;
 use crate::math::lane::{Lane, Real, Zip, copy};
-use crate::math::operation::{Function, Operation, Rowwise};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::tensor::{gather, index, part};
 use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::model::Model;
@@ -181,17 +181,10 @@ pub(super) fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
 struct Totals(Torsion);
 
 impl Function<3> for Totals {
-    fn name(&self) -> &'static str {
-        "forces"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
+    fn signature(&self) -> Signature<3> {
         let n = self.0.n_contacts();
-        [("contacts", CONTACT_OPERAND * n), ("forces", 3 * n), ("eta", 3 * n)]
-    }
-
-    fn width(&self) -> usize {
-        self.0.n_forces()
+        let operands = [("contacts", CONTACT_OPERAND * n), ("forces", 3 * n), ("eta", 3 * n)];
+        Signature { name: "forces", operands, width: self.0.n_forces() }
     }
 
     #[inline(always)]

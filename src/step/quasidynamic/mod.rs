@@ -19,7 +19,7 @@ use crate::math::tensor::guarded;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, Start, Structure};
+use crate::solve::{self, ContactProblem, Start, Structure};
 
 use super::fused;
 use super::limits::LimitTables;
@@ -168,8 +168,18 @@ impl Quasidynamic {
     }
 
     /// What of the problem can be nonzero.
-    pub(super) fn structure(&self) -> &Structure {
+    pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
+    }
+
+    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`] takes with [`Quasidynamic::structure`].
+    /// Differentiable in q, u and parameters; numbers that cannot be used are as they come.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn problem(&self, q: &Tensor, u: &Tensor) -> Result<ContactProblem> {
+        self.check(q, u)?;
+        Ok(self.assemble(q, u)?.problem)
     }
 
     /// The parameters.
