@@ -48,7 +48,7 @@ pub(super) struct ProblemTables {
     n_shapes: usize,
     /// Numbers of the kinematics' results, and where the screws start among them.
     n_kin: usize,
-    screws: usize,
+    pub(super) screws: usize,
 }
 
 impl ProblemTables {
@@ -118,7 +118,7 @@ impl ProblemTables {
 
     /// Where a body's pose about its centre of mass starts among the kinematics' results.
     #[inline(always)]
-    fn pose(&self, body: usize) -> usize {
+    pub(super) fn pose(&self, body: usize) -> usize {
         POSE * (self.n_shapes + body)
     }
 

@@ -1,17 +1,13 @@
 //! The step's adjoint in lanes: the stages of [`super::stages`], backwards.
 
-use crate::contact::lanes;
-use crate::contact::pair::PairFunction;
-use crate::description::Shape;
-use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Mask, Zip, clear};
+use crate::kinematics::{Integrate, ManifoldMap};
+use crate::math::lane::{Lane, Mask, Zip, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
-use crate::math::vector::{add_vec3, cross, scale, vec3_at};
 use crate::solve::{CONTACT_OPERAND, INFO};
 
-use super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::plan::{Method, Plan};
+use super::memory::{GEOMETRY, Memory};
+use super::plan::Plan;
 use super::stages::share;
 
 /// The solution from a step's result row, and the gradient of its results.
@@ -118,52 +114,13 @@ impl Stage for PullGeometry<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        clear(to.shapes);
-        for pair in R::parts(&plan.pairs) {
-            let shapes = plan.shapes(pair, m.kin, m.par);
-            // Geometry gradients side by side.
-            let first = GEOMETRY * pair.first;
-            for c in 0..pair.contacts {
-                for k in 0..GEOMETRY {
-                    m.geometry[first + GEOMETRY * c + k] = to.contacts[CONTACT_OPERAND * (pair.first + c) + k];
-                }
-            }
-            let grad = &m.geometry[first..first + GEOMETRY * pair.contacts];
-            let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
-            let mut sizes = [[R::zero(); Shape::SIZES]; 2];
-            match &pair.method {
-                Method::Formula(PairFunction { kind, swapped }) => {
-                    let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
-                    let [(a, size_a), (b, size_b)] = shapes;
-                    let (a, b) = (Pose::read(a), Pose::read(b));
-                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, wrench_a, wrench_b, grad_a, grad_b);
-                }
-                Method::Convex(convex, k) => {
-                    let shares = &to.share[pair.first..pair.first + pair.contacts];
-                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    lanes::convex::pull(convex, shapes, nearest, (grad, shares), &mut wrenches, &mut sizes);
-                }
-            }
-            for (shape, (wrench, sizes)) in [pair.a, pair.b].into_iter().zip_inline(wrenches.iter().zip_inline(&sizes))
-            {
-                for k in 0..SHAPE_PULL {
-                    to.shapes[SHAPE_PULL * shape + k] += wrench[k];
-                }
-                for k in 0..Shape::SIZES {
-                    to.par[plan.size(shape) + k] += sizes[k];
-                }
-            }
+        // Geometry gradients side by side.
+        for c in R::parts(0..plan.nc) {
+            let from = &to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * c + GEOMETRY];
+            copy(&mut m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)], from);
         }
-        // A wrench on a frame, as a gradient of its pose: force on p, and half the moment crossed with each axis.
-        for shape in R::parts(0..plan.n_shapes) {
-            let (force, moment) = (vec3_at(to.shapes, SHAPE_PULL * shape), vec3_at(to.shapes, SHAPE_PULL * shape + 3));
-            let place = POSE * shape;
-            add_vec3(to.kin, place, force);
-            for k in 0..3 {
-                let axis = vec3_at(m.kin, place + 3 + 3 * k);
-                add_vec3(to.kin, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
-            }
-        }
+        let sizes = &mut to.par[plan.at.sizes..plan.at.offsets];
+        plan.pairs.pull([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::contact::kernels::{PULL, PairKernels};
 pub(super) use crate::contact::lanes::GEOMETRY;
 use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
@@ -10,9 +11,6 @@ use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
 pub(super) use super::super::torsion::TURNING;
-
-/// Numbers of what pulls on a shape: force and moment about its frame's origin.
-pub(super) const SHAPE_PULL: usize = 6;
 
 layout! {
     /// A step's numbers but for the solver's own.
@@ -102,14 +100,14 @@ pub(super) struct Memory<'a, R> {
 
 impl Places {
     pub(super) fn new(
-        [nq, nu, n_shapes, n_convex]: [usize; 4],
+        [nq, nu]: [usize; 2],
         s: &Structure,
         frames: &FrameTables,
+        pairs: &PairKernels,
         contacts: &ContactTables,
         problem: &ProblemTables,
     ) -> Self {
         let (nc, at) = (contacts.torsion.nc, &problem.at);
-        let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -117,8 +115,8 @@ impl Places {
             bodies: frames.n_bodies(),
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
-            share: n_shares,
-            nearest: GEOMETRY * n_convex,
+            share: pairs.n_weights(),
+            nearest: GEOMETRY * pairs.n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
             motion: problem.n_motions(),
             p: s.np(),
@@ -139,7 +137,7 @@ impl Places {
             force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
-            share: n_shares,
+            share: pairs.n_weights(),
             q: nq,
             u: nu,
             par: at.n,
@@ -153,7 +151,7 @@ impl Places {
             wrenches: frames.n_wrenches(),
             through_q: nq,
             through_delta: s.nv,
-            shapes: SHAPE_PULL * n_shapes,
+            shapes: PULL * pairs.n_shapes,
             carry: nq,
             par_sum: at.n,
         };

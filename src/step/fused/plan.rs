@@ -6,11 +6,9 @@ use std::sync::Arc;
 use candle_core::Device;
 use candle_core::{DType, Result, bail};
 
-use crate::contact::ConvexPair;
-use crate::contact::lanes::convex::Places as ShapePlaces;
-use crate::contact::pair::PairFunction;
-use crate::description::{Friction, Shape};
-use crate::kinematics::{FrameTables, POSE, PlaceFrames, PullFrames, Retraction, SCREW};
+use crate::contact::kernels::PairKernels;
+use crate::description::Friction;
+use crate::kinematics::{FrameTables, PlaceFrames, PullFrames, Retraction};
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
@@ -45,10 +43,9 @@ pub(in super::super) struct Plan {
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
     pub(super) retraction: Arc<Retraction>,
-    pub(super) pairs: Vec<PairPlan>,
+    pub(super) pairs: Arc<PairKernels>,
     pub(super) contacts: Arc<ContactTables>,
     pub(super) problem: Arc<ProblemTables>,
-    pub(super) n_shapes: usize,
     pub(super) at: ParameterPlaces,
     pub(super) places: Places,
     pub(super) paths: Paths,
@@ -56,25 +53,6 @@ pub(in super::super) struct Plan {
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
     pub(super) max_iterations: usize,
-}
-
-/// A pair of shapes and its contacts.
-#[derive(Clone, Debug)]
-pub(super) struct PairPlan {
-    pub(super) method: Method,
-    pub(super) a: usize,
-    pub(super) b: usize,
-    /// First contact.
-    pub(super) first: usize,
-    pub(super) contacts: usize,
-}
-
-/// How a pair's contacts come about.
-#[derive(Clone, Debug)]
-pub(super) enum Method {
-    Formula(PairFunction),
-    /// By a query in each world, whose result has this place among all; the contacts have shares.
-    Convex(ConvexPair, usize),
 }
 
 impl Plan {
@@ -86,21 +64,9 @@ impl Plan {
         problem: &Arc<ProblemTables>,
     ) -> Result<Self> {
         let tree = &model.tree;
-        let mut pairs = Vec::new();
-        let (mut first, mut n_convex) = (0, 0);
-        for pair in &model.pairs.pairs {
-            let mut convex = || {
-                n_convex += 1;
-                let [a, b] = [pair.a, pair.b].map(|shape| &model.shapes[shape].shape);
-                Method::Convex(ConvexPair::new(a, b), n_convex - 1)
-            };
-            let method = pair.formula.map_or_else(&mut convex, Method::Formula);
-            pairs.push(PairPlan { method, a: pair.a, b: pair.b, first, contacts: pair.contacts });
-            first += pair.contacts;
-        }
+        let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
-        let places =
-            Places::new([tree.nq, tree.nu, model.shapes.len(), n_convex], structure, frames, contacts, problem);
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem);
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
@@ -112,16 +78,15 @@ impl Plan {
             },
             nq: tree.nq,
             nu: tree.nu,
-            nc: first,
+            nc: model.nc(),
             contacts: contacts.clone(),
             problem: problem.clone(),
             structure: structure.clone(),
             frames: frames.clone(),
-            paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),
             places,
             retraction: Arc::new(Retraction::new(tree)),
-            pairs,
-            n_shapes: model.shapes.len(),
+            pairs: pairs.clone(),
             at: problem.at,
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
@@ -265,30 +230,9 @@ impl Plan {
         group.run(&Clean(self));
     }
 
-    /// The poses and sizes of a pair's shapes.
+    /// The shapes' sizes among the parameters.
     #[inline(always)]
-    pub(super) fn shapes<'a, R>(&self, pair: &PairPlan, kin: &'a [R], par: &'a [R]) -> ShapePlaces<'a, R> {
-        let (a, b) = (Self::pose(pair.a), Self::pose(pair.b));
-        let (size_a, size_b) = (self.size(pair.a), self.size(pair.b));
-        [
-            (&kin[a..a + POSE], &par[size_a..size_a + Shape::SIZES]),
-            (&kin[b..b + POSE], &par[size_b..size_b + Shape::SIZES]),
-        ]
-    }
-
-    /// Where a shape's sizes start among the parameters.
-    #[inline(always)]
-    pub(super) fn size(&self, shape: usize) -> usize {
-        self.at.sizes + Shape::SIZES * shape
-    }
-
-    /// Where frame `f`'s pose starts among the kinematics' results.
-    pub(super) fn pose(f: usize) -> usize {
-        POSE * f
-    }
-
-    /// Where screw `k` starts among the kinematics' results.
-    pub(super) fn screw(&self, k: usize) -> usize {
-        self.frames.n_outputs() - SCREW * (self.structure.ns - k)
+    pub(super) fn sizes<'a, R>(&self, par: &'a [R]) -> &'a [R] {
+        &par[self.at.sizes..self.at.offsets]
     }
 }

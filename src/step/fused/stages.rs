@@ -1,15 +1,13 @@
 //! The step in lanes, stage by stage: kinematics → geometry → the problem → solve → q₊.
 
-use crate::contact::lanes;
-use crate::contact::pair::PairFunction;
-use crate::kinematics::{Integrate, ManifoldMap, Pose};
+use crate::kinematics::{Integrate, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Real, Zip, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::solve::{CONTACT_OPERAND, Status};
 
 use super::memory::{GEOMETRY, Memory};
-use super::plan::{Method, Plan};
+use super::plan::Plan;
 
 /// Operands of a step: one row per world, or one for all.
 pub(super) struct Operands<'a> {
@@ -89,24 +87,7 @@ impl Stage for Geometry<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let m = plan.places.memory(memory).0.numbers;
-        for share in m.share.iter_mut() {
-            *share = R::one();
-        }
-        for pair in R::parts(&plan.pairs) {
-            let shapes = plan.shapes(pair, m.kin, m.par);
-            let out = &mut m.geometry[GEOMETRY * pair.first..GEOMETRY * (pair.first + pair.contacts)];
-            match &pair.method {
-                Method::Formula(PairFunction { kind, swapped }) => {
-                    let [(a, size_a), (b, size_b)] = shapes;
-                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, out);
-                }
-                Method::Convex(convex, k) => {
-                    let shares = &mut m.share[pair.first..pair.first + pair.contacts];
-                    let nearest = &mut m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    lanes::convex::witness(convex, shapes, out, shares, nearest);
-                }
-            }
-        }
+        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest]);
     }
 }
 

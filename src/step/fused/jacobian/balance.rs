@@ -1,7 +1,7 @@
 //! The right-hand sides −∂r/∂q and −∂r/∂u, and how the forces change.
 
 use crate::contact::lanes;
-use crate::kinematics::{POSE, Pose};
+use crate::kinematics::Pose;
 use crate::math::lane::{Lane, Real, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
@@ -126,7 +126,7 @@ impl Plan {
         to: &mut Jacobian<&mut [R]>,
     ) {
         let screws = self.screws(kin);
-        let pose = Pose::read(&kin[POSE * (self.n_shapes + body)..]);
+        let pose = Pose::read(&kin[self.problem.pose(body)..]);
         let factor = self.problem.factor(par);
         let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.problem.inertia(par, body) };
         let (p, weight) = (pose.p, scale(solid.mass, vec3_at(par, self.at.gravity)));
