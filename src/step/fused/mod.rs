@@ -1,7 +1,7 @@
 //! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and its Jacobians.
 //!
-//! The meaning is the tensor program's (the tests hold the two to 1e-10); the speed is that nothing leaves the lanes'
-//! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
+//! The kernels are those that the tensor program composes (a step has the same bits in both); the speed is that nothing leaves the
+//! lanes' working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]
@@ -90,21 +90,14 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
     let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
     let limit_force = next(nl)?;
-    let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
-    let share = next(plan.n_shares())?;
+    let contacts = Contacts::of_row(&next(GEOMETRY * nc + plan.n_shares())?, nc)?;
     let detached = rows.detach();
     Ok(Step {
         q_next,
         delta,
         force,
         torque,
-        contacts: Contacts {
-            normal: part(&geometry, 2, 0, 3)?,
-            point_a: part(&geometry, 2, 3, 3)?,
-            point_b: part(&geometry, 2, 6, 3)?,
-            phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
-            weight: (plan.n_shares() > 0).then_some(share),
-        },
+        contacts,
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
         warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
