@@ -10,11 +10,11 @@ use crate::math::lane::{Lane, Zip, clear};
 use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::vector::{add_vec3, cross, scale, vec3_at};
 
+use super::contacts::Contacts;
 use super::convex::ConvexPair;
-use super::detect::Contacts;
+use super::kind::PairFunction;
 use super::lanes::{self, GEOMETRY};
-use super::pair::PairFunction;
-use super::table::{BodyShape, Pair};
+use super::shapes::{BodyShape, Pair};
 
 /// Force and moment on a shape.
 pub(crate) const PULL: usize = 6;
