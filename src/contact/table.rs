@@ -7,64 +7,15 @@ use candle_core::{Device, Result as TensorResult, Tensor};
 
 use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
-use crate::kinematics::{FrameSpec, Tree};
-use crate::math::tensor::index;
+use crate::kinematics::Tree;
 
-use super::convex::{ConvexPair, ConvexPairs};
-use super::formulas::{Formula, FormulaPairs};
+use super::contacts::Contacts;
+use super::convex::ConvexPair;
 use super::home::{AtHome, Depth};
+use super::kernels::PairKernels;
+use super::kind::PairFunction;
 use super::overlap::Overlap;
-use super::pair::PairFunction;
-
-/// A collision shape on a body.
-#[derive(Clone, Debug)]
-pub struct BodyShape {
-    /// Index of the body in the tree.
-    pub body: usize,
-    /// The shape.
-    pub shape: Shape,
-    /// Rotation of the shape's frame in the body's frame, row by row.
-    pub rotation: [[f64; 3]; 3],
-    /// Position of the shape's frame in the body's frame, m.
-    pub xyz: [f64; 3],
-}
-
-impl BodyShape {
-    /// The shape's frame on its body.
-    pub(crate) fn frame(&self) -> FrameSpec {
-        FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
-    }
-}
-
-/// Two shapes that may touch. Forces are reported on B.
-///
-/// B is the side that more likely asks for it: a movable object before a robot, a robot before a fixed object; among
-/// equals the later one.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// Index of the shape on side A.
-    pub a: usize,
-    /// Index of the shape on side B.
-    pub b: usize,
-    /// Friction coefficient.
-    pub mu: f64,
-    /// Torsional friction, m; 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
-    pub torsion: f64,
-    /// Contacts of the pair.
-    pub contacts: usize,
-    /// The pair's formula; none for two boxes, which have one on lanes and weights, and for those that [`crate::collision`]
-    /// handles.
-    pub(crate) formula: Option<PairFunction>,
-}
-
-/// Pairs of two kinds of shapes, side by side.
-#[derive(Clone, Debug)]
-pub(super) enum Group {
-    /// With a formula, on lanes at least: contacts of all of them.
-    Formula { contacts: usize },
-    /// Without one, and the indices of their shapes on side A and B.
-    Convex { pairs: ConvexPairs, sides: [Tensor; 2] },
-}
+use super::shapes::{BodyShape, Pair};
 
 /// All pairs of a scene, those of the same two kinds of shapes together.
 #[derive(Clone, Debug)]
@@ -81,11 +32,7 @@ pub struct PairTable {
     pub pair_of_contact: Vec<usize>,
     /// The contacts that resist turning about their normal: those of the pairs with torsional friction.
     pub torsional: Vec<usize>,
-    pub(super) groups: Vec<Group>,
-    /// The pairs of all groups with a formula, on lanes at least.
-    pub(super) formulas: Arc<FormulaPairs>,
-    /// `pair_of_contact` on the device, none if every pair has one contact.
-    pub(crate) contact_index: Option<Tensor>,
+    pub(crate) kernels: Arc<PairKernels>,
 }
 
 impl PairTable {
@@ -98,7 +45,7 @@ impl PairTable {
     ///
     /// # Errors
     /// If the tables cannot be made on the device.
-    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape], device: &Device) -> Result<Self> {
+    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
         for b in 0..shapes.len() {
@@ -121,35 +68,8 @@ impl PairTable {
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
-        let shapes_of = |pair: &Pair| (&shapes[pair.a].shape, &shapes[pair.b].shape);
-        let formula = |pair: &Pair| {
-            let boxes = || {
-                let (a, b) = shapes_of(pair);
-                Some(ConvexPair::new(a, b)).filter(ConvexPair::are_boxes).map(Formula::Boxes)
-            };
-            pair.formula.map(Formula::Function).or_else(boxes)
-        };
-        let groups = pairs
-            .chunk_by(|x, y| kinds(x) == kinds(y))
-            .map(|chunk| {
-                if formula(&chunk[0]).is_some() {
-                    return Ok(Group::Formula { contacts: chunk.iter().map(|pair| pair.contacts).sum() });
-                }
-                let pairs = ConvexPairs::new(chunk.iter().map(shapes_of));
-                let sides =
-                    [index(chunk.iter().map(|pair| pair.a), device)?, index(chunk.iter().map(|pair| pair.b), device)?];
-                Ok(Group::Convex { pairs, sides })
-            })
-            .collect::<TensorResult<_>>();
-        let single = pair_of_contact.len() == pairs.len();
-        let contact_index = (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
-        let (groups, contact_index) = groups
-            .and_then(|groups| Ok((groups, contact_index?)))
-            .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
-        let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, formula(pair)?)));
-        let weighted = pairs.iter().any(|pair| pair.formula.is_none());
-        let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len(), weighted));
-        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas, contact_index })
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes));
+        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
@@ -170,6 +90,15 @@ impl PairTable {
         let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
         Some(Pair { a, b, mu, torsion, contacts, formula })
+    }
+
+    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation, on the CPU.
+    ///
+    /// # Errors
+    /// If the tensors' shapes do not fit.
+    pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
+        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
+        self.kernels.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.map(|t| t.to_device(poses.device()))
     }
 
     /// A line for each two bodies that are left out, or deep inside each other.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::kinematics::{PlaceFrames, PullFrames};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, run};
 use crate::math::rows::{Rows, worlds};
 
@@ -21,7 +21,7 @@ use super::pulls::{
 use super::quantity::{Places, Quantity};
 use super::stages::{
     Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
-    SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, StorePivots, Totals,
+    SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, Totals,
 };
 
 /// A quantity's tensor operation.
@@ -85,12 +85,6 @@ impl Program for Forward<'_> {
                 group.run(&StoreColumns { of, vector: &at.a, sign: -1.0 });
                 group.run(&StoreInverse(of));
             }
-            Quantity::Pivots => {
-                group.run(&MassMatrix(of));
-                group.run(&StorePivots { of, diagonal: true });
-                group.run(&Factor(of));
-                group.run(&StorePivots { of, diagonal: false });
-            }
         }
         group.run(&Finish(of));
     }
@@ -152,7 +146,7 @@ impl Program for Backward<'_> {
             }
             Quantity::Energy | Quantity::CentreOfMass => group.run(&PullTotals(of)),
             // These carry no graph.
-            Quantity::InverseDynamicsDerivatives | Quantity::ForwardDynamicsDerivatives | Quantity::Pivots => {}
+            Quantity::InverseDynamicsDerivatives | Quantity::ForwardDynamicsDerivatives => {}
         }
         group.run(&PullInertias(of));
         group.run(&PullFrames { tables: &links.frames, at: &at.frames, gradients: &at.grad_frames });
@@ -171,18 +165,11 @@ pub(super) fn evaluate(links: &Links, quantity: Quantity, operands: Operands) ->
 }
 
 impl Differentiable<3> for DynamicsOp {
-    fn name(&self) -> &'static str {
-        self.quantity.name()
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
+    fn signature(&self) -> Signature<3> {
         let Self { links, quantity } = self;
         let n_state = links.nq + quantity.n_inputs(links);
-        [("state", n_state), ("parameters", links.n_parameters()), ("offsets", links.n_offsets)]
-    }
-
-    fn width(&self) -> usize {
-        self.quantity.n_outputs(&self.links)
+        let operands = [("state", n_state), ("parameters", links.n_parameters()), ("offsets", links.n_offsets)];
+        Signature { name: quantity.name(), operands, width: quantity.n_outputs(links) }
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 3], _: usize) -> Result<Box<dyn Program + 'a>> {

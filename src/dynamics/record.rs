@@ -5,7 +5,7 @@ use candle_core::{Result, bail};
 use super::op::DynamicsOp;
 use super::{Dynamics, Quantity};
 use crate::math::lane::{InstructionSet, Precision};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Row, Trace, places, record};
 use crate::math::rows::Rows;
@@ -78,13 +78,12 @@ impl Quantity {
             Self::CentreOfMass => (&[], &["centre"]),
             Self::InverseDynamicsDerivatives => (&["v", "a"], &["tau", "tau_by_q", "tau_by_v", "m"]),
             Self::ForwardDynamicsDerivatives => (&["v", "tau"], &["a", "a_by_q", "a_by_v", "m_inverse"]),
-            Self::Pivots => (&[], &["pivots"]),
         };
         Names { inputs, outputs }
     }
 
     fn has_adjoint(self) -> bool {
-        !matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives | Self::Pivots)
+        !matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives)
     }
 
     /// Does it ask for M⁻¹?
@@ -189,10 +188,11 @@ impl Dynamics {
             end += width;
             Rows::from_slice(&data[end - width..end], 1, width)
         };
-        let operands = op.operands().map(|(_, width)| row(width));
+        let Signature { operands, width, .. } = op.signature();
+        let operands = operands.map(|(_, width)| row(width));
         match kernel {
             Kernel::Value(_) => f(&op.forward(operands, false)),
-            Kernel::Adjoint(_) => f(&op.backward(operands, row(op.width()))),
+            Kernel::Adjoint(_) => f(&op.backward(operands, row(width))),
         }
     }
 }

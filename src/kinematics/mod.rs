@@ -26,6 +26,7 @@ mod manifold;
 mod manifold_op;
 mod op;
 mod points;
+mod pose;
 mod retraction;
 mod rotation;
 mod sample;
@@ -37,13 +38,13 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::math::operation::Operation;
-use crate::math::tensor::{constant, cross, index, position, rotate};
+use crate::math::tensor::{constant, cross, index, part, position, rotate};
 
-pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
+pub use frames::{FrameSpec, FrameTables};
 pub use manifold::Manifold;
-pub(crate) use manifold_op::Map as ManifoldMap;
 pub use points::Points;
-pub(crate) use retraction::{Difference, Integrate, Retraction};
+pub use pose::{POSE, Pose, SCREW};
+pub(crate) use retraction::{Difference, Integrate, Map as ManifoldMap, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
 pub use tree::{Body, Coordinate, Owner, Tree};
 
@@ -124,7 +125,7 @@ impl Kinematics {
         let n_poses = POSE * n_frames;
         Ok(Frames {
             poses: packed.narrow(1, 0, n_poses)?.reshape((b, n_frames, POSE))?,
-            screws: packed.narrow(1, n_poses, n - n_poses)?,
+            screws: part(&packed, 1, n_poses, n - n_poses)?,
         })
     }
 

@@ -6,7 +6,7 @@ use super::Dynamic;
 use super::options::Bound;
 use super::state::State;
 use crate::contact::Contacts;
-use crate::step::operands::{detect, weights};
+use crate::step::operands::detect;
 
 /// Contacts, masses and forces.
 pub(super) struct Assembled {
@@ -31,9 +31,9 @@ impl Dynamic {
         let frames = model.kinematics.frames(q, &parameters.offsets)?;
         let contacts = detect(model, parameters, &frames)?;
         let (gap, weight) = self.gaps(&contacts.phi)?;
-        let limit_gap = match &self.limits {
-            Some(limits) => Some(self.allowed(&limits.gaps(q)?)?),
-            None => None,
+        let limit_gap = match self.limit_dofs.len() {
+            0 => None,
+            _ => Some(self.allowed(&self.limits.gaps(q)?)?),
         };
         let mass = self.dynamics.mass_matrix(q)?;
         let momentum = mass.broadcast_mul(&v.unsqueeze(1)?)?.sum(2)?;
@@ -46,7 +46,7 @@ impl Dynamic {
 
     /// −h l and weight of each contact (B, nc).
     fn gaps(&self, phi: &Tensor) -> Result<(Tensor, Tensor)> {
-        let weight = weights(&self.model, phi)?;
+        let weight = self.contacts.weights(phi)?;
         match self.params.bound {
             Bound::Gap { .. } => Ok((self.allowed(phi)?, weight)),
             Bound::Velocity { margin } => {

@@ -38,7 +38,7 @@ use crate::parameters::Parameters;
 use crate::solve::{ContactPaths, Report, Structure};
 
 use super::limits::{LimitDofs, LimitTables};
-use super::operands::contact_paths;
+use super::operands::{ContactTables, contact_paths};
 use bodies::{coupled, dynamics};
 use joints::Joints;
 pub use options::{Bound, ContactModel, DynamicParams};
@@ -63,7 +63,8 @@ pub struct Dynamic {
     /// Places of P's entries in M (nv · nv): the diagonal, then the others.
     entries: Tensor,
     diagonal: Tensor,
-    limits: Option<LimitTables>,
+    contacts: Arc<ContactTables>,
+    limits: Arc<LimitTables>,
     limit_dofs: LimitDofs,
 }
 
@@ -101,7 +102,7 @@ impl Dynamic {
         params.check()?;
         let (tree, device) = (&model.tree, &model.device);
         let entries = coupled(tree);
-        let (limits, limit_dofs) = LimitTables::new(model)?;
+        let (limits, limit_dofs) = LimitTables::new(model);
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
         let structure = structure.with_friction(model.params.friction);
@@ -116,6 +117,7 @@ impl Dynamic {
             paths: Arc::new(paths),
             entries: index(entries.iter().map(|&(i, j)| i * tree.nv + j), device)?,
             diagonal: index((0..tree.nv).map(|i| i * tree.nv + i), device)?,
+            contacts: ContactTables::new(model),
             limits,
             limit_dofs,
         })

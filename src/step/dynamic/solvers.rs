@@ -7,8 +7,6 @@ use super::rigid::{RigidBatch, RigidStep};
 use super::state::State;
 use super::{Dynamic, DynamicStep, rows};
 use crate::solve::{self, ContactProblem, Method, Solution};
-use crate::step::operands::contact_operand;
-use crate::step::torsion::totals;
 
 impl Dynamic {
     /// Damping (B, nv) at v₊: the joints' own, and dry friction's of a smooth step.
@@ -45,12 +43,12 @@ impl Dynamic {
             let marks = Tensor::from_vec(marks, (b, 1), q.device())?.to_dtype(q.dtype())?;
             problem = problem.broadcast_add(&marks)?;
         }
-        let contact = contact_operand(&self.model, &self.parameters, &contacts, &gap, &weight)?;
+        let contact = self.contacts.operand(&self.parameters, &contacts, &gap, &weight)?;
         let problem = ContactProblem { screws, contacts: contact, problem };
         let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
         let reports = solution.report()?;
-        let Solution { delta, force, limit_force, warm, .. } = solution;
-        let [force, torque] = totals(&self.model, &contacts, &force)?;
+        let [force, torque] = self.contacts.torsion.totals(&problem.contacts, &solution)?;
+        let Solution { delta, limit_force, warm, .. } = solution;
         let q_next = self.manifold.integrate(q, &delta)?;
         let v_next = delta.broadcast_div(h)?;
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: Some(warm) })

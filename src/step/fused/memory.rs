@@ -2,19 +2,15 @@
 
 use std::ops::Range;
 
+use crate::contact::kernels::{PULL, PairKernels};
 pub(super) use crate::contact::lanes::GEOMETRY;
 use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
 use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 
-use super::plan::ParameterPlaces;
-
-/// Numbers of the forces of a contact that resists turning.
-pub(super) const TURNING: usize = 2;
-/// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
-pub(super) const MOTION: usize = 6;
-/// Numbers of what pulls on a shape: force and moment about its frame's origin.
-pub(super) const SHAPE_PULL: usize = 6;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
+pub(super) use super::super::torsion::TURNING;
 
 layout! {
     /// A step's numbers but for the solver's own.
@@ -104,12 +100,14 @@ pub(super) struct Memory<'a, R> {
 
 impl Places {
     pub(super) fn new(
+        [nq, nu]: [usize; 2],
         s: &Structure,
         frames: &FrameTables,
-        at: &ParameterPlaces,
-        [nq, nu, nc, n_turning, n_incidences, n_shapes, n_convex]: [usize; 7],
+        pairs: &PairKernels,
+        contacts: &ContactTables,
+        problem: &ProblemTables,
     ) -> Self {
-        let n_shares = if n_convex > 0 { nc } else { 0 };
+        let (nc, at) = (contacts.torsion.nc, &problem.at);
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -117,10 +115,10 @@ impl Places {
             bodies: frames.n_bodies(),
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
-            share: n_shares,
-            nearest: GEOMETRY * n_convex,
+            share: pairs.n_weights(),
+            nearest: GEOMETRY * pairs.n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
-            motion: MOTION * n_incidences,
+            motion: problem.n_motions(),
             p: s.np(),
             g: s.nv,
             kappa: 1,
@@ -129,7 +127,7 @@ impl Places {
             usable: 1,
             q_next: nq,
             delta: s.nv,
-            force: 3 * nc + TURNING * n_turning,
+            force: contacts.torsion.n_forces(),
         };
         let numbers = sizes.clone().from(0);
         let work = Work::sizes(s).from(numbers.end());
@@ -139,7 +137,7 @@ impl Places {
             force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
-            share: n_shares,
+            share: pairs.n_weights(),
             q: nq,
             u: nu,
             par: at.n,
@@ -153,7 +151,7 @@ impl Places {
             wrenches: frames.n_wrenches(),
             through_q: nq,
             through_delta: s.nv,
-            shapes: SHAPE_PULL * n_shapes,
+            shapes: PULL * pairs.n_shapes,
             carry: nq,
             par_sum: at.n,
         };

@@ -1,7 +1,7 @@
 //! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and its Jacobians.
 //!
-//! The meaning is the tensor program's (the tests hold the two to 1e-10); the speed is that nothing leaves the lanes'
-//! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
+//! The kernels are those that the tensor program composes (a step has the same bits in both); the speed is that nothing leaves the
+//! lanes' working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]
@@ -24,15 +24,15 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::math::tensor::{gather, index, part};
+use crate::math::tensor::part;
 use crate::solve::{INFO, Report, Start};
 
-use super::quasidynamic::{Linearization, Step};
-use crate::rollout::Rollout;
+use super::quasidynamic::{Linearization, Rollout, Step};
+use super::torsion::torques;
 use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};
-pub(super) use plan::{Plan, packed};
+pub(super) use plan::Plan;
 pub use record::Kernel;
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
@@ -87,33 +87,20 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let q_next = next(plan.nq)?;
     let delta = next(plan.structure.nv)?;
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
-    let torque = torques(&next(TURNING * plan.turning.len())?, 1)?;
+    let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
     let limit_force = next(nl)?;
-    let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
-    let share = next(plan.n_shares())?;
+    let contacts = Contacts::of_row(&next(GEOMETRY * nc + plan.n_shares())?, nc)?;
     let detached = rows.detach();
     Ok(Step {
         q_next,
         delta,
         force,
         torque,
-        contacts: Contacts {
-            normal: part(&geometry, 2, 0, 3)?,
-            point_a: part(&geometry, 2, 3, 3)?,
-            point_b: part(&geometry, 2, 6, 3)?,
-            phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
-            weight: (plan.n_shares() > 0).then_some(share),
-        },
+        contacts,
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
         warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
     })
-}
-
-/// The torques among what each contact that resists turning has, in rows along the last dimension.
-fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
-    let odd = index((0..turning.dim(last)?).skip(1).step_by(TURNING), turning.device())?;
-    gather(turning, &odd, last)
 }
 
 /// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.
@@ -123,7 +110,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
     let (states, force, reports) = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
     let force = force.reshape((b, n_steps, plan.n_forces()))?;
-    let (n_force, n_turning) = (3 * nc, TURNING * plan.turning.len());
+    let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
     Ok(Rollout {
         q: states.reshape((b, n_steps + 1, nq))?,
         force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }

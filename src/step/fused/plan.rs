@@ -1,31 +1,25 @@
-//! What the fused step needs to know of a model, as plain tables, and the order of its stages.
+//! What the fused step needs to know of a model, as plain tables.
 
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use candle_core::Device;
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Result, bail};
 
-use crate::contact::lanes::convex::Places as ShapePlaces;
-use crate::contact::pair::PairFunction;
-use crate::contact::{ConvexPair, UNUSED};
-use crate::description::{Friction, Params, Shape};
-use crate::kinematics::{FrameTables, POSE, PlaceFrames, PullFrames, Retraction, SCREW};
+use crate::contact::kernels::PairKernels;
+use crate::description::Friction;
+use crate::kinematics::{FrameTables, Retraction};
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
-use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
-use crate::parameters::Parameters;
-use crate::solve::{self, Accuracy, INFO, Structure};
+use crate::parameters::ParameterPlaces;
+use crate::solve::{INFO, Structure};
 
-use super::super::inertia::InertiaTables;
-use super::super::limits::LimitDofs;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
-use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
-use super::record::Kernel;
-use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
@@ -45,103 +39,16 @@ pub(in super::super) struct Plan {
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
     pub(super) retraction: Arc<Retraction>,
-    pub(super) pairs: Vec<PairPlan>,
-    /// The contacts that the structure has behind all of them once more.
-    pub(super) turning: Vec<Turning>,
-    pub(super) n_shapes: usize,
-    /// (inertial body, screw, place in `free`).
-    pub(super) incidences: Vec<(usize, usize, usize)>,
-    /// (incidence, incidence, entry of P).
-    pub(super) terms: Vec<(usize, usize, usize)>,
-    /// Degrees of freedom without command, and those with one (degree of freedom, place in q).
-    pub(super) free: Vec<usize>,
-    pub(super) commanded: Vec<(usize, usize)>,
-    /// Place in q, sign and offset of each limit's gap.
-    pub(super) limits: Vec<(usize, f64, f64)>,
+    pub(super) pairs: Arc<PairKernels>,
+    pub(super) contacts: Arc<ContactTables>,
+    pub(super) problem: Arc<ProblemTables>,
     pub(super) at: ParameterPlaces,
     pub(super) places: Places,
     pub(super) paths: Paths,
     pub(super) home: Vec<f64>,
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
-    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
-    pub(super) contact_distance: Option<f64>,
-    pub(super) fade: f64,
     pub(super) max_iterations: usize,
-}
-
-/// A pair of shapes and its contacts.
-#[derive(Clone, Debug)]
-pub(super) struct PairPlan {
-    pub(super) method: Method,
-    pub(super) a: usize,
-    pub(super) b: usize,
-    /// First contact.
-    pub(super) first: usize,
-    pub(super) contacts: usize,
-}
-
-/// How a pair's contacts come about.
-#[derive(Clone, Debug)]
-pub(super) enum Method {
-    Formula(PairFunction),
-    /// By a query in each world, whose result has this place among all; the contacts have shares.
-    Convex(ConvexPair, usize),
-}
-
-/// Where each parameter starts in the row of all of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ParameterPlaces {
-    pub(super) h: usize,
-    pub(super) kappa: usize,
-    pub(super) epsilon: usize,
-    pub(super) gravity: usize,
-    pub(super) mu: usize,
-    pub(super) torsion: usize,
-    pub(super) stiffness: usize,
-    pub(super) mass: usize,
-    pub(super) inertia: usize,
-    pub(super) sizes: usize,
-    pub(super) offsets: usize,
-    pub(super) tau: usize,
-    pub(super) n: usize,
-}
-
-impl ParameterPlaces {
-    fn new(parameters: &Parameters) -> Result<Self> {
-        let mut starts = Vec::new();
-        let mut n = 0;
-        for tensor in parameters.tensors() {
-            starts.push(n);
-            n += tensor.dim(1)?;
-        }
-        let of = |name: &str| Parameters::NAMES.iter().position(|other| *other == name).map_or(0, |k| starts[k]);
-        Ok(Self {
-            h: of("h"),
-            kappa: of("kappa"),
-            epsilon: of("epsilon"),
-            gravity: of("gravity"),
-            mu: of("mu"),
-            torsion: of("torsion"),
-            stiffness: of("stiffness"),
-            mass: of("mass"),
-            inertia: of("inertia"),
-            sizes: of("sizes"),
-            offsets: of("offsets"),
-            tau: of("tau"),
-            n,
-        })
-    }
-}
-
-/// All parameters in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable. On a GPU those without numbers are
-/// left out: candle's gradients fail there.
-pub(in super::super) fn packed(parameters: &Parameters) -> Result<Tensor> {
-    let tensors = parameters.tensors();
-    let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
-    let tensors = tensors.iter().filter(|t| t.elem_count() > 0 || t.device().is_cpu());
-    let wide = tensors.map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
-    Tensor::cat(&wide, 1)
 }
 
 impl Plan {
@@ -149,43 +56,13 @@ impl Plan {
     pub(in super::super) fn new(
         model: &Model,
         structure: &Arc<Structure>,
-        inertia: &InertiaTables,
-        limits: &LimitDofs,
+        contacts: &Arc<ContactTables>,
+        problem: &Arc<ProblemTables>,
     ) -> Result<Self> {
         let tree = &model.tree;
-        let mut pairs = Vec::new();
-        let (mut first, mut n_convex) = (0, 0);
-        for pair in &model.pairs.pairs {
-            let mut convex = || {
-                n_convex += 1;
-                let [a, b] = [pair.a, pair.b].map(|shape| &model.shapes[shape].shape);
-                Method::Convex(ConvexPair::new(a, b), n_convex - 1)
-            };
-            let method = pair.formula.map_or_else(&mut convex, Method::Formula);
-            pairs.push(PairPlan { method, a: pair.a, b: pair.b, first, contacts: pair.contacts });
-            first += pair.contacts;
-        }
-        let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| (c.v, c.q)).collect();
-        let of_dof = |dof: usize| tree.coordinates.iter().find(|c| c.v == dof && c.kind.nv() == 1);
-        let limits = limits
-            .iter()
-            .filter_map(|&(dof, sign)| {
-                let coordinate = of_dof(dof)?;
-                let bounds = coordinate.limits?;
-                Some((coordinate.q, sign, if sign > 0.0 { -bounds.lower } else { bounds.upper }))
-            })
-            .collect();
+        let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
-        let at = ParameterPlaces::new(&model.parameters)?;
-        let turning = Turning::all(model);
-        let counts = [tree.nq, tree.nu, first, turning.len(), inertia.incidences.len(), model.shapes.len(), n_convex];
-        let places = Places::new(structure, frames, &at, counts);
-        let Params { contact_distance, fade, max_iterations, .. } = model.params;
-        // A contact that a pair has room for but not now has no weight in any case.
-        let (contact_distance, fade) = match contact_distance {
-            None if n_convex > 0 => (Some(UNUSED), 0.0),
-            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
-        };
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem);
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
@@ -197,26 +74,19 @@ impl Plan {
             },
             nq: tree.nq,
             nu: tree.nu,
-            nc: first,
-            turning,
+            nc: model.nc(),
+            contacts: contacts.clone(),
+            problem: problem.clone(),
             structure: structure.clone(),
             frames: frames.clone(),
-            paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),
             places,
             retraction: Arc::new(Retraction::new(tree)),
-            pairs,
-            n_shapes: model.shapes.len(),
-            incidences: inertia.incidences.clone(),
-            terms: inertia.terms.clone(),
-            free: inertia.free.clone(),
-            commanded,
-            limits,
-            at,
+            pairs: pairs.clone(),
+            at: problem.at,
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
-            contact_distance,
-            fade,
-            max_iterations,
+            max_iterations: model.params.max_iterations,
         })
     }
 
@@ -248,28 +118,6 @@ impl Plan {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
-    /// [`Plan::operand_rows`] says.
-    ///
-    /// # Errors
-    /// If it is to be compiled, and cannot be.
-    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
-    pub(super) fn run_kernel<P: Program, const N: usize>(
-        &self,
-        kernel: Kernel,
-        arithmetic: Arithmetic,
-        program: &P,
-        rows: &[&Rows],
-        (worlds, n_steps): (usize, usize),
-        widths: [usize; N],
-    ) -> Result<[Vec<f64>; N]> {
-        #[cfg(feature = "native")]
-        if let Some(native) = &self.native {
-            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
-        }
-        Ok(run_parts_on(arithmetic, program, worlds, widths))
-    }
-
     /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
         self.nq + self.structure.nv + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
@@ -282,18 +130,18 @@ impl Plan {
 
     /// Numbers of λ: three per contact, and the torques.
     pub(super) fn n_lambda(&self) -> usize {
-        3 * self.nc + self.turning.len()
+        3 * self.nc + self.n_turning()
     }
 
-    /// The places of the structure's contacts that resist turning.
+    /// Contacts that resist turning.
+    pub(super) fn n_turning(&self) -> usize {
+        self.contacts.torsion.turning.len()
+    }
+
+    /// The structure's contacts behind all of them, and what each is the twin of.
     #[inline(always)]
     pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
-        self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
-    }
-
-    /// The contact that one of the structure's is.
-    pub(super) fn once(&self, contact: usize) -> usize {
-        if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
+        self.contacts.torsion.twins()
     }
 
     /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
@@ -322,69 +170,9 @@ impl Plan {
         }
     }
 
-    /// Everything up to the solve, once q, u and the parameters are there.
-    pub(super) fn prepare(&self, group: &mut Group) {
-        group.run_in_either(&Check(self));
-        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
-        group.run_in_either(&Geometry(self));
-        group.run_in_either(&Assemble(self));
-    }
-
-    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
-    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
-        self.solve_to(Accuracy::Full, group, warm);
-    }
-
-    /// [`Plan::solve`], so accurately.
-    pub(super) fn solve_to(&self, accuracy: Accuracy, group: &mut Group, warm: bool) {
-        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
-        group.run_in_either(&Finish(self));
-    }
-
-    /// Factors H at the solution that is there.
-    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
-        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
-    }
-
-    /// From the gradients of the results to those of q, u and the parameters.
-    pub(super) fn pull(&self, group: &mut Group) {
-        let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
-        group.run(&PullIntegrate(self));
-        if !self.turning.is_empty() {
-            group.run(&PullForces(self));
-        }
-        group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        group.run(&PullAssemble(self));
-        group.run(&PullGeometry(self));
-        group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
-        group.run(&Clean(self));
-    }
-
-    /// The poses and sizes of a pair's shapes.
+    /// The shapes' sizes among the parameters.
     #[inline(always)]
-    pub(super) fn shapes<'a, R>(&self, pair: &PairPlan, kin: &'a [R], par: &'a [R]) -> ShapePlaces<'a, R> {
-        let (a, b) = (Self::pose(pair.a), Self::pose(pair.b));
-        let (size_a, size_b) = (self.size(pair.a), self.size(pair.b));
-        [
-            (&kin[a..a + POSE], &par[size_a..size_a + Shape::SIZES]),
-            (&kin[b..b + POSE], &par[size_b..size_b + Shape::SIZES]),
-        ]
-    }
-
-    /// Where a shape's sizes start among the parameters.
-    #[inline(always)]
-    pub(super) fn size(&self, shape: usize) -> usize {
-        self.at.sizes + Shape::SIZES * shape
-    }
-
-    /// Where frame `f`'s pose starts among the kinematics' results.
-    pub(super) fn pose(f: usize) -> usize {
-        POSE * f
-    }
-
-    /// Where screw `k` starts among the kinematics' results.
-    pub(super) fn screw(&self, k: usize) -> usize {
-        self.frames.n_outputs() - SCREW * (self.structure.ns - k)
+    pub(super) fn sizes<'a, R>(&self, par: &'a [R]) -> &'a [R] {
+        &par[self.at.sizes..self.at.offsets]
     }
 }

@@ -2,6 +2,7 @@
 
 use candle_core::{Result, bail};
 
+use crate::contact::kernels::Method;
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
@@ -11,7 +12,7 @@ use crate::solve::INFO;
 
 use super::jacobian::Linearize;
 use super::memory::{GEOMETRY, TURNING};
-use super::plan::{Method, Plan};
+use super::plan::Plan;
 use super::rollout::backward::{self, Cost};
 use super::rollout::forward;
 use super::stages::Operands;
@@ -86,6 +87,28 @@ impl Kernel {
 }
 
 impl Plan {
+    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
+    /// [`Plan::operand_rows`] says.
+    ///
+    /// # Errors
+    /// If it is to be compiled, and cannot be.
+    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
+    pub(super) fn run_kernel<P: Program, const N: usize>(
+        &self,
+        kernel: Kernel,
+        arithmetic: Arithmetic,
+        program: &P,
+        rows: &[&Rows],
+        (worlds, n_steps): (usize, usize),
+        widths: [usize; N],
+    ) -> Result<[Vec<f64>; N]> {
+        #[cfg(feature = "native")]
+        if let Some(native) = &self.native {
+            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
+        }
+        Ok(run_parts_on(arithmetic, program, worlds, widths))
+    }
+
     /// The rows that a program reads.
     pub(in super::super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
         let mut rows = vec![Row::new("q", self.nq), Row::new("u", self.nu), Row::new("par", self.at.n)];
@@ -120,7 +143,7 @@ impl Plan {
             ("q_next", self.nq),
             ("delta", s.nv),
             ("force", 3 * self.nc),
-            ("turning", TURNING * self.turning.len()),
+            ("turning", TURNING * self.n_turning()),
             ("limit_force", s.nl()),
             ("contact", GEOMETRY * self.nc),
             ("share", self.n_shares()),
@@ -191,7 +214,7 @@ impl Plan {
     /// message names the pair, by a contact's names.
     pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
         let Some(pair) =
-            self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
+            self.pairs.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
         else {
             return Ok(());
         };

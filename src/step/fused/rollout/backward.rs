@@ -4,13 +4,13 @@ use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Zip, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
-use crate::math::vector::{axpy, dot, scale};
+use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
-use super::super::stages::{Load, add_vec3, per, put_vec3, vec3_at};
+use super::super::stages::{Load, per};
 use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.
@@ -142,7 +142,7 @@ impl Stage for Recover<'_> {
             let along = dot(n, force);
             put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }
-        plan.place_delta(m.delta, work.delta);
+        plan.structure.place_all(m.delta, work.delta);
     }
 }
 
@@ -166,7 +166,7 @@ impl Stage for Unwind<'_> {
                 m.delta[at + k] = R::select(is_long, turn, m.delta[at + k]);
             }
         }
-        plan.place_delta(m.delta, work.delta);
+        plan.structure.place_all(m.delta, work.delta);
     }
 }
 
