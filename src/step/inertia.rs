@@ -65,6 +65,11 @@ struct Moving {
 }
 
 impl InertiaTables {
+    /// Of a step whose inertia is another: that of [`super::dynamic`].
+    pub(super) fn nothing() -> Self {
+        Self { entries: Vec::new(), free: Vec::new(), incidences: Vec::new(), terms: Vec::new(), kind: Kind::Nothing }
+    }
+
     pub(super) fn new(tree: &Tree, inertial: &[usize], n_shapes: usize, device: &Device) -> Result<Self> {
         let free = tree.passive();
         let mut place = vec![None; tree.nv];

@@ -2,6 +2,7 @@
 
 mod coulomb;
 mod gradients;
+mod lanes;
 mod limit;
 mod situations;
 #[path = "../support/mod.rs"]

@@ -4,6 +4,7 @@ use candle_core::{DType, Device, Result, Tensor};
 
 use crate::kinematics::{Coordinate, Tree};
 use crate::math::tensor::clamp;
+use crate::step::fused::JointForces;
 
 /// Numbers of each degree of freedom; none where all are zero (infinite, for the effort).
 #[derive(Clone, Debug)]
@@ -16,23 +17,32 @@ pub(super) struct Joints {
     effort: Option<Tensor>,
 }
 
+/// The joints' numbers, degree of freedom by degree of freedom.
+pub(super) fn joint_forces(tree: &Tree) -> JointForces {
+    let row = |of: fn(&Coordinate) -> f64, nothing: f64| {
+        let mut values = vec![nothing; tree.nv];
+        for coordinate in &tree.coordinates {
+            values[coordinate.v..coordinate.v + coordinate.kind.nv()].fill(of(coordinate));
+        }
+        values
+    };
+    JointForces {
+        damping: row(|c| c.damping, 0.0),
+        friction: row(|c| c.friction, 0.0),
+        effort: row(|c| c.effort, f64::INFINITY),
+    }
+}
+
 impl Joints {
     pub(super) fn new(tree: &Tree, dtype: DType, device: &Device) -> Result<Self> {
-        let row = |of: fn(&Coordinate) -> f64, nothing: f64| -> Result<Option<Tensor>> {
-            let mut values = vec![nothing; tree.nv];
-            for coordinate in &tree.coordinates {
-                values[coordinate.v..coordinate.v + coordinate.kind.nv()].fill(of(coordinate));
-            }
+        let row = |values: Vec<f64>, nothing: f64| -> Result<Option<Tensor>> {
             if values.iter().all(|&x| x == nothing) {
                 return Ok(None);
             }
             Tensor::from_vec(values, (1, tree.nv), device)?.to_dtype(dtype).map(Some)
         };
-        Ok(Self {
-            damping: row(|c| c.damping, 0.0)?,
-            friction: row(|c| c.friction, 0.0)?,
-            effort: row(|c| c.effort, f64::INFINITY)?,
-        })
+        let JointForces { damping, friction, effort } = joint_forces(tree);
+        Ok(Self { damping: row(damping, 0.0)?, friction: row(friction, 0.0)?, effort: row(effort, f64::INFINITY)? })
     }
 
     /// τ (B, nv) within the joints' efforts; beyond them it has no gradient.

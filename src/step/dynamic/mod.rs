@@ -35,12 +35,14 @@ use crate::math::rows::Rows;
 use crate::math::tensor::{guarded, index};
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{ContactPaths, Report, Structure};
+use crate::solve::{ContactPaths, Report, Start, Structure};
 
+use super::fused::{self, Choices};
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
+use super::quasidynamic::Step;
 use bodies::{coupled, dynamics};
-use joints::Joints;
+use joints::{Joints, joint_forces};
 pub use options::{Bound, ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
@@ -65,6 +67,15 @@ pub struct Dynamic {
     diagonal: Tensor,
     limits: Option<LimitTables>,
     limit_dofs: LimitDofs,
+    /// The barrier's step in lanes.
+    fused: Option<Fused>,
+}
+
+#[derive(Clone, Debug)]
+struct Fused {
+    plan: Arc<fused::Plan>,
+    /// All parameters in one row.
+    par: Tensor,
 }
 
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
@@ -104,21 +115,42 @@ impl Dynamic {
         let (limits, limit_dofs) = LimitTables::new(model)?;
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
-        let structure = structure.with_friction(model.params.friction);
+        let structure = Arc::new(structure.with_friction(model.params.friction));
+        let dynamics = dynamics(model, parameters)?;
+        let fused = if params.contact == ContactModel::Barrier && device.is_cpu() {
+            let choices = Choices {
+                dynamics: &dynamics,
+                joints: joint_forces(tree),
+                bound: params.bound,
+                stiction_speed: params.stiction_speed,
+                entries: &entries,
+            };
+            let plan = Arc::new(fused::Plan::second_order(model, &structure, &limit_dofs, choices)?);
+            Some(Fused { plan, par: fused::packed(parameters)? })
+        } else {
+            None
+        };
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
             params,
-            dynamics: dynamics(model, parameters)?,
+            dynamics,
             manifold: Manifold::new(tree, device)?,
             joints: Joints::new(tree, model.dtype, device)?,
-            structure: Arc::new(structure),
+            structure,
             paths: Arc::new(paths),
             entries: index(entries.iter().map(|&(i, j)| i * tree.nv + j), device)?,
             diagonal: index((0..tree.nv).map(|i| i * tree.nv + i), device)?,
             limits,
             limit_dofs,
+            fused,
         })
+    }
+
+    /// TEMPORARY: the tensor program.
+    #[must_use]
+    pub fn as_tensor_program(&self) -> Self {
+        Self { fused: None, ..self.clone() }
     }
 
     /// The model.
@@ -137,7 +169,10 @@ impl Dynamic {
     /// If a parameter has another shape or type than the model's.
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let dynamics = dynamics(&self.model, parameters)?;
-        Ok(Self { parameters: parameters.clone(), dynamics, ..self.clone() })
+        let fused = self.fused.as_ref().map(|Fused { plan, .. }| {
+            Ok::<_, candle_core::Error>(Fused { plan: plan.clone(), par: fused::packed(parameters)? })
+        });
+        Ok(Self { parameters: parameters.clone(), dynamics, fused: fused.transpose()?, ..self.clone() })
     }
 
     /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
@@ -155,6 +190,13 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         self.check(q, v, tau)?;
+        if let Some(Fused { plan, par }) = &self.fused {
+            let start = Start::forces(warm);
+            let (step, v_next) = fused::dynamic_step(plan, q, &Tensor::cat(&[v, tau], 1)?, par, start)?;
+            let Step { q_next, force, torque, contacts, limit_force, reports, warm, .. } = step;
+            let warm = Some(warm);
+            return Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm });
+        }
         let worlds = q.dim(0)?;
         let state = [&guarded(q, worlds)?, &guarded(v, worlds)?, &guarded(tau, worlds)?];
         if !self.parameters.tensors().into_iter().any(Tensor::track_op) {

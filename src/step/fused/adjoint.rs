@@ -4,7 +4,7 @@ use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::description::Shape;
 use crate::kinematics::{Integrate, ManifoldMap, POSE, Pose};
-use crate::math::lane::{Lane, Mask, Zip, clear};
+use crate::math::lane::{Lane, Mask, Real, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add, axpy, cross, dot, rotate, rotate_back, scale};
@@ -29,7 +29,7 @@ impl Stage for Recall<'_> {
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         let mut at = 0;
         let force = &mut to.force[..plan.n_forces()];
-        for block in [to.q_next, to.delta, force, to.limit, to.geometry, to.share] {
+        for block in [to.q_next, to.delta, to.v_next, force, to.limit, to.geometry, to.share] {
             self.grad.load_all(first, at, block);
             at += block.len();
         }
@@ -100,44 +100,8 @@ impl Stage for PullAssemble<'_> {
         let plan = self.0;
         let s = &*plan.structure;
         let at = &plan.at;
-        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        let sharing = sharing(s.friction);
-        for (twin, Turning { contact, .. }) in R::parts(plan.turning()) {
-            let (contacts, twins) = to.contacts.split_at_mut(CONTACT_OPERAND * twin);
-            let (contact, twin) =
-                (&mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)], &twins[..CONTACT_OPERAND]);
-            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(twin).enumerate() {
-                match k {
-                    10 => *grad = grad.scale(sharing),
-                    11 => *grad = (*grad + twin).scale(HALF),
-                    _ => *grad += twin,
-                }
-            }
-        }
-        for c in R::parts(0..plan.nc) {
-            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
-                *value += grad;
-            }
-            let (weight, slope) = plan.weight(m.contacts[CONTACT_OPERAND * c + 9]);
-            contact[9] += contact[11] * slope * share(m.share, c);
-            if let Some(grad) = to.share.get_mut(c) {
-                *grad += contact[11] * weight;
-            }
-        }
-        clear(to.q);
-        clear(to.u);
-        clear(to.par);
-        clear(to.motion);
-        to.par[at.kappa] = to.kappa[0];
-        for (index, pair) in plan.pairs.iter().enumerate() {
-            for c in pair.first..pair.first + pair.contacts {
-                to.par[at.mu + index] += to.contacts[CONTACT_OPERAND * c + 10];
-            }
-        }
-        for (twin, Turning { parameter, .. }) in plan.turning() {
-            to.par[at.torsion + parameter] += to.contacts[CONTACT_OPERAND * twin + 10].scale(sharing);
-        }
+        let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
+        plan.pull_contacts(&m, &mut to);
         for (dof, &place) in s.place.iter().enumerate() {
             to.par[at.tau + dof] = to.y[place];
         }
@@ -155,6 +119,49 @@ impl Stage for PullAssemble<'_> {
 }
 
 impl Plan {
+    /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of all other
+    /// operands are cleared.
+    #[inline(always)]
+    pub(super) fn pull_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+        let sharing = sharing(self.structure.friction);
+        for (twin, Turning { contact, .. }) in R::parts(self.turning()) {
+            let (contacts, twins) = to.contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let (contact, twin) =
+                (&mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)], &twins[..CONTACT_OPERAND]);
+            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(twin).enumerate() {
+                match k {
+                    10 => *grad = grad.scale(sharing),
+                    11 => *grad = (*grad + twin).scale(HALF),
+                    _ => *grad += twin,
+                }
+            }
+        }
+        for c in R::parts(0..self.nc) {
+            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+                *value += grad;
+            }
+            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + 9]);
+            contact[9] += contact[11] * slope * share(m.share, c);
+            if let Some(grad) = to.share.get_mut(c) {
+                *grad += contact[11] * weight;
+            }
+        }
+        clear(to.q);
+        clear(to.u);
+        clear(to.par);
+        clear(to.motion);
+        to.par[self.at.kappa] = to.kappa[0];
+        for (index, pair) in self.pairs.iter().enumerate() {
+            for c in pair.first..pair.first + pair.contacts {
+                to.par[self.at.mu + index] += to.contacts[CONTACT_OPERAND * c + 10];
+            }
+        }
+        for (twin, Turning { parameter, .. }) in self.turning() {
+            to.par[self.at.torsion + parameter] += to.contacts[CONTACT_OPERAND * twin + 10].scale(sharing);
+        }
+    }
+
     #[inline(always)]
     fn pull_inertia<R: Lane>(&self, m: &Numbers<&mut [R]>, to: Gradients<&mut [R]>) {
         let (s, at) = (&*self.structure, &self.at);

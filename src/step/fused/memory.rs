@@ -45,6 +45,9 @@ layout! {
         q_next,
         /// In the order of v.
         delta,
+        /// Of a second-order step, as what follows.
+        v_next,
+        extra,
         /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
         /// torque about the normal.
         force,
@@ -57,6 +60,7 @@ layout! {
         /// Of the results.
         q_next,
         delta,
+        v_next,
         force,
         limit,
         geometry,
@@ -82,6 +86,8 @@ layout! {
         /// What later steps of a rollout want of q₊, and of the parameters.
         carry,
         par_sum,
+        /// Of a second-order step.
+        extra,
     }
 }
 
@@ -103,12 +109,16 @@ pub(super) struct Memory<'a, R> {
 }
 
 impl Places {
+    /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
     pub(super) fn new(
         s: &Structure,
         frames: &FrameTables,
         at: &ParameterPlaces,
         [nq, nu, nc, n_turning, n_incidences, n_shapes, n_convex]: [usize; 7],
+        extra: Option<[usize; 2]>,
     ) -> Self {
+        let n_velocities = if extra.is_some() { s.nv } else { 0 };
+        let [n_extra, n_extra_gradients] = extra.unwrap_or_default();
         let n_shares = if n_convex > 0 { nc } else { 0 };
         let sizes = Numbers {
             q: nq,
@@ -129,6 +139,8 @@ impl Places {
             usable: 1,
             q_next: nq,
             delta: s.nv,
+            v_next: n_velocities,
+            extra: n_extra,
             force: 3 * nc + TURNING * n_turning,
         };
         let numbers = sizes.clone().from(0);
@@ -136,6 +148,7 @@ impl Places {
         let gradient_sizes = Gradients {
             q_next: nq,
             delta: s.nv,
+            v_next: n_velocities,
             force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
@@ -156,6 +169,7 @@ impl Places {
             shapes: SHAPE_PULL * n_shapes,
             carry: nq,
             par_sum: at.n,
+            extra: n_extra_gradients,
         };
         let gradients = gradient_sizes.from(work.end());
         let offsets = |par: &Range<usize>| par.start + at.offsets..par.start + at.offsets + frames.n_offsets();

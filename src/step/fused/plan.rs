@@ -25,6 +25,7 @@ use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrat
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
 use super::record::Kernel;
+use super::second_order::SecondOrder;
 use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
@@ -68,6 +69,8 @@ pub(in super::super) struct Plan {
     pub(super) contact_distance: Option<f64>,
     pub(super) fade: f64,
     pub(super) max_iterations: usize,
+    /// What there is in the place of inertia, stiffness and command if the step is the second-order one.
+    pub(super) second_order: Option<Arc<SecondOrder>>,
 }
 
 /// A pair of shapes and its contacts.
@@ -179,7 +182,7 @@ impl Plan {
         let at = ParameterPlaces::new(&model.parameters)?;
         let turning = Turning::all(model);
         let counts = [tree.nq, tree.nu, first, turning.len(), inertia.incidences.len(), model.shapes.len(), n_convex];
-        let places = Places::new(structure, frames, &at, counts);
+        let places = Places::new(structure, frames, &at, counts, None);
         let Params { contact_distance, fade, max_iterations, .. } = model.params;
         // A contact that a pair has room for but not now has no weight in any case.
         let (contact_distance, fade) = match contact_distance {
@@ -217,6 +220,7 @@ impl Plan {
             contact_distance,
             fade,
             max_iterations,
+            second_order: None,
         })
     }
 
@@ -233,7 +237,8 @@ impl Plan {
     /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let precision = match (self.structure.friction, dtype) {
-            (Friction::Relaxed, DType::F32) => Precision::Single,
+            // The dynamics know the double one alone.
+            (Friction::Relaxed, DType::F32) if self.second_order.is_none() => Precision::Single,
             _ => Precision::Double,
         };
         #[cfg(feature = "native")]
@@ -270,9 +275,15 @@ impl Plan {
         Ok(run_parts_on(arithmetic, program, worlds, widths))
     }
 
-    /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
+    /// Numbers of a step's result that gradients flow into: q₊, δ, v₊ of a second-order step, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
-        self.nq + self.structure.nv + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+        let n_motion = self.structure.nv + self.n_velocities();
+        self.nq + n_motion + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+    }
+
+    /// Numbers of v₊: those of v, or none.
+    pub(super) fn n_velocities(&self) -> usize {
+        self.places.numbers.v_next.len()
     }
 
     /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).
@@ -325,9 +336,12 @@ impl Plan {
     /// Everything up to the solve, once q, u and the parameters are there.
     pub(super) fn prepare(&self, group: &mut Group) {
         group.run_in_either(&Check(self));
+        self.set_up_second_order(group);
         group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
         group.run_in_either(&Geometry(self));
-        group.run_in_either(&Assemble(self));
+        if !self.assemble_second_order(group) {
+            group.run_in_either(&Assemble(self));
+        }
     }
 
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
@@ -335,6 +349,7 @@ impl Plan {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
         solve::Solve { structure, at, max_iterations, warm }.run(group);
         group.run_in_either(&Finish(self));
+        self.finish_second_order(group);
     }
 
     /// Factors H at the solution that is there.
@@ -345,14 +360,18 @@ impl Plan {
     /// From the gradients of the results to those of q, u and the parameters.
     pub(super) fn pull(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
+        self.pull_finish_second_order(group);
         group.run(&PullIntegrate(self));
         if !self.turning.is_empty() {
             group.run(&PullForces(self));
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        group.run(&PullAssemble(self));
+        if !self.pull_second_order(group) {
+            group.run(&PullAssemble(self));
+        }
         group.run(&PullGeometry(self));
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
+        self.pull_set_up_second_order(group);
         group.run(&Clean(self));
     }
 

@@ -10,7 +10,7 @@ use crate::math::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, scale};
 use crate::solve::{CONTACT_OPERAND, Cone, Status};
 
 use super::super::torsion::{HALF, Turning, sharing};
-use super::memory::{GEOMETRY, MOTION, Memory, TURNING};
+use super::memory::{GEOMETRY, MOTION, Memory, Numbers, TURNING};
 use super::plan::{Method, Plan};
 
 /// Operands of a step: one row per world, or one for all.
@@ -138,28 +138,8 @@ impl Stage for Assemble<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let s = &*plan.structure;
-        let m = plan.places.memory(memory).0.numbers;
-        for (index, pair) in R::parts(plan.pairs.iter().enumerate()) {
-            for c in pair.first..pair.first + pair.contacts {
-                let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-                copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
-                to[10] = m.par[plan.at.mu + index];
-                to[11] = plan.weight(to[9]).0 * share(m.share, c);
-            }
-        }
-        let sharing = sharing(s.friction);
-        for (twin, Turning { contact, parameter }) in plan.turning() {
-            let (contacts, twins) = m.contacts.split_at_mut(CONTACT_OPERAND * twin);
-            let (contact, twin) = (
-                &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)],
-                &mut twins[..CONTACT_OPERAND],
-            );
-            contact[10] = contact[10].scale(sharing);
-            contact[11] = contact[11].scale(HALF);
-            copy(twin, contact);
-            twin[10] = m.par[plan.at.torsion + parameter].scale(sharing);
-        }
-
+        let mut m = plan.places.memory(memory).0.numbers;
+        plan.place_contacts(&mut m);
         let usable = m.usable[0].gt(R::zero());
         m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
         clear(m.p);
@@ -206,9 +186,46 @@ pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
 }
 
 impl Plan {
+    /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
+    #[inline(always)]
+    pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
+        for (index, pair) in R::parts(self.pairs.iter().enumerate()) {
+            for c in pair.first..pair.first + pair.contacts {
+                let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+                copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+                to[10] = m.par[self.at.mu + index];
+                to[11] = self.weight(to[9]).0 * share(m.share, c);
+            }
+        }
+        let sharing = sharing(self.structure.friction);
+        for (twin, Turning { contact, parameter }) in self.turning() {
+            let (contacts, twins) = m.contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let (contact, twin) = (
+                &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)],
+                &mut twins[..CONTACT_OPERAND],
+            );
+            contact[10] = contact[10].scale(sharing);
+            contact[11] = contact[11].scale(HALF);
+            copy(twin, contact);
+            twin[10] = m.par[self.at.torsion + parameter].scale(sharing);
+        }
+    }
+
     /// Weight of a pair's barrier at a contact's φ and its derivative: see `Quasidynamic::weights`.
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let (weight, slope) = self.fading(phi);
+        match self.second_order.as_ref().and_then(|more| more.margin()) {
+            None => (weight, slope),
+            Some(margin) => {
+                let near = R::splat(margin).lt(phi).not();
+                (R::select(near, weight, R::zero()), R::select(near, slope, R::zero()))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fading<R: Real>(&self, phi: R) -> (R, R) {
         let Some(distance) = self.contact_distance else { return (R::one(), R::zero()) };
         if self.fade == 0.0 {
             return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
@@ -292,7 +309,7 @@ impl Stage for Finish<'_> {
     }
 }
 
-/// Writes a step's whole row: q₊, δ, forces, limit forces, geometry, shares; η; report.
+/// Writes a step's whole row: q₊, δ, v₊ of a second-order step, forces, limit forces, geometry, shares; η; report.
 pub(super) struct Store<'a>(pub(super) &'a Plan);
 
 impl Stage for Store<'_> {
@@ -301,7 +318,7 @@ impl Stage for Store<'_> {
         let Memory { numbers: m, work } = self.0.places.memory(memory).0;
         let limits = &work.eta[3 * self.0.structure.nc()..];
         let mut at = 0;
-        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, m.share, work.eta, work.info] {
+        for block in [&*m.q_next, m.delta, m.v_next, m.force, limits, m.geometry, m.share, work.eta, work.info] {
             out.store_all(first, at, block);
             at += block.len();
         }
