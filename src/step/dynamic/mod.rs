@@ -18,6 +18,7 @@
 mod assembled;
 mod bodies;
 mod joints;
+mod kernels;
 mod options;
 mod rigid;
 mod separation;
@@ -156,6 +157,11 @@ impl Dynamic {
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
     /// The rigid-body dynamics that the step integrates, with the parameters' gravity, masses and offsets.
