@@ -143,6 +143,12 @@ impl MassAndBias {
         pattern.at(slot(i), slot(j))
     }
 
+    /// M, row by row, from its pattern.
+    #[inline(always)]
+    pub(crate) fn dense<R: Real>(&self, m: &[R], to: &mut [R]) {
+        crba::dense(&self.links, m, to);
+    }
+
     /// y ← M x.
     #[inline(always)]
     pub(crate) fn times<R: Real>(&self, m: &[R], x: &[R], y: &mut [R]) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use super::{Dynamic, Fused};
+use super::{ContactModel, Dynamic};
 use crate::math::lane::{InstructionSet, Precision};
 use crate::math::record::{Row, Trace};
 use crate::step::fused::{self, Kernel};
@@ -14,9 +14,11 @@ impl Dynamic {
         if !Kernel::SECOND_ORDER.contains(&kernel) {
             bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());
         }
-        match &self.fused {
-            Some(Fused { plan, .. }) => Ok(plan),
-            None => bail!("{}: expected a second-order step with the barrier's contact", kernel.name()),
+        match self.params.contact {
+            ContactModel::Barrier => Ok(&self.plan),
+            ContactModel::Rigid(_) => {
+                bail!("{}: expected a second-order step with the barrier's contact", kernel.name())
+            }
         }
     }
 
@@ -24,15 +26,12 @@ impl Dynamic {
     /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
     ///
     /// # Errors
-    /// If the processor lacks the instructions, or contact is not the barrier's.
+    /// If the processor lacks the instructions.
     pub fn on(&self, set: InstructionSet) -> Result<Self> {
-        let Some(Fused { plan, par }) = &self.fused else {
-            bail!("{}: expected a second-order step with the barrier's contact", set.name())
-        };
         if !set.is_available() {
             bail!("instruction set {}: this processor does not have it", set.name());
         }
-        Ok(Self { fused: Some(Fused { plan: Arc::new(plan.on(set)), par: par.clone() }), ..self.clone() })
+        Ok(Self { plan: Arc::new(self.plan.on(set)), ..self.clone() })
     }
 
     /// A program of the step as the list of its operations, see [`Trace`]: one of [`Kernel::SECOND_ORDER`]. It reads q, v, τ, the
@@ -76,6 +75,6 @@ impl Dynamic {
     /// # Errors
     /// Of the tensor operations.
     pub fn packed_parameters(&self) -> Result<Tensor> {
-        fused::packed(&self.parameters)
+        Ok(self.par.clone())
     }
 }

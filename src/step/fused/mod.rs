@@ -35,7 +35,7 @@ use memory::{GEOMETRY, TURNING};
 pub(super) use hold::{hold, jacobians};
 pub(super) use plan::{Plan, packed};
 pub use record::Kernel;
-pub(super) use second_order::{Choices, JointForces};
+pub(super) use second_order::{Assembly, CONTACT, Choices, JointForces};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
@@ -114,16 +114,21 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
         delta,
         force,
         torque,
-        contacts: Contacts {
-            normal: part(&geometry, 2, 0, 3)?,
-            point_a: part(&geometry, 2, 3, 3)?,
-            point_b: part(&geometry, 2, 6, 3)?,
-            phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
-            weight: (plan.n_shares() > 0).then_some(share),
-        },
+        contacts: contacts(&geometry, (plan.n_shares() > 0).then_some(share))?,
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
         warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
+    })
+}
+
+/// Contacts of their geometry (B, nc, 10) and, where not all are 1, weights (B, nc).
+fn contacts(geometry: &Tensor, weight: Option<Tensor>) -> Result<Contacts> {
+    Ok(Contacts {
+        normal: part(geometry, 2, 0, 3)?,
+        point_a: part(geometry, 2, 3, 3)?,
+        point_b: part(geometry, 2, 6, 3)?,
+        phi: part(geometry, 2, 9, 1)?.squeeze(2)?,
+        weight,
     })
 }
 

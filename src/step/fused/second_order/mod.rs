@@ -8,6 +8,7 @@
 //! shapes, so that the dynamics walk the same poses and screws as the contacts. Everything else, from contacts to forces, is the
 //! quasi-dynamic step's own.
 
+mod assembly;
 mod pulls;
 mod stages;
 
@@ -29,6 +30,7 @@ use crate::math::program::Group;
 use crate::model::Model;
 use crate::solve::Structure;
 
+pub(in super::super) use assembly::{Assembly, CONTACT};
 use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
 

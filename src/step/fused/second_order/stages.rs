@@ -65,10 +65,10 @@ impl Stage for SetUp<'_> {
     }
 }
 
-/// What of a gap the step counts, and the slope of that.
+/// What of a gap the step counts, and the slope of that; where the gap is zero, that of one that opens.
 #[inline(always)]
 pub(super) fn allowed<R: Real>(gap: R, [open, closed]: [f64; 2]) -> (R, R) {
-    let slope = R::select(gap.gt(R::zero()), R::splat(open), R::splat(closed));
+    let slope = R::select(gap.lt(R::zero()), R::splat(closed), R::splat(open));
     (gap * slope, slope)
 }
 
