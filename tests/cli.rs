@@ -580,12 +580,25 @@ fn codegen_writes_files_and_counts_operations() {
         assert!(header.contains(word), "{word}: {header}");
     }
 
+    let all = folder.with_file_name("all");
+    let out_all = all.to_str().unwrap();
+    let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out_all, "--step", "--second-order"], "");
+    for word in ["second_order_step_from", "second_order_adjoint", "MassMatrix", "PullProblem"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    let header = std::fs::read_to_string(all.join("all.h")).unwrap();
+    for word in ["void all_step(", "void all_second_order_step(", "ALL_SECOND_ORDER_ROW_V_NEXT", "ALL_ROW_DELTA"] {
+        assert!(header.contains(word), "{word}: {header}");
+    }
+
     let refused = |args: &[&str]| {
         let output = fingertip(args, "");
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
     let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out]);
+    assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
+    let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out, "--second-order"]);
     assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
     let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", out, "--dynamics=mass_matrix,masses"]);
     assert!(error.contains("\"masses\"") && error.contains("mass_matrix, inverse_mass_matrix"), "{error}");

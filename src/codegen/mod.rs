@@ -1,4 +1,4 @@
-//! Floor 7: the step of one scene and its dynamics as C, for embedded controllers and other languages.
+//! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
 //! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record what is done with them, and the operations of one world are
 //! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has

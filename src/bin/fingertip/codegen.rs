@@ -24,7 +24,7 @@ const ALL: &str = "all";
 /// Steps between home and the last state, at most.
 const STEPS: usize = 400;
 
-/// Prints the step of a scene, or its dynamics, as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
+/// Prints the step of a scene, its second-order step or its dynamics as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
 /// arguments. Without one of --step, --adjoint, --jacobians, --rollout, --second-order and --dynamics, the step and its adjoint are

@@ -14,6 +14,8 @@
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
 //! ```
+//!
+//! All of it is computed in lanes: see [`super::fused`].
 
 mod bodies;
 mod joints;

@@ -1,6 +1,7 @@
-//! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and its Jacobians.
+//! The fused form of the steps: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and, of the quasi-dynamic step, its
+//! Jacobians.
 //!
-//! The meaning is the tensor program's (the tests hold the two to 1e-10); the speed is that nothing leaves the lanes'
+//! The meaning is the tensor program's (the tests hold the two to 1e-10; that of the second-order step is in the tests alone); the speed is that nothing leaves the lanes'
 //! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
 
 mod adjoint;
