@@ -63,7 +63,7 @@ fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
             let found = trace.run(&all.concat());
             // Lanes of one world, asked for by themselves.
             if let Some(lanes) = step.run_kernel(kernel, Precision::Double, &all).unwrap() {
-                let different = differences(&[found.clone()], &[lanes]);
+                let different = differences(std::slice::from_ref(&found), &[lanes]);
                 assert_eq!(different, Vec::<String>::new(), "{name}: {}, world {w}", kernel.name());
             }
             found
@@ -100,7 +100,8 @@ fn compare(name: &str, batch: &Batch, bound: Bound, random: &mut Random) {
         Ok(tracked[tracked.len() - 1].as_tensor().clone())
     });
     let next = step.with_parameters(&parameters.unwrap()).unwrap().step(&vars[0], &vars[1], &vars[2]).unwrap();
-    let (mut seeds, mut sum): (Vec<(&str, Vec<Vec<f64>>)>, Option<Tensor>) = (Vec::new(), None);
+    let mut seeds: Vec<(&str, Vec<Vec<f64>>)> = Vec::new();
+    let mut sum: Option<Tensor> = None;
     for (part_name, t) in given(&next).into_iter().filter(|(name, t)| *name != "warm" && t.elem_count() > 0) {
         let values: Vec<f64> = (0..t.elem_count()).map(|_| random.between(-1.0, 1.0)).collect();
         let factor = Tensor::from_vec(values, t.shape(), t.device()).unwrap();

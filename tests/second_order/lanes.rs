@@ -224,7 +224,7 @@ fn bad_worlds_do_not_reach_shared_gradients() {
         [&q, &v, &tau].into_iter().for_each(|var| drop(finite(var)));
         tracked.iter().map(finite).collect::<Vec<_>>()
     };
-    let is_good = |w: usize| w % 2 == 0;
+    let is_good = |w: usize| w.is_multiple_of(2);
     let clean = gradients(&is_good, &|_, _| None);
     let values = [f64::NAN, f64::INFINITY, 1e200, -1e35];
     let spoiled = gradients(&|_| true, &|k, w| (!is_good(w) && k == w % 3).then(|| values[w / 2 % values.len()]));

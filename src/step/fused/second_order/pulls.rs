@@ -41,13 +41,13 @@ impl Stage for PullProblem<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Of { plan, more } = self.0;
         let (s, at) = (&*plan.structure, &plan.at);
-        let (Memory { numbers: mut m, .. }, mut to) = plan.places.both(memory);
+        let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
         let slopes = more.contact_slopes();
         for (i, contact) in R::parts(to.contacts.chunks_exact_mut(CONTACT_OPERAND).enumerate()) {
             let phi = m.geometry[GEOMETRY * plan.once(i) + GEOMETRY - 1];
             contact[GEOMETRY - 1] = contact[GEOMETRY - 1] * allowed(phi, slopes).1;
         }
-        plan.pull_contacts(&mut m, &mut to);
+        plan.pull_contacts(&m, &mut to);
         let slopes = more.limit_slopes();
         for (&grad, &(q, sign, offset)) in to.gaps.iter().zip_inline(&plan.limits) {
             let slope = allowed(m.q[q].scale(sign) + R::splat(offset), slopes).1;
