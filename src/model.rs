@@ -62,7 +62,7 @@ impl Model {
         }
         let tree = Tree::new(scene)?;
         let shapes = body_shapes(scene, &tree);
-        let pairs = PairTable::new(scene, &tree, &shapes, device)?;
+        let pairs = PairTable::new(scene, &tree, &shapes)?;
         let inertial = inertial(&tree);
         let frames: Vec<FrameSpec> = shapes
             .iter()

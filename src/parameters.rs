@@ -34,6 +34,24 @@ macro_rules! parameters {
                 Ok(Self { $($field: f(stringify!($field), &self.$field)?),* })
             }
         }
+
+        /// Where each starts in [`Parameters::packed`], and how long that is.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct ParameterPlaces {
+            $(pub(crate) $field: usize,)*
+            pub(crate) n: usize,
+        }
+
+        impl ParameterPlaces {
+            pub(crate) fn new(parameters: &Parameters) -> Result<Self> {
+                let mut n = 0;
+                $(
+                    let $field = n;
+                    n += parameters.$field.dim(1)?;
+                )*
+                Ok(Self { $($field,)* n })
+            }
+        }
     };
 }
 
@@ -101,6 +119,16 @@ impl Parameters {
     /// Each world's own rows of what is tracked, see [`guarded`].
     pub(crate) fn guarded(&self, worlds: usize) -> Result<Self> {
         self.map(|_, t| guarded(t, worlds))
+    }
+
+    /// All of them in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable. On a GPU those without numbers are
+    /// left out: candle's gradients fail there.
+    pub(crate) fn packed(&self) -> Result<Tensor> {
+        let tensors = self.tensors();
+        let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
+        let tensors = tensors.iter().filter(|t| t.elem_count() > 0 || t.device().is_cpu());
+        let wide = tensors.map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
+        Tensor::cat(&wide, 1)
     }
 
     /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.

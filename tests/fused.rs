@@ -1,4 +1,4 @@
-//! The fused step on every instruction set against the tensor program: values and all gradients, on random states.
+//! The fused step on every instruction set against the composed one: values and all gradients, on random states.
 
 mod support;
 
@@ -15,9 +15,13 @@ use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows, sets};
 
-/// Both forms solve to rounding; what is left is their different order of summation times the problem's condition: 3e-11 is
-/// seen.
-const TOLERANCE: f64 = 1e-10;
+/// Gradients that are sums over what is placed by q: the composed form has candle add up what each operation gives, the fused one adds
+/// one to the other as it goes. All other numbers of the two forms have the same bits.
+const SUMS: [&str; 3] = ["q", "sizes", "offsets"];
+/// Relative rounding of those sums: 4e-15 is seen.
+const ROUNDING: f64 = 1e-13;
+/// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 3e-11 is seen.
+const UNFUSED: f64 = 1e-10;
 /// A world's number is compared with the largest of its kind in that world, or with this part of the largest in any.
 const SMALL: f64 = 1e-3;
 /// Forty steps in contact amplify the rounding of unfused multiply-adds: 2e-13 is seen.
@@ -44,7 +48,7 @@ fn results(step: &Step) -> Result<Vec<(&'static str, Tensor)>> {
 }
 
 /// `terms` is the size, in each world, of what the numbers are the sums of, where those cancel.
-fn compare(what: &str, found: &Tensor, expected: &Tensor, terms: Option<&Vec<f64>>) {
+fn compare(what: &str, found: &Tensor, expected: &Tensor, terms: Option<&Vec<f64>>, tolerance: f64) {
     if expected.elem_count() == 0 {
         return;
     }
@@ -53,7 +57,7 @@ fn compare(what: &str, found: &Tensor, expected: &Tensor, terms: Option<&Vec<f64
     for (w, (found, expected)) in found.iter().zip(&expected).enumerate() {
         let scale = largest(expected.iter()).max(SMALL * most).max(terms.map_or(0.0, |terms| terms[w])).max(1e-300);
         let error = largest(found.iter().zip(expected).map(|(a, b)| a - b)) / scale;
-        assert!(error < TOLERANCE, "{what}, world {w}: fused off by {error:e} of {scale:e}");
+        assert!(error < tolerance, "{what}, world {w}: fused off by {error:e} of {scale:e}");
     }
 }
 
@@ -123,12 +127,16 @@ fn compare_batch(name: &str, batch: &Batch, cancel: bool) -> Result<()> {
     for set in sets() {
         let (_, found) = everything(&fused.on(set)?, &variables)?;
         for ((what, found), (_, expected)) in found.iter().zip(&expected) {
-            let terms = match *what {
-                "mass" => mass.as_ref(),
-                "inertia" => inertia.as_ref(),
-                _ => None,
-            };
-            compare(&format!("{name} on {}: {what}", set.name()), found, expected, terms);
+            let (what, place) = (*what, format!("{name} on {}: {what}", set.name()));
+            match what {
+                _ if set != InstructionSet::Baseline && !SUMS.contains(&what) => {
+                    assert!(rows(found) == rows(expected), "{place}: other bits");
+                }
+                _ if set != InstructionSet::Baseline => compare(&place, found, expected, None, ROUNDING),
+                "mass" => compare(&place, found, expected, mass.as_ref(), UNFUSED),
+                "inertia" => compare(&place, found, expected, inertia.as_ref(), UNFUSED),
+                _ => compare(&place, found, expected, None, UNFUSED),
+            }
         }
         if set != InstructionSet::Baseline {
             let found: Vec<_> = found.iter().map(|(_, tensor)| rows(tensor)).collect();

@@ -16,7 +16,7 @@ use support::{apart, largest, numbers, solids};
 /// 5e-10 is seen.
 const GRADIENT_TOLERANCE: f64 = 1e-8;
 
-/// Both forms solve each step to rounding; forty steps in contact amplify that, to 1e-13 here.
+/// Gradients of the two forms add up in another order; forty steps in contact amplify that, to 1e-13 here.
 const FORMS_TOLERANCE: f64 = 1e-11;
 
 const STEPS: usize = 40;
@@ -82,8 +82,7 @@ fn compare_with_the_tensor_program(scene: &Scene) -> Result<()> {
         assert!(error <= FORMS_TOLERANCE * scale, "{what}: off by {error:e} of {scale:e}");
         Ok(())
     };
-    compare("q", &a.q, &b.q)?;
-    compare("force", &a.force, &b.force)?;
+    assert!(numbers(&a.q) == numbers(&b.q) && numbers(&a.force) == numbers(&b.force), "other bits");
     let cost = |r: &fingertip::rollout::Rollout| r.q.sqr()?.sum_all()? + (r.force.sqr()?.sum_all()? * 0.1)?;
     let (x, y) = (cost(&a)?.backward()?, cost(&b)?.backward()?);
     for (name, variable) in [("q0", &q0), ("u", &u), ("mass", &mass)] {

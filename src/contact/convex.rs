@@ -1,24 +1,17 @@
-//! Pairs without a formula of their own, through [`crate::collision`]: world by world in double precision for the fused step,
-//! see [`super::lanes::convex`], and one custom operation for all worlds.
+//! Pairs without a formula of their own, through [`crate::collision`]: world by world in double precision, see
+//! [`super::lanes::convex`].
 
 use std::borrow::Cow;
-use std::ops::Range;
-use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp3, Device, Layout, Result, Tensor, bail};
 use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
-use rayon::prelude::*;
 
 use crate::collision::{
     BodyGradient, Collider, ContactRates, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
 };
 use crate::description::Shape;
-use crate::kinematics::POSE;
 use crate::math::largest::USABLE;
-use crate::math::rows::{Rows, gradient, storage, worlds};
 
 use super::lanes::GEOMETRY;
-use super::pair::Shapes;
 
 /// The φ of a contact that a pair has room for but not at this configuration, m; it takes no part in a step.
 pub const UNUSED: f64 = 1e3;
@@ -119,12 +112,6 @@ impl ConvexPair {
         Some(*distance)
     }
 
-    /// The distance that [`ConvexPair::witness`] returns.
-    fn distance(&self, at: &[Placement; 2]) -> Option<Distance> {
-        let [(a, pose_a), (b, pose_b)] = self.placed(at)?;
-        a.distance(&pose_a, &b, &pose_b)
-    }
-
     /// Gradients by the motions (force, and moment about the shape's origin) and sizes of both shapes, given those of what
     /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable or what comes of it is not finite.
     pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
@@ -158,155 +145,6 @@ impl ConvexPair {
             out[36..42].copy_from_slice(phi);
             out[42..].copy_from_slice(weight);
         }
-    }
-}
-
-/// Pairs of shapes of two kinds, and where the numbers of each are among those of all contacts.
-#[derive(Clone, Debug)]
-pub(super) struct ConvexPairs(Arc<Vec<(ConvexPair, Range<usize>)>>);
-
-impl ConvexPairs {
-    pub(super) fn new<'a>(pairs: impl Iterator<Item = (&'a Shape, &'a Shape)>) -> Self {
-        let mut end = 0;
-        let pairs = pairs.map(|(a, b)| {
-            let (pair, first) = (ConvexPair::new(a, b), end);
-            end += WEIGHTED_GEOMETRY * pair.contacts();
-            (pair, first..end)
-        });
-        Self(Arc::new(pairs.collect()))
-    }
-
-    /// Contacts (B, n, 11) of all pairs in B worlds, as [`ConvexPair::witness`] gives them.
-    pub(super) fn contacts(&self, a: &Shapes, b: &Shapes) -> Result<Tensor> {
-        let device = a.pose.device();
-        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.flatten_from(1)?.contiguous();
-        let sizes = Tensor::cat(&[&a.size, &b.size], 1)?;
-        let rows = on_cpu(&a.pose)?.apply_op3(&on_cpu(&b.pose)?, &on_cpu(&sizes)?, ConvexOp(self.clone()))?;
-        rows.reshape((a.pose.dim(0)?, (), WEIGHTED_GEOMETRY))?.to_device(device)
-    }
-
-    /// Of all contacts.
-    fn n_numbers(&self) -> usize {
-        self.0.last().map_or(0, |(_, numbers)| numbers.end)
-    }
-}
-
-/// (poses of A, poses of B, sizes of all A then of all B) → contacts, all in rows.
-struct ConvexOp(ConvexPairs);
-
-/// The operands' rows.
-struct Operands<'a> {
-    pairs: &'a ConvexPairs,
-    pose_a: Rows<'a>,
-    pose_b: Rows<'a>,
-    sizes: Rows<'a>,
-}
-
-impl Operands<'_> {
-    fn check(&self) -> Result<usize> {
-        let n = self.pairs.0.len();
-        let widths = [self.pose_a.width(), self.pose_b.width(), self.sizes.width()];
-        if widths != [POSE * n, POSE * n, 2 * Shape::SIZES * n] {
-            bail!(
-                "convex pairs: expected poses (B, {n}, 12) and sizes (1 or B, {n}, {}), got {widths:?}",
-                Shape::SIZES
-            );
-        }
-        worlds("convex pairs", &[&self.pose_a, &self.pose_b, &self.sizes])
-    }
-
-    /// The shapes of pair `k` in a world.
-    fn pair(&self, world: usize, k: usize) -> [Placement<'_>; 2] {
-        [(&self.pose_a, k), (&self.pose_b, self.pairs.0.len() + k)].map(|(pose, place)| Placement {
-            pose: &pose.row(world)[POSE * k..POSE * (k + 1)],
-            sizes: &self.sizes.row(world)[Shape::SIZES * place..Shape::SIZES * (place + 1)],
-        })
-    }
-
-    /// The contacts of a world, one after the other.
-    fn row(&self, world: usize, out: &mut [f64]) {
-        for (k, (pair, numbers)) in self.pairs.0.iter().enumerate() {
-            pair.witness(&self.pair(world, k), &mut out[numbers.clone()]);
-        }
-    }
-
-    /// Gradients by A's poses, B's poses and all sizes of a world, one after the other.
-    fn pull(&self, world: usize, grad: &[f64], out: &mut [f64]) {
-        let n = self.pairs.0.len();
-        for (k, (pair, numbers)) in self.pairs.0.iter().enumerate() {
-            let at = self.pair(world, k);
-            let pulled = pair.distance(&at).and_then(|distance| pair.pull(&at, &distance, &grad[numbers.clone()]));
-            let Some([on_a, on_b]) = pulled else { continue };
-            for (gradient, at, place) in [(on_a, &at[0], k), (on_b, &at[1], n + k)] {
-                let BodyGradient { twist, sizes } = gradient;
-                let moment = twist.fixed_rows::<3>(3).into_owned();
-                let out_pose = &mut out[POSE * place..POSE * (place + 1)];
-                (0..3).for_each(|i| out_pose[i] += twist[i]);
-                // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
-                for (axis, out) in at.pose[3..].chunks_exact(3).zip(out_pose[3..].chunks_exact_mut(3)) {
-                    let pulled = moment.cross(&Vector3::from_column_slice(axis)) / 2.0;
-                    out.iter_mut().zip(pulled.iter()).for_each(|(out, x)| *out += x);
-                }
-                let first = 2 * POSE * n + Shape::SIZES * place;
-                out[first..first + Shape::SIZES].iter_mut().zip(sizes).for_each(|(out, x)| *out += x);
-            }
-        }
-    }
-}
-
-impl CustomOp3 for ConvexOp {
-    fn name(&self) -> &'static str {
-        "convex-pairs"
-    }
-
-    fn cpu_fwd(
-        &self,
-        pose_a: &CpuStorage,
-        layout_a: &Layout,
-        pose_b: &CpuStorage,
-        layout_b: &Layout,
-        sizes: &CpuStorage,
-        layout: &Layout,
-    ) -> Result<(CpuStorage, candle_core::Shape)> {
-        let dtype = candle_core::backend::BackendStorage::dtype(pose_a);
-        let operands = Operands {
-            pairs: &self.0,
-            pose_a: Rows::from_storage(pose_a, layout_a)?,
-            pose_b: Rows::from_storage(pose_b, layout_b)?,
-            sizes: Rows::from_storage(sizes, layout)?,
-        };
-        let (worlds, n) = (operands.check()?, self.0.n_numbers());
-        let mut data = vec![0.0; worlds * n];
-        data.par_chunks_exact_mut(n).enumerate().for_each(|(world, out)| operands.row(world, out));
-        Ok((storage(data, dtype)?, (worlds, n).into()))
-    }
-
-    fn bwd(
-        &self,
-        pose_a: &Tensor,
-        pose_b: &Tensor,
-        sizes: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let (dtype, grad) = (grad.dtype(), Rows::from_tensor(grad)?);
-        let tracked = [pose_a, pose_b, sizes].map(Tensor::track_op);
-        let rows = [pose_a.dim(0)?, pose_b.dim(0)?, sizes.dim(0)?];
-        let operands = Operands {
-            pairs: &self.0,
-            pose_a: Rows::from_tensor(pose_a)?,
-            pose_b: Rows::from_tensor(pose_b)?,
-            sizes: Rows::from_tensor(sizes)?,
-        };
-        let (worlds, pairs) = (operands.check()?, self.0.0.len());
-        let ends = [0, POSE * pairs, 2 * POSE * pairs, 2 * (POSE + Shape::SIZES) * pairs];
-        let mut data = vec![0.0; worlds * ends[3]];
-        data.par_chunks_exact_mut(ends[3])
-            .enumerate()
-            .for_each(|(world, out)| operands.pull(world, grad.row(world), out));
-        let of =
-            |k: usize| tracked[k].then(|| gradient(&data, ends[3], ends[k]..ends[k + 1], rows[k], dtype)).transpose();
-        Ok((of(0)?, of(1)?, of(2)?))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use candle_core::{Device, Result, Tensor};
 
-use super::pair::Shapes;
-use super::table::{Group, PairTable};
+use super::lanes::GEOMETRY;
+use super::table::PairTable;
 use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
@@ -35,47 +35,27 @@ impl Contacts {
         })
     }
 
-    /// Of rows (B, nc, 10 or 11): normal, points on A and B, φ, weight if there is one.
-    fn of_rows(rows: &Tensor) -> Result<Self> {
-        let number = |k: usize| part(rows, 2, k, 1)?.squeeze(2);
+    /// Of a row (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if they have any.
+    pub(crate) fn of_row(row: &Tensor, n: usize) -> Result<Self> {
+        let (worlds, width) = row.dims2()?;
+        let geometry = part(row, 1, 0, GEOMETRY * n)?.reshape((worlds, n, GEOMETRY))?;
         Ok(Self {
-            normal: part(rows, 2, 0, 3)?,
-            point_a: part(rows, 2, 3, 3)?,
-            point_b: part(rows, 2, 6, 3)?,
-            phi: number(9)?,
-            weight: (rows.dim(2)? > 10).then(|| number(10)).transpose()?,
+            normal: part(&geometry, 2, 0, 3)?,
+            point_a: part(&geometry, 2, 3, 3)?,
+            point_b: part(&geometry, 2, 6, 3)?,
+            phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
+            weight: (width > GEOMETRY * n).then(|| part(row, 1, GEOMETRY * n, n)).transpose()?,
         })
     }
 }
 
 impl PairTable {
-    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4). All pairs that have a
-    /// formula are one operation, on the CPU.
+    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation, on the CPU.
     ///
     /// # Errors
     /// If the tensors' shapes do not fit.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
         let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
-        let formulas = self.formulas.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.to_device(poses.device())?;
-        if self.has_formulas_only() {
-            return Contacts::of_rows(&formulas);
-        }
-        let mut rows = Vec::with_capacity(self.groups.len());
-        let mut first = 0;
-        for group in &self.groups {
-            rows.push(match group {
-                Group::Formula { contacts } => {
-                    first += contacts;
-                    formulas.narrow(1, first - contacts, *contacts)?
-                }
-                Group::Convex { pairs, sides } => {
-                    let side = |index: &Tensor| -> Result<Shapes> {
-                        Ok(Shapes { pose: poses.index_select(index, 1)?, size: sizes.index_select(index, 1)? })
-                    };
-                    pairs.contacts(&side(&sides[0])?, &side(&sides[1])?)?
-                }
-            });
-        }
-        Contacts::of_rows(&Tensor::cat(&rows, 1)?)
+        self.kernels.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.map(|t| t.to_device(poses.device()))
     }
 }

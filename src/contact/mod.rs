@@ -2,16 +2,16 @@
 
 mod convex;
 mod detect;
-mod formulas;
 mod frame;
 mod home;
+pub(crate) mod kernels;
 pub(crate) mod lanes;
 mod overlap;
 pub mod pair;
 mod table;
 
 pub use convex::UNUSED;
-pub(crate) use convex::{ConvexPair, OWN_RATES, SHARED_RATES};
+pub(crate) use convex::{OWN_RATES, SHARED_RATES};
 pub use detect::Contacts;
 pub use frame::frame;
 pub use overlap::Overlap;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use candle_core::{D, Result, Tensor};
+use candle_core::{Result, Tensor};
 
-use super::formulas::{Formula, FormulaPairs};
-use super::lanes::GEOMETRY;
+use super::detect::Contacts;
+use super::kernels::PairKernels;
 use crate::description::Shape;
 
 /// Shapes of one kind, one per pair: where they are and how large.
@@ -116,15 +116,9 @@ impl PairFunction {
         let n = a.pose.dim(1)?;
         let worlds = a.size.dim(0)?.max(b.size.dim(0)?);
         let wide = |t: &Tensor| t.broadcast_as((worlds, n, Shape::SIZES));
-        let pairs = FormulaPairs::new((0..n).map(|k| (k, n + k, Formula::Function(*self))), 2 * n, false);
-        let poses = Tensor::cat(&[&a.pose, &b.pose], 1)?;
-        let rows = Arc::new(pairs).contacts(&poses, &Tensor::cat(&[wide(&a.size)?, wide(&b.size)?], 1)?)?;
-        debug_assert_eq!(rows.dim(D::Minus1)?, GEOMETRY);
-        Ok(Witness {
-            normal: rows.narrow(2, 0, 3)?,
-            point_a: rows.narrow(2, 3, 3)?,
-            point_b: rows.narrow(2, 6, 3)?,
-            phi: rows.narrow(2, 9, 1)?.squeeze(2)?,
-        })
+        let pairs = Arc::new(PairKernels::of_formula(*self, n));
+        let (poses, sizes) = (Tensor::cat(&[&a.pose, &b.pose], 1)?, Tensor::cat(&[wide(&a.size)?, wide(&b.size)?], 1)?);
+        let Contacts { point_a, point_b, normal, phi, .. } = pairs.contacts(&poses, &sizes)?;
+        Ok(Witness { point_a, point_b, normal, phi })
     }
 }

@@ -3,16 +3,15 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use candle_core::{Device, Result as TensorResult, Tensor};
+use candle_core::Result as TensorResult;
 
 use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
 use crate::kinematics::{FrameSpec, Tree};
-use crate::math::tensor::index;
 
-use super::convex::{ConvexPair, ConvexPairs};
-use super::formulas::{Formula, FormulaPairs};
+use super::convex::ConvexPair;
 use super::home::{AtHome, Depth};
+use super::kernels::PairKernels;
 use super::overlap::Overlap;
 use super::pair::PairFunction;
 
@@ -57,15 +56,6 @@ pub struct Pair {
     pub(crate) formula: Option<PairFunction>,
 }
 
-/// Pairs of two kinds of shapes, side by side.
-#[derive(Clone, Debug)]
-pub(super) enum Group {
-    /// With a formula, on lanes at least: contacts of all of them.
-    Formula { contacts: usize },
-    /// Without one, and the indices of their shapes on side A and B.
-    Convex { pairs: ConvexPairs, sides: [Tensor; 2] },
-}
-
 /// All pairs of a scene, those of the same two kinds of shapes together.
 #[derive(Clone, Debug)]
 pub struct PairTable {
@@ -81,11 +71,7 @@ pub struct PairTable {
     pub pair_of_contact: Vec<usize>,
     /// The contacts that resist turning about their normal: those of the pairs with torsional friction.
     pub torsional: Vec<usize>,
-    pub(super) groups: Vec<Group>,
-    /// The pairs of all groups with a formula, on lanes at least.
-    pub(super) formulas: Arc<FormulaPairs>,
-    /// `pair_of_contact` on the device, none if every pair has one contact.
-    pub(crate) contact_index: Option<Tensor>,
+    pub(crate) kernels: Arc<PairKernels>,
 }
 
 impl PairTable {
@@ -98,7 +84,7 @@ impl PairTable {
     ///
     /// # Errors
     /// If the tables cannot be made on the device.
-    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape], device: &Device) -> Result<Self> {
+    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
         for b in 0..shapes.len() {
@@ -121,35 +107,8 @@ impl PairTable {
             pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
         let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
         let torsional = (0..pair_of_contact.len()).filter(resists).collect();
-        let shapes_of = |pair: &Pair| (&shapes[pair.a].shape, &shapes[pair.b].shape);
-        let formula = |pair: &Pair| {
-            let boxes = || {
-                let (a, b) = shapes_of(pair);
-                Some(ConvexPair::new(a, b)).filter(ConvexPair::are_boxes).map(Formula::Boxes)
-            };
-            pair.formula.map(Formula::Function).or_else(boxes)
-        };
-        let groups = pairs
-            .chunk_by(|x, y| kinds(x) == kinds(y))
-            .map(|chunk| {
-                if formula(&chunk[0]).is_some() {
-                    return Ok(Group::Formula { contacts: chunk.iter().map(|pair| pair.contacts).sum() });
-                }
-                let pairs = ConvexPairs::new(chunk.iter().map(shapes_of));
-                let sides =
-                    [index(chunk.iter().map(|pair| pair.a), device)?, index(chunk.iter().map(|pair| pair.b), device)?];
-                Ok(Group::Convex { pairs, sides })
-            })
-            .collect::<TensorResult<_>>();
-        let single = pair_of_contact.len() == pairs.len();
-        let contact_index = (!single).then(|| index(pair_of_contact.iter().copied(), device)).transpose();
-        let (groups, contact_index) = groups
-            .and_then(|groups| Ok((groups, contact_index?)))
-            .map_err(|error| Error::invalid("contact pairs", error.to_string()))?;
-        let with_formula = pairs.iter().filter_map(|pair| Some((pair.a, pair.b, formula(pair)?)));
-        let weighted = pairs.iter().any(|pair| pair.formula.is_none());
-        let formulas = Arc::new(FormulaPairs::new(with_formula, shapes.len(), weighted));
-        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, groups, formulas, contact_index })
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes));
+        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::kinematics::{PlaceFrames, PullFrames};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, run};
 use crate::math::rows::{Rows, worlds};
 
@@ -171,18 +171,11 @@ pub(super) fn evaluate(links: &Links, quantity: Quantity, operands: Operands) ->
 }
 
 impl Differentiable<3> for DynamicsOp {
-    fn name(&self) -> &'static str {
-        self.quantity.name()
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
+    fn signature(&self) -> Signature<3> {
         let Self { links, quantity } = self;
         let n_state = links.nq + quantity.n_inputs(links);
-        [("state", n_state), ("parameters", links.n_parameters()), ("offsets", links.n_offsets)]
-    }
-
-    fn width(&self) -> usize {
-        self.quantity.n_outputs(&self.links)
+        let operands = [("state", n_state), ("parameters", links.n_parameters()), ("offsets", links.n_offsets)];
+        Signature { name: quantity.name(), operands, width: quantity.n_outputs(links) }
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 3], _: usize) -> Result<Box<dyn Program + 'a>> {

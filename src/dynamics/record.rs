@@ -5,7 +5,7 @@ use candle_core::{Result, bail};
 use super::op::DynamicsOp;
 use super::{Dynamics, Quantity};
 use crate::math::lane::{InstructionSet, Precision};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Row, Trace, places, record};
 use crate::math::rows::Rows;
@@ -189,10 +189,11 @@ impl Dynamics {
             end += width;
             Rows::from_slice(&data[end - width..end], 1, width)
         };
-        let operands = op.operands().map(|(_, width)| row(width));
+        let Signature { operands, width, .. } = op.signature();
+        let operands = operands.map(|(_, width)| row(width));
         match kernel {
             Kernel::Value(_) => f(&op.forward(operands, false)),
-            Kernel::Adjoint(_) => f(&op.backward(operands, row(op.width()))),
+            Kernel::Adjoint(_) => f(&op.backward(operands, row(width))),
         }
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 
 use crate::math::lane::Packed;
-use crate::math::operation::Operation;
 use crate::math::tensor::{cross, dot, index};
 
 use super::manifold_op::{ManifoldOp, Map};
@@ -96,7 +95,7 @@ impl Manifold {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let Some(f) = &self.floating else { return q.broadcast_add(delta) };
         if q.device().is_cpu() {
-            return q.apply_op2(delta, Operation(ManifoldOp { retraction: self.retraction.clone(), map: Integrate }));
+            return q.apply_op2(delta, ManifoldOp::<Integrate>::operation(&self.retraction));
         }
         f.integrate(q, delta)
     }
@@ -109,7 +108,7 @@ impl Manifold {
     /// As [`Manifold::integrate`].
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
         check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
-        from.apply_op2(to, Operation(ManifoldOp { retraction: self.retraction.clone(), map: Difference }))
+        from.apply_op2(to, ManifoldOp::<Difference>::operation(&self.retraction))
     }
 
     /// q ⊕ δ of plain numbers, nq and nv of them.

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::math::operation::Operation;
-use crate::math::tensor::{constant, cross, index, position, rotate};
+use crate::math::tensor::{constant, cross, index, part, position, rotate};
 
 pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
 pub use manifold::Manifold;
@@ -124,7 +124,7 @@ impl Kinematics {
         let n_poses = POSE * n_frames;
         Ok(Frames {
             poses: packed.narrow(1, 0, n_poses)?.reshape((b, n_frames, POSE))?,
-            screws: packed.narrow(1, n_poses, n - n_poses)?,
+            screws: part(&packed, 1, n_poses, n - n_poses)?,
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candle_core::{Result, Tensor};
 
 use crate::math::lane::{Lane, clear};
-use crate::math::operation::Differentiable;
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows};
 
@@ -111,16 +111,9 @@ impl Stage for Seed<'_> {
 }
 
 impl Differentiable<2> for FramesOp {
-    fn name(&self) -> &'static str {
-        "frames"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 2] {
-        [("q", self.0.nq()), ("offsets", self.0.n_offsets())]
-    }
-
-    fn width(&self) -> usize {
-        self.0.n_outputs()
+    fn signature(&self) -> Signature<2> {
+        let operands = [("q", self.0.nq()), ("offsets", self.0.n_offsets())];
+        Signature { name: "frames", operands, width: self.0.n_outputs() }
     }
 
     fn value<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {

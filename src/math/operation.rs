@@ -1,21 +1,23 @@
 //! Programs with an adjoint as differentiable tensor operations.
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
-use super::program::{Program, run};
-use super::rows::{Rows, gradient, storage, worlds};
+use super::lane::{Lane, clear};
+use super::program::{Group, Program, Stage, run};
+use super::rows::{Output, Rows, gradient, storage, worlds};
+
+/// What a function takes and gives: its name for messages, names and columns of the operands, columns of the result.
+pub(crate) struct Signature<const N: usize> {
+    pub(crate) name: &'static str,
+    pub(crate) operands: [(&'static str, usize); N],
+    pub(crate) width: usize,
+}
 
 /// A function of N operands, matrices with a row per world or one for all, whose value and adjoint are programs.
 pub(crate) trait Differentiable<const N: usize>: Send + Sync {
-    /// For messages.
-    fn name(&self) -> &'static str;
-
-    /// Names and columns of the operands.
-    fn operands(&self) -> [(&'static str, usize); N];
-
-    /// Columns of the result.
-    fn width(&self) -> usize;
+    /// What it takes and gives.
+    fn signature(&self) -> Signature<N>;
 
     /// The program that writes the result for so many worlds.
     ///
@@ -31,6 +33,109 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
     -> Result<Box<dyn Program + 'a>>;
 }
 
+/// A function of one world's operands that is one kernel, as is its adjoint. Implementations of both are `#[inline(always)]`.
+pub(crate) trait Function<const N: usize>: Send + Sync {
+    /// What it takes and gives.
+    fn signature(&self) -> Signature<N>;
+
+    /// Numbers that either kernel works on besides.
+    fn scratch(&self) -> usize {
+        0
+    }
+
+    /// Fills in the result.
+    fn value<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], out: &mut [R]);
+
+    /// Fills in the gradients of all operands, which are zero, given that of the result.
+    fn pull<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], grad: &[R], to: [&mut [R]; N]);
+}
+
+/// A [`Function`] as something [`Differentiable`].
+pub(crate) struct Rowwise<F>(pub(crate) F);
+
+/// The kernel on its operands; with the result's gradient it is the adjoint.
+struct Run<'a, F, const N: usize> {
+    function: &'a F,
+    operands: [Rows<'a>; N],
+    grad: Option<Rows<'a>>,
+}
+
+/// Parts of a memory, one after the other, and the rest.
+#[inline(always)]
+fn cut<R, const N: usize>(mut memory: &mut [R], widths: [usize; N]) -> ([&mut [R]; N], &mut [R]) {
+    let parts = widths.map(|width| {
+        let (part, rest) = std::mem::take(&mut memory).split_at_mut(width);
+        memory = rest;
+        part
+    });
+    (parts, memory)
+}
+
+impl<F: Function<N>, const N: usize> Program for Run<'_, F, N> {
+    fn scratch(&self) -> usize {
+        let operands: usize = self.operands.iter().map(Rows::width).sum();
+        let gradients = if self.grad.is_some() { operands } else { 0 };
+        operands + gradients + self.function.signature().width + self.function.scratch()
+    }
+
+    fn group(&self, group: &mut Group) {
+        match &self.grad {
+            None => group.run(&Value(self)),
+            Some(grad) => group.run(&Pull(self, grad)),
+        }
+    }
+}
+
+struct Value<'a, F, const N: usize>(&'a Run<'a, F, N>);
+
+impl<F: Function<N>, const N: usize> Stage for Value<'_, F, N> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Run { function, operands: rows, .. } = self.0;
+        let (operands, rest) = cut(memory, rows.each_ref().map(Rows::width));
+        let (result, scratch) = rest.split_at_mut(function.signature().width);
+        for k in 0..N {
+            rows[k].load_all(first, 0, operands[k]);
+        }
+        function.value(operands.map(|operand| &*operand), scratch, result);
+        out.store_all(first, 0, result);
+    }
+}
+
+struct Pull<'a, F, const N: usize>(&'a Run<'a, F, N>, &'a Rows<'a>);
+
+impl<F: Function<N>, const N: usize> Stage for Pull<'_, F, N> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Self(Run { function, operands: rows, .. }, of_result) = self;
+        let widths = rows.each_ref().map(Rows::width);
+        let (operands, rest) = cut(memory, widths);
+        let (grad, rest) = rest.split_at_mut(function.signature().width);
+        let (gradients, scratch) = rest.split_at_mut(widths.iter().sum());
+        for k in 0..N {
+            rows[k].load_all(first, 0, operands[k]);
+        }
+        of_result.load_all(first, 0, grad);
+        clear(gradients);
+        function.pull(operands.map(|operand| &*operand), scratch, grad, cut(gradients, widths).0);
+        out.store_all(first, 0, gradients);
+    }
+}
+
+impl<F: Function<N>, const N: usize> Differentiable<N> for Rowwise<F> {
+    fn signature(&self) -> Signature<N> {
+        self.0.signature()
+    }
+
+    fn value<'a>(&'a self, operands: [Rows<'a>; N], _: usize) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Run { function: &self.0, operands, grad: None }))
+    }
+
+    fn adjoint<'a>(&'a self, operands: [Rows<'a>; N], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
+        Ok(Box::new(Run { function: &self.0, operands, grad: Some(grad) }))
+    }
+}
+
 /// Its tensor operation, on the CPU.
 pub(crate) struct Operation<F>(pub(crate) F);
 
@@ -41,15 +146,15 @@ fn value<const N: usize, F: Differentiable<N>>(
 ) -> Result<(CpuStorage, Shape)> {
     let dtype = operands[0].0.dtype();
     let rows = each(operands, |(storage, layout)| Rows::from_storage(storage, layout))?;
-    let expected = of.operands();
+    let Signature { name, operands: expected, width } = of.signature();
     if rows.each_ref().map(Rows::width) != expected.map(|(_, columns)| columns) {
         let named = expected.map(|(name, columns)| format!("{name} (B, {columns})")).join(", ");
         let got = operands.map(|(_, layout)| layout.shape());
-        bail!("{}: expected {named}, got {got:?}", of.name());
+        bail!("{name}: expected {named}, got {got:?}");
     }
-    let b = worlds(of.name(), &rows.each_ref())?;
-    let data = run(&of.value(rows, b)?, b, of.width());
-    Ok((storage(data, dtype)?, Shape::from((b, of.width()))))
+    let b = worlds(name, &rows.each_ref())?;
+    let data = run(&of.value(rows, b)?, b, width);
+    Ok((storage(data, dtype)?, Shape::from((b, width))))
 }
 
 /// The gradients of the operands that are tracked.
@@ -59,7 +164,7 @@ fn pull<const N: usize, F: Differentiable<N>>(
     result: &Tensor,
     grad: &Tensor,
 ) -> Result<[Option<Tensor>; N]> {
-    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.operands().map(|(_, columns)| columns));
+    let (b, dtype, widths) = (grad.dim(0)?, grad.dtype(), of.signature().operands.map(|(_, columns)| columns));
     let rows = each(operands, Rows::from_tensor)?;
     let n_rows = rows.each_ref().map(Rows::rows);
     let width = widths.iter().sum();
@@ -79,9 +184,23 @@ fn each<const N: usize, T, U>(of: [T; N], f: impl FnMut(T) -> Result<U>) -> Resu
     all.try_into().or_else(|_| bail!("expected {N} operands"))
 }
 
+impl<F: Differentiable<1>> CustomOp1 for Operation<F> {
+    fn name(&self) -> &'static str {
+        self.0.signature().name
+    }
+
+    fn cpu_fwd(&self, a: &CpuStorage, la: &Layout) -> Result<(CpuStorage, Shape)> {
+        value(&self.0, [(a, la)])
+    }
+
+    fn bwd(&self, a: &Tensor, result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        pull(&self.0, [a], result, grad).map(|[grad]| grad)
+    }
+}
+
 impl<F: Differentiable<2>> CustomOp2 for Operation<F> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.0.signature().name
     }
 
     fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
@@ -95,7 +214,7 @@ impl<F: Differentiable<2>> CustomOp2 for Operation<F> {
 
 impl<F: Differentiable<3>> CustomOp3 for Operation<F> {
     fn name(&self) -> &'static str {
-        self.0.name()
+        self.0.signature().name
     }
 
     fn cpu_fwd(

@@ -13,6 +13,25 @@ pub fn zero<R: Real>() -> Vec3<R> {
     [R::zero(); 3]
 }
 
+/// The vector whose first number has this place.
+#[inline(always)]
+pub fn vec3_at<R: Real>(from: &[R], at: usize) -> Vec3<R> {
+    [from[at], from[at + 1], from[at + 2]]
+}
+
+/// Writes a vector from this place on.
+#[inline(always)]
+pub fn put_vec3<R: Real>(to: &mut [R], at: usize, v: Vec3<R>) {
+    let to = &mut to[at..at + 3];
+    (to[0], to[1], to[2]) = (v[0], v[1], v[2]);
+}
+
+/// Adds a vector from this place on.
+#[inline(always)]
+pub fn add_vec3<R: Real>(to: &mut [R], at: usize, v: Vec3<R>) {
+    put_vec3(to, at, add(vec3_at(to, at), v));
+}
+
 /// a + b.
 #[inline(always)]
 pub fn add<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor, bail};
 
-use crate::math::lane::Lane;
-use crate::math::operation::Differentiable;
+use crate::math::lane::{Lane, Mask};
+use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
@@ -64,6 +64,9 @@ impl<'a> Base<'a> {
     }
 }
 
+/// How far from one the square of a unit normal may be: in double precision rounding leaves some 1e-16.
+const UNIT: f64 = 1e-12;
+
 /// Fills in the operands.
 struct Load<'a>(&'a Base<'a>);
 
@@ -74,12 +77,13 @@ impl Stage for Load<'_> {
         let to = at.operands.cut(memory).0;
         screws.load_all(first, 0, to.screws);
         contacts.load_all(first, 0, to.contacts);
-        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted.
+        // Tensors in single precision leave normals short of unit length, which the cones' formulas take for granted. Those in double
+        // precision stay as they are.
         for contact in to.contacts.chunks_exact_mut(CONTACT_OPERAND) {
             let n = [contact[0], contact[1], contact[2]];
-            let size = dot(n, n).sqrt();
-            let is_there = size.gt(R::zero());
-            let inverse = R::select(is_there, R::one() / R::select(is_there, size, R::one()), R::one());
+            let square = dot(n, n);
+            let is_off = (square - R::one()).abs().gt(R::splat(UNIT)).and(square.gt(R::zero()));
+            let inverse = R::one() / R::select(is_off, square, R::one()).sqrt();
             for x in &mut contact[..3] {
                 *x = *x * inverse;
             }
@@ -229,17 +233,10 @@ impl Stage for StoreGradients<'_> {
 }
 
 impl Differentiable<3> for BarrierOp {
-    fn name(&self) -> &'static str {
-        "barrier solve"
-    }
-
-    fn operands(&self) -> [(&'static str, usize); 3] {
-        let [screws, contacts, problem] = self.structure.widths();
-        [("screws", screws), ("contacts", contacts), ("problem", problem)]
-    }
-
-    fn width(&self) -> usize {
-        self.structure.n_results() + self.structure.n_eta() + INFO
+    fn signature(&self) -> Signature<3> {
+        let (s, [screws, contacts, problem]) = (&self.structure, self.structure.widths());
+        let operands = [("screws", screws), ("contacts", contacts), ("problem", problem)];
+        Signature { name: "barrier solve", operands, width: s.n_results() + s.n_eta() + INFO }
     }
 
     fn value<'a>(&'a self, operands: [Rows<'a>; 3], worlds: usize) -> Result<Box<dyn Program + 'a>> {

@@ -1,50 +1,55 @@
 //! Gaps to the joint limits.
 
-use candle_core::{Result, Tensor};
+use std::sync::Arc;
 
-use crate::math::tensor::index;
+use crate::math::lane::{Real, Zip};
 use crate::model::Model;
 
 /// Degree of freedom of each limit and the sign of its gap's slope.
 pub(super) type LimitDofs = Vec<(usize, f64)>;
 
+/// The joint limits that count.
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
-    /// Place in q of each limit's coordinate.
-    q: Tensor,
-    /// Gap = sign · q + offset.
-    sign: Tensor,
-    offset: Tensor,
+    limits: Vec<Limit>,
+}
+
+/// Gap = sign · q + offset.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// Place in q of the limit's coordinate.
+    q: usize,
+    sign: f64,
+    offset: f64,
 }
 
 impl LimitTables {
     /// The tables, and the degree of freedom and sign of each limit.
-    pub(super) fn new(model: &Model) -> Result<(Option<Self>, LimitDofs)> {
-        let mut dofs = Vec::new();
-        let (mut q, mut offsets) = (Vec::new(), Vec::new());
+    pub(super) fn new(model: &Model) -> (Arc<Self>, LimitDofs) {
+        let (mut limits, mut dofs) = (Vec::new(), Vec::new());
         for coordinate in model.tree.coordinates.iter().filter(|_| model.params.joint_limits) {
-            let Some(limits) = coordinate.limits else { continue };
-            for (sign, bound) in [(1.0, limits.lower), (-1.0, limits.upper)] {
+            let Some(bounds) = coordinate.limits else { continue };
+            for (sign, bound) in [(1.0, bounds.lower), (-1.0, bounds.upper)] {
                 dofs.push((coordinate.v, sign));
-                q.push(coordinate.q);
-                offsets.push(-sign * bound);
+                limits.push(Limit { q: coordinate.q, sign, offset: -sign * bound });
             }
         }
-        if dofs.is_empty() {
-            return Ok((None, dofs));
-        }
-        let row = |values: Vec<f64>| {
-            let n = values.len();
-            Tensor::from_vec(values, (1, n), &model.device)?.to_dtype(model.dtype)
-        };
-        let sign = row(dofs.iter().map(|limit| limit.1).collect())?;
-        let tables = Self { q: index(q.into_iter(), &model.device)?, sign, offset: row(offsets)? };
-        Ok((Some(tables), dofs))
+        (Arc::new(Self { limits }), dofs)
     }
 
-    /// Gaps to the limits (B, nl) at q (B, nq); rad, m.
-    pub(super) fn gaps(&self, q: &Tensor) -> Result<Tensor> {
-        let q = q.contiguous()?.index_select(&self.q, 1)?;
-        q.broadcast_mul(&self.sign)?.broadcast_add(&self.offset)
+    /// Fills in the gaps, rad or m.
+    #[inline(always)]
+    pub(super) fn fill<R: Real>(&self, q: &[R], gaps: &mut [R]) {
+        for (gap, &Limit { q: at, sign, offset }) in gaps.iter_mut().zip_inline(&self.limits) {
+            *gap = q[at].scale(sign) + R::splat(offset);
+        }
+    }
+
+    /// Adds to the gradient of q what comes from that of the gaps.
+    #[inline(always)]
+    pub(super) fn pull_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
+        for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {
+            q[at] += grad.scale(sign);
+        }
     }
 }

@@ -5,9 +5,9 @@
 pub mod control;
 mod dynamic;
 mod fused;
-mod inertia;
 mod limits;
 mod operands;
+mod problem;
 mod quasidynamic;
 mod torsion;
 

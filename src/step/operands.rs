@@ -1,17 +1,22 @@
 //! What every step takes from the contacts.
 
+use std::sync::Arc;
+
 use candle_core::{Device, Result, Tensor};
 
+use crate::contact::lanes::GEOMETRY;
 use crate::contact::{Contacts, UNUSED};
-use crate::description::Shape;
+use crate::description::{Params, Shape};
 use crate::kinematics::Frames;
+use crate::math::lane::{Lane, Real, Zip, copy};
 use crate::math::largest::USABLE;
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{ContactPaths, Slip};
+use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip};
 
-use super::torsion::{slips, with_turning};
+use super::torsion::{Torsion, slips};
 
 /// What moves the two sides of each contact, as the solver counts them.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
@@ -46,48 +51,150 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
-/// Normal, points, gap, μ and weight of each contact as the solver counts them (B, 12 n); gaps (the problem's φ) and weights, of which each contact
-/// has its part, are (B, nc).
-pub(super) fn contact_operand(
-    model: &Model,
-    parameters: &Parameters,
-    contacts: &Contacts,
-    gap: &Tensor,
-    weight: &Tensor,
-) -> Result<Tensor> {
-    let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
-    let (b, nc) = gap.dims2()?;
-    let weight = match part {
-        Some(part) => (weight * part)?,
-        None => weight.clone(),
-    };
-    let mu = match &model.pairs.contact_index {
-        Some(index) => parameters.mu.contiguous()?.index_select(index, 1)?,
-        None => parameters.mu.clone(),
-    };
-    // Contiguous, as `cat` makes another graph of strided operands, in which gradients add up in another order.
-    let mu = mu.broadcast_as((b, nc))?.contiguous()?.unsqueeze(2)?;
-    let (gap, weight) = (gap.unsqueeze(2)?, weight.unsqueeze(2)?);
-    let rows = Tensor::cat(&[normal, point_a, point_b, &gap, &mu, &weight], 2)?;
-    with_turning(model, parameters, &rows)?.flatten_from(1)
+/// What the solver is told of a model's contacts besides their geometry: weights and friction.
+#[derive(Debug)]
+pub(super) struct ContactTables {
+    /// The pair of each contact.
+    pairs: Vec<usize>,
+    n_pairs: usize,
+    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
+    distance: Option<f64>,
+    fade: f64,
+    pub(super) torsion: Torsion,
 }
 
-/// Weight of each contact's barrier: 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them
-/// t³ (10 − 15 t + 6 t²), t falling from 1 to 0. Contacts that a pair has room for but not now have none in any case.
-pub(super) fn weights(model: &Model, phi: &Tensor) -> Result<Tensor> {
-    let fade = model.params.fade;
-    let Some(distance) = model.params.contact_distance.map(|distance| distance.min(UNUSED)) else {
-        if model.pairs.has_formulas_only() {
-            return phi.ones_like();
-        }
-        return phi.lt(UNUSED)?.to_dtype(phi.dtype());
-    };
-    if fade == 0.0 {
-        return phi.lt(distance)?.to_dtype(phi.dtype());
+impl ContactTables {
+    pub(super) fn new(model: &Model) -> Arc<Self> {
+        let Params { contact_distance, fade, .. } = model.params;
+        // A contact that a pair has room for but not now has no weight in any case.
+        let (distance, fade) = match contact_distance {
+            None if !model.pairs.has_formulas_only() => (Some(UNUSED), 0.0),
+            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
+        };
+        let (pairs, n_pairs) = (model.pairs.pair_of_contact.clone(), model.pairs.pairs.len());
+        Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model) })
     }
-    let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
-    let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
-    polynomial * t.powf(3.0)?
+
+    /// Weight of the barrier of a contact with this φ, and its derivative: 1 up to `contact_distance − fade`, 0 from
+    /// `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0. Contacts that a pair has room for but not
+    /// now have none in any case.
+    #[inline(always)]
+    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let Some(distance) = self.distance else { return (R::one(), R::zero()) };
+        if self.fade == 0.0 {
+            return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
+        }
+        let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
+        let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
+        let rest = R::one() - t;
+        (t * t * t * polynomial, (t * t * rest * rest).scale(-30.0 / self.fade))
+    }
+
+    /// The solver's contacts, given the geometry and weights that each of them has once.
+    #[inline(always)]
+    pub(super) fn complete<R: Real>(&self, [mu, torsion]: [&[R]; 2], contacts: &mut [R]) {
+        for (c, &pair) in R::parts(self.pairs.iter().enumerate()) {
+            contacts[CONTACT_OPERAND * c + 10] = mu[pair];
+        }
+        self.torsion.split(torsion, contacts);
+    }
+
+    /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the coefficients of
+    /// friction, to which they are added.
+    #[inline(always)]
+    pub(super) fn pull_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
+        self.torsion.pull_split(torsion, contacts);
+        for (c, &pair) in self.pairs.iter().enumerate() {
+            mu[pair] += contacts[CONTACT_OPERAND * c + 10];
+        }
+    }
+
+    /// Weights (B, nc) of the barriers of contacts with these φ (B, nc).
+    pub(super) fn weights(self: &Arc<Self>, phi: &Tensor) -> Result<Tensor> {
+        phi.apply_op1(Operation(Rowwise(Weights(self.clone()))))
+    }
+
+    /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight; gaps (the problem's φ) and weights, of which each contact
+    /// has its part, are (B, nc).
+    pub(super) fn operand(
+        self: &Arc<Self>,
+        parameters: &Parameters,
+        contacts: &Contacts,
+        gap: &Tensor,
+        weight: &Tensor,
+    ) -> Result<Tensor> {
+        let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
+        let weight = match part {
+            Some(part) => (weight * part)?,
+            None => weight.clone(),
+        };
+        let rows = Tensor::cat(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?;
+        let op = Operation(Rowwise(Complete(self.clone())));
+        rows.flatten_from(1)?.apply_op3(&parameters.mu, &parameters.torsion, op)
+    }
+}
+
+/// φ → weights.
+struct Weights(Arc<ContactTables>);
+
+impl Function<1> for Weights {
+    fn signature(&self) -> Signature<1> {
+        let width = self.0.pairs.len();
+        Signature { name: "contact weights", operands: [("phi", width)], width }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
+        for (weight, &phi) in out.iter_mut().zip_inline(phi) {
+            *weight = self.0.weight(phi).0;
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], grad: &[R], [to]: [&mut [R]; 1]) {
+        for ((to, &phi), &grad) in to.iter_mut().zip_inline(phi).zip_inline(grad) {
+            *to = grad * self.0.weight(phi).1;
+        }
+    }
+}
+
+/// (geometry and weights, μ, torsion) → the solver's contacts.
+struct Complete(Arc<ContactTables>);
+
+impl Complete {
+    /// Numbers of a contact's geometry and weight.
+    const OWN: usize = GEOMETRY + 1;
+}
+
+impl Function<3> for Complete {
+    fn signature(&self) -> Signature<3> {
+        let ContactTables { pairs, n_pairs, torsion, .. } = &*self.0;
+        let operands = [("contacts", Self::OWN * pairs.len()), ("mu", *n_pairs), ("torsion", torsion.n_pairs)];
+        Signature { name: "contact operands", operands, width: CONTACT_OPERAND * torsion.n_contacts() }
+    }
+
+    fn scratch(&self) -> usize {
+        CONTACT_OPERAND * self.0.torsion.n_contacts()
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [own, mu, torsion]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
+        for (own, to) in own.chunks_exact(Self::OWN).zip_inline(out.chunks_exact_mut(CONTACT_OPERAND)) {
+            copy(&mut to[..GEOMETRY], &own[..GEOMETRY]);
+            to[11] = own[GEOMETRY];
+        }
+        self.0.complete([mu, torsion], out);
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
+        copy(contacts, grad);
+        self.0.pull_complete([mu, torsion], contacts);
+        for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
+            copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
+            own[GEOMETRY] = from[11];
+        }
+    }
 }
 
 /// Is a configuration finite and in range, with quaternions that have a length: zero has none, and a subnormal number has

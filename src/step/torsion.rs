@@ -17,84 +17,187 @@
 
 use candle_core::{Result, Tensor};
 
-use crate::contact::{Contacts, frame};
 use crate::description::Friction;
-use crate::math::tensor::{dot, index, part};
+use crate::math::lane::{Lane, Real, Zip, copy};
+use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::tensor::{gather, index, part};
+use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::model::Model;
-use crate::parameters::Parameters;
-use crate::solve::{CONTACT_OPERAND, Slip};
+use crate::solve::{CONTACT_OPERAND, Cone, Slip, Solution};
 
 /// The weight of each of the two.
-pub(super) const HALF: f64 = 0.5;
-
-/// How many times as large as the scene's the coefficients of the two are.
-pub(super) fn sharing(friction: Friction) -> f64 {
-    match friction {
-        Friction::Relaxed => 1.0,
-        Friction::Coulomb => 2.0,
-    }
-}
+const HALF: f64 = 0.5;
+/// Numbers of the forces of a contact that resists turning: the normal force of the one behind, and the torque about the normal.
+pub(super) const TURNING: usize = 2;
 
 /// A contact that resists turning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turning {
     /// Its number.
     pub(super) contact: usize,
-    /// The place of its coefficient in [`Parameters::torsion`].
-    pub(super) parameter: usize,
+    /// The place of its coefficient in [`Parameters::torsion`](crate::Parameters::torsion).
+    parameter: usize,
 }
 
-impl Turning {
-    /// Those of a model.
-    pub(super) fn all(model: &Model) -> Vec<Self> {
+/// The contacts of a model that resist turning: behind all contacts, `nc` of them, the solver has these once more, their twins.
+#[derive(Clone, Debug)]
+pub(super) struct Torsion {
+    pub(super) nc: usize,
+    pub(super) turning: Vec<Turning>,
+    /// Coefficients.
+    pub(super) n_pairs: usize,
+    /// How many times as large as the scene's the coefficients of the two are.
+    sharing: f64,
+}
+
+impl Torsion {
+    pub(super) fn new(model: &Model) -> Self {
         let pairs: Vec<usize> = model.pairs.torsional_pairs().collect();
         let of = |&contact: &usize| {
             let pair = model.pairs.pair_of_contact[contact];
-            Self { contact, parameter: pairs.partition_point(|&other| other < pair) }
+            Turning { contact, parameter: pairs.partition_point(|&other| other < pair) }
         };
-        model.pairs.torsional.iter().map(of).collect()
+        let sharing = match model.params.friction {
+            Friction::Relaxed => 1.0,
+            Friction::Coulomb => 2.0,
+        };
+        Self { nc: model.nc(), turning: model.pairs.torsional.iter().map(of).collect(), n_pairs: pairs.len(), sharing }
+    }
+
+    /// The numbers of the twins among the solver's contacts.
+    #[inline(always)]
+    pub(super) fn twins(&self) -> impl Iterator<Item = (usize, Turning)> {
+        self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
+    }
+
+    /// The contact that one of the solver's is.
+    pub(super) fn once(&self, contact: usize) -> usize {
+        if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
+    }
+
+    /// The solver's contacts.
+    pub(super) fn n_contacts(&self) -> usize {
+        self.nc + self.turning.len()
+    }
+
+    /// Numbers of a step's forces: three of each contact, then [`TURNING`] of each that resists turning.
+    pub(super) fn n_forces(&self) -> usize {
+        3 * self.nc + TURNING * self.turning.len()
+    }
+
+    /// The solver's contacts, given those that are there once, with coefficients (n) of torsional friction.
+    #[inline(always)]
+    pub(super) fn split<R: Real>(&self, torsion: &[R], contacts: &mut [R]) {
+        for (twin, Turning { contact, parameter }) in self.twins() {
+            let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
+            contact[10] = contact[10].scale(self.sharing);
+            contact[11] = contact[11].scale(HALF);
+            copy(&mut twins[..CONTACT_OPERAND], contact);
+            twins[10] = torsion[parameter].scale(self.sharing);
+        }
+    }
+
+    /// From the gradients of the solver's contacts to those of the contacts, in their place, and of the coefficients, to which
+    /// they are added.
+    #[inline(always)]
+    pub(super) fn pull_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
+        for (twin, Turning { contact, parameter }) in R::parts(self.twins()) {
+            let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
+            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(&twins[..CONTACT_OPERAND]).enumerate() {
+                match k {
+                    10 => *grad = grad.scale(self.sharing),
+                    11 => *grad = (*grad + twin).scale(HALF),
+                    _ => *grad += twin,
+                }
+            }
+            torsion[parameter] += twins[10].scale(self.sharing);
+        }
+    }
+
+    /// A step's forces on B, given the solver's contacts and their η.
+    #[inline(always)]
+    pub(super) fn forces<R: Real>(&self, contacts: &[R], eta: &[R], forces: &mut [R]) {
+        let (forces, turning) = forces.split_at_mut(3 * self.nc);
+        for c in R::parts(0..self.nc) {
+            put_vec3(forces, 3 * c, Cone::read(contacts, c).scaled(vec3_at(eta, 3 * c)));
+        }
+        for ((twin, Turning { contact, .. }), of) in self.twins().zip(turning.as_chunks_mut::<TURNING>().0) {
+            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let along = dot(cone.n, eta);
+            *of = [along, cone.mu * dot(cone.tangent(), eta)];
+            add_vec3(forces, 3 * contact, scale(along, cone.n));
+        }
+    }
+
+    /// From the gradients of a step's forces to those of the forces M η of the solver's contacts, in their place. What the contacts'
+    /// normals get is added to `normals`, in rows of so many numbers.
+    #[inline(always)]
+    pub(super) fn pull_forces<R: Real>(
+        &self,
+        contacts: &[R],
+        eta: &[R],
+        forces: &mut [R],
+        (normals, width): (&mut [R], usize),
+    ) {
+        // The last one first, as each takes more room than it had.
+        for (k, &Turning { contact, .. }) in self.turning.iter().enumerate().rev() {
+            let twin = self.nc + k;
+            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let (n, t) = (cone.n, cone.tangent());
+            let (along, torque) = (dot(n, eta), cone.mu * dot(t, eta));
+            let at = 3 * self.nc + TURNING * k;
+            let (grad_own, grad_torque, grad) = (forces[at], forces[at + 1], vec3_at(forces, 3 * contact));
+            let grad_along = grad_own + dot(n, grad);
+            put_vec3(forces, 3 * twin, axpy(grad_along, n, scale(grad_torque, t)));
+            // ∂t = −n (t · ∂n)
+            let by_n = axpy(grad_along * torque - grad_torque * along, t, scale(along, grad));
+            add_vec3(normals, width * contact, by_n);
+        }
+    }
+
+    /// Forces (B, nc, 3) on B and torques (B, n) about the normal of a solution for these contacts (B, 12 n).
+    pub(super) fn totals(&self, contacts: &Tensor, solution: &Solution) -> Result<[Tensor; 2]> {
+        let (b, n) = (contacts.dim(0)?, self.turning.len());
+        if n == 0 {
+            return Ok([solution.force.clone(), Tensor::zeros((b, 0), contacts.dtype(), contacts.device())?]);
+        }
+        let eta = solution.warm.narrow(1, 0, 3 * self.n_contacts())?;
+        let forces =
+            contacts.apply_op3(&solution.force.flatten_from(1)?, &eta, Operation(Rowwise(Totals(self.clone()))))?;
+        let force = forces.narrow(1, 0, 3 * self.nc)?.reshape((b, self.nc, 3))?;
+        Ok([force, torques(&part(&forces, 1, 3 * self.nc, TURNING * n)?, 1)?])
     }
 }
 
-/// What the solver sees of contacts (B, nc, 12): those, then the ones that resist turning.
-pub(super) fn with_turning(model: &Model, parameters: &Parameters, contacts: &Tensor) -> Result<Tensor> {
-    const MU: usize = 10;
-    let turning = Turning::all(model);
-    if turning.is_empty() {
-        return Ok(contacts.clone());
-    }
-    let (b, nc, _) = contacts.dims3()?;
-    let (device, dtype) = (contacts.device(), contacts.dtype());
-    let sharing = sharing(model.params.friction);
-    let mut factors = vec![1.0; nc * CONTACT_OPERAND];
-    for &Turning { contact, .. } in &turning {
-        factors[contact * CONTACT_OPERAND + MU] = sharing;
-        factors[contact * CONTACT_OPERAND + MU + 1] = HALF;
-    }
-    let factors = Tensor::from_vec(factors, (1, nc, CONTACT_OPERAND), device)?.to_dtype(dtype)?;
-    let contacts = contacts.broadcast_mul(&factors)?;
-    let twice = contacts.index_select(&index(turning.iter().map(|of| of.contact), device)?, 1)?;
-    let torsion = parameters.torsion.contiguous()?;
-    let torsion = torsion.index_select(&index(turning.iter().map(|of| of.parameter), device)?, 1)?;
-    let torsion = (torsion * sharing)?.broadcast_as((b, turning.len()))?.unsqueeze(2)?;
-    let twice = Tensor::cat(&[&part(&twice, 2, 0, MU)?, &torsion, &part(&twice, 2, MU + 1, 1)?], 2)?;
-    Tensor::cat(&[contacts, twice], 1)
+/// The torques among the [`TURNING`] numbers of each contact that resists turning, in rows along the last dimension.
+pub(super) fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
+    let odd = index((0..turning.dim(last)?).skip(1).step_by(TURNING), turning.device())?;
+    gather(turning, &odd, last)
 }
 
-/// Forces (B, nc, 3) on B and torques about the normal (B, n_torsional), of the solver's forces.
-pub(super) fn totals(model: &Model, contacts: &Contacts, forces: &Tensor) -> Result<[Tensor; 2]> {
-    let (nc, turning) = (model.nc(), &model.pairs.torsional);
-    let (b, n) = (forces.dim(0)?, turning.len());
-    if n == 0 {
-        return Ok([forces.clone(), Tensor::zeros((b, 0), forces.dtype(), forces.device())?]);
+/// (the solver's contacts, M η, η) → a step's forces. The value is that of η, whose digits M η may not have; its gradient is that of M η.
+struct Totals(Torsion);
+
+impl Function<3> for Totals {
+    fn signature(&self) -> Signature<3> {
+        let n = self.0.n_contacts();
+        let operands = [("contacts", CONTACT_OPERAND * n), ("forces", 3 * n), ("eta", 3 * n)];
+        Signature { name: "forces", operands, width: self.0.n_forces() }
     }
-    let place = index(turning.iter().copied(), forces.device())?;
-    let own = forces.narrow(1, nc, n)?;
-    let normal = contacts.normal.contiguous()?.index_select(&place, 1)?;
-    let tangent = frame(&normal)?.narrow(2, 1, 1)?.squeeze(2)?;
-    let along = normal.broadcast_mul(&dot(&normal, &own)?.reshape((b, n, 1))?)?;
-    let force = forces.narrow(1, 0, nc)?.contiguous()?.index_add(&place, &along, 1)?;
-    Ok([force, dot(&tangent, &own)?.reshape((b, n))?])
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
+        self.0.forces(contacts, eta, out);
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+        let [normals, forces, _] = to;
+        copy(&mut forces[..grad.len()], grad);
+        self.0.pull_forces(contacts, eta, forces, (normals, CONTACT_OPERAND));
+    }
 }
 
 /// What the friction of a model's contacts resists, as the solver counts them: the pair and the slip of each.

@@ -69,6 +69,20 @@ fn is_finite(step: &Step) -> bool {
         && step.reports.iter().all(|r| r.residual.is_finite())
 }
 
+/// What of a step has other numbers in another one.
+fn differences<'a>(a: &'a Step, b: &'a Step) -> impl Iterator<Item = &'static str> + 'a {
+    let parts = |step: &Step| {
+        let c = &step.contacts;
+        let all = [&step.q_next, &step.delta, &step.force, &step.torque, &step.limit_force, &step.warm];
+        let all = all.into_iter().chain([&c.phi, &c.normal, &c.point_a, &c.point_b]).chain(&c.weight);
+        all.map(support::numbers).collect::<Vec<_>>()
+    };
+    let names = ["q₊", "δ", "force", "torque", "limit force", "warm", "φ", "normal", "point A", "point B", "weight"];
+    let (values, reports) = (parts(a), (a.reports != b.reports).then_some("reports"));
+    let apart = values.into_iter().zip(parts(b)).zip(names).filter(|((a, b), _)| a != b);
+    apart.map(|(_, name)| name).chain(reports)
+}
+
 /// What friction does in a test's scenes.
 #[derive(Clone, Copy, Debug)]
 struct Law {
@@ -211,7 +225,9 @@ fn answers_of_random_scenes_are_what_their_status_says() {
         examine(&format!("scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
         if fused.form() == Form::Fused {
             let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-            examine(&format!("scene {number}, tensor program"), &batch, &program, &mut tally);
+            tally
+                .wrong
+                .extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
         }
     });
     println!("{}", tally.words());
@@ -223,8 +239,11 @@ fn answers_of_random_scenes_are_what_their_status_says() {
 fn answers_by_coulombs_law() {
     let mut tally = Tally::default();
     for_each_batch_by(COULOMB, 110, n_states(1600), |number, batch, _| {
-        let step = stepper(&batch).step(&batch.q, &batch.u).unwrap();
+        let fused = stepper(&batch);
+        let step = fused.step(&batch.q, &batch.u).unwrap();
         examine(&format!("scene {number}"), &batch, &step, &mut tally);
+        let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
+        tally.wrong.extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
     });
     println!("Coulomb: {}", tally.words());
     report(&tally.wrong);
@@ -240,7 +259,8 @@ fn answers_with_torsional_friction() {
             let step = fused.step(&batch.q, &batch.u).unwrap();
             examine(&format!("{law:?}, scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
             let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-            examine(&format!("{law:?}, scene {number}, tensor program"), &batch, &program, &mut tally);
+            let other = |what| format!("{law:?}, scene {number}: other bits of {what}");
+            tally.wrong.extend(differences(&step, &program).map(other));
         });
         println!("{law:?}: {}", tally.words());
         report(&tally.wrong);
@@ -290,8 +310,11 @@ fn extreme_parameters_too() {
         batch.parameters = states::parameters(&batch.model, WORLDS, &ranges, random);
         let far = random.pick(&[1.0, 1e2]);
         batch.u = batch.u.affine(far, 0.0).unwrap();
-        let step = stepper(&batch).step(&batch.q, &batch.u).unwrap();
+        let fused = stepper(&batch);
+        let step = fused.step(&batch.q, &batch.u).unwrap();
         examine(&format!("scene {number}"), &batch, &step, &mut tally);
+        let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
+        tally.wrong.extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
     });
     println!("extreme: {}", tally.words());
     report(&tally.wrong);

@@ -3,6 +3,7 @@
 
 pub mod clarabel;
 pub mod differences;
+pub mod formulas;
 pub mod jointed;
 mod measure;
 pub mod oracle;

@@ -99,7 +99,7 @@ impl Dynamic {
         params.check()?;
         let tree = &model.tree;
         let entries = coupled(tree);
-        let (_, limit_dofs) = LimitTables::new(model)?;
+        let (limits, limit_dofs) = LimitTables::new(model);
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
         let structure = Arc::new(structure.with_friction(model.params.friction));
@@ -111,7 +111,7 @@ impl Dynamic {
             stiction_speed: params.stiction_speed,
             entries: &entries,
         };
-        let plan = Arc::new(fused::Plan::second_order(model, &structure, &limit_dofs, choices)?);
+        let plan = Arc::new(fused::Plan::second_order(model, &structure, &limits, choices)?);
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -122,7 +122,7 @@ impl Dynamic {
             paths: Arc::new(paths),
             limit_dofs,
             plan,
-            par: fused::packed(parameters)?,
+            par: parameters.packed()?,
         })
     }
 
@@ -147,7 +147,7 @@ impl Dynamic {
     /// If a parameter has another shape or type than the model's.
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let dynamics = dynamics(&self.model, parameters)?;
-        Ok(Self { parameters: parameters.clone(), dynamics, par: fused::packed(parameters)?, ..self.clone() })
+        Ok(Self { parameters: parameters.clone(), dynamics, par: parameters.packed()?, ..self.clone() })
     }
 
     /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts

@@ -6,13 +6,13 @@ use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Output, Rows, TensorGuard, worlds};
-use crate::math::vector::dot;
+use crate::math::vector::{dot, vec3_at};
 use crate::solve::{INFO, Status, along};
 
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
-use super::stages::{Load, Operands, vec3_at};
+use super::stages::{Load, Operands};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
 /// each step, a row for each world.
@@ -57,12 +57,12 @@ impl Plan {
             axes.map(|axis| axis.iter().zip(force).map(|(a, f)| a.get(0) * f).sum())
         };
         let torque = |k: usize| row[forces + 3 * self.nc + TURNING * k + 1];
-        (0..self.nc).flat_map(turned).chain((0..self.turning.len()).map(torque)).collect()
+        (0..self.nc).flat_map(turned).chain((0..self.n_turning()).map(torque)).collect()
     }
 
     /// Forces and torques, step by step.
     pub(in super::super) fn split_forces(&self, forces: Vec<f64>) -> [Vec<f64>; 2] {
-        if self.turning.is_empty() {
+        if self.n_turning() == 0 {
             return [forces, Vec::new()];
         }
         let steps = || forces.chunks_exact(self.n_forces()).map(|step| step.split_at(3 * self.nc));

@@ -2,19 +2,15 @@
 
 use std::ops::Range;
 
+use crate::contact::kernels::{PULL, PairKernels};
 pub(super) use crate::contact::lanes::GEOMETRY;
 use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
 use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 
-use super::plan::ParameterPlaces;
-
-/// Numbers of the forces of a contact that resists turning.
-pub(super) const TURNING: usize = 2;
-/// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
-pub(super) const MOTION: usize = 6;
-/// Numbers of what pulls on a shape: force and moment about its frame's origin.
-pub(super) const SHAPE_PULL: usize = 6;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
+pub(super) use super::super::torsion::TURNING;
 
 layout! {
     /// A step's numbers but for the solver's own.
@@ -111,15 +107,17 @@ pub(super) struct Memory<'a, R> {
 impl Places {
     /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
     pub(super) fn new(
+        [nq, nu]: [usize; 2],
         s: &Structure,
         frames: &FrameTables,
-        at: &ParameterPlaces,
-        [nq, nu, nc, n_turning, n_incidences, n_shapes, n_convex]: [usize; 7],
+        pairs: &PairKernels,
+        contacts: &ContactTables,
+        problem: &ProblemTables,
         extra: Option<[usize; 2]>,
     ) -> Self {
         let n_velocities = if extra.is_some() { s.nv } else { 0 };
         let [n_extra, n_extra_gradients] = extra.unwrap_or_default();
-        let n_shares = if n_convex > 0 { nc } else { 0 };
+        let (nc, at) = (contacts.torsion.nc, &problem.at);
         let sizes = Numbers {
             q: nq,
             u: nu,
@@ -127,10 +125,10 @@ impl Places {
             bodies: frames.n_bodies(),
             kin: frames.n_outputs(),
             geometry: GEOMETRY * nc,
-            share: n_shares,
-            nearest: GEOMETRY * n_convex,
+            share: pairs.n_weights(),
+            nearest: GEOMETRY * pairs.n_convex,
             contacts: CONTACT_OPERAND * s.nc(),
-            motion: MOTION * n_incidences,
+            motion: problem.n_motions(),
             p: s.np(),
             g: s.nv,
             kappa: 1,
@@ -141,7 +139,7 @@ impl Places {
             delta: s.nv,
             v_next: n_velocities,
             extra: n_extra,
-            force: 3 * nc + TURNING * n_turning,
+            force: contacts.torsion.n_forces(),
         };
         let numbers = sizes.clone().from(0);
         let work = Work::sizes(s).from(numbers.end());
@@ -152,7 +150,7 @@ impl Places {
             force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
-            share: n_shares,
+            share: pairs.n_weights(),
             q: nq,
             u: nu,
             par: at.n,
@@ -166,7 +164,7 @@ impl Places {
             wrenches: frames.n_wrenches(),
             through_q: nq,
             through_delta: s.nv,
-            shapes: SHAPE_PULL * n_shapes,
+            shapes: PULL * pairs.n_shapes,
             carry: nq,
             par_sum: at.n,
             extra: n_extra_gradients,

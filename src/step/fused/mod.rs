@@ -26,15 +26,16 @@ use std::sync::Arc;
 use candle_core::{DType, Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::math::tensor::{gather, index, part};
+use crate::math::tensor::part;
 use crate::solve::{INFO, Report, Start};
 
 use super::quasidynamic::{Linearization, Step};
+use super::torsion::torques;
 use crate::rollout::Rollout;
 use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};
-pub(super) use plan::{Plan, packed};
+pub(super) use plan::Plan;
 pub use record::Kernel;
 pub(super) use second_order::{Assembly, CONTACT, Choices, JointForces};
 
@@ -105,7 +106,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let delta = next(plan.structure.nv)?;
     next(plan.n_velocities())?;
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
-    let torque = torques(&next(TURNING * plan.turning.len())?, 1)?;
+    let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
     let limit_force = next(nl)?;
     let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
     let share = next(plan.n_shares())?;
@@ -133,12 +134,6 @@ fn contacts(geometry: &Tensor, weight: Option<Tensor>) -> Result<Contacts> {
     })
 }
 
-/// The torques among what each contact that resists turning has, in rows along the last dimension.
-fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
-    let odd = index((0..turning.dim(last)?).skip(1).step_by(TURNING), turning.device())?;
-    gather(turning, &odd, last)
-}
-
 /// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.
 pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
     let (b, n_steps, nu) = u.dims3()?;
@@ -146,7 +141,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
     let (states, force, reports) = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
     let force = force.reshape((b, n_steps, plan.n_forces()))?;
-    let (n_force, n_turning) = (3 * nc, TURNING * plan.turning.len());
+    let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
     Ok(Rollout {
         q: states.reshape((b, n_steps + 1, nq))?,
         force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }

@@ -8,7 +8,7 @@ use crate::solve::Structure;
 
 use super::super::torsion::slips;
 use super::memory::GEOMETRY;
-use super::plan::{Method, PairPlan};
+use crate::contact::kernels::{Method, PairKernel};
 
 /// Columns that are solved for at once and stored side by side; a multiple of this is stored.
 pub(super) const BLOCK: usize = 4;
@@ -80,7 +80,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// The tables of a model; its step's numbers end at `start`.
-    pub(super) fn new(model: &Model, s: &Structure, pairs: &[PairPlan], start: usize) -> Self {
+    pub(super) fn new(model: &Model, s: &Structure, pairs: &[PairKernel], start: usize) -> Self {
         let tree = &model.tree;
         let screws = Screws::new(tree);
         let path = |body: usize| screws.path(s, body);

@@ -4,22 +4,20 @@ use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use candle_core::Device;
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{DType, Result, bail};
 
-use crate::contact::lanes::convex::Places as ShapePlaces;
-use crate::contact::pair::PairFunction;
-use crate::contact::{ConvexPair, UNUSED};
-use crate::description::{Friction, Params, Shape};
-use crate::kinematics::{FrameTables, POSE, PlaceFrames, PullFrames, Retraction, SCREW};
+use crate::contact::kernels::PairKernels;
+use crate::description::Friction;
+use crate::kinematics::{FrameTables, PlaceFrames, PullFrames, Retraction};
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
-use crate::parameters::Parameters;
+use crate::parameters::ParameterPlaces;
 use crate::solve::{self, INFO, Structure};
 
-use super::super::inertia::InertiaTables;
-use super::super::limits::LimitDofs;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
 use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
@@ -46,105 +44,18 @@ pub(in super::super) struct Plan {
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
     pub(super) retraction: Arc<Retraction>,
-    pub(super) pairs: Vec<PairPlan>,
-    /// The contacts that the structure has behind all of them once more.
-    pub(super) turning: Vec<Turning>,
-    pub(super) n_shapes: usize,
-    /// (inertial body, screw, place in `free`).
-    pub(super) incidences: Vec<(usize, usize, usize)>,
-    /// (incidence, incidence, entry of P).
-    pub(super) terms: Vec<(usize, usize, usize)>,
-    /// Degrees of freedom without command, and those with one (degree of freedom, place in q).
-    pub(super) free: Vec<usize>,
-    pub(super) commanded: Vec<(usize, usize)>,
-    /// Place in q, sign and offset of each limit's gap.
-    pub(super) limits: Vec<(usize, f64, f64)>,
+    pub(super) pairs: Arc<PairKernels>,
+    pub(super) contacts: Arc<ContactTables>,
+    pub(super) problem: Arc<ProblemTables>,
     pub(super) at: ParameterPlaces,
     pub(super) places: Places,
     pub(super) paths: Paths,
     pub(super) home: Vec<f64>,
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
-    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
-    pub(super) contact_distance: Option<f64>,
-    pub(super) fade: f64,
     pub(super) max_iterations: usize,
     /// What there is in the place of inertia, stiffness and command if the step is the second-order one.
     pub(super) second_order: Option<Arc<SecondOrder>>,
-}
-
-/// A pair of shapes and its contacts.
-#[derive(Clone, Debug)]
-pub(super) struct PairPlan {
-    pub(super) method: Method,
-    pub(super) a: usize,
-    pub(super) b: usize,
-    /// First contact.
-    pub(super) first: usize,
-    pub(super) contacts: usize,
-}
-
-/// How a pair's contacts come about.
-#[derive(Clone, Debug)]
-pub(super) enum Method {
-    Formula(PairFunction),
-    /// By a query in each world, whose result has this place among all; the contacts have shares.
-    Convex(ConvexPair, usize),
-}
-
-/// Where each parameter starts in the row of all of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ParameterPlaces {
-    pub(super) h: usize,
-    pub(super) kappa: usize,
-    pub(super) epsilon: usize,
-    pub(super) gravity: usize,
-    pub(super) mu: usize,
-    pub(super) torsion: usize,
-    pub(super) stiffness: usize,
-    pub(super) mass: usize,
-    pub(super) inertia: usize,
-    pub(super) sizes: usize,
-    pub(super) offsets: usize,
-    pub(super) tau: usize,
-    pub(super) n: usize,
-}
-
-impl ParameterPlaces {
-    fn new(parameters: &Parameters) -> Result<Self> {
-        let mut starts = Vec::new();
-        let mut n = 0;
-        for tensor in parameters.tensors() {
-            starts.push(n);
-            n += tensor.dim(1)?;
-        }
-        let of = |name: &str| Parameters::NAMES.iter().position(|other| *other == name).map_or(0, |k| starts[k]);
-        Ok(Self {
-            h: of("h"),
-            kappa: of("kappa"),
-            epsilon: of("epsilon"),
-            gravity: of("gravity"),
-            mu: of("mu"),
-            torsion: of("torsion"),
-            stiffness: of("stiffness"),
-            mass: of("mass"),
-            inertia: of("inertia"),
-            sizes: of("sizes"),
-            offsets: of("offsets"),
-            tau: of("tau"),
-            n,
-        })
-    }
-}
-
-/// All parameters in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable. On a GPU those without numbers are
-/// left out: candle's gradients fail there.
-pub(in super::super) fn packed(parameters: &Parameters) -> Result<Tensor> {
-    let tensors = parameters.tensors();
-    let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
-    let tensors = tensors.iter().filter(|t| t.elem_count() > 0 || t.device().is_cpu());
-    let wide = tensors.map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
-    Tensor::cat(&wide, 1)
 }
 
 impl Plan {
@@ -152,43 +63,13 @@ impl Plan {
     pub(in super::super) fn new(
         model: &Model,
         structure: &Arc<Structure>,
-        inertia: &InertiaTables,
-        limits: &LimitDofs,
+        contacts: &Arc<ContactTables>,
+        problem: &Arc<ProblemTables>,
     ) -> Result<Self> {
         let tree = &model.tree;
-        let mut pairs = Vec::new();
-        let (mut first, mut n_convex) = (0, 0);
-        for pair in &model.pairs.pairs {
-            let mut convex = || {
-                n_convex += 1;
-                let [a, b] = [pair.a, pair.b].map(|shape| &model.shapes[shape].shape);
-                Method::Convex(ConvexPair::new(a, b), n_convex - 1)
-            };
-            let method = pair.formula.map_or_else(&mut convex, Method::Formula);
-            pairs.push(PairPlan { method, a: pair.a, b: pair.b, first, contacts: pair.contacts });
-            first += pair.contacts;
-        }
-        let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| (c.v, c.q)).collect();
-        let of_dof = |dof: usize| tree.coordinates.iter().find(|c| c.v == dof && c.kind.nv() == 1);
-        let limits = limits
-            .iter()
-            .filter_map(|&(dof, sign)| {
-                let coordinate = of_dof(dof)?;
-                let bounds = coordinate.limits?;
-                Some((coordinate.q, sign, if sign > 0.0 { -bounds.lower } else { bounds.upper }))
-            })
-            .collect();
+        let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
-        let at = ParameterPlaces::new(&model.parameters)?;
-        let turning = Turning::all(model);
-        let counts = [tree.nq, tree.nu, first, turning.len(), inertia.incidences.len(), model.shapes.len(), n_convex];
-        let places = Places::new(structure, frames, &at, counts, None);
-        let Params { contact_distance, fade, max_iterations, .. } = model.params;
-        // A contact that a pair has room for but not now has no weight in any case.
-        let (contact_distance, fade) = match contact_distance {
-            None if n_convex > 0 => (Some(UNUSED), 0.0),
-            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
-        };
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem, None);
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
@@ -200,26 +81,19 @@ impl Plan {
             },
             nq: tree.nq,
             nu: tree.nu,
-            nc: first,
-            turning,
+            nc: model.nc(),
+            contacts: contacts.clone(),
+            problem: problem.clone(),
             structure: structure.clone(),
             frames: frames.clone(),
-            paths: Paths::new(model, structure, &pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),
             places,
             retraction: Arc::new(Retraction::new(tree)),
-            pairs,
-            n_shapes: model.shapes.len(),
-            incidences: inertia.incidences.clone(),
-            terms: inertia.terms.clone(),
-            free: inertia.free.clone(),
-            commanded,
-            limits,
-            at,
+            pairs: pairs.clone(),
+            at: problem.at,
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
-            contact_distance,
-            fade,
-            max_iterations,
+            max_iterations: model.params.max_iterations,
             second_order: None,
         })
     }
@@ -293,18 +167,18 @@ impl Plan {
 
     /// Numbers of λ: three per contact, and the torques.
     pub(super) fn n_lambda(&self) -> usize {
-        3 * self.nc + self.turning.len()
+        3 * self.nc + self.n_turning()
     }
 
-    /// The places of the structure's contacts that resist turning.
+    /// Contacts that resist turning.
+    pub(super) fn n_turning(&self) -> usize {
+        self.contacts.torsion.turning.len()
+    }
+
+    /// The structure's contacts behind all of them, and what each is the twin of.
     #[inline(always)]
     pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
-        self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
-    }
-
-    /// The contact that one of the structure's is.
-    pub(super) fn once(&self, contact: usize) -> usize {
-        if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
+        self.contacts.torsion.twins()
     }
 
     /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
@@ -362,7 +236,7 @@ impl Plan {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
         self.pull_finish_second_order(group);
         group.run(&PullIntegrate(self));
-        if !self.turning.is_empty() {
+        if self.n_turning() > 0 {
             group.run(&PullForces(self));
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
@@ -375,30 +249,9 @@ impl Plan {
         group.run(&Clean(self));
     }
 
-    /// The poses and sizes of a pair's shapes.
+    /// The shapes' sizes among the parameters.
     #[inline(always)]
-    pub(super) fn shapes<'a, R>(&self, pair: &PairPlan, kin: &'a [R], par: &'a [R]) -> ShapePlaces<'a, R> {
-        let (a, b) = (Self::pose(pair.a), Self::pose(pair.b));
-        let (size_a, size_b) = (self.size(pair.a), self.size(pair.b));
-        [
-            (&kin[a..a + POSE], &par[size_a..size_a + Shape::SIZES]),
-            (&kin[b..b + POSE], &par[size_b..size_b + Shape::SIZES]),
-        ]
-    }
-
-    /// Where a shape's sizes start among the parameters.
-    #[inline(always)]
-    pub(super) fn size(&self, shape: usize) -> usize {
-        self.at.sizes + Shape::SIZES * shape
-    }
-
-    /// Where frame `f`'s pose starts among the kinematics' results.
-    pub(super) fn pose(f: usize) -> usize {
-        POSE * f
-    }
-
-    /// Where screw `k` starts among the kinematics' results.
-    pub(super) fn screw(&self, k: usize) -> usize {
-        self.frames.n_outputs() - SCREW * (self.structure.ns - k)
+    pub(super) fn sizes<'a, R>(&self, par: &'a [R]) -> &'a [R] {
+        &par[self.at.sizes..self.at.offsets]
     }
 }

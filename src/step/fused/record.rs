@@ -2,6 +2,7 @@
 
 use candle_core::{Result, bail};
 
+use crate::contact::kernels::Method;
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
@@ -11,7 +12,7 @@ use crate::solve::INFO;
 
 use super::jacobian::Linearize;
 use super::memory::{GEOMETRY, TURNING};
-use super::plan::{Method, Plan};
+use super::plan::Plan;
 use super::rollout::backward::{self, Cost};
 use super::rollout::forward;
 use super::stages::Operands;
@@ -129,7 +130,7 @@ impl Plan {
             ("delta", s.nv),
             ("v_next", self.n_velocities()),
             ("force", 3 * self.nc),
-            ("turning", TURNING * self.turning.len()),
+            ("turning", TURNING * self.n_turning()),
             ("limit_force", s.nl()),
             ("contact", GEOMETRY * self.nc),
             ("share", self.n_shares()),
@@ -208,7 +209,7 @@ impl Plan {
     /// message names the pair, by a contact's names.
     pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
         let Some(pair) =
-            self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
+            self.pairs.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
         else {
             return Ok(());
         };

@@ -4,11 +4,9 @@ use candle_core::{Result, Tensor};
 
 use super::{Quasidynamic, Step};
 use crate::contact::Contacts;
-use crate::kinematics::Frames;
 use crate::math::tensor::{constant, select};
 use crate::solve::{self, ContactProblem, Report, Solution, Start, Status};
-use crate::step::operands::{contact_operand, weights, worlds_with_usable_q};
-use crate::step::torsion::totals;
+use crate::step::operands::worlds_with_usable_q;
 
 /// What a step solves, before the solve.
 pub(super) struct Assembled {
@@ -25,16 +23,17 @@ impl Quasidynamic {
         if reports.iter().any(|report| report.status == Status::BadInput) {
             return self.step_around(q, u, start, &reports);
         }
-        self.finish(q, contacts, solution, reports)
+        self.finish(q, Assembled { contacts, problem }, solution, reports)
     }
 
     fn solve(&self, problem: &ContactProblem, start: Start) -> Result<Solution> {
         solve::barrier_from(&self.structure, problem, self.model.params.max_iterations, start)
     }
 
-    fn finish(&self, q: &Tensor, contacts: Contacts, solution: Solution, reports: Vec<Report>) -> Result<Step> {
-        let Solution { delta, force, limit_force, warm, .. } = solution;
-        let [force, torque] = totals(&self.model, &contacts, &force)?;
+    fn finish(&self, q: &Tensor, of: Assembled, solution: Solution, reports: Vec<Report>) -> Result<Step> {
+        let Assembled { contacts, problem } = of;
+        let [force, torque] = self.contacts.torsion.totals(&problem.contacts, &solution)?;
+        let Solution { delta, limit_force, warm, .. } = solution;
         let q_next = self.manifold.integrate(q, &delta)?;
         Ok(Step { q_next, delta, force, torque, contacts, limit_force, reports, warm })
     }
@@ -60,7 +59,7 @@ impl Quasidynamic {
         problem.problem = problem.problem.broadcast_add(&bad)?;
         let solution = self.solve(&problem, start)?;
         let reports = solution.report()?;
-        self.finish(&q, contacts, solution, reports)
+        self.finish(&q, Assembled { contacts, problem }, solution, reports)
     }
 
     /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
@@ -72,13 +71,13 @@ impl Quasidynamic {
     }
 
     pub(super) fn assemble(&self, q: &Tensor, u: &Tensor) -> Result<Assembled> {
-        let (model, parameters) = (&self.model, &self.parameters);
-        let frames = model.kinematics.frames(q, &parameters.offsets)?;
+        let parameters = &self.parameters;
+        let frames = self.model.kinematics.frames(q, &parameters.offsets)?;
         let (contacts, good) = self.contacts_of(&frames)?;
-        let weights = weights(model, &contacts.phi)?;
-        let problem = self.problem_operand(q, u, &frames)?;
+        let weights = self.contacts.weights(&contacts.phi)?;
+        let problem = self.problem.operand(&self.structure, [q, u], &frames, parameters)?;
         let problem = ContactProblem {
-            contacts: contact_operand(model, parameters, &contacts, &contacts.phi, &weights)?,
+            contacts: self.contacts.operand(parameters, &contacts, &contacts.phi, &weights)?,
             // NaN in the problem makes it one of bad input.
             problem: match good {
                 Some(good) => select(&good, &problem, &constant(&[f64::NAN], &problem)?)?,
@@ -87,27 +86,5 @@ impl Quasidynamic {
             screws: frames.screws,
         };
         Ok(Assembled { contacts, problem })
-    }
-
-    /// [P | g | κ | gaps] (B, ·).
-    fn problem_operand(&self, q: &Tensor, u: &Tensor, frames: &Frames) -> Result<Tensor> {
-        let parameters = &self.parameters;
-        let b = q.dim(0)?;
-        let wide = |t: &Tensor| t.broadcast_as((b, t.dim(1)?));
-        let (inertia, weight) = self.inertia.at(parameters, frames)?;
-        let factor = parameters.epsilon.broadcast_div(&parameters.h.sqr()?)?;
-        let pull = (u - q.contiguous()?.index_select(&self.commanded, 1)?)?.broadcast_mul(&parameters.stiffness)?;
-        let force = Tensor::cat(&[wide(&weight)?, pull], 1)?;
-        let force = match &self.order {
-            Some(order) => force.index_select(order, 1)?,
-            None => force,
-        };
-        let g = force.broadcast_add(&parameters.tau)?.neg()?;
-        let mut parts =
-            vec![wide(&inertia.broadcast_mul(&factor)?)?, wide(&parameters.stiffness)?, g, wide(&parameters.kappa)?];
-        if let Some(limits) = &self.limits {
-            parts.push(limits.gaps(q)?);
-        }
-        Tensor::cat(&parts, 1)
     }
 }

@@ -10,8 +10,7 @@ use crate::contact::Contacts;
 use crate::kinematics::Frames;
 use crate::math::largest::USABLE;
 use crate::math::tensor::select;
-use crate::model::Model;
-use crate::step::operands::{detect, mask, shape_poses, weights};
+use crate::step::operands::{detect, mask, shape_poses};
 
 /// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
 ///
@@ -77,7 +76,7 @@ impl Quasidynamic {
         let Some(geometry) = &self.geometry else { return Ok((own, None)) };
         let poses = shape_poses(model, frames)?;
         let contacts = asked(&**geometry, &poses, &own)?;
-        let usable = if model.nc() > 0 { usable_worlds(model, &contacts)? } else { Vec::new() };
+        let usable = if model.nc() > 0 { self.usable_worlds(&contacts)? } else { Vec::new() };
         let Some(good) = mask(&usable, poses.device())? else { return Ok((contacts, None)) };
         let shapes = own.map(|t| Ok(t.detach()))?;
         let Some(stand_in) = usable.iter().position(|&good| good) else { return Ok((shapes, Some(good))) };
@@ -98,6 +97,27 @@ impl Quasidynamic {
             weight,
         };
         Ok((contacts, Some(good)))
+    }
+
+    /// The worlds whose contacts have numbers in range and normals of length one.
+    fn usable_worlds(&self, contacts: &Contacts) -> Result<Vec<bool>> {
+        let rows = |t: &Tensor| t.detach().flatten_from(1)?.to_dtype(DType::F64)?.to_vec2::<f64>();
+        let Contacts { point_a, point_b, normal, phi, weight } = contacts;
+        let mut all = self.contacts.weights(phi)?;
+        if let Some(weight) = weight {
+            all = (all * weight)?;
+        }
+        let [points_a, points_b, normals, gaps, weights] = [point_a, point_b, normal, phi, &all].map(rows);
+        let (points_a, points_b, normals, gaps, weights) = (points_a?, points_b?, normals?, gaps?, weights?);
+        let tolerance = tolerance(self.model.dtype);
+        let is_usable = |world: usize| {
+            let parts = [&points_a, &points_b, &normals, &gaps, &weights];
+            let in_range = parts.iter().all(|part| part[world].iter().all(|x| x.abs() <= USABLE));
+            let normals = normals[world].as_chunks::<3>().0.iter();
+            let is_unit = |n: &[f64; 3]| (n.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= tolerance;
+            in_range && normals.zip(&weights[world]).all(|(n, &weight)| weight <= 0.0 || is_unit(n))
+        };
+        Ok((0..gaps.len()).map(is_usable).collect())
     }
 }
 
@@ -130,25 +150,4 @@ fn deep(worlds: &Tensor, like: &Tensor) -> Result<Tensor> {
 /// How far from one the square of a normal's length may be: what rounding makes of it, and less than what gradients promise.
 fn tolerance(dtype: DType) -> f64 {
     if dtype == DType::F32 { 1e-4 } else { 1e-6 }
-}
-
-/// The worlds whose contacts have numbers in range and normals of length one.
-fn usable_worlds(model: &Model, contacts: &Contacts) -> Result<Vec<bool>> {
-    let rows = |t: &Tensor| t.detach().flatten_from(1)?.to_dtype(DType::F64)?.to_vec2::<f64>();
-    let Contacts { point_a, point_b, normal, phi, weight } = contacts;
-    let mut all = weights(model, phi)?;
-    if let Some(weight) = weight {
-        all = (all * weight)?;
-    }
-    let [points_a, points_b, normals, gaps, weights] = [point_a, point_b, normal, phi, &all].map(rows);
-    let (points_a, points_b, normals, gaps, weights) = (points_a?, points_b?, normals?, gaps?, weights?);
-    let tolerance = tolerance(model.dtype);
-    let is_usable = |world: usize| {
-        let parts = [&points_a, &points_b, &normals, &gaps, &weights];
-        let in_range = parts.iter().all(|part| part[world].iter().all(|x| x.abs() <= USABLE));
-        let normals = normals[world].as_chunks::<3>().0.iter();
-        let is_unit = |n: &[f64; 3]| (n.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= tolerance;
-        in_range && normals.zip(&weights[world]).all(|(n, &weight)| weight <= 0.0 || is_unit(n))
-    };
-    Ok((0..gaps.len()).map(is_usable).collect())
 }

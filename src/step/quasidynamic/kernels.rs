@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor, bail};
 use super::{Fused, Quasidynamic};
 use crate::math::lane::Precision;
 use crate::math::record::{Row, Trace};
-use crate::step::fused::{self, Kernel};
+use crate::step::fused::Kernel;
 
 impl Quasidynamic {
     /// A program of the fused form as the list of its operations: see [`Trace`].
@@ -61,6 +61,6 @@ impl Quasidynamic {
     /// # Errors
     /// Of the tensor operations.
     pub fn packed_parameters(&self) -> Result<Tensor> {
-        fused::packed(&self.parameters)
+        self.parameters.packed()
     }
 }

@@ -15,16 +15,16 @@ use candle_core::{Result, Tensor, bail};
 
 use crate::kinematics::Manifold;
 use crate::math::lane::InstructionSet;
-use crate::math::tensor::{guarded, index};
+use crate::math::tensor::guarded;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::rollout::Rollout;
-use crate::solve::{self, Start, Structure};
+use crate::solve::{self, ContactProblem, Start, Structure};
 
 use super::fused;
-use super::inertia::InertiaTables;
 use super::limits::LimitTables;
-use super::operands::contact_paths;
+use super::operands::{ContactTables, contact_paths};
+use super::problem::ProblemTables;
 use assemble::Assembled;
 pub use geometry::Geometry;
 
@@ -45,13 +45,9 @@ pub struct Quasidynamic {
     model: Model,
     parameters: Parameters,
     structure: Arc<Structure>,
-    inertia: InertiaTables,
+    contacts: Arc<ContactTables>,
+    problem: Arc<ProblemTables>,
     pub(super) manifold: Manifold,
-    /// Places in q of the commanded joints.
-    commanded: Tensor,
-    /// From [free, commanded] to the order of v; none if that is the order.
-    order: Option<Tensor>,
-    limits: Option<LimitTables>,
     /// The fused form, where it is wanted.
     fused: Option<Fused>,
     /// Where contacts come from if not from the shapes.
@@ -86,31 +82,22 @@ impl Quasidynamic {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&model.parameters, worlds.into_iter().max().unwrap_or(1))?;
         check_inertias(model)?;
-        let inertia = InertiaTables::new(tree, &model.inertial, model.shapes.len(), &model.device)?;
-        let mut entries = inertia.entries.clone();
-        entries.extend(tree.actuated.iter().map(|&dof| (dof, dof)));
-        let (limits, limit_dofs) = LimitTables::new(model)?;
-        let structure = Structure::new(tree.nv, tree.ns, &entries, &contact_paths(model), &limit_dofs);
+        let (limits, limit_dofs) = LimitTables::new(model);
+        let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
+        let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
         let structure = Arc::new(structure.with_friction(model.params.friction));
-        let order: Vec<usize> = inertia.free.iter().chain(&tree.actuated).copied().collect();
-        let mut inverse = vec![0; order.len()];
-        order.iter().enumerate().for_each(|(k, &dof)| inverse[dof] = k);
-        let sorted = order.is_sorted();
-        let commanded = tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q);
-        let plan = Arc::new(fused::Plan::new(model, &structure, &inertia, &limit_dofs)?);
+        let plan = Arc::new(fused::Plan::new(model, &structure, &contacts, &problem)?);
         if !model.device.is_cpu() {
             plan.check_pairs(|contact| model.contact_names(contact))?;
         }
-        let fused = Some(Fused { plan, par: fused::packed(parameters)? });
+        let fused = Some(Fused { plan, par: parameters.packed()? });
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
             structure,
-            inertia,
+            contacts,
+            problem,
             manifold: Manifold::new(tree, &model.device)?,
-            commanded: index(commanded, &model.device)?,
-            order: (!sorted).then(|| index(inverse.into_iter(), &model.device)).transpose()?,
-            limits,
             fused,
             geometry: None,
         })
@@ -181,8 +168,18 @@ impl Quasidynamic {
     }
 
     /// What of the problem can be nonzero.
-    pub(super) fn structure(&self) -> &Structure {
+    pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
+    }
+
+    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`] takes with [`Quasidynamic::structure`].
+    /// Differentiable in q, u and parameters; numbers that cannot be used are as they come.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn problem(&self, q: &Tensor, u: &Tensor) -> Result<ContactProblem> {
+        self.check(q, u)?;
+        Ok(self.assemble(q, u)?.problem)
     }
 
     /// The parameters.
@@ -197,9 +194,10 @@ impl Quasidynamic {
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&self.model.parameters, worlds.into_iter().max().unwrap_or(1))?;
-        let fused = self.fused.as_ref().map(|fused| {
-            Ok::<_, candle_core::Error>(Fused { plan: fused.plan.clone(), par: fused::packed(parameters)? })
-        });
+        let fused = self
+            .fused
+            .as_ref()
+            .map(|fused| Ok::<_, candle_core::Error>(Fused { plan: fused.plan.clone(), par: parameters.packed()? }));
         Ok(Self { parameters: parameters.clone(), fused: fused.transpose()?, ..self.clone() })
     }
 

@@ -1,19 +1,21 @@
 //! The right-hand sides −∂r/∂q and −∂r/∂u, and how the forces change.
 
 use crate::contact::lanes;
-use crate::kinematics::{POSE, Pose};
+use crate::kinematics::Pose;
 use crate::math::lane::{Lane, Real, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Mat3, Vec3, add, axpy, cross, product, rotate, rotate_back, scale, sub, zero};
+use crate::math::vector::{
+    Mat3, Vec3, add, axpy, cross, product, put_vec3, rotate, rotate_back, scale, sub, vec3_at, zero,
+};
 use crate::solve::{Cone, Rates, Slip, Status};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
-use super::super::stages::{per, put_vec3, share, vec3_at};
+use super::super::stages::{per, share};
 
 /// The wrench of a force at p.
 #[inline(always)]
@@ -52,7 +54,7 @@ impl Stage for Balance<'_> {
         let kappa = m.kappa[0];
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         clear(to.x);
-        for (k, &(dof, _)) in plan.commanded.iter().enumerate() {
+        for (k, &(dof, _)) in plan.problem.commanded.iter().enumerate() {
             let (place, stiffness) = (s.place[dof], m.par[plan.at.stiffness + k]);
             to.x[plan.paths.entry(place, place)] -= stiffness;
             to.x[plan.paths.entry(plan.paths.commands[k], place)] = stiffness;
@@ -69,7 +71,7 @@ impl Stage for Balance<'_> {
                 contact,
                 plan.screws(m.kin),
                 m.contacts,
-                share(m.share, plan.once(contact)),
+                share(m.share, plan.contacts.torsion.once(contact)),
                 kappa,
                 (work.eta, work.info[0]),
                 work.delta,
@@ -124,9 +126,9 @@ impl Plan {
         to: &mut Jacobian<&mut [R]>,
     ) {
         let screws = self.screws(kin);
-        let pose = Pose::read(&kin[POSE * (self.n_shapes + body)..]);
-        let factor = self.inertia_factor(par);
-        let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.inertia(par, body) };
+        let pose = Pose::read(&kin[self.problem.pose(body)..]);
+        let factor = self.problem.factor(par);
+        let solid = Solid { pose, mass: par[self.at.mass + body], inertia: self.problem.inertia(par, body) };
         let (p, weight) = (pose.p, scale(solid.mass, vec3_at(par, self.at.gravity)));
         sum_up(path, screws, delta, true, to.sums);
         let all = Twist::read(to.sums, 0);
@@ -196,7 +198,7 @@ impl Plan {
 
         let (frame, turning) = (lanes::frame(cone.n), lanes::frame_rates(cone.n, force));
         // The barrier's weight is in κ: a force goes as the weight does.
-        let (weight, slope) = self.weight(cone.phi);
+        let (weight, slope) = self.contacts.weight(cone.phi);
         let fading = per(weight, slope);
         let by_share = scale(per(share, R::one()), force);
         let Rates { zeta, d: by_d, n: by_n, phi: by_phi } = self.structure.rates(&cone, own, eta, d, status);

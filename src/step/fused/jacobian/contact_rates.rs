@@ -1,5 +1,6 @@
 //! The rates of the contacts' geometry by the degrees of freedom that move it.
 
+use crate::contact::kernels::{Method, PULL, PairKernel};
 use crate::contact::lanes;
 use crate::contact::pair::PairFunction;
 use crate::contact::{OWN_RATES, SHARED_RATES};
@@ -8,13 +9,12 @@ use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale};
+use crate::math::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, vec3_at};
 use crate::solve::CONTACT_OPERAND;
 
 use super::super::super::torsion::Turning;
-use super::super::memory::{GEOMETRY, Memory, SHAPE_PULL};
-use super::super::plan::{Method, PairPlan, Plan};
-use super::super::stages::{add_vec3, put_vec3, vec3_at};
+use super::super::memory::{GEOMETRY, Memory};
+use super::super::plan::Plan;
 
 /// Fills in the rates of each contact's geometry by the degrees of freedom that move it.
 pub(super) struct ContactRates<'a>(pub(super) &'a Plan);
@@ -27,8 +27,8 @@ impl Stage for ContactRates<'_> {
         let screws = plan.screws(m.kin);
         clear(to.geometry);
         clear(to.share);
-        for pair in R::parts(&plan.pairs) {
-            let shapes = plan.shapes(pair, m.kin, m.par);
+        for pair in R::parts(&plan.pairs.pairs) {
+            let shapes = pair.shapes(m.kin, plan.sizes(m.par));
             match &pair.method {
                 Method::Formula(function) if lanes::has_push(function.kind) => {
                     plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
@@ -67,7 +67,7 @@ impl Plan {
     #[inline(always)]
     fn push_pair<R: Lane>(
         &self,
-        pair: &PairPlan,
+        pair: &PairKernel,
         PairFunction { kind, swapped }: PairFunction,
         [(a, size_a), (b, size_b)]: Shapes<R>,
         screws: &[R],
@@ -95,7 +95,7 @@ impl Plan {
     #[inline(always)]
     fn pull_pair<R: Lane>(
         &self,
-        pair: &PairPlan,
+        pair: &PairKernel,
         PairFunction { kind, swapped }: PairFunction,
         [(a, size_a), (b, size_b)]: Shapes<R>,
         (screws, contacts): (&[R], &[R]),
@@ -110,7 +110,7 @@ impl Plan {
             let of = &self.structure.contacts[contact];
             for number in R::parts([0, 1, 2, 3, 4, 5, 9]) {
                 seed[GEOMETRY * n + number] = R::one();
-                let mut wrenches = [[R::zero(); SHAPE_PULL]; 2];
+                let mut wrenches = [[R::zero(); PULL]; 2];
                 let mut sizes = [[R::zero(); 4]; 2];
                 let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
                 lanes::pull(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
@@ -135,7 +135,7 @@ impl Plan {
 
     /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
     #[inline(always)]
-    fn heaviest<R: Lane>(&self, pair: &PairPlan, contacts: &[R]) -> R {
+    fn heaviest<R: Lane>(&self, pair: &PairKernel, contacts: &[R]) -> R {
         let mut heaviest = R::zero();
         for contact in pair.first..pair.first + pair.contacts {
             heaviest = heaviest.max(contacts[CONTACT_OPERAND * contact + 11]);
@@ -148,7 +148,7 @@ impl Plan {
     #[inline(always)]
     fn carry_pair<R: Lane>(
         &self,
-        pair: &PairPlan,
+        pair: &PairKernel,
         [origin_a, origin_b]: [Vec3<R>; 2],
         (screws, contacts): (&[R], &[R]),
         rates: &[R],

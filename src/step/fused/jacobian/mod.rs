@@ -18,7 +18,6 @@ mod respond;
 
 use candle_core::{DType, Result, Tensor};
 
-use crate::kinematics::SCREW;
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::{TensorGuard, worlds};
 
@@ -118,6 +117,6 @@ impl Plan {
     /// All screws, [`SCREW`] numbers each.
     #[inline(always)]
     fn screws<'a, R>(&self, kin: &'a [R]) -> &'a [R] {
-        &kin[self.screw(0)..self.screw(0) + SCREW * self.structure.ns]
+        &kin[self.problem.screws..]
     }
 }

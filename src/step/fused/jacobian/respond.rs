@@ -4,13 +4,12 @@ use crate::kinematics::Retraction;
 use crate::math::lane::{Lane, Mask, Real};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
-use crate::math::vector::{Mat3, dot};
+use crate::math::vector::{Mat3, dot, vec3_at};
 use crate::solve::Status;
 
 use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
-use super::super::stages::vec3_at;
 use super::{A, B, C, D, GROWTH};
 
 /// Numbers that are looked at together: several rows of a block.

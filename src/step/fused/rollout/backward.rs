@@ -4,13 +4,13 @@ use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Zip, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows};
-use crate::math::vector::{axpy, dot, scale};
+use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
 
 use super::super::super::torsion::Turning;
 use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
-use super::super::stages::{Load, add_vec3, per, put_vec3, vec3_at};
+use super::super::stages::{Load, per};
 use super::forward::Forward;
 
 /// What a backward sweep is given the gradient of.

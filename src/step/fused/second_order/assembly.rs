@@ -72,7 +72,7 @@ impl Stage for Store<'_> {
         for (momentum, &force) in extra.momentum.iter_mut().zip(extra.force.iter()) {
             *momentum = force.mul_add(h, *momentum);
         }
-        let screws = &m.kin[plan.screw(0)..];
+        let screws = &m.kin[plan.first_screw()..];
         let blocks = [&*m.usable, m.q, &[h], m.geometry, m.share, m.gaps, screws, dense, extra.momentum];
         for (part, block) in blocks.into_iter().enumerate() {
             out.store_in(part, first, 0, block);
@@ -92,7 +92,7 @@ impl Plan {
         let b = worlds("dynamic step", &[&q, &u, &par])?;
         let Some(of) = self.of_second_order() else { candle_core::bail!("expected a second-order step") };
         let (s, nc) = (&self.structure, self.nc);
-        let screws = self.frames.n_outputs() - self.screw(0);
+        let screws = self.frames.n_outputs() - self.first_screw();
         let geometry = GEOMETRY * nc;
         let widths = [1, self.nq, 1, geometry, self.n_shares(), s.nl(), screws, s.nv * s.nv, s.nv, nc, nc];
         let operands = Operands { q, u, par, warm: None };

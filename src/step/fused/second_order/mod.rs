@@ -18,13 +18,14 @@ use std::sync::Arc;
 use candle_core::{DType, Result};
 
 use super::super::dynamic::Bound;
-use super::super::inertia::InertiaTables;
-use super::super::limits::LimitDofs;
+use super::super::limits::LimitTables;
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
 use super::memory::Places;
 use super::paths::Paths;
 use super::plan::Plan;
 use crate::dynamics::{Dynamics, INERTIA, MassAndBias, MassGradients, MassNumbers, State};
-use crate::kinematics::{FrameSpec, FrameTables, POSE};
+use crate::kinematics::{FrameSpec, FrameTables, POSE, SCREW};
 use crate::math::layout::layout;
 use crate::math::program::Group;
 use crate::model::Model;
@@ -98,6 +99,7 @@ pub(super) struct SecondOrder {
     /// The parameters as the model has them, for worlds with a number that cannot be used.
     own: Vec<f64>,
     bodies: Vec<Body>,
+    limits: Arc<LimitTables>,
     /// P's entries: degrees of freedom and place in M. The diagonal comes first.
     entries: Vec<(usize, usize, usize)>,
     joints: JointForces,
@@ -146,12 +148,13 @@ impl Plan {
     pub(in super::super) fn second_order(
         model: &Model,
         structure: &Arc<Structure>,
-        limits: &LimitDofs,
+        limits: &Arc<LimitTables>,
         choices: Choices,
     ) -> Result<Self> {
         let Choices { dynamics, joints, bound, stiction_speed, entries } = choices;
         let (tree, links) = (&model.tree, dynamics.links());
-        let plan = Self::new(model, structure, &InertiaTables::nothing(), limits)?;
+        let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::nothing(model, limits)?));
+        let plan = Self::new(model, structure, &contacts, &problem)?;
         let shapes = model.shapes.iter().map(|shape| shape.frame());
         let bodies = dynamics.bodies().iter().map(|&body| FrameSpec::of_body(body));
         let frames = Arc::new(FrameTables::new(tree, &shapes.chain(bodies).collect::<Vec<_>>()));
@@ -163,9 +166,8 @@ impl Plan {
             numbers.clone().from(extra.clone().from(0).end()).end(),
             gradients.clone().from(extra_gradients.clone().from(0).end()).end(),
         ];
-        let n_convex = plan.places.numbers.nearest.len() / super::memory::GEOMETRY;
-        let counts = [tree.nq, 2 * tree.nv, plan.nc, plan.turning.len(), 0, model.shapes.len(), n_convex];
-        let mut places = Places::new(structure, &frames, &plan.at, counts, Some(sizes));
+        let n = [tree.nq, 2 * tree.nv];
+        let mut places = Places::new(n, structure, &frames, &plan.pairs, &contacts, &problem, Some(sizes));
         let at = extra.from(places.numbers.extra.start);
         let mass_at = numbers.from(at.end());
         let to = extra_gradients.from(places.gradients.extra.start);
@@ -180,7 +182,7 @@ impl Plan {
         let state = State { placed: &placed, v: &v };
         let mass = MassAndBias::new(links, (&mass_at, state), (&mass_to, State { placed: &grad_placed, v: &grad_v }));
 
-        let own = super::packed(&model.parameters)?.to_dtype(DType::F64)?.to_device(&candle_core::Device::Cpu)?;
+        let own = model.parameters.packed()?.to_dtype(DType::F64)?.to_device(&candle_core::Device::Cpu)?;
         let described = dynamics.described(tree);
         let body = |(body, numbers): (&usize, [f64; INERTIA])| {
             let place = model.inertial.iter().position(|other| other == body);
@@ -191,6 +193,7 @@ impl Plan {
             own: own.narrow(0, 0, 1)?.flatten_all()?.to_vec1()?,
             bodies: dynamics.bodies().iter().zip(described).map(body).collect(),
             entries: entries.iter().map(|&(i, j)| (i, j, mass.entry(i, j))).collect(),
+            limits: limits.clone(),
             mass,
             at,
             mass_at,
@@ -202,13 +205,17 @@ impl Plan {
         };
         Ok(Self {
             nu: 2 * tree.nv,
-            paths: Paths::new(model, structure, &plan.pairs, places.solve.work.end()),
+            paths: Paths::new(model, structure, &plan.pairs.pairs, places.solve.work.end()),
             frames,
             places,
-            commanded: Vec::new(),
             second_order: Some(Arc::new(second_order)),
             ..plan
         })
+    }
+
+    /// Where the screws start among the kinematics' results.
+    fn first_screw(&self) -> usize {
+        self.frames.n_outputs() - SCREW * self.structure.ns
     }
 
     fn of_second_order(&self) -> Option<Of<'_>> {

@@ -4,10 +4,10 @@ use crate::dynamics::{INERTIA, pull_ten};
 use crate::math::lane::{Lane, Mask, Zip, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
+use crate::math::vector::add_vec3;
 use crate::solve::{CONTACT_OPERAND, Status};
 
 use super::super::memory::{GEOMETRY, Memory};
-use super::super::stages::add_vec3;
 use super::stages::allowed;
 use super::{Body, Of};
 
@@ -44,15 +44,16 @@ impl Stage for PullProblem<'_> {
         let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
         let slopes = more.contact_slopes();
         for (i, contact) in R::parts(to.contacts.chunks_exact_mut(CONTACT_OPERAND).enumerate()) {
-            let phi = m.geometry[GEOMETRY * plan.once(i) + GEOMETRY - 1];
+            let phi = m.geometry[GEOMETRY * plan.contacts.torsion.once(i) + GEOMETRY - 1];
             contact[GEOMETRY - 1] = contact[GEOMETRY - 1] * allowed(phi, slopes).1;
         }
         plan.pull_contacts(&m, &mut to);
         let slopes = more.limit_slopes();
-        for (&grad, &(q, sign, offset)) in to.gaps.iter().zip_inline(&plan.limits) {
-            let slope = allowed(m.q[q].scale(sign) + R::splat(offset), slopes).1;
-            to.q[q] += grad.scale(sign) * slope;
+        more.limits.fill(m.q, m.gaps);
+        for (grad, &gap) in to.gaps.iter_mut().zip_inline(&*m.gaps) {
+            *grad = *grad * allowed(gap, slopes).1;
         }
+        more.limits.pull_fill(to.gaps, to.q);
 
         let (extra, rest) = more.at.cut(m.extra);
         let mass = more.mass_at.cut(rest).0;

@@ -4,10 +4,10 @@ use crate::dynamics::{INERTIA, ten_of};
 use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
+use crate::math::vector::vec3_at;
 use crate::solve::{CONTACT_OPERAND, Status};
 
 use super::super::memory::{GEOMETRY, Memory};
-use super::super::stages::vec3_at;
 use super::{Body, Of, SecondOrder};
 
 /// Where a number of the state cannot be used, the home configuration at rest with the model's own parameters takes its place.
@@ -133,8 +133,9 @@ impl Stage for Problem<'_> {
             contact[GEOMETRY - 1] = allowed(contact[GEOMETRY - 1], slopes).0;
         }
         let slopes = more.limit_slopes();
-        for (gap, &(q, sign, offset)) in m.gaps.iter_mut().zip_inline(&plan.limits) {
-            *gap = allowed(m.q[q].scale(sign) + R::splat(offset), slopes).0;
+        more.limits.fill(m.q, m.gaps);
+        for gap in m.gaps.iter_mut() {
+            *gap = allowed(*gap, slopes).0;
         }
         let usable = m.usable[0].gt(R::zero());
         m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));

@@ -1,0 +1,193 @@
+//! The step's problem and its forces a second time: as candle operations on whole batches, which candle differentiates.
+
+use std::collections::HashMap;
+
+use candle_core::{Result, Tensor};
+use fingertip::contact::{Contacts, UNUSED, frame};
+use fingertip::description::{Friction, JointKind};
+use fingertip::kinematics::{Coordinate, Frames};
+use fingertip::math::tensor::{cross, dot, position, rotate_back};
+use fingertip::solve::{ContactProblem, Solution};
+use fingertip::{Model, Parameters};
+
+/// Numbers of a contact: normal, points, gap, μ, weight.
+const CONTACT: usize = 12;
+const MU: usize = 10;
+
+/// A model and its parameters.
+pub struct Formulas<'a> {
+    pub model: &'a Model,
+    pub parameters: &'a Parameters,
+}
+
+fn index(values: impl IntoIterator<Item = usize>) -> Result<Tensor> {
+    let values: Vec<u32> = values.into_iter().map(|i| i as u32).collect();
+    let n = values.len();
+    Tensor::from_vec(values, n, &candle_core::Device::Cpu)
+}
+
+impl Formulas<'_> {
+    /// What a step from q (B, nq) under u (B, nu) solves, and its contacts.
+    pub fn problem(&self, q: &Tensor, u: &Tensor) -> Result<(ContactProblem, Contacts)> {
+        let (model, parameters) = (self.model, self.parameters);
+        let frames = model.kinematics.frames(q, &parameters.offsets)?;
+        let poses = frames.poses.narrow(1, 0, model.shapes.len())?.contiguous()?;
+        let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, model.shapes.len(), ()))?;
+        let contacts = model.pairs.detect(&poses, &sizes)?;
+        let problem = ContactProblem {
+            contacts: self.contacts(&contacts)?,
+            problem: self.balance(q, u, &frames)?,
+            screws: frames.screws,
+        };
+        Ok((problem, contacts))
+    }
+
+    /// [P | g | κ | gaps] (B, ·).
+    fn balance(&self, q: &Tensor, u: &Tensor, frames: &Frames) -> Result<Tensor> {
+        let (parameters, tree) = (self.parameters, &self.model.tree);
+        let b = q.dim(0)?;
+        let wide = |t: &Tensor| t.broadcast_as((b, t.dim(1)?));
+        let free: Vec<usize> = (0..tree.nv).filter(|dof| !tree.actuated.contains(dof)).collect();
+        let (inertia, weight) = self.inertia(&free, frames)?;
+        let factor = parameters.epsilon.broadcast_div(&parameters.h.sqr()?)?;
+        let commanded = index(tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.q))?;
+        let pull = (u - q.index_select(&commanded, 1)?)?.broadcast_mul(&parameters.stiffness)?;
+        let force = Tensor::cat(&[weight, pull], 1)?;
+        // From [free, commanded] to the order of v.
+        let order: Vec<usize> = free.iter().chain(&tree.actuated).copied().collect();
+        let place = |dof| order.iter().position(|other| *other == dof).expect("one of them");
+        let force = force.index_select(&index((0..tree.nv).map(place))?, 1)?;
+        let g = force.broadcast_add(&parameters.tau)?.neg()?;
+        let stiffness = wide(&parameters.stiffness)?;
+        let mut parts = vec![wide(&inertia.broadcast_mul(&factor)?)?, stiffness, g, wide(&parameters.kappa)?];
+        for coordinate in tree.coordinates.iter().filter(|_| self.model.params.joint_limits) {
+            let Some(limits) = coordinate.limits else { continue };
+            let at = q.narrow(1, coordinate.q, 1)?;
+            parts.extend([at.affine(1.0, -limits.lower)?, at.affine(-1.0, limits.upper)?]);
+        }
+        Tensor::cat(&parts, 1)
+    }
+
+    /// Entries of M (B, n) of the degrees of freedom without command, and the pull of gravity on these (B, n).
+    fn inertia(&self, free: &[usize], frames: &Frames) -> Result<(Tensor, Tensor)> {
+        let (model, parameters) = (self.model, self.parameters);
+        let (tree, n_inertial) = (&model.tree, model.inertial.len());
+        let mut incidences = Vec::new();
+        for (n, &body) in model.inertial.iter().enumerate() {
+            for screw in tree.path(body) {
+                let place = free.iter().position(|dof| *dof == tree.screw_dof[screw]);
+                incidences.extend(place.map(|dof| (n, screw, dof)));
+            }
+        }
+        // The diagonal comes first, then what couples in the order in which bodies do it.
+        let mut entry_of: HashMap<(usize, usize), usize> = (0..free.len()).map(|k| ((k, k), k)).collect();
+        let mut terms = Vec::new();
+        for (l, &(body, _, i)) in incidences.iter().enumerate() {
+            for (r, &(other, _, j)) in incidences.iter().enumerate() {
+                if body == other && j <= i {
+                    let next = entry_of.len();
+                    terms.push((l, r, *entry_of.entry((i, j)).or_insert(next)));
+                }
+            }
+        }
+        let (b, dtype) = (frames.screws.dim(0)?, frames.screws.dtype());
+        let zeros = |n: usize| Tensor::zeros((b, n), dtype, frames.screws.device());
+        if incidences.is_empty() {
+            return Ok((zeros(free.len())?, zeros(free.len())?));
+        }
+        let body = index(incidences.iter().map(|i| i.0))?;
+        let poses = frames.poses.narrow(1, model.shapes.len(), n_inertial)?.contiguous()?.index_select(&body, 1)?;
+        let screws = frames.screws.contiguous()?.reshape((b, (), 6))?;
+        let screws = screws.index_select(&index(incidences.iter().map(|i| i.1))?, 1)?;
+        let (omega, m) = (screws.narrow(2, 0, 3)?, screws.narrow(2, 3, 3)?);
+        let velocity = (m + cross(&omega, &position(&poses)?)?)?;
+        let turning = rotate_back(&poses, &omega)?;
+
+        let mass = parameters.mass.index_select(&body, 1)?.unsqueeze(2)?;
+        let inertia = parameters.inertia.reshape(((), n_inertial, 6))?;
+        let matrix = inertia.index_select(&index([0, 3, 4, 3, 1, 5, 4, 5, 2])?, 2)?;
+        let matrix = matrix.index_select(&body, 1)?.reshape(((), incidences.len(), 3, 3))?;
+        let momentum = velocity.broadcast_mul(&mass)?;
+        let spin = matrix.broadcast_mul(&turning.unsqueeze(2)?)?.sum(3)?;
+
+        let rates = Tensor::cat(&[velocity, turning], 2)?.index_select(&index(terms.iter().map(|t| t.0))?, 1)?;
+        let momenta = Tensor::cat(&[&momentum, &spin], 2)?.index_select(&index(terms.iter().map(|t| t.1))?, 1)?;
+        let products = (rates * momenta)?.sum(2)?;
+        let entries = zeros(entry_of.len())?.index_add(&index(terms.iter().map(|t| t.2))?, &products, 1)?;
+        let slides = |c: &Coordinate| c.kind == JointKind::Translation && tree.bodies[c.body].parent == 0;
+        let only_slides = tree.coordinates.iter().filter(|c| c.u.is_none()).all(slides);
+        // Of a body that does not turn the axes do not couple.
+        let n = if only_slides && incidences.len() == free.len() { free.len() } else { entry_of.len() };
+        let entries = entries.narrow(1, 0, n)?;
+        let weights = momentum.broadcast_mul(&parameters.gravity.unsqueeze(1)?)?.sum(2)?;
+        let weight = zeros(free.len())?.index_add(&index(incidences.iter().map(|i| i.2))?, &weights, 1)?;
+        Ok((entries, weight))
+    }
+
+    /// Normal, points, gap, μ and weight of each contact (B, 12 n), those that resist turning once more behind all.
+    fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
+        let Contacts { point_a, point_b, normal, phi, weight: part } = contacts;
+        let mut weight = self.weights(phi, part.is_some())?;
+        if let Some(part) = part {
+            weight = (weight * part)?;
+        }
+        let pairs = &self.model.pairs;
+        let mu = self.parameters.mu.index_select(&index(pairs.pair_of_contact.iter().copied())?, 1)?;
+        let mu = mu.broadcast_as(phi.shape())?;
+        let numbers = [phi, &mu, &weight].map(|t| t.unsqueeze(2).expect("a matrix"));
+        let rows = Tensor::cat(&[normal, point_a, point_b, &numbers[0], &numbers[1], &numbers[2]], 2)?;
+        self.with_turning(&rows)?.flatten_from(1)
+    }
+
+    /// 1 up to `contact_distance − fade`, 0 from `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0.
+    fn weights(&self, phi: &Tensor, has_unused: bool) -> Result<Tensor> {
+        let fade = self.model.params.fade;
+        let Some(distance) = self.model.params.contact_distance.map(|distance| distance.min(UNUSED)) else {
+            return if has_unused { phi.lt(UNUSED)?.to_dtype(phi.dtype()) } else { phi.ones_like() };
+        };
+        if fade == 0.0 {
+            return phi.lt(distance)?.to_dtype(phi.dtype());
+        }
+        let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
+        let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
+        polynomial * t.powf(3.0)?
+    }
+
+    /// Contacts (B, nc, 12), and behind them those that resist turning: both with half the weight.
+    fn with_turning(&self, contacts: &Tensor) -> Result<Tensor> {
+        let pairs = &self.model.pairs;
+        if pairs.torsional.is_empty() {
+            return Ok(contacts.clone());
+        }
+        let (b, nc, _) = contacts.dims3()?;
+        let sharing = if self.model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };
+        let mut factors = vec![1.0; nc * CONTACT];
+        for &contact in &pairs.torsional {
+            (factors[contact * CONTACT + MU], factors[contact * CONTACT + MU + 1]) = (sharing, 0.5);
+        }
+        let contacts = contacts.broadcast_mul(&Tensor::from_vec(factors, (1, nc, CONTACT), contacts.device())?)?;
+        let twice = contacts.index_select(&index(pairs.torsional.iter().copied())?, 1)?;
+        let all: Vec<usize> = pairs.torsional_pairs().collect();
+        let of = |contact: &usize| all.partition_point(|&other| other < pairs.pair_of_contact[*contact]);
+        let torsion = self.parameters.torsion.index_select(&index(pairs.torsional.iter().map(of))?, 1)?;
+        let torsion = (torsion * sharing)?.broadcast_as((b, pairs.torsional.len()))?.unsqueeze(2)?;
+        let twice = Tensor::cat(&[&twice.narrow(2, 0, MU)?, &torsion, &twice.narrow(2, MU + 1, 1)?], 2)?;
+        Tensor::cat(&[contacts, twice], 1)
+    }
+
+    /// Forces (B, nc, 3) on B and torques about the normal (B, n) of a solution.
+    pub fn totals(&self, contacts: &Contacts, solution: &Solution) -> Result<[Tensor; 2]> {
+        let (forces, turning) = (&solution.force, &self.model.pairs.torsional);
+        let (b, n) = (forces.dim(0)?, turning.len());
+        if n == 0 {
+            return Ok([forces.clone(), Tensor::zeros((b, 0), forces.dtype(), forces.device())?]);
+        }
+        let place = index(turning.iter().copied())?;
+        let own = forces.narrow(1, self.model.nc(), n)?;
+        let normal = contacts.normal.contiguous()?.index_select(&place, 1)?;
+        let tangent = frame(&normal)?.narrow(2, 1, 1)?.squeeze(2)?;
+        let along = normal.broadcast_mul(&dot(&normal, &own)?.reshape((b, n, 1))?)?;
+        let force = forces.narrow(1, 0, self.model.nc())?.contiguous()?.index_add(&place, &along, 1)?;
+        Ok([force, dot(&tangent, &own)?.reshape((b, n))?])
+    }
+}
