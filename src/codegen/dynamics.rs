@@ -121,7 +121,6 @@ fn about(kernel: Kernel) -> String {
         Quantity::ForwardDynamicsDerivatives => {
             "a of forward_dynamics with its derivatives by q in tangent coordinates, by v and by tau, which is the inverse of M."
         }
-        Quantity::Pivots => "Pivots of M's factor over the entries of its diagonal.",
     };
     about.to_owned()
 }

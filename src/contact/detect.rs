@@ -35,6 +35,11 @@ impl Contacts {
         })
     }
 
+    /// Normal, points on A and B and a gap (B, nc) of each, side by side (B, 10 nc).
+    pub(crate) fn geometry(&self, gap: &Tensor) -> Result<Tensor> {
+        Tensor::cat(&[&self.normal, &self.point_a, &self.point_b, &gap.unsqueeze(2)?], 2)?.flatten_from(1)
+    }
+
     /// Of a row (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if they have any.
     pub(crate) fn of_row(row: &Tensor, n: usize) -> Result<Self> {
         let (worlds, width) = row.dims2()?;

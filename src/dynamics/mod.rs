@@ -61,7 +61,7 @@ pub struct Dynamics {
     bodies: Vec<usize>,
     /// All bodies' names.
     names: Arc<[String]>,
-    weightless: Vec<String>,
+    weightless: Option<String>,
     gravity: Tensor,
     inertias: Tensor,
     offsets: Tensor,
@@ -100,8 +100,8 @@ impl Dynamics {
         let (gravity, inertias, offsets) = (row(gravity.to_vec())?, row(inertias)?, row(offsets)?);
         let names = tree.bodies.iter().map(|body| body.name.clone()).collect();
         let links = Arc::new(links);
-        let dynamics = Self { links, bodies, names, weightless: Vec::new(), gravity, inertias, offsets };
-        let weightless = dynamics.find_weightless(tree)?;
+        let dynamics = Self { links, bodies, names, weightless: None, gravity, inertias, offsets };
+        let weightless = dynamics.find_weightless(tree, &(0..tree.nv).collect::<Vec<_>>())?;
         let there = |tensor: &Tensor| tensor.to_dtype(dtype)?.to_device(device);
         Ok(Self {
             gravity: there(&dynamics.gravity)?,

@@ -21,7 +21,7 @@ use super::pulls::{
 use super::quantity::{Places, Quantity};
 use super::stages::{
     Columns, Factor, Finish, ForwardDynamics, InverseDynamics, Load, MassMatrix, Operands, PlaceInertias, Solve,
-    SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, StorePivots, Totals,
+    SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, Totals,
 };
 
 /// A quantity's tensor operation.
@@ -85,12 +85,6 @@ impl Program for Forward<'_> {
                 group.run(&StoreColumns { of, vector: &at.a, sign: -1.0 });
                 group.run(&StoreInverse(of));
             }
-            Quantity::Pivots => {
-                group.run(&MassMatrix(of));
-                group.run(&StorePivots { of, diagonal: true });
-                group.run(&Factor(of));
-                group.run(&StorePivots { of, diagonal: false });
-            }
         }
         group.run(&Finish(of));
     }
@@ -152,7 +146,7 @@ impl Program for Backward<'_> {
             }
             Quantity::Energy | Quantity::CentreOfMass => group.run(&PullTotals(of)),
             // These carry no graph.
-            Quantity::InverseDynamicsDerivatives | Quantity::ForwardDynamicsDerivatives | Quantity::Pivots => {}
+            Quantity::InverseDynamicsDerivatives | Quantity::ForwardDynamicsDerivatives => {}
         }
         group.run(&PullInertias(of));
         group.run(&PullFrames { tables: &links.frames, at: &at.frames, gradients: &at.grad_frames });

@@ -32,8 +32,6 @@ pub enum Quantity {
     InverseDynamicsDerivatives,
     /// (v, τ) → a, ∂a/∂q, ∂a/∂v, M⁻¹. Without gradient.
     ForwardDynamicsDerivatives,
-    /// () → each degree of freedom's pivot in the factor of M, relative to its entry on M's diagonal. Without gradient.
-    Pivots,
 }
 
 impl Quantity {
@@ -50,7 +48,6 @@ impl Quantity {
             Self::CentreOfMass => "centre_of_mass",
             Self::InverseDynamicsDerivatives => "inverse_dynamics_derivatives",
             Self::ForwardDynamicsDerivatives => "forward_dynamics_derivatives",
-            Self::Pivots => "pivots",
         }
     }
 
@@ -62,7 +59,7 @@ impl Quantity {
             | Self::InverseDynamicsDerivatives
             | Self::ForwardDynamicsDerivatives => 2 * links.nv,
             Self::Bias | Self::Energy => links.nv,
-            Self::Gravity | Self::MassMatrix | Self::InverseMassMatrix | Self::CentreOfMass | Self::Pivots => 0,
+            Self::Gravity | Self::MassMatrix | Self::InverseMassMatrix | Self::CentreOfMass => 0,
         }
     }
 
@@ -70,7 +67,7 @@ impl Quantity {
     pub(super) fn n_outputs(self, links: &Links) -> usize {
         let n = links.nv;
         match self {
-            Self::InverseDynamics | Self::Bias | Self::Gravity | Self::ForwardDynamics | Self::Pivots => n,
+            Self::InverseDynamics | Self::Bias | Self::Gravity | Self::ForwardDynamics => n,
             Self::MassMatrix | Self::InverseMassMatrix => n * n,
             Self::Energy => 2,
             Self::CentreOfMass => 3,

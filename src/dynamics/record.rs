@@ -78,13 +78,12 @@ impl Quantity {
             Self::CentreOfMass => (&[], &["centre"]),
             Self::InverseDynamicsDerivatives => (&["v", "a"], &["tau", "tau_by_q", "tau_by_v", "m"]),
             Self::ForwardDynamicsDerivatives => (&["v", "tau"], &["a", "a_by_q", "a_by_v", "m_inverse"]),
-            Self::Pivots => (&[], &["pivots"]),
         };
         Names { inputs, outputs }
     }
 
     fn has_adjoint(self) -> bool {
-        !matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives | Self::Pivots)
+        !matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives)
     }
 
     /// Does it ask for M⁻¹?

@@ -216,26 +216,6 @@ impl Stage for StoreInverse<'_> {
     }
 }
 
-/// The pivots of the factor over M's diagonal, which the result already holds.
-pub(super) struct StorePivots<'a> {
-    pub(super) of: Stages<'a>,
-    /// Before the factor: the diagonal itself.
-    pub(super) diagonal: bool,
-}
-
-impl Stage for StorePivots<'_> {
-    #[inline(always)]
-    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let Stages { links, at } = self.of;
-        let pattern = &links.pattern;
-        let [m, result] = parts(memory, [&at.m, &at.result]);
-        for i in 0..links.nv {
-            let (entry, to) = (m[pattern.at(i, i)], &mut result[pattern.dof(i)]);
-            *to = if self.diagonal { entry } else { R::one() / (entry * *to) };
-        }
-    }
-}
-
 /// Energies or, where there is no v, the centre of mass.
 pub(super) struct Totals<'a>(pub(super) Stages<'a>);
 

@@ -42,7 +42,6 @@ pub(crate) use cone::{Cone, Rates};
 pub use delassus::Delassus;
 pub use frictionless::{Frictionless, Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
-pub(crate) use problem::along;
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
 pub use structure::{ContactPaths, Slip, Structure};
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::elimination::{Graph, rows};
 use crate::description::Friction;
 use crate::math::factor::Pattern;
+use crate::math::lane::{Real, Zip};
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
@@ -102,6 +103,14 @@ pub enum Slip {
 }
 
 impl Structure {
+    /// δ from the order of v to that of elimination.
+    #[inline(always)]
+    pub(crate) fn place_all<R: Real>(&self, delta: &[R], to: &mut [R]) {
+        for (&delta, &place) in delta.iter().zip_inline(&self.place) {
+            to[place] = delta;
+        }
+    }
+
     /// The structure of problems with `nv` degrees of freedom moved by `ns` screws, with these entries (row, column) of P
     /// (each off-diagonal pair once; the whole diagonal must be there), contacts and limits (degree of freedom, sign of
     /// the gap's slope).

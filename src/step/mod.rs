@@ -5,6 +5,7 @@
 pub mod control;
 mod dynamic;
 mod fused;
+mod gaps;
 mod limits;
 mod operands;
 mod problem;

@@ -33,7 +33,6 @@ fn value(d: &Dynamics, quantity: Quantity, [q, v, x]: [&Tensor; 3]) -> Result<Te
         Quantity::CentreOfMass => d.centre_of_mass(q),
         Quantity::InverseDynamicsDerivatives => packed(d.inverse_dynamics_derivatives(q, v, x)?),
         Quantity::ForwardDynamicsDerivatives => packed(d.forward_dynamics_derivatives(q, v, x)?),
-        Quantity::Pivots => unreachable!("not among the kernels"),
     }
 }
 

@@ -31,17 +31,7 @@ impl Stage for Recall<'_> {
         self.result.load_all(first, plan.nq, m.delta);
         self.result.load_all(first, plan.n_results(), work.eta);
         self.result.load_all(first, plan.n_row() - INFO, work.info);
-        plan.place_delta(m.delta, work.delta);
-    }
-}
-
-impl Plan {
-    /// δ from the order of v to that of elimination.
-    #[inline(always)]
-    pub(super) fn place_delta<R: Lane>(&self, delta: &[R], to: &mut [R]) {
-        for (dof, &place) in self.structure.place.iter().enumerate() {
-            to[place] = delta[dof];
-        }
+        plan.structure.place_all(m.delta, work.delta);
     }
 }
 

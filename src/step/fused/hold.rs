@@ -6,9 +6,9 @@ use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
 use crate::math::program::{Group, Program, Stage, run_parts_on};
 use crate::math::rows::{Output, Rows, TensorGuard, worlds};
-use crate::math::vector::{dot, vec3_at};
-use crate::solve::{INFO, Status, along};
+use crate::solve::{INFO, Status};
 
+use super::super::gaps::gap;
 use super::jacobian;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
@@ -130,10 +130,9 @@ impl Stage for Keep<'_> {
         }
         let s = &*self.plan.structure;
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
-        for (i, contact) in s.contacts[..self.plan.nc].iter().enumerate() {
-            let geometry = &m.geometry[GEOMETRY * i..GEOMETRY * (i + 1)];
-            let moved = along(contact, work.columns.as_chunks().0, work.delta);
-            let gap = R::select(solved, geometry[9] + dot(vec3_at(geometry, 0), moved), geometry[9]);
+        for i in R::parts(0..self.plan.nc) {
+            let gap = gap(s, i, [m.geometry, self.plan.screws(m.kin), work.delta]);
+            let gap = R::select(solved, gap, m.geometry[GEOMETRY * i + 9]);
             out.store_in(3, first, t * self.plan.nc + i, &[gap]);
         }
     }

@@ -1,8 +1,9 @@
 //! The fused form of the steps: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and, of the quasi-dynamic step, its
 //! Jacobians.
 //!
-//! The meaning is the tensor program's (the tests hold the two to 1e-10; that of the second-order step is in the tests alone); the speed is that nothing leaves the lanes'
-//! working memory between kinematics and forces. Each stage is compiled once for each instruction set.
+//! The kernels are those that the tensor program composes (a quasi-dynamic step has the same bits in both; the second-order step has
+//! this form alone); the speed is that nothing leaves the lanes' working memory between kinematics and forces. Each stage is
+//! compiled once for each instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]
@@ -108,29 +109,17 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
     let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
     let limit_force = next(nl)?;
-    let geometry = next(GEOMETRY * nc)?.reshape((b, nc, GEOMETRY))?;
-    let share = next(plan.n_shares())?;
+    let contacts = Contacts::of_row(&next(GEOMETRY * nc + plan.n_shares())?, nc)?;
     let detached = rows.detach();
     Ok(Step {
         q_next,
         delta,
         force,
         torque,
-        contacts: contacts(&geometry, (plan.n_shares() > 0).then_some(share))?,
+        contacts,
         limit_force,
         reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
         warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
-    })
-}
-
-/// Contacts of their geometry (B, nc, 10) and, where not all are 1, weights (B, nc).
-fn contacts(geometry: &Tensor, weight: Option<Tensor>) -> Result<Contacts> {
-    Ok(Contacts {
-        normal: part(geometry, 2, 0, 3)?,
-        point_a: part(geometry, 2, 3, 3)?,
-        point_b: part(geometry, 2, 6, 3)?,
-        phi: part(geometry, 2, 9, 1)?.squeeze(2)?,
-        weight,
     })
 }
 

@@ -1,4 +1,4 @@
-//! The tensor program: what a step solves, and what becomes of the solution.
+//! The tensor program: the step's kernels composed as tensor operations.
 
 use candle_core::{Result, Tensor};
 

@@ -3,8 +3,8 @@
 use candle_core::{Result, Tensor};
 
 use super::{Quasidynamic, Step};
-use crate::math::tensor::{cross, dot, part};
-use crate::step::operands::contact_paths;
+use crate::math::operation::{Operation, Rowwise};
+use crate::step::gaps::Gaps;
 
 impl Quasidynamic {
     /// The gap that a step from q (B, nq) leaves at each contact (B, nc), m: ν_n = φ + n · J δ, what the barrier keeps positive.
@@ -16,27 +16,8 @@ impl Quasidynamic {
     /// # Errors
     /// If `step` is not of as many worlds as q.
     pub fn gaps(&self, q: &Tensor, step: &Step) -> Result<Tensor> {
-        let model = self.model();
-        let (contacts, nc, ns) = (&step.contacts, model.nc(), model.tree.ns);
-        if nc == 0 || ns == 0 {
-            return Ok(contacts.phi.clone());
-        }
-        let frames = model.kinematics.frames(&self.usable(q)?, &self.parameters().offsets)?;
-        let dofs: Vec<u32> = model.tree.screw_dof.iter().map(|&dof| dof as u32).collect();
-        let delta = step.delta.contiguous()?.index_select(&Tensor::new(dofs, q.device())?, 1)?.unsqueeze(2)?;
-        let moved = frames.screws.reshape((q.dim(0)?, ns, ()))?.broadcast_mul(&delta)?;
-        let mut carried = [vec![0.0; nc * ns], vec![0.0; nc * ns]];
-        for (i, paths) in contact_paths(model).iter().take(nc).enumerate() {
-            for (side, path) in carried.iter_mut().zip([&paths.a, &paths.b]) {
-                path.iter().for_each(|&(screw, _)| side[i * ns + screw] = 1.0);
-            }
-        }
-        let velocity = |side: &[f64], point: &Tensor| {
-            let side = Tensor::from_slice(side, (nc, ns), q.device())?.to_dtype(q.dtype())?;
-            let twist = side.broadcast_matmul(&moved)?;
-            part(&twist, 2, 3, 3)? + cross(&part(&twist, 2, 0, 3)?, point)?
-        };
-        let apart = (velocity(&carried[1], &contacts.point_b)? - velocity(&carried[0], &contacts.point_a)?)?;
-        &contacts.phi + dot(&contacts.normal, &apart)?.reshape(contacts.phi.shape())?
+        let frames = self.model.kinematics.frames(&self.usable(q)?, &self.parameters.offsets)?;
+        let op = Gaps { structure: self.structure.clone(), nc: self.model.nc() };
+        step.contacts.geometry(&step.contacts.phi)?.apply_op3(&frames.screws, &step.delta, Operation(Rowwise(op)))
     }
 }

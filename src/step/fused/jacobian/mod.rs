@@ -116,7 +116,7 @@ impl Plan {
 
     /// All screws, [`SCREW`] numbers each.
     #[inline(always)]
-    fn screws<'a, R>(&self, kin: &'a [R]) -> &'a [R] {
+    pub(super) fn screws<'a, R>(&self, kin: &'a [R]) -> &'a [R] {
         &kin[self.problem.screws..]
     }
 }

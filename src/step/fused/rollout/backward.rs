@@ -142,7 +142,7 @@ impl Stage for Recover<'_> {
             let along = dot(n, force);
             put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
         }
-        plan.place_delta(m.delta, work.delta);
+        plan.structure.place_all(m.delta, work.delta);
     }
 }
 
@@ -166,7 +166,7 @@ impl Stage for Unwind<'_> {
                 m.delta[at + k] = R::select(is_long, turn, m.delta[at + k]);
             }
         }
-        plan.place_delta(m.delta, work.delta);
+        plan.structure.place_all(m.delta, work.delta);
     }
 }
 

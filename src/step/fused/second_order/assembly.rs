@@ -107,12 +107,9 @@ impl Plan {
 impl Assembly {
     /// The contacts as tensors of the type of one; no gradients.
     pub(in super::super::super) fn contacts(&self, like: &Tensor) -> Result<Contacts> {
-        let (b, nc) = (self.geometry.rows(), self.weight.width());
-        let tensor = |rows: &Rows, shape: &[usize]| {
-            let all: Vec<f64> = (0..b).flat_map(|world| rows.row(world)).copied().collect();
-            Tensor::from_vec(all, shape, &Device::Cpu)?.to_dtype(like.dtype())
-        };
-        let share = (self.share.width() > 0).then(|| tensor(&self.share, &[b, nc])).transpose()?;
-        super::super::contacts(&tensor(&self.geometry, &[b, nc, GEOMETRY])?, share)
+        let (b, n) = (self.geometry.rows(), self.geometry.width() + self.share.width());
+        let row = |world| self.geometry.row(world).iter().chain(self.share.row(world)).copied();
+        let rows = Tensor::from_vec((0..b).flat_map(row).collect::<Vec<_>>(), (b, n), &Device::Cpu)?;
+        Contacts::of_row(&rows.to_dtype(like.dtype())?, self.weight.width())
     }
 }
