@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
-use fingertip::contact::{Contacts, UNUSED, frame};
-use fingertip::description::{Friction, Shape};
+use fingertip::contact::Contacts;
+use fingertip::description::Shape;
 use fingertip::kinematics::{Coordinate, Manifold};
-use fingertip::math::tensor::{clamp, dot};
+use fingertip::math::tensor::clamp;
 use fingertip::solve::{self, ContactPaths, ContactProblem, Slip, Structure};
 use fingertip::step::{Bound, Dynamic, DynamicParams, DynamicStep};
 use fingertip::{Model, Parameters};
+
+use super::support::formulas::Formulas;
 
 /// A step of worlds that can all be used.
 pub struct TensorProgram<'a> {
@@ -23,8 +25,6 @@ pub struct TensorProgram<'a> {
     entries: Vec<(usize, usize)>,
     /// Place in q, sign and offset of each limit's gap.
     limits: Vec<(usize, f64, f64)>,
-    /// Contacts that resist turning, and the places of their coefficients.
-    turning: Vec<(usize, usize)>,
 }
 
 fn index(of: impl Iterator<Item = usize>, like: &Tensor) -> Result<Tensor> {
@@ -56,8 +56,6 @@ impl<'a> TensorProgram<'a> {
             }
         }
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &dofs).with_friction(model.params.friction);
-        let with: Vec<usize> = pairs.torsional_pairs().collect();
-        let place = |contact: usize| with.iter().position(|&pair| pair == pairs.pair_of_contact[contact]).unwrap();
         Ok(Self {
             model,
             parameters,
@@ -66,7 +64,6 @@ impl<'a> TensorProgram<'a> {
             structure: Arc::new(structure),
             entries,
             limits,
-            turning: pairs.torsional.iter().map(|&contact| (contact, place(contact))).collect(),
         })
     }
 
@@ -84,16 +81,6 @@ impl<'a> TensorProgram<'a> {
         phi.detach().ge(0.0)?.where_cond(phi, &(phi * beta)?)
     }
 
-    fn weights(&self, phi: &Tensor) -> Result<Tensor> {
-        let params = &self.model.params;
-        let distance = params.contact_distance.unwrap_or(f64::INFINITY).min(UNUSED);
-        if params.contact_distance.is_none() || params.fade == 0.0 {
-            return phi.lt(distance)?.to_dtype(phi.dtype());
-        }
-        let t = phi.affine(-1.0 / params.fade, distance / params.fade)?.clamp(0.0, 1.0)?;
-        t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)? * t.powf(3.0)?
-    }
-
     /// Dry friction c as a damping: c over what is left of the speed |v*| after the friction has acted, smoothed by the stiction
     /// speed s.
     fn dry_damping(&self, free: &Tensor, per_inertia: &Tensor) -> Result<Tensor> {
@@ -105,42 +92,21 @@ impl<'a> TensorProgram<'a> {
         positive.recip()?.broadcast_mul(&c)
     }
 
-    /// Rows of contacts (B, nc, 12) as the solver takes them.
-    fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
-        let (model, parameters) = (self.model, self.parameters);
-        let Contacts { point_a, point_b, normal, phi, weight: part } = contacts;
-        let (b, nc) = phi.dims2()?;
-        let mut weight = self.weights(phi)?;
-        if let Some(part) = part {
-            weight = (weight * part)?;
-        }
-        let gap = match self.params.bound {
-            Bound::Gap { beta } => Self::allowed(phi, beta)?,
+    /// Rows of contacts (B, 12 n) as the solver takes them: what of a gap the step may close in its place.
+    fn contacts(&self, formulas: &Formulas, contacts: &Contacts) -> Result<Tensor> {
+        let rows = formulas.contacts(contacts)?;
+        let (b, width) = rows.dims2()?;
+        let rows = rows.reshape((b, width / 12, 12))?;
+        let [phi, weight] = [9, 11].map(|k| rows.narrow(2, k, 1));
+        let (phi, weight) = (phi?.contiguous()?, weight?);
+        let (gap, weight) = match self.params.bound {
+            Bound::Gap { beta } => (Self::allowed(&phi, beta)?, weight),
             Bound::Velocity { margin } => {
-                weight = (weight * phi.detach().le(margin)?.to_dtype(phi.dtype())?)?;
-                phi.detach().zeros_like()?
+                let near = phi.detach().le(margin)?.to_dtype(phi.dtype())?;
+                (phi.detach().zeros_like()?, (weight * near)?)
             }
         };
-        let pairs = index(model.pairs.pair_of_contact.iter().copied(), phi)?;
-        let mu = parameters.mu.contiguous()?.index_select(&pairs, 1)?.broadcast_as((b, nc))?.contiguous()?;
-        if self.turning.is_empty() {
-            let [gap, mu, weight] = [gap, mu, weight].map(|t| t.unsqueeze(2));
-            return Tensor::cat(&[normal, point_a, point_b, &gap?, &mu?, &weight?], 2);
-        }
-        // Each that resists turning is two of half the weight: by Coulomb's law with twice the coefficients.
-        let sharing = if model.params.friction == Friction::Coulomb { 2.0 } else { 1.0 };
-        let (mut halves, mut sharings) = (vec![1.0; nc], vec![1.0; nc]);
-        self.turning.iter().for_each(|&(contact, _)| (halves[contact], sharings[contact]) = (0.5, sharing));
-        let (weight, mu) =
-            (weight.broadcast_mul(&model.tensor(&[&halves])?)?, mu.broadcast_mul(&model.tensor(&[&sharings])?)?);
-        let twins = index(self.turning.iter().map(|of| of.0), phi)?;
-        let torsion =
-            parameters.torsion.contiguous()?.index_select(&index(self.turning.iter().map(|of| of.1), phi)?, 1)?;
-        let torsion = (torsion * sharing)?.broadcast_as((b, self.turning.len()))?.contiguous()?;
-        let twice = |t: &Tensor| Tensor::cat(&[t, &t.contiguous()?.index_select(&twins, 1)?], 1);
-        let mu = Tensor::cat(&[mu, torsion], 1)?;
-        let [gap, mu, weight] = [twice(&gap)?, mu, twice(&weight)?].map(|t| t.unsqueeze(2));
-        Tensor::cat(&[&twice(normal)?, &twice(point_a)?, &twice(point_b)?, &gap?, &mu?, &weight?], 2)
+        Tensor::cat(&[&rows.narrow(2, 0, 9)?, &gap, &rows.narrow(2, 10, 1)?, &weight], 2)?.flatten_from(1)
     }
 
     /// One step of q (B, nq), v (B, nv), τ (B, nv).
@@ -178,10 +144,11 @@ impl<'a> TensorProgram<'a> {
             parts.push(Self::allowed(&gaps, beta)?);
         }
         let problem = Tensor::cat(&parts, 1)?;
-        let operand = self.contacts(&contacts)?.flatten_from(1)?;
+        let formulas = Formulas { model, parameters };
+        let operand = self.contacts(&formulas, &contacts)?;
         let problem = ContactProblem { screws: frames.screws, contacts: operand, problem };
         let solution = solve::barrier(&self.structure, &problem, model.params.max_iterations, None)?;
-        let [force, torque] = self.totals(&contacts, &solution.force)?;
+        let [force, torque] = formulas.totals(&contacts, &solution)?;
         Ok(DynamicStep {
             q_next: Manifold::new(&model.tree, q.device())?.integrate(q, &solution.delta)?,
             v_next: solution.delta.broadcast_div(h)?,
@@ -192,20 +159,5 @@ impl<'a> TensorProgram<'a> {
             warm: Some(solution.warm),
             limit_force: solution.limit_force,
         })
-    }
-
-    /// Forces on B and torques about the normal.
-    fn totals(&self, contacts: &Contacts, forces: &Tensor) -> Result<[Tensor; 2]> {
-        let (b, nc, n) = (forces.dim(0)?, self.model.nc(), self.turning.len());
-        if n == 0 {
-            return Ok([forces.clone(), Tensor::zeros((b, 0), forces.dtype(), forces.device())?]);
-        }
-        let place = index(self.turning.iter().map(|of| of.0), forces)?;
-        let own = forces.narrow(1, nc, n)?;
-        let normal = contacts.normal.contiguous()?.index_select(&place, 1)?;
-        let tangent = frame(&normal)?.narrow(2, 1, 1)?.squeeze(2)?;
-        let along = normal.broadcast_mul(&dot(&normal, &own)?.reshape((b, n, 1))?)?;
-        let force = forces.narrow(1, 0, nc)?.contiguous()?.index_add(&place, &along, 1)?;
-        Ok([force, dot(&tangent, &own)?.reshape((b, n))?])
     }
 }
