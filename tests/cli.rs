@@ -580,14 +580,14 @@ fn codegen_writes_files_and_counts_operations() {
         assert!(header.contains(word), "{word}: {header}");
     }
 
-    let all = folder.with_file_name("all");
-    let out_all = all.to_str().unwrap();
-    let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out_all, "--step", "--second-order"], "");
+    let both = folder.with_file_name("both");
+    let out_both = both.to_str().unwrap();
+    let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out_both, "--step", "--second-order"], "");
     for word in ["second_order_step_from", "second_order_adjoint", "MassMatrix", "PullProblem"] {
         assert!(words.contains(word), "{word}: {words}");
     }
-    let header = std::fs::read_to_string(all.join("all.h")).unwrap();
-    for word in ["void all_step(", "void all_second_order_step(", "ALL_SECOND_ORDER_ROW_V_NEXT", "ALL_ROW_DELTA"] {
+    let header = std::fs::read_to_string(both.join("both.h")).unwrap();
+    for word in ["void both_step(", "void both_second_order_step(", "BOTH_SECOND_ORDER_ROW_V_NEXT", "BOTH_ROW_DELTA"] {
         assert!(header.contains(word), "{word}: {header}");
     }
 
