@@ -13,20 +13,7 @@ use crate::math::tensor::{cpu_numbers, cuda_numbers, finite_or_zero, part};
 use crate::parameters::Parameters;
 use crate::solve::{Report, Start};
 use crate::step::Quasidynamic;
-
-/// A batch of trajectories.
-#[derive(Clone, Debug)]
-pub struct Rollout {
-    /// Configurations (B, T + 1, nq), the first is q₀. Differentiable.
-    pub q: Tensor,
-    /// Contact forces on B of each contact in world axes (B, T, nc, 3), N. Differentiable.
-    pub force: Tensor,
-    /// Torques on B of the contacts with torsional friction (B, T, n), N·m, as [`Step::torque`](crate::step::Step::torque).
-    /// Differentiable.
-    pub torque: Tensor,
-    /// How each world's solve went, step by step: T rows of B.
-    pub reports: Vec<Vec<Report>>,
-}
+pub use crate::step::Rollout;
 
 /// Steps from q₀ (B, nq) under the controls u (B, T, nu), each solve starting at the forces of the step before.
 ///

@@ -7,7 +7,7 @@ use crate::collision::Collider;
 use crate::kinematics::{FrameSpec, Kinematics, POSE, Tree};
 
 use super::convex::isometry;
-use super::table::BodyShape;
+use super::shapes::BodyShape;
 
 /// Shapes that are less than this inside each other touch, m: rounding leaves so much of a gap of zero.
 const TOUCHING: f64 = 1e-9;

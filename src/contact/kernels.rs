@@ -10,11 +10,11 @@ use crate::math::lane::{Lane, Zip, clear};
 use crate::math::operation::{Function, Operation, Rowwise, Signature};
 use crate::math::vector::{add_vec3, cross, scale, vec3_at};
 
+use super::contacts::Contacts;
 use super::convex::ConvexPair;
-use super::detect::Contacts;
+use super::kind::PairFunction;
 use super::lanes::{self, GEOMETRY};
-use super::pair::PairFunction;
-use super::table::{BodyShape, Pair};
+use super::shapes::{BodyShape, Pair};
 
 /// Force and moment on a shape.
 pub(crate) const PULL: usize = 6;
@@ -25,7 +25,7 @@ pub(crate) struct PairKernels {
     pub(crate) pairs: Vec<PairKernel>,
     pub(crate) n_shapes: usize,
     pub(crate) n_contacts: usize,
-    /// Pairs without a formula of one number type: if there are any, all contacts have weights.
+    /// Pairs of [`Method::Convex`]; if there are any, all contacts have weights.
     pub(crate) n_convex: usize,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct PairKernel {
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
     Formula(PairFunction),
-    /// By a query in each world, whose result has this place among all, or of two boxes; the contacts have weights.
+    /// By a query in each world, whose result has this place among all; the contacts have weights. Two boxes have a formula.
     Convex(ConvexPair, usize),
 }
 
@@ -93,7 +93,8 @@ impl PairKernels {
         if self.n_convex > 0 { self.n_contacts } else { 0 }
     }
 
-    /// Normal, points and φ of each contact, the weights, and where the shapes of each convex pair are nearest, as in the contacts.
+    /// Fills in normal, points and φ of each contact, the weights, and where the shapes of each convex pair are nearest, in the same
+    /// numbers.
     #[inline(always)]
     pub(crate) fn witness<R: Lane>(&self, [poses, sizes]: [&[R]; 2], [contacts, weights, nearest]: [&mut [R]; 3]) {
         for weight in weights.iter_mut() {

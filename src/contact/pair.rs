@@ -1,11 +1,12 @@
-//! Which pairs of shapes have a formula, and their contacts: signed distance, normal and witness points, exact and differentiable.
+//! The contacts of pairs that have a formula: signed distance, normal and witness points, exact and differentiable.
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use super::detect::Contacts;
+use super::contacts::Contacts;
 use super::kernels::PairKernels;
+pub use super::kind::PairFunction;
 use crate::description::Shape;
 
 /// Shapes of one kind, one per pair: where they are and how large.
@@ -31,82 +32,7 @@ pub struct Witness {
     pub phi: Tensor,
 }
 
-/// Two kinds of shapes that there are formulas for, A's first; [`crate::collision`] handles all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PairKind {
-    SphereSphere,
-    SphereCapsule,
-    SphereBox,
-    SphereCylinder,
-    SphereHalfSpace,
-    CapsuleCapsule,
-    CapsuleBox,
-    CapsuleHalfSpace,
-    BoxHalfSpace,
-    CylinderHalfSpace,
-}
-
-impl PairKind {
-    /// The kind of a pair of shapes (their sizes do not matter), and whether they have to be swapped to be in its order;
-    /// `None` for pairs that have no function.
-    pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
-        Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
-    }
-
-    fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
-        use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
-        Some(match (a, b) {
-            (Sphere { .. }, Sphere { .. }) => Self::SphereSphere,
-            (Sphere { .. }, Capsule { .. }) => Self::SphereCapsule,
-            (Sphere { .. }, Box { .. }) => Self::SphereBox,
-            (Sphere { .. }, Cylinder { .. }) => Self::SphereCylinder,
-            (Sphere { .. }, HalfSpace) => Self::SphereHalfSpace,
-            (Capsule { .. }, Capsule { .. }) => Self::CapsuleCapsule,
-            (Capsule { .. }, Box { .. }) => Self::CapsuleBox,
-            (Capsule { .. }, HalfSpace) => Self::CapsuleHalfSpace,
-            (Box { .. }, HalfSpace) => Self::BoxHalfSpace,
-            (Cylinder { .. }, HalfSpace) => Self::CylinderHalfSpace,
-            _ => return None,
-        })
-    }
-
-    /// Contacts per pair, m.
-    pub(crate) fn contacts(self) -> usize {
-        match self {
-            Self::SphereSphere
-            | Self::SphereCapsule
-            | Self::SphereBox
-            | Self::SphereCylinder
-            | Self::SphereHalfSpace
-            | Self::CapsuleCapsule => 1,
-            Self::CapsuleHalfSpace => 2,
-            Self::CapsuleBox => 3,
-            Self::BoxHalfSpace => 8,
-            Self::CylinderHalfSpace => 10,
-        }
-    }
-}
-
-/// How a pair of shapes is turned into contacts.
-#[derive(Clone, Copy, Debug)]
-pub struct PairFunction {
-    pub(crate) kind: PairKind,
-    /// Are the pair's A and B the kind's B and A?
-    pub(crate) swapped: bool,
-}
-
 impl PairFunction {
-    /// The function for shapes of the kinds of `a` and `b` (their sizes do not matter), in this order;
-    /// `None` for pairs that have none.
-    pub fn find(a: &Shape, b: &Shape) -> Option<Self> {
-        PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
-    }
-
-    /// Contacts per pair, m.
-    pub fn contacts(&self) -> usize {
-        self.kind.contacts()
-    }
-
     /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
     /// everywhere; `contact/lanes` says for each kind which direction is taken where the geometry leaves several.
     ///

@@ -3,58 +3,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use candle_core::Result as TensorResult;
+use candle_core::{Device, Result as TensorResult, Tensor};
 
 use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
-use crate::kinematics::{FrameSpec, Tree};
+use crate::kinematics::Tree;
 
+use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::home::{AtHome, Depth};
 use super::kernels::PairKernels;
+use super::kind::PairFunction;
 use super::overlap::Overlap;
-use super::pair::PairFunction;
-
-/// A collision shape on a body.
-#[derive(Clone, Debug)]
-pub struct BodyShape {
-    /// Index of the body in the tree.
-    pub body: usize,
-    /// The shape.
-    pub shape: Shape,
-    /// Rotation of the shape's frame in the body's frame, row by row.
-    pub rotation: [[f64; 3]; 3],
-    /// Position of the shape's frame in the body's frame, m.
-    pub xyz: [f64; 3],
-}
-
-impl BodyShape {
-    /// The shape's frame on its body.
-    pub(crate) fn frame(&self) -> FrameSpec {
-        FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
-    }
-}
-
-/// Two shapes that may touch. Forces are reported on B.
-///
-/// B is the side that more likely asks for it: a movable object before a robot, a robot before a fixed object; among
-/// equals the later one.
-#[derive(Clone, Debug)]
-pub struct Pair {
-    /// Index of the shape on side A.
-    pub a: usize,
-    /// Index of the shape on side B.
-    pub b: usize,
-    /// Friction coefficient.
-    pub mu: f64,
-    /// Torsional friction, m; 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
-    pub torsion: f64,
-    /// Contacts of the pair.
-    pub contacts: usize,
-    /// The pair's formula; none for two boxes, which have one on lanes and weights, and for those that [`crate::collision`]
-    /// handles.
-    pub(crate) formula: Option<PairFunction>,
-}
+use super::shapes::{BodyShape, Pair};
 
 /// All pairs of a scene, those of the same two kinds of shapes together.
 #[derive(Clone, Debug)]
@@ -129,6 +90,15 @@ impl PairTable {
         let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
         let contacts = formula.map_or_else(convex, |formula| formula.contacts());
         Some(Pair { a, b, mu, torsion, contacts, formula })
+    }
+
+    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation, on the CPU.
+    ///
+    /// # Errors
+    /// If the tensors' shapes do not fit.
+    pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
+        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
+        self.kernels.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.map(|t| t.to_device(poses.device()))
     }
 
     /// A line for each two bodies that are left out, or deep inside each other.

@@ -13,15 +13,11 @@
 //! joint pulls on its coordinate with S · wrench.
 
 use crate::math::lane::{Real, clear};
-use crate::math::vector::{Mat3, Vec3, add, cross, rotate, rotate_back, splat, zero};
+use crate::math::vector::{Mat3, add, cross, rotate, rotate_back, splat, zero};
 
 use super::joint::{JointTable, Wrench, accumulate, read3};
+use super::pose::{POSE, Pose, SCREW, is_identity};
 use super::tree::Tree;
-
-/// Numbers of a pose.
-pub const POSE: usize = 12;
-/// Numbers of a screw.
-pub const SCREW: usize = 6;
 
 /// A frame fixed to a body.
 #[derive(Clone, Debug)]
@@ -50,34 +46,6 @@ pub struct FrameTables {
     ns: usize,
 }
 
-/// Position and rotation (as columns) of a body or a frame.
-#[derive(Clone, Copy)]
-pub struct Pose<R> {
-    /// Position, m.
-    pub p: Vec3<R>,
-    /// The axes in the world: the columns of the rotation matrix.
-    pub axes: Mat3<R>,
-}
-
-impl<R: Real> Pose<R> {
-    /// Reads twelve numbers.
-    #[inline(always)]
-    pub fn read(from: &[R]) -> Self {
-        let v = |k: usize| [from[k], from[k + 1], from[k + 2]];
-        Self { p: v(0), axes: [v(3), v(6), v(9)] }
-    }
-    /// Writes twelve numbers.
-    #[inline(always)]
-    pub fn write(&self, to: &mut [R]) {
-        for i in 0..3 {
-            to[i] = self.p[i];
-            for j in 0..3 {
-                to[3 + 3 * i + j] = self.axes[i][j];
-            }
-        }
-    }
-}
-
 /// axes · C for a constant C, none for the identity.
 #[inline(always)]
 fn turned<R: Real>(axes: &Mat3<R>, constant: &Option<[[f64; 3]; 3]>) -> Mat3<R> {
@@ -87,10 +55,6 @@ fn turned<R: Real>(axes: &Mat3<R>, constant: &Option<[[f64; 3]; 3]>) -> Mat3<R> 
         *column = rotate_back(axes, [R::splat(constant[0][j]), R::splat(constant[1][j]), R::splat(constant[2][j])]);
     }
     result
-}
-
-pub(super) fn is_identity(m: &[[f64; 3]; 3]) -> bool {
-    *m == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 }
 
 impl FrameTables {

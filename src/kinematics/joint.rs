@@ -4,7 +4,7 @@ use crate::description::JointKind;
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, cross, dot, product, rotate_back, scale, splat, splat_matrix, sub, zero};
 
-use super::frames::{Pose, SCREW, is_identity};
+use super::pose::{Pose, SCREW, is_identity};
 use super::rotation::Quaternion;
 use super::tree::Body;
 

@@ -11,9 +11,9 @@ use candle_core::{D, DType, Device, Result, Tensor, bail};
 use crate::math::lane::Packed;
 use crate::math::tensor::{cross, dot, index};
 
-use super::manifold_op::{ManifoldOp, Map};
+use super::manifold_op::ManifoldOp;
 use super::points::{One, lanes, zeros};
-use super::retraction::{Difference, Integrate, Retraction};
+use super::retraction::{Difference, Integrate, Map, Retraction};
 use super::rotation::LONGEST_TURN;
 use super::tree::{Coordinate, Tree};
 

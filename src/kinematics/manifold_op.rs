@@ -3,24 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::math::lane::{Lane, Real};
+use crate::math::lane::Lane;
 use crate::math::operation::{Function, Operation, Rowwise, Signature};
 
-use super::retraction::Retraction;
-
-/// A map of two points or a point and a tangent vector.
-pub(crate) trait Map: Copy + Send + Sync + 'static {
-    /// For error messages.
-    const NAME: &'static str;
-    /// The operands' names.
-    const OPERANDS: [&'static str; 2];
-    /// Columns of the operands and of the result.
-    fn widths(retraction: &Retraction) -> [usize; 3];
-    /// Fills in the result.
-    fn value<R: Real>(retraction: &Retraction, a: &[R], b: &[R], out: &mut [R]);
-    /// Fills in the gradients, given that of the result.
-    fn pull<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
-}
+use super::retraction::{Map, Retraction};
 
 /// A map of a model's configurations.
 pub(super) struct ManifoldOp<M> {

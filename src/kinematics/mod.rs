@@ -26,6 +26,7 @@ mod manifold;
 mod manifold_op;
 mod op;
 mod points;
+mod pose;
 mod retraction;
 mod rotation;
 mod sample;
@@ -39,11 +40,11 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::math::operation::Operation;
 use crate::math::tensor::{constant, cross, index, part, position, rotate};
 
-pub use frames::{FrameSpec, FrameTables, POSE, Pose, SCREW};
+pub use frames::{FrameSpec, FrameTables};
 pub use manifold::Manifold;
-pub(crate) use manifold_op::Map as ManifoldMap;
 pub use points::Points;
-pub(crate) use retraction::{Difference, Integrate, Retraction};
+pub use pose::{POSE, Pose, SCREW};
+pub(crate) use retraction::{Difference, Integrate, Map as ManifoldMap, Retraction};
 pub(crate) use stages::{FrameGradients, FrameNumbers, PlaceFrames, PullFrames};
 pub use tree::{Body, Coordinate, Owner, Tree};
 

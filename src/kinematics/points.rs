@@ -3,7 +3,8 @@
 use candle_core::{Result, bail};
 use nalgebra::DMatrix;
 
-use super::frames::{FrameSpec, FrameTables, POSE, SCREW};
+use super::frames::{FrameSpec, FrameTables};
+use super::pose::{POSE, SCREW};
 use super::tree::Tree;
 use crate::math::lane::{Packed, Single};
 

@@ -11,7 +11,6 @@ use crate::description::JointKind;
 use crate::math::lane::{Real, copy};
 use crate::math::vector::{Mat3, Vec3};
 
-use super::manifold_op::Map;
 use super::rotation::Quaternion;
 use super::tree::{Coordinate, Tree};
 
@@ -47,6 +46,20 @@ impl Retraction {
     pub(crate) fn rotation_differential<R: Real>(delta: Vec3<R>) -> [Mat3<R>; 2] {
         Quaternion::exp_differential(delta)
     }
+}
+
+/// A map of two points or a point and a tangent vector.
+pub(crate) trait Map: Copy + Send + Sync + 'static {
+    /// For error messages.
+    const NAME: &'static str;
+    /// The operands' names.
+    const OPERANDS: [&'static str; 2];
+    /// Columns of the operands and of the result.
+    fn widths(retraction: &Retraction) -> [usize; 3];
+    /// Fills in the result.
+    fn value<R: Real>(retraction: &Retraction, a: &[R], b: &[R], out: &mut [R]);
+    /// Fills in the gradients, given that of the result.
+    fn pull<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
 }
 
 /// The retraction: q ⊕ δ.

@@ -17,4 +17,4 @@ pub use dynamic::{
     Bound, ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation,
 };
 pub use fused::Kernel;
-pub use quasidynamic::{Form, Geometry, Held, Jacobians, Linearization, Quasidynamic, Step};
+pub use quasidynamic::{Form, Geometry, Held, Jacobians, Linearization, Quasidynamic, Rollout, Step};

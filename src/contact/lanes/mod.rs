@@ -41,7 +41,7 @@ use crate::math::lane::{Real, copy, state};
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
-use super::pair::PairKind;
+use super::kind::PairKind;
 
 pub(crate) use frame::{frame, frame_rates};
 

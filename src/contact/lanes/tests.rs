@@ -6,7 +6,7 @@ pub(super) mod pair_support;
 use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
 use super::{GEOMETRY, has_push, pull, push, witness};
-use crate::contact::pair::{PairFunction, PairKind};
+use crate::contact::kind::{PairFunction, PairKind};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{InstructionSet, Lane, Number};

@@ -30,9 +30,8 @@ use crate::contact::Contacts;
 use crate::math::tensor::part;
 use crate::solve::{INFO, Report, Start};
 
-use super::quasidynamic::{Linearization, Step};
+use super::quasidynamic::{Linearization, Rollout, Step};
 use super::torsion::torques;
-use crate::rollout::Rollout;
 use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};

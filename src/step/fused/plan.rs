@@ -1,4 +1,4 @@
-//! What the fused step needs to know of a model, as plain tables, and the order of its stages.
+//! What the fused step needs to know of a model, as plain tables.
 
 use std::sync::Arc;
 
@@ -8,23 +8,19 @@ use candle_core::{DType, Result, bail};
 
 use crate::contact::kernels::PairKernels;
 use crate::description::Friction;
-use crate::kinematics::{FrameTables, PlaceFrames, PullFrames, Retraction};
+use crate::kinematics::{FrameTables, Retraction};
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
-use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::Rows;
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
-use crate::solve::{self, INFO, Structure};
+use crate::solve::{INFO, Structure};
 
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
-use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate};
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
-use super::record::Kernel;
 use super::second_order::SecondOrder;
-use super::stages::{Assemble, Check, Finish, Geometry};
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
@@ -127,28 +123,6 @@ impl Plan {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
-    /// [`Plan::operand_rows`] says.
-    ///
-    /// # Errors
-    /// If it is to be compiled, and cannot be.
-    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
-    pub(super) fn run_kernel<P: Program, const N: usize>(
-        &self,
-        kernel: Kernel,
-        arithmetic: Arithmetic,
-        program: &P,
-        rows: &[&Rows],
-        (worlds, n_steps): (usize, usize),
-        widths: [usize; N],
-    ) -> Result<[Vec<f64>; N]> {
-        #[cfg(feature = "native")]
-        if let Some(native) = &self.native {
-            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
-        }
-        Ok(run_parts_on(arithmetic, program, worlds, widths))
-    }
-
     /// Numbers of a step's result that gradients flow into: q₊, δ, v₊ of a second-order step, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
         let n_motion = self.structure.nv + self.n_velocities();
@@ -205,48 +179,6 @@ impl Plan {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Everything up to the solve, once q, u and the parameters are there.
-    pub(super) fn prepare(&self, group: &mut Group) {
-        group.run_in_either(&Check(self));
-        self.set_up_second_order(group);
-        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
-        group.run_in_either(&Geometry(self));
-        if !self.assemble_second_order(group) {
-            group.run_in_either(&Assemble(self));
-        }
-    }
-
-    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
-    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
-        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        solve::Solve { structure, at, max_iterations, warm }.run(group);
-        group.run_in_either(&Finish(self));
-        self.finish_second_order(group);
-    }
-
-    /// Factors H at the solution that is there.
-    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
-        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
-    }
-
-    /// From the gradients of the results to those of q, u and the parameters.
-    pub(super) fn pull(&self, group: &mut Group) {
-        let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
-        self.pull_finish_second_order(group);
-        group.run(&PullIntegrate(self));
-        if self.n_turning() > 0 {
-            group.run(&PullForces(self));
-        }
-        group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        if !self.pull_second_order(group) {
-            group.run(&PullAssemble(self));
-        }
-        group.run(&PullGeometry(self));
-        group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
-        self.pull_set_up_second_order(group);
-        group.run(&Clean(self));
     }
 
     /// The shapes' sizes among the parameters.

@@ -90,6 +90,28 @@ impl Kernel {
 }
 
 impl Plan {
+    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
+    /// [`Plan::operand_rows`] says.
+    ///
+    /// # Errors
+    /// If it is to be compiled, and cannot be.
+    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
+    pub(super) fn run_kernel<P: Program, const N: usize>(
+        &self,
+        kernel: Kernel,
+        arithmetic: Arithmetic,
+        program: &P,
+        rows: &[&Rows],
+        (worlds, n_steps): (usize, usize),
+        widths: [usize; N],
+    ) -> Result<[Vec<f64>; N]> {
+        #[cfg(feature = "native")]
+        if let Some(native) = &self.native {
+            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
+        }
+        Ok(run_parts_on(arithmetic, program, worlds, widths))
+    }
+
     /// The rows that a program reads.
     fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
         let mut rows = vec![Row::new("q", self.nq)];

@@ -1,10 +1,10 @@
 //! The step in lanes, stage by stage: kinematics → geometry → the problem → solve → q₊.
 
-use crate::kinematics::{Integrate, ManifoldMap};
+use crate::kinematics::{Integrate, ManifoldMap, PlaceFrames};
 use crate::math::lane::{Lane, Mask, Real, Zip, copy};
-use crate::math::program::Stage;
+use crate::math::program::{Group, Stage};
 use crate::math::rows::{Output, Rows};
-use crate::solve::{CONTACT_OPERAND, Status};
+use crate::solve::{self, CONTACT_OPERAND, Status};
 
 use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
@@ -118,6 +118,30 @@ pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
 }
 
 impl Plan {
+    /// Everything up to the solve, once q, u and the parameters are there.
+    pub(super) fn prepare(&self, group: &mut Group) {
+        group.run_in_either(&Check(self));
+        self.set_up_second_order(group);
+        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
+        group.run_in_either(&Geometry(self));
+        if !self.assemble_second_order(group) {
+            group.run_in_either(&Assemble(self));
+        }
+    }
+
+    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
+    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
+        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
+        solve::Solve { structure, at, max_iterations, warm }.run(group);
+        group.run_in_either(&Finish(self));
+        self.finish_second_order(group);
+    }
+
+    /// Factors H at the solution that is there.
+    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
+        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
+    }
+
     /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
     #[inline(always)]
     pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {

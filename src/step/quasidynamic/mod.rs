@@ -18,7 +18,6 @@ use crate::math::lane::InstructionSet;
 use crate::math::tensor::guarded;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::rollout::Rollout;
 use crate::solve::{self, ContactProblem, Start, Structure};
 
 use super::fused;
@@ -30,7 +29,7 @@ pub use geometry::Geometry;
 
 pub use linearize::Linearization;
 pub use plain::{Held, Jacobians};
-pub use result::Step;
+pub use result::{Rollout, Step};
 use weightless::check_inertias;
 
 /// The step of a model with given parameters. Cheap to clone.

@@ -27,6 +27,20 @@ pub struct Step {
     pub warm: Tensor,
 }
 
+/// A batch of trajectories: what [`rollout`](crate::rollout::rollout) gives.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    /// Configurations (B, T + 1, nq), the first is q₀. Differentiable.
+    pub q: Tensor,
+    /// Contact forces on B of each contact in world axes (B, T, nc, 3), N. Differentiable.
+    pub force: Tensor,
+    /// Torques on B of the contacts with torsional friction (B, T, n), N·m, as [`Step::torque`].
+    /// Differentiable.
+    pub torque: Tensor,
+    /// How each world's solve went, step by step: T rows of B.
+    pub reports: Vec<Vec<Report>>,
+}
+
 impl Step {
     /// What the tensor program has found: δ, the solver's forces and the report of each world side by side. No gradient.
     pub(crate) fn answer(&self) -> Result<Tensor> {

@@ -1,9 +1,8 @@
-//! Contacts of all pairs at a configuration.
+//! The contacts of all pairs at a configuration.
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::lanes::GEOMETRY;
-use super::table::PairTable;
 use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
@@ -51,16 +50,5 @@ impl Contacts {
             phi: part(&geometry, 2, 9, 1)?.squeeze(2)?,
             weight: (width > GEOMETRY * n).then(|| part(row, 1, GEOMETRY * n, n)).transpose()?,
         })
-    }
-}
-
-impl PairTable {
-    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation, on the CPU.
-    ///
-    /// # Errors
-    /// If the tensors' shapes do not fit.
-    pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
-        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
-        self.kernels.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.map(|t| t.to_device(poses.device()))
     }
 }

@@ -1,0 +1,47 @@
+//! Shapes on bodies, and two that may touch.
+
+use crate::description::Shape;
+use crate::kinematics::FrameSpec;
+
+use super::kind::PairFunction;
+
+/// A collision shape on a body.
+#[derive(Clone, Debug)]
+pub struct BodyShape {
+    /// Index of the body in the tree.
+    pub body: usize,
+    /// The shape.
+    pub shape: Shape,
+    /// Rotation of the shape's frame in the body's frame, row by row.
+    pub rotation: [[f64; 3]; 3],
+    /// Position of the shape's frame in the body's frame, m.
+    pub xyz: [f64; 3],
+}
+
+impl BodyShape {
+    /// The shape's frame on its body.
+    pub(crate) fn frame(&self) -> FrameSpec {
+        FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
+    }
+}
+
+/// Two shapes that may touch. Forces are reported on B.
+///
+/// B is the side that more likely asks for it: a movable object before a robot, a robot before a fixed object; among
+/// equals the later one.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Index of the shape on side A.
+    pub a: usize,
+    /// Index of the shape on side B.
+    pub b: usize,
+    /// Friction coefficient.
+    pub mu: f64,
+    /// Torsional friction, m; 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
+    pub torsion: f64,
+    /// Contacts of the pair.
+    pub contacts: usize,
+    /// The pair's formula; none for two boxes, which have one on lanes and weights, and for those that [`crate::collision`]
+    /// handles.
+    pub(crate) formula: Option<PairFunction>,
+}
