@@ -47,9 +47,9 @@ fn cubes() -> Result<State> {
 /// Torque that closes the fingers, N·m, and contacts up to this distance, m, that a step should have.
 const CLOSING: f64 = 0.05;
 const NEAR: f64 = 5e-3;
-const WANTED: usize = 8;
+const WANTED: usize = 7;
 
-/// The teaching hand, closing on the pill until eight contacts are near.
+/// The teaching hand, closing on the pill until seven contacts are near.
 fn hand() -> Result<State> {
     let scene = Scene::load("assets/scenes/teaching_hand_item.toml")?;
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
@@ -62,7 +62,7 @@ fn hand() -> Result<State> {
         let next = step.step(&q, &v, &tau)?;
         let near = next.contacts.phi.flatten_all()?.to_vec1::<f64>()?.iter().filter(|&&phi| phi < NEAR).count();
         if near >= WANTED {
-            return Ok(State { name: "hand and pill, eight near contacts", model, q, v, tau });
+            return Ok(State { name: "hand and pill, seven near contacts", model, q, v, tau });
         }
         (q, v) = (next.q_next, next.v_next);
     }

@@ -580,12 +580,25 @@ fn codegen_writes_files_and_counts_operations() {
         assert!(header.contains(word), "{word}: {header}");
     }
 
+    let both = folder.with_file_name("both");
+    let out_both = both.to_str().unwrap();
+    let words = said(&["codegen", "assets/scenes/two_arms.toml", "--out", out_both, "--step", "--second-order"], "");
+    for word in ["second_order_step_from", "second_order_adjoint", "MassMatrix", "PullProblem"] {
+        assert!(words.contains(word), "{word}: {words}");
+    }
+    let header = std::fs::read_to_string(both.join("both.h")).unwrap();
+    for word in ["void both_step(", "void both_second_order_step(", "BOTH_SECOND_ORDER_ROW_V_NEXT", "BOTH_ROW_DELTA"] {
+        assert!(header.contains(word), "{word}: {header}");
+    }
+
     let refused = |args: &[&str]| {
         let output = fingertip(args, "");
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
     let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out]);
+    assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
+    let error = refused(&["codegen", "assets/scenes/three_bodies.toml", "--out", out, "--second-order"]);
     assert!(error.contains("ellipsoid1") && error.contains("formula"), "{error}");
     let error = refused(&["codegen", "assets/scenes/two_arms.toml", "--out", out, "--dynamics=mass_matrix,masses"]);
     assert!(error.contains("\"masses\"") && error.contains("mass_matrix, inverse_mass_matrix"), "{error}");

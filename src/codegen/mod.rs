@@ -1,4 +1,4 @@
-//! Floor 7: the step of one scene and its dynamics as C, for embedded controllers and other languages.
+//! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
 //! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record what is done with them, and the operations of one world are
 //! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has
@@ -35,7 +35,7 @@ use candle_core::Result;
 use crate::math::lane::Precision;
 use crate::math::record::Trace;
 use crate::math::record::c::{CFunction, Worlds, print};
-use crate::step::{Kernel, Quasidynamic};
+use crate::step::{Dynamic, Kernel, Quasidynamic};
 use crate::{Error, dynamics::Dynamics};
 
 /// A configuration and a command to check printed code at.
@@ -146,7 +146,25 @@ impl Codegen {
         Self::empty(name, precision)?.with_dynamics(dynamics, kernels, configurations)
     }
 
-    fn empty(name: &str, precision: Precision) -> Result<Self> {
+    /// Prints kernels of a second-order step alone: see [`Codegen::with_second_order`].
+    ///
+    /// # Errors
+    /// As [`Codegen::with_second_order`]; if the name is none of C's.
+    pub fn of_second_order(
+        step: &Dynamic,
+        name: &str,
+        kernels: &[Kernel],
+        precision: Precision,
+        configurations: &[Vec<f64>],
+    ) -> Result<Self> {
+        Self::empty(name, precision)?.with_second_order(step, kernels, configurations)
+    }
+
+    /// Nothing yet, with a name that begins all names in the code.
+    ///
+    /// # Errors
+    /// If the name is none of C's.
+    pub fn empty(name: &str, precision: Precision) -> Result<Self> {
         check_name(name)?;
         let name = name.to_owned();
         Ok(Self {

@@ -1,54 +1,172 @@
 //! The step of a scene, printed.
 
-use candle_core::Result;
+use candle_core::{Result, Tensor};
 
 use crate::math::lane::Precision;
 use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
-use crate::step::{Kernel, Quasidynamic};
+use crate::step::{Dynamic, Kernel, Quasidynamic};
 
 use super::{CHECKED_STEPS, Check, Codegen, Constant, Part, Places, State, check_some, weights};
 
+/// Either step, as something to be printed.
+trait Steps {
+    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace>;
+    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]>;
+    fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        n_steps: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>>;
+}
+
+impl Steps for Quasidynamic {
+    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
+        self.record(kernel, precision)
+    }
+
+    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
+        self.rows_of(kernel)
+    }
+
+    fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        n_steps: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>> {
+        self.run_kernel(kernel, precision, n_steps, operands)
+    }
+}
+
+impl Steps for Dynamic {
+    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
+        self.record(kernel, precision)
+    }
+
+    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
+        self.rows_of(kernel)
+    }
+
+    fn run_kernel(
+        &self,
+        kernel: Kernel,
+        precision: Precision,
+        _: usize,
+        operands: &[Vec<f64>],
+    ) -> Result<Option<Vec<f64>>> {
+        self.run_kernel(kernel, precision, operands)
+    }
+}
+
 impl Codegen {
-    /// Adds kernels of a step.
-    pub(super) fn with_step(mut self, step: &Quasidynamic, kernels: &[Kernel], states: &[State]) -> Result<Self> {
+    /// Adds kernels of a step: see [`Codegen::new`].
+    ///
+    /// # Errors
+    /// As [`Codegen::new`].
+    pub fn with_step(mut self, step: &Quasidynamic, kernels: &[Kernel], states: &[State]) -> Result<Self> {
         check_some(states)?;
-        let values = step.packed_parameters()?.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
-        let values = values.into_iter().next().unwrap_or_default();
+        let values = self.add_parameters(step.parameters(), &step.packed_parameters()?)?;
         for &kernel in kernels {
-            let trace = step.record(kernel, self.precision)?;
-            let precision = kernel.precision(self.precision);
-            let check = |state| Check::of_step(step, &trace, kernel, precision, state, &values);
-            let checks = states.iter().map(check).collect::<Result<_>>()?;
-            self.print(kernel.name().to_owned(), about(kernel).to_owned(), precision, trace, checks);
+            let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
+            let operands = |State { q, u }: &State| {
+                // Later commands are a little less.
+                let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32)));
+                vec![q.clone(), controls.collect(), values.clone()]
+            };
+            let name = kernel.name().to_owned();
+            self.add_kernel(step, kernel, name, about(kernel).to_owned(), states.iter().map(operands))?;
         }
-        let tensors = Parameters::NAMES.iter().copied().zip(step.parameters().tensors());
-        let parameters =
-            tensors.map(|(name, tensor)| Ok(Row::new(name, tensor.dim(1)?))).collect::<Result<Vec<_>>>()?;
-        self.places.extend([
-            Places { title: "Places in the row of a step.", prefix: "ROW", parts: parts(step.row_parts()?) },
-            Places { title: "Places in the row of parameters.", prefix: "PAR", parts: parts(parameters) },
-        ]);
-        self.constants.push(Constant { name: "par", values });
+        self.places.push(Places {
+            title: "Places in the row of a step.",
+            prefix: "ROW",
+            parts: parts(step.row_parts()?),
+        });
         Ok(self)
+    }
+
+    /// Adds kernels of a second-order step, out of [`Kernel::SECOND_ORDER`], for the parameters of one world that it has, which remain
+    /// operands. The program that checks itself has them at these configurations, nq numbers each, with velocities, forces and
+    /// gradients between −1 and 1.
+    ///
+    /// # Errors
+    /// If the step cannot be recorded, see [`Dynamic::record`]; if there is no configuration, or one that is not nq numbers long.
+    pub fn with_second_order(
+        mut self,
+        step: &Dynamic,
+        kernels: &[Kernel],
+        configurations: &[Vec<f64>],
+    ) -> Result<Self> {
+        check_some(configurations)?;
+        let values = self.add_parameters(step.parameters(), &step.packed_parameters()?)?;
+        let nv = step.model().nv();
+        for &kernel in kernels {
+            let operands = |(state, q): (usize, &Vec<f64>)| {
+                // Others at each state.
+                let mut motion = weights(2 * nv * (state + 1)).split_off(2 * nv * state);
+                let tau = motion.split_off(nv);
+                vec![q.clone(), motion, tau, values.clone()]
+            };
+            let name = format!("second_order_{}", kernel.name());
+            let about = about_second_order(kernel).to_owned();
+            self.add_kernel(step, kernel, name, about, configurations.iter().enumerate().map(operands))?;
+        }
+        self.places.push(Places {
+            title: "Places in the row of a second-order step.",
+            prefix: "SECOND_ORDER_ROW",
+            parts: parts(step.row_parts()?),
+        });
+        Ok(self)
+    }
+
+    /// Adds a kernel of a step, to be checked at states.
+    fn add_kernel(
+        &mut self,
+        step: &dyn Steps,
+        kernel: Kernel,
+        name: String,
+        about: String,
+        states: impl Iterator<Item = Vec<Vec<f64>>>,
+    ) -> Result<()> {
+        let trace = step.record(kernel, self.precision)?;
+        let precision = kernel.precision(self.precision);
+        let check = |operands| Check::of_step(step, &trace, kernel, precision, operands);
+        let checks = states.map(check).collect::<Result<_>>()?;
+        self.print(name, about, precision, trace, checks);
+        Ok(())
+    }
+
+    /// The parameters of a step's first world, which become a table unless they are one.
+    fn add_parameters(&mut self, parameters: &Parameters, packed: &Tensor) -> Result<Vec<f64>> {
+        let values = packed.to_dtype(candle_core::DType::F64)?.to_vec2::<f64>()?;
+        let values = values.into_iter().next().unwrap_or_default();
+        if self.constants.iter().all(|constant| constant.name != "par") {
+            let tensors = Parameters::NAMES.iter().copied().zip(parameters.tensors());
+            let rows = tensors.map(|(name, tensor)| Ok(Row::new(name, tensor.dim(1)?))).collect::<Result<Vec<_>>>()?;
+            let title = "Places in the row of parameters.";
+            self.places.push(Places { title, prefix: "PAR", parts: parts(rows) });
+            self.constants.push(Constant { name: "par", values: values.clone() });
+        }
+        Ok(values)
     }
 }
 
 impl Check {
+    /// A check at a state and parameters.
     fn of_step(
-        step: &Quasidynamic,
+        step: &dyn Steps,
         trace: &Trace,
         kernel: Kernel,
         precision: Precision,
-        State { q, u }: &State,
-        par: &[f64],
+        mut operands: Vec<Vec<f64>>,
     ) -> Result<Self> {
         let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
-        // Later commands are a little less.
-        let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32))).collect();
-        let mut operands = vec![q.clone(), controls, par.to_vec()];
         let [rows, _] = step.rows_of(kernel)?;
+        let given = operands.len();
         let run = |kernel, operands: &[Vec<f64>]| match step.run_kernel(kernel, Precision::Double, n_steps, operands)? {
             Some(row) => Ok::<_, candle_core::Error>(row),
             None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
@@ -57,7 +175,7 @@ impl Check {
             Kernel::Step | Kernel::Jacobians | Kernel::Rollout => {}
             Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Adjoint => {
                 let row = run(Kernel::Step, &operands)?;
-                for Row { name, width, .. } in &rows[3..] {
+                for Row { name, width, .. } in &rows[given..] {
                     operands.push(match *name {
                         "warm" => row[row.len() - INFO - width..row.len() - INFO].to_vec(),
                         "row" => row.clone(),
@@ -68,7 +186,7 @@ impl Check {
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
                 let mut results = run(Kernel::Rollout, &operands)?;
                 operands[0] = results.drain(..rows[0].length(n_steps)).collect();
-                for row in &rows[3..rows.len() - 1] {
+                for row in &rows[given..rows.len() - 1] {
                     operands.push(results.drain(..row.length(n_steps)).collect());
                 }
                 operands.push(weights(rows[rows.len() - 1].length(n_steps)));
@@ -110,11 +228,23 @@ fn about(kernel: Kernel) -> &'static str {
     }
 }
 
+/// What a kernel of the second-order step does.
+fn about_second_order(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::WarmStep => "One second-order step, its solve started at the forces `warm` of a step before.",
+        Kernel::Adjoint => {
+            "Gradients of q, v, tau and the parameters, given those of a second-order step's results: of the row up to `warm`."
+        }
+        _ => "One second-order step: configuration and velocity after h under the forces tau, N and N m.",
+    }
+}
+
 /// What the parts of a step's row are.
 fn about_part(name: &str) -> &'static str {
     match name {
         "q_next" => "the next configuration",
         "delta" => "the step in tangent coordinates",
+        "v_next" => "the next velocity",
         "force" => "force on B of each contact in world axes, N",
         "turning" => {
             "of each contact with torsional friction: the normal force that goes with it, N, and the torque, N m"

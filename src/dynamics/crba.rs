@@ -101,6 +101,42 @@ pub fn pull<R: Real>(
     }
 }
 
+/// y ← M x, both in the order of the degrees of freedom.
+#[inline(always)]
+pub fn times<R: Real>(links: &Links, packed: &[R], x: &[R], y: &mut [R]) {
+    let pattern = &links.pattern;
+    clear(y);
+    for i in 0..links.nv {
+        let of = pattern.dof(i);
+        let mut sum = y[of];
+        for &j in pattern.above(i) {
+            let (entry, other) = (packed[pattern.at(i, j)], pattern.dof(j));
+            sum = entry.mul_add(x[other], sum);
+            y[other] = entry.mul_add(x[of], y[other]);
+        }
+        y[of] = packed[pattern.at(i, i)].mul_add(x[of], sum);
+    }
+}
+
+/// Adds to the gradients of M (nv × nv, row by row) and x, given that of M x.
+#[inline(always)]
+pub fn pull_times<R: Real>(links: &Links, packed: &[R], x: &[R], grad: &[R], grad_m: &mut [R], grad_x: &mut [R]) {
+    let (pattern, n) = (&links.pattern, links.nv);
+    for i in 0..n {
+        let of = pattern.dof(i);
+        let mut sum = grad_x[of];
+        for &j in pattern.above(i) {
+            let (entry, other) = (packed[pattern.at(i, j)], pattern.dof(j));
+            sum = entry.mul_add(grad[other], sum);
+            grad_x[other] = entry.mul_add(grad[of], grad_x[other]);
+            grad_m[of * n + other] += grad[of] * x[other];
+            grad_m[other * n + of] += grad[other] * x[of];
+        }
+        grad_x[of] = packed[pattern.at(i, i)].mul_add(grad[of], sum);
+        grad_m[of * n + of] += grad[of] * x[of];
+    }
+}
+
 /// x ← M⁻¹ x for x in the order of the degrees of freedom; `work` holds nv numbers.
 #[inline(always)]
 pub fn solve<R: Real>(links: &Links, factor: &[R], x: &mut [R], work: &mut [R]) {

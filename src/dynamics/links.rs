@@ -259,4 +259,5 @@ impl<R: Real> SpatialInertia<R> {
     }
 }
 
-const PAIRS: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+/// Rows and columns of a symmetric matrix's numbers.
+pub const PAIRS: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];

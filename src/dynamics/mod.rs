@@ -18,6 +18,7 @@
 mod aba;
 mod crba;
 mod derivatives;
+mod embedded;
 mod energy;
 mod frame_motion;
 mod inertia;
@@ -38,12 +39,14 @@ use crate::kinematics::Tree;
 use crate::math::operation::Operation;
 use crate::math::rows::Rows;
 
+pub(crate) use embedded::{MassAndBias, MassGradients, MassNumbers, State};
 pub use frame_motion::{FrameMotion, ReferenceFrame};
 pub use inertia::inertias_of;
+pub(crate) use inertia::{pull_ten, ten_of};
+pub(crate) use links::{INERTIA, Links};
 pub use quantity::Quantity;
 pub use record::Kernel;
 
-use links::{INERTIA, Links};
 use op::DynamicsOp;
 use stages::Operands;
 
@@ -113,6 +116,16 @@ impl Dynamics {
     /// [`Dynamics::inertias`].
     pub fn bodies(&self) -> &[usize] {
         &self.bodies
+    }
+
+    /// The bodies' inertias as the scene describes them, in the order of [`Dynamics::bodies`].
+    pub(crate) fn described(&self, tree: &Tree) -> Vec<[f64; INERTIA]> {
+        self.bodies.iter().filter_map(|&b| tree.bodies[b].inertia.as_ref()).map(inertia::ten).collect()
+    }
+
+    /// The tables that the kernels walk over.
+    pub(crate) fn links(&self) -> &Arc<Links> {
+        &self.links
     }
 
     /// Gravity (1, 3) in world axes, m/s².

@@ -48,6 +48,11 @@ impl<'a> Rows<'a> {
         Self { data: Cow::Borrowed(data), rows, width, stride: width }
     }
 
+    /// Rows of `width` numbers, one after the other, kept.
+    pub(crate) fn of_worlds_of(data: Vec<f64>, rows: usize, width: usize) -> Rows<'static> {
+        Rows { data: Cow::Owned(data), rows, width, stride: width }
+    }
+
     /// One row for all worlds.
     pub fn owned(row: Vec<f64>) -> Rows<'static> {
         let width = row.len();

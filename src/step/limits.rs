@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
-
-use crate::math::lane::{Lane, Real, Zip};
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::lane::{Real, Zip};
 use crate::model::Model;
 
 /// Degree of freedom of each limit and the sign of its gap's slope.
@@ -14,7 +11,6 @@ pub(super) type LimitDofs = Vec<(usize, f64)>;
 /// The joint limits that count.
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
-    nq: usize,
     limits: Vec<Limit>,
 }
 
@@ -38,7 +34,7 @@ impl LimitTables {
                 limits.push(Limit { q: coordinate.q, sign, offset: -sign * bound });
             }
         }
-        (Arc::new(Self { nq: model.nq(), limits }), dofs)
+        (Arc::new(Self { limits }), dofs)
     }
 
     /// Fills in the gaps, rad or m.
@@ -55,29 +51,5 @@ impl LimitTables {
         for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {
             q[at] += grad.scale(sign);
         }
-    }
-
-    /// Gaps to the limits (B, nl) at q (B, nq).
-    pub(super) fn gaps(self: &Arc<Self>, q: &Tensor) -> Result<Tensor> {
-        q.apply_op1(Operation(Rowwise(Gaps(self.clone()))))
-    }
-}
-
-/// q → gaps.
-struct Gaps(Arc<LimitTables>);
-
-impl Function<1> for Gaps {
-    fn signature(&self) -> Signature<1> {
-        Signature { name: "joint limits", operands: [("q", self.0.nq)], width: self.0.limits.len() }
-    }
-
-    #[inline(always)]
-    fn value<R: Lane>(&self, [q]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
-        self.0.fill(q, out);
-    }
-
-    #[inline(always)]
-    fn pull<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], grad: &[R], [q]: [&mut [R]; 1]) {
-        self.0.pull_fill(grad, q);
     }
 }

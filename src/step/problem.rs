@@ -52,6 +52,13 @@ pub(super) struct ProblemTables {
 }
 
 impl ProblemTables {
+    /// Of a step that balances other forces, the second-order one.
+    pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
+        let none = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (entries, free, incidences, terms, commanded) = none;
+        Ok(Self { entries, free, incidences, terms, commanded, ..Self::new(model, limits)? })
+    }
+
     pub(super) fn new(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let tree = &model.tree;
         let (free, commanded) = (tree.passive(), tree.coordinates.iter().filter(|c| c.u.is_some()));

@@ -63,6 +63,8 @@ fn the_text_for_cuda_has_the_bits_of_the_lanes() {
     let q: Vec<Vec<f64>> = states.iter().map(|state| state.q.clone()).collect();
     let code = Codegen::new(&step, name, &Kernel::ALL, Precision::Double, &states)
         .unwrap()
+        .with_second_order(&dynamics, &Kernel::SECOND_ORDER, &q)
+        .unwrap()
         .with_dynamics(dynamics.dynamics(), &dynamics::Kernel::ALL, &q)
         .unwrap();
     let folder = folder("cuda");

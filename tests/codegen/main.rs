@@ -13,6 +13,7 @@ mod robots;
 
 mod cuda;
 mod dynamics;
+mod second_order;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

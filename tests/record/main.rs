@@ -1,5 +1,5 @@
 //! Recorded programs compute what the lanes compute, bit for bit: the step, its adjoint, its Jacobians, rollouts and their adjoints, rigid-body
-//! dynamics; on the shipped scenes and on random scenes of pairs with a formula.
+//! dynamics, the second-order step; on the shipped scenes and on random scenes of pairs with a formula.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,6 +14,7 @@ mod robots;
 mod dynamics;
 mod rollouts;
 mod rows;
+mod second_order;
 
 use candle_core::{DType, Device};
 use fingertip::description::{Freedom, Friction, Object, Scene};

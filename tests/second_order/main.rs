@@ -2,7 +2,9 @@
 
 mod coulomb;
 mod gradients;
+mod lanes;
 mod limit;
+mod program;
 mod situations;
 #[path = "../support/mod.rs"]
 mod support;

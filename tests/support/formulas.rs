@@ -125,7 +125,7 @@ impl Formulas<'_> {
     }
 
     /// Normal, points, gap, μ and weight of each contact (B, 12 n), those that resist turning once more behind all.
-    fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
+    pub fn contacts(&self, contacts: &Contacts) -> Result<Tensor> {
         let Contacts { point_a, point_b, normal, phi, weight: part } = contacts;
         let mut weight = self.weights(phi, part.is_some())?;
         if let Some(part) = part {

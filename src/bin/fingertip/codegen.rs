@@ -24,10 +24,11 @@ const ALL: &str = "all";
 /// Steps between home and the last state, at most.
 const STEPS: usize = 400;
 
-/// Prints the step of a scene, or its dynamics, as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
+/// Prints the step of a scene, its second-order step or its dynamics as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
-/// arguments. Without one of --step, --adjoint, --jacobians, --rollout and --dynamics, the step and its adjoint are printed.
+/// arguments. Without one of --step, --adjoint, --jacobians, --rollout, --second-order and --dynamics, the step and its adjoint are
+/// printed.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -58,7 +59,11 @@ pub struct Args {
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
     dynamics: Option<String>,
 
-    /// The step, the rollout and the dynamics in single precision; the step's adjoints and the Jacobians stay in double precision.
+    /// The second-order step with the barrier's contact: from q, v and forces to the next q and v; and its gradients.
+    #[arg(long)]
+    second_order: bool,
+
+    /// The steps, the rollout and the dynamics in single precision; the steps' adjoints and the Jacobians stay in double precision.
     #[arg(long)]
     f32: bool,
 
@@ -69,7 +74,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
-    let default = !(args.step || args.adjoint || args.jacobians || args.rollout || args.dynamics.is_some());
+    let of_step = args.step || args.adjoint || args.jacobians || args.rollout;
+    let default = !(of_step || args.second_order || args.dynamics.is_some());
     let wanted = |kernel: &Kernel| match kernel {
         Kernel::Step | Kernel::WarmStep => args.step || default,
         Kernel::Adjoint => args.adjoint || default,
@@ -80,19 +86,20 @@ pub fn run(args: &Args) -> Outcome {
     let precision = if args.f32 { Precision::Single } else { Precision::Double };
     let name = args.out.file_name().map_or_else(|| source.name.clone(), |name| name.to_string_lossy().into_owned());
     let states = states(&step, &source.scene)?;
-    let code = match &args.dynamics {
-        None => Codegen::new(&step, &name, &kernels, precision, &states)?,
-        Some(names) => {
-            let all = Dynamic::new(step.model(), step.parameters(), DynamicParams::default())?;
-            let (dynamics, q) = (all.dynamics(), states.iter().map(|state| state.q.clone()).collect::<Vec<_>>());
-            let chosen = chosen(dynamics, names)?;
-            if kernels.is_empty() {
-                Codegen::of_dynamics(dynamics, &name, &chosen, precision, &q)?
-            } else {
-                Codegen::new(&step, &name, &kernels, precision, &states)?.with_dynamics(dynamics, &chosen, &q)?
-            }
+    let mut code = Codegen::empty(&name, precision)?;
+    if !kernels.is_empty() {
+        code = code.with_step(&step, &kernels, &states)?;
+    }
+    if args.second_order || args.dynamics.is_some() {
+        let all = Dynamic::new(step.model(), step.parameters(), DynamicParams::default())?;
+        let q: Vec<Vec<f64>> = states.iter().map(|state| state.q.clone()).collect();
+        if args.second_order {
+            code = code.with_second_order(&all, &Kernel::SECOND_ORDER, &q)?;
         }
-    };
+        if let Some(names) = &args.dynamics {
+            code = code.with_dynamics(all.dynamics(), &chosen(all.dynamics(), names)?, &q)?;
+        }
+    }
     code.write(&args.out)?;
     if args.cuda {
         let path = args.out.join(format!("{name}.cu"));

@@ -14,33 +14,33 @@
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
 //! ```
+//!
+//! All of it is computed in lanes: see [`super::fused`].
 
-mod assembled;
 mod bodies;
 mod joints;
+mod kernels;
 mod options;
 mod rigid;
 mod separation;
 mod solvers;
-mod state;
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor, bail};
+use candle_core::{Result, Tensor, bail};
 
 use crate::contact::Contacts;
 use crate::dynamics::Dynamics;
 use crate::kinematics::Manifold;
-use crate::math::rows::Rows;
-use crate::math::tensor::{guarded, index};
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{ContactPaths, Report, Structure};
 
+use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
-use super::operands::{ContactTables, contact_paths};
+use super::operands::contact_paths;
 use bodies::{coupled, dynamics};
-use joints::Joints;
+use joints::joint_forces;
 pub use options::{Bound, ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
@@ -57,15 +57,12 @@ pub struct Dynamic {
     params: DynamicParams,
     dynamics: Dynamics,
     manifold: Manifold,
-    joints: Joints,
-    structure: Arc<Structure>,
+    joints: JointForces,
     paths: Arc<Vec<ContactPaths>>,
-    /// Places of P's entries in M (nv · nv): the diagonal, then the others.
-    entries: Tensor,
-    diagonal: Tensor,
-    contacts: Arc<ContactTables>,
-    limits: Arc<LimitTables>,
     limit_dofs: LimitDofs,
+    plan: Arc<fused::Plan>,
+    /// All parameters in one row.
+    par: Tensor,
 }
 
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
@@ -100,32 +97,43 @@ impl Dynamic {
     /// If a parameter has another shape or type than the model's, or a choice is out of its range.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
-        let (tree, device) = (&model.tree, &model.device);
+        let tree = &model.tree;
         let entries = coupled(tree);
         let (limits, limit_dofs) = LimitTables::new(model);
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
-        let structure = structure.with_friction(model.params.friction);
+        let structure = Arc::new(structure.with_friction(model.params.friction));
+        let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
+        let choices = Choices {
+            dynamics: &dynamics,
+            joints: joints.clone(),
+            bound: params.bound,
+            stiction_speed: params.stiction_speed,
+            entries: &entries,
+        };
+        let plan = Arc::new(fused::Plan::second_order(model, &structure, &limits, choices)?);
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
             params,
-            dynamics: dynamics(model, parameters)?,
-            manifold: Manifold::new(tree, device)?,
-            joints: Joints::new(tree, model.dtype, device)?,
-            structure: Arc::new(structure),
+            dynamics,
+            manifold: Manifold::new(tree, &model.device)?,
+            joints,
             paths: Arc::new(paths),
-            entries: index(entries.iter().map(|&(i, j)| i * tree.nv + j), device)?,
-            diagonal: index((0..tree.nv).map(|i| i * tree.nv + i), device)?,
-            contacts: ContactTables::new(model),
-            limits,
             limit_dofs,
+            plan,
+            par: parameters.packed()?,
         })
     }
 
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 
     /// The rigid-body dynamics that the step integrates, with the parameters' gravity, masses and offsets.
@@ -139,7 +147,7 @@ impl Dynamic {
     /// If a parameter has another shape or type than the model's.
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let dynamics = dynamics(&self.model, parameters)?;
-        Ok(Self { parameters: parameters.clone(), dynamics, ..self.clone() })
+        Ok(Self { parameters: parameters.clone(), dynamics, par: parameters.packed()?, ..self.clone() })
     }
 
     /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
@@ -157,34 +165,10 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn step_from(&self, q: &Tensor, v: &Tensor, tau: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         self.check(q, v, tau)?;
-        let worlds = q.dim(0)?;
-        let state = [&guarded(q, worlds)?, &guarded(v, worlds)?, &guarded(tau, worlds)?];
-        if !self.parameters.tensors().into_iter().any(Tensor::track_op) {
-            return self.step_by_tensors(state, warm);
-        }
-        self.with_parameters(&self.parameters.guarded(worlds)?)?.step_by_tensors(state, warm)
-    }
-
-    fn step_by_tensors(&self, state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let [q, v, tau] = state;
-        let mut good = self.usable(q, v, tau)?;
-        let next = self.advance(&good, state, warm)?;
-        let finite = next.finite()?;
-        if finite.iter().all(|&finite| finite) {
-            return Ok(next);
-        }
-        // Finite numbers that overflow on the way cannot be used either.
-        good.iter_mut().zip(finite).for_each(|(good, finite)| *good &= finite);
-        self.advance(&good, state, warm)
-    }
-
-    /// The step of the worlds that are good; the others stay at home.
-    fn advance(&self, good: &[bool], state: [&Tensor; 3], warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let (clean, state) = self.cleaned(good, state)?;
-        let assembled = clean.assemble(&state)?;
+        let motion = Tensor::cat(&[v, tau], 1)?;
         match self.params.contact {
-            ContactModel::Barrier => clean.smooth(&state, assembled, warm),
-            ContactModel::Rigid(method) => clean.rigid(&state, assembled, method),
+            ContactModel::Barrier => self.smooth(q, &motion, warm),
+            ContactModel::Rigid(method) => self.rigid(q, &motion, method),
         }
     }
 
@@ -195,10 +179,8 @@ impl Dynamic {
     /// As [`Dynamic::step`].
     pub fn rigid_contact(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<Vec<Option<RigidContact>>> {
         self.check(q, v, tau)?;
-        let (clean, state) = self.cleaned(&self.usable(q, v, tau)?, [q, v, tau])?;
-        let batch = clean.batch(&clean.assemble(&state)?)?;
-        let contact = |(world, good): (usize, &bool)| if *good { batch.contact(world) } else { None };
-        Ok(state.good.iter().enumerate().map(contact).collect())
+        let batch = self.batch(q, &Tensor::cat(&[v, tau], 1)?)?;
+        Ok((0..q.dim(0)?).map(|world| batch.contact(world)).collect())
     }
 
     fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
@@ -212,14 +194,12 @@ impl Dynamic {
                 bail!("dynamic step: expected {name} ({worlds}, {nv}), got {:?}", x.dims());
             }
         }
+        if !self.model.device.is_cpu() {
+            bail!("dynamic step: expected a model on the CPU, got one on {:?}", self.model.device.location());
+        }
         if let Some(other) = [q, v, tau].into_iter().find(|x| x.dtype() != dtype) {
             bail!("dynamic step: expected q, v and tau of {dtype:?}, the model's type, got {:?}", other.dtype());
         }
         self.parameters.check(&self.model.parameters, worlds)
     }
-}
-
-/// A tensor's numbers, without its graph.
-fn rows(tensor: &Tensor) -> Result<Rows<'static>> {
-    Rows::from_tensor(&tensor.detach().to_device(&Device::Cpu)?)
 }

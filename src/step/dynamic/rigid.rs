@@ -4,10 +4,10 @@ use candle_core::{Device, Result, Tensor};
 use nalgebra::{DMatrix, DVector, Vector3};
 use rayon::prelude::*;
 
-use crate::contact::Contacts;
 use crate::kinematics::SCREW;
 use crate::math::rows::Rows;
 use crate::solve::{ContactPaths, Frictionless, Impact, Method, Report, Status};
+use crate::step::fused::{Assembly, CONTACT, JointForces};
 
 /// One world's step as a problem of rigid contact.
 #[derive(Clone, Debug)]
@@ -28,25 +28,9 @@ pub(super) struct RigidBatch<'a> {
     pub(super) paths: &'a [ContactPaths],
     /// Degree of freedom of each limit and the sign of its gap's slope.
     pub(super) limits: &'a [(usize, f64)],
-    pub(super) screws: Rows<'static>,
-    pub(super) normal: Rows<'static>,
-    pub(super) point_a: Rows<'static>,
-    pub(super) point_b: Rows<'static>,
-    /// Gaps that the step may close (nc).
-    pub(super) gap: Rows<'static>,
     /// Contacts of weight zero are left out.
-    pub(super) weight: Rows<'static>,
-    /// Gaps to the limits (nl).
-    pub(super) limit_gap: Option<Rows<'static>>,
-    /// M (nv · nv).
-    pub(super) mass: Rows<'static>,
-    /// D's diagonal (nv).
-    pub(super) damping: Option<Rows<'static>>,
-    /// M v + h (τ − b) (nv).
-    pub(super) momentum: Rows<'static>,
-    /// Largest impulses of dry friction (nv).
-    pub(super) dry: Option<Rows<'static>>,
-    pub(super) h: Rows<'static>,
+    pub(super) of: Assembly,
+    pub(super) joints: &'a JointForces,
 }
 
 /// A side of a contact.
@@ -62,6 +46,7 @@ struct Side<'a> {
 /// Numbers of one world's answer.
 struct Answer {
     v_next: Vec<f64>,
+    delta: Vec<f64>,
     force: Vec<f64>,
     limit_force: Vec<f64>,
     report: Report,
@@ -71,6 +56,8 @@ struct Answer {
 pub(super) struct RigidStep {
     /// (B, nv).
     pub(super) v_next: Tensor,
+    /// h v₊ (B, nv).
+    pub(super) delta: Tensor,
     /// (B, nc, 3), N.
     pub(super) force: Tensor,
     /// (B, nl), N or N·m.
@@ -79,37 +66,50 @@ pub(super) struct RigidStep {
 }
 
 impl RigidBatch<'_> {
-    /// Sets all problems up and solves them; worlds that are not `good` are [`Status::BadInput`].
-    pub(super) fn solve(&self, good: &[bool], method: Method, like: &Tensor) -> Result<RigidStep> {
-        let answers: Vec<Answer> =
-            (0..good.len()).into_par_iter().map(|world| self.world(world, good[world], method)).collect();
-        let (b, nc, nl) = (good.len(), self.paths.len(), self.limits.len());
+    fn nv(&self) -> usize {
+        self.of.momentum.width()
+    }
+
+    /// The configurations (B, nq) that the step starts from, of the type of one.
+    pub(super) fn q(&self, like: &Tensor) -> Result<Tensor> {
+        let q = &self.of.q;
+        let all: Vec<f64> = (0..q.rows()).flat_map(|world| q.row(world)).copied().collect();
+        Tensor::from_vec(all, (q.rows(), q.width()), &Device::Cpu)?.to_dtype(like.dtype())
+    }
+
+    /// Sets all problems up and solves them; worlds that cannot be used are [`Status::BadInput`].
+    pub(super) fn solve(&self, method: Method, like: &Tensor) -> Result<RigidStep> {
+        let worlds = 0..self.of.usable.rows();
+        let answers: Vec<Answer> = worlds.into_par_iter().map(|world| self.world(world, method)).collect();
+        let (b, nc, nl) = (answers.len(), self.paths.len(), self.limits.len());
         let tensor = |of: fn(&Answer) -> &Vec<f64>, width: usize| -> Result<Tensor> {
             let data: Vec<f64> = answers.iter().flat_map(|answer| of(answer).iter().copied()).collect();
             Tensor::from_vec(data, (b, width), &Device::Cpu)?.to_dtype(like.dtype())?.to_device(like.device())
         };
         Ok(RigidStep {
-            v_next: tensor(|a| &a.v_next, self.momentum.width())?,
+            v_next: tensor(|a| &a.v_next, self.nv())?,
+            delta: tensor(|a| &a.delta, self.nv())?,
             force: tensor(|a| &a.force, 3 * nc)?.reshape((b, nc, 3))?,
             limit_force: tensor(|a| &a.limit_force, nl)?,
             reports: answers.iter().map(|a| a.report).collect(),
         })
     }
 
-    fn world(&self, world: usize, good: bool, method: Method) -> Answer {
-        let problem = if good { self.problem(world) } else { None };
-        let h = self.h.row(world)[0];
+    fn world(&self, world: usize, method: Method) -> Answer {
+        let h = self.of.h.row(world)[0];
         let mut answer = Answer {
-            v_next: vec![0.0; self.momentum.width()],
+            v_next: vec![0.0; self.nv()],
+            delta: vec![0.0; self.nv()],
             force: vec![0.0; 3 * self.paths.len()],
             limit_force: vec![0.0; self.limits.len()],
             report: Report { status: Status::BadInput, iterations: 0, residual: 0.0, slip_gap: 0.0 },
         };
-        let Some((problem, active)) = problem else { return answer };
+        let Some((problem, active)) = self.problem(world) else { return answer };
         let Impact { v_next, impulse, status, iterations, residual, .. } = problem.solve(method);
         answer.v_next.copy_from_slice(v_next.as_slice());
+        answer.delta.copy_from_slice((v_next * h).as_slice());
         for (k, &i) in active.iter().enumerate() {
-            let normal = &self.normal.row(world)[3 * i..3 * i + 3];
+            let normal = self.contact_vector(world, i, 0);
             (0..3).for_each(|axis| answer.force[3 * i + axis] = normal[axis] * impulse[k] / h);
         }
         let limits = answer.limit_force.iter_mut().zip(impulse.iter().skip(active.len()));
@@ -118,20 +118,23 @@ impl RigidBatch<'_> {
         answer
     }
 
-    /// One world's problem in its active contacts, and the limits behind them; none if M is not positive definite.
+    /// One world's problem in its active contacts, and the limits behind them; none if the world cannot be used or M is not positive
+    /// definite.
     fn problem(&self, world: usize) -> Option<(Frictionless, Vec<usize>)> {
-        let active: Vec<usize> = (0..self.paths.len()).filter(|&i| self.weight.row(world)[i] > 0.0).collect();
-        let (nv, h) = (self.momentum.width(), self.h.row(world)[0]);
-        let mut mass = DMatrix::from_row_slice(nv, nv, self.mass.row(world));
-        if let Some(damping) = &self.damping {
-            damping.row(world).iter().enumerate().for_each(|(i, d)| mass[(i, i)] += h * d);
+        let of = &self.of;
+        if of.usable.row(world)[0] == 0.0 {
+            return None;
         }
+        let active: Vec<usize> = (0..self.paths.len()).filter(|&i| of.weight.row(world)[i] > 0.0).collect();
+        let (nv, h) = (self.nv(), of.h.row(world)[0]);
+        let mut mass = DMatrix::from_row_slice(nv, nv, of.mass.row(world));
+        self.joints.damping.iter().enumerate().for_each(|(i, d)| mass[(i, i)] += h * d);
         let n = active.len() + self.limits.len();
         let mut jacobian = DMatrix::zeros(n, nv);
         let mut bounds = DVector::zeros(n);
-        let screws = self.screws.row(world);
+        let screws = of.screws.row(world);
         for (row, &i) in active.iter().enumerate() {
-            let normal = Self::vector(&self.normal, world, i);
+            let normal = self.contact_vector(world, i, 0);
             for Side { path, point, sign } in self.sides(world, i) {
                 // n·(ω × p + m) = ω·(p × n) + m·n.
                 let (moment, normal) = (point.cross(&normal) * sign, normal * sign);
@@ -142,53 +145,51 @@ impl RigidBatch<'_> {
                     jacobian[(row, dof)] += turning + moving;
                 }
             }
-            bounds[row] = -self.gap.row(world)[i] / h;
+            bounds[row] = -of.gap.row(world)[i] / h;
         }
         for (l, &(dof, sign)) in self.limits.iter().enumerate() {
             jacobian[(active.len() + l, dof)] = sign;
-            bounds[active.len() + l] = -self.limit_gap.as_ref()?.row(world)[l] / h;
+            bounds[active.len() + l] = -of.limit_gap.row(world)[l] / h;
         }
-        let momentum = DVector::from_column_slice(self.momentum.row(world));
-        let problem = Frictionless::of_momentum(mass, &momentum, jacobian, bounds)?;
-        let problem = match &self.dry {
-            Some(dry) => problem.with_dry_friction(DVector::from_column_slice(dry.row(world))).ok()?,
-            None => problem,
-        };
+        let momentum = DVector::from_column_slice(of.momentum.row(world));
+        let mut problem = Frictionless::of_momentum(mass, &momentum, jacobian, bounds)?;
+        if self.joints.friction.iter().any(|&c| c != 0.0) {
+            problem = problem.with_dry_friction(DVector::from_column_slice(&self.joints.friction) * h).ok()?;
+        }
         Some((problem, active))
     }
 
     /// The same with the contacts' velocities.
     pub(super) fn contact(&self, world: usize) -> Option<RigidContact> {
         let (problem, contacts) = self.problem(world)?;
-        let mut relative = DMatrix::zeros(3 * contacts.len(), self.momentum.width());
+        let mut relative = DMatrix::zeros(3 * contacts.len(), self.nv());
         for (row, &i) in contacts.iter().enumerate() {
             for Side { path, point, sign } in self.sides(world, i) {
                 for &(screw, dof) in path {
-                    let [omega, m] = [2 * screw, 2 * screw + 1].map(|k| Self::vector(&self.screws, world, k));
+                    let [omega, m] = [2 * screw, 2 * screw + 1].map(|k| vector(&self.of.screws, world, 3 * k));
                     let velocity = (omega.cross(&point) + m) * sign;
                     (0..3).for_each(|axis| relative[(3 * row + axis, dof)] += velocity[axis]);
                 }
             }
         }
-        let normals = contacts.iter().map(|&i| Self::vector(&self.normal, world, i)).collect();
+        let normals = contacts.iter().map(|&i| self.contact_vector(world, i, 0)).collect();
         Some(RigidContact { problem, contacts, relative, normals })
     }
 
     /// A and B of contact `i`.
     fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b, .. } = &self.paths[i];
-        let (point_a, point_b) = (Self::vector(&self.point_a, world, i), Self::vector(&self.point_b, world, i));
+        let (point_a, point_b) = (self.contact_vector(world, i, 1), self.contact_vector(world, i, 2));
         [Side { path: a, point: point_a, sign: -1.0 }, Side { path: b, point: point_b, sign: 1.0 }]
     }
 
-    fn vector(rows: &Rows, world: usize, k: usize) -> Vector3<f64> {
-        let v = &rows.row(world)[3 * k..3 * k + 3];
-        Vector3::new(v[0], v[1], v[2])
+    /// Normal, point on A or point on B of contact `i`.
+    fn contact_vector(&self, world: usize, i: usize, which: usize) -> Vector3<f64> {
+        vector(&self.of.geometry, world, CONTACT * i + 3 * which)
     }
+}
 
-    /// Rows of contacts: normal, point on A, point on B.
-    pub(super) fn contact_rows(contacts: &Contacts) -> Result<[Rows<'static>; 3]> {
-        let rows = |t: &Tensor| Rows::from_tensor(&t.detach().flatten_from(1)?.to_device(&Device::Cpu)?);
-        Ok([rows(&contacts.normal)?, rows(&contacts.point_a)?, rows(&contacts.point_b)?])
-    }
+fn vector(rows: &Rows, world: usize, first: usize) -> Vector3<f64> {
+    let v = &rows.row(world)[first..first + 3];
+    Vector3::new(v[0], v[1], v[2])
 }

@@ -1,92 +1,74 @@
 //! The two ways in which contact is solved.
 
-use candle_core::{Result, Tensor};
+use candle_core::{Device, Result, Tensor};
 
-use super::assembled::Assembled;
 use super::rigid::{RigidBatch, RigidStep};
-use super::state::State;
-use super::{Dynamic, DynamicStep, rows};
-use crate::solve::{self, ContactProblem, Method, Solution};
+use super::{Dynamic, DynamicStep};
+use crate::contact::Contacts;
+use crate::math::rows::Rows;
+use crate::solve::{Method, Start};
+use crate::step::fused;
+use crate::step::quasidynamic::Step;
 
 impl Dynamic {
-    /// Damping (B, nv) at v₊: the joints' own, and dry friction's of a smooth step.
-    fn damping(&self, h: &Tensor, assembled: &Assembled) -> Result<Option<Tensor>> {
-        let Assembled { diagonal, force, momentum, .. } = assembled;
-        let per_inertia = diagonal.recip()?.broadcast_mul(h)?;
-        let free = ((momentum + force.broadcast_mul(h)?)? / diagonal)?;
-        let dry = self.joints.dry_damping(&free, &per_inertia, self.params.stiction_speed)?;
-        Ok(match (&self.joints.damping, dry) {
-            (Some(viscous), Some(dry)) => Some(dry.broadcast_add(viscous)?),
-            (Some(viscous), None) => Some(viscous.broadcast_as(diagonal.shape())?),
-            (None, dry) => dry,
-        })
-    }
-
-    pub(super) fn smooth(&self, state: &State, assembled: Assembled, warm: Option<&Tensor>) -> Result<DynamicStep> {
-        let (State { good, q, .. }, h) = (state, &self.parameters.h);
-        let damping = self.damping(h, &assembled)?;
-        let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
-        let (b, nv) = force.dims2()?;
-        let mut p = mass.index_select(&self.entries, 1)?.broadcast_div(&h.sqr()?)?;
-        if let Some(damping) = damping {
-            let diagonal = (p.narrow(1, 0, nv)? + damping.broadcast_div(h)?)?;
-            p = Tensor::cat(&[diagonal, p.narrow(1, nv, p.dim(1)? - nv)?], 1)?;
-        }
-        let g = (momentum.broadcast_div(h)? + force)?.neg()?;
-        let kappa = self.parameters.kappa.broadcast_as((b, 1))?;
-        let mut parts = vec![p, g, kappa];
-        parts.extend(limit_gap);
-        let mut problem = Tensor::cat(&parts, 1)?;
-        if good.contains(&false) {
-            // NaN in the problem is what tells the solve.
-            let marks: Vec<f64> = good.iter().map(|&good| if good { 0.0 } else { f64::NAN }).collect();
-            let marks = Tensor::from_vec(marks, (b, 1), q.device())?.to_dtype(q.dtype())?;
-            problem = problem.broadcast_add(&marks)?;
-        }
-        let contact = self.contacts.operand(&self.parameters, &contacts, &gap, &weight)?;
-        let problem = ContactProblem { screws, contacts: contact, problem };
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, warm)?;
-        let reports = solution.report()?;
-        let [force, torque] = self.contacts.torsion.totals(&problem.contacts, &solution)?;
-        let Solution { delta, limit_force, warm, .. } = solution;
-        let q_next = self.manifold.integrate(q, &delta)?;
-        let v_next = delta.broadcast_div(h)?;
+    /// With the barrier: one operation, on lanes of worlds.
+    pub(super) fn smooth(&self, q: &Tensor, motion: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
+        let (step, v_next) = fused::dynamic_step(&self.plan, q, motion, &self.par, Start::forces(warm))?;
+        let Step { q_next, force, torque, contacts, limit_force, reports, warm, .. } = step;
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: Some(warm) })
     }
 
-    pub(super) fn rigid(
-        &self,
-        State { good, q, .. }: &State,
-        assembled: Assembled,
-        method: Method,
-    ) -> Result<DynamicStep> {
-        let RigidStep { v_next, force, limit_force, reports } = self.batch(&assembled)?.solve(good, method, q)?;
-        let q_next = self.manifold.integrate(&q.detach(), &v_next.broadcast_mul(&self.parameters.h.detach())?)?;
-        let torque = Tensor::zeros((good.len(), self.model.pairs.torsional.len()), q.dtype(), q.device())?;
-        let contacts = assembled.contacts;
+    /// With rigid contact, world by world.
+    pub(super) fn rigid(&self, q: &Tensor, motion: &Tensor, method: Method) -> Result<DynamicStep> {
+        let next = self.rigid_once(q, motion, method)?;
+        let marks = next.marks()?;
+        if marks.iter().all(|&mark| mark == 0.0) {
+            return Ok(next);
+        }
+        // Finite numbers that overflow on the way cannot be used either.
+        let marks = Tensor::from_vec(marks, (q.dim(0)?, 1), q.device())?.to_dtype(q.dtype())?;
+        self.rigid_once(q, &motion.broadcast_add(&marks)?, method)
+    }
+
+    fn rigid_once(&self, q: &Tensor, motion: &Tensor, method: Method) -> Result<DynamicStep> {
+        let batch = self.batch(q, motion)?;
+        let contacts = batch.of.contacts(q)?;
+        let RigidStep { v_next, delta, force, limit_force, reports } = batch.solve(method, q)?;
+        let q = batch.q(q)?;
+        let torque = Tensor::zeros((reports.len(), self.model.pairs.torsional.len()), q.dtype(), q.device())?;
+        let q_next = self.manifold.integrate(&q, &delta)?;
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: None })
     }
 
     /// All worlds' rigid problems.
-    pub(super) fn batch(&self, assembled: &Assembled) -> Result<RigidBatch<'_>> {
-        let h = &self.parameters.h.detach();
-        let Assembled { contacts, screws, mass, force, momentum, gap, weight, limit_gap, .. } = assembled;
-        let [normal, point_a, point_b] = RigidBatch::contact_rows(contacts)?;
+    pub(super) fn batch(&self, q: &Tensor, motion: &Tensor) -> Result<RigidBatch<'_>> {
         Ok(RigidBatch {
             paths: &self.paths,
             limits: &self.limit_dofs,
-            screws: rows(screws)?,
-            normal,
-            point_a,
-            point_b,
-            gap: rows(gap)?,
-            weight: rows(weight)?,
-            limit_gap: limit_gap.as_ref().map(rows).transpose()?,
-            mass: rows(mass)?,
-            damping: self.joints.damping.as_ref().map(rows).transpose()?,
-            momentum: rows(&(momentum + force.broadcast_mul(h)?)?)?,
-            dry: self.joints.dry_impulses(h)?.as_ref().map(rows).transpose()?,
-            h: rows(h)?,
+            of: self.plan.assembly([rows(q)?, rows(motion)?, rows(&self.par)?])?,
+            joints: &self.joints,
         })
     }
+}
+
+impl DynamicStep {
+    /// 0 for worlds whose numbers are all finite, NaN for the others.
+    fn marks(&self) -> Result<Vec<f64>> {
+        let Contacts { phi, normal, point_a, point_b, .. } = &self.contacts;
+        let mut marks: Vec<f64> = self.reports.iter().map(|report| report.residual * 0.0).collect();
+        for x in
+            [&self.q_next, &self.v_next, &self.force, &self.torque, &self.limit_force, phi, normal, point_a, point_b]
+        {
+            let rows = rows(&x.flatten_from(1)?)?;
+            for (world, mark) in marks.iter_mut().enumerate() {
+                *mark += rows.row(world).iter().map(|x| x * 0.0).sum::<f64>();
+            }
+        }
+        Ok(marks)
+    }
+}
+
+/// A tensor's numbers, without its graph.
+fn rows(tensor: &Tensor) -> Result<Rows<'static>> {
+    Rows::from_tensor(&tensor.detach().to_device(&Device::Cpu)?)
 }

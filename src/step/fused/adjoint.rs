@@ -1,12 +1,12 @@
 //! The step's adjoint in lanes: the stages of [`super::stages`], backwards.
 
 use crate::kinematics::{Integrate, ManifoldMap, PullFrames};
-use crate::math::lane::{Lane, Mask, Zip, clear, copy};
+use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
 use crate::math::program::{Group, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::solve::{self, CONTACT_OPERAND, INFO};
 
-use super::memory::{GEOMETRY, Memory, Places};
+use super::memory::{GEOMETRY, Gradients, Memory, Numbers, Places};
 use super::plan::Plan;
 use super::stages::share;
 
@@ -24,7 +24,7 @@ impl Stage for Recall<'_> {
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
         let mut at = 0;
         let force = &mut to.force[..plan.n_forces()];
-        for block in [to.q_next, to.delta, force, to.limit, to.geometry, to.share] {
+        for block in [to.q_next, to.delta, to.v_next, force, to.limit, to.geometry, to.share] {
             self.grad.load_all(first, at, block);
             at += block.len();
         }
@@ -39,14 +39,18 @@ impl Plan {
     /// From the gradients of the results to those of q, u and the parameters.
     pub(super) fn pull(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
+        self.pull_finish_second_order(group);
         group.run(&PullIntegrate(self));
         if self.n_turning() > 0 {
             group.run(&PullForces(self));
         }
         group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        group.run(&PullAssemble(self));
+        if !self.pull_second_order(group) {
+            group.run(&PullAssemble(self));
+        }
         group.run(&PullGeometry(self));
         group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
+        self.pull_set_up_second_order(group);
         group.run(&Clean(self));
     }
 }
@@ -86,29 +90,38 @@ impl Stage for PullAssemble<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
-        for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
-            clear(block);
-        }
-        plan.contacts.pull_complete(plan.friction_mut(to.par), to.contacts);
-        for c in R::parts(0..plan.nc) {
-            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
-                *value += grad;
-            }
-            let (weight, slope) = plan.contacts.weight(m.contacts[CONTACT_OPERAND * c + 9]);
-            contact[9] += contact[11] * share(m.share, c) * slope;
-            if let Some(grad) = to.share.get_mut(c) {
-                *grad += contact[11] * weight;
-            }
-        }
-        to.par[plan.at.kappa] = to.kappa[0];
+        let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
+        plan.pull_contacts(&m, &mut to);
         plan.problem.pull(
             &plan.structure.place,
             [m.q, m.u, m.kin, m.par, m.motion],
             [to.p, to.y, to.gaps],
             [to.q, to.u, to.kin, to.par, to.motion],
         );
+    }
+}
+
+impl Plan {
+    /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of all other
+    /// operands are cleared.
+    #[inline(always)]
+    pub(super) fn pull_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+        for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
+            clear(block);
+        }
+        self.contacts.pull_complete(self.friction_mut(to.par), to.contacts);
+        for c in R::parts(0..self.nc) {
+            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+                *value += grad;
+            }
+            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + 9]);
+            contact[9] += contact[11] * share(m.share, c) * slope;
+            if let Some(grad) = to.share.get_mut(c) {
+                *grad += contact[11] * weight;
+            }
+        }
+        to.par[self.at.kappa] = to.kappa[0];
     }
 }
 

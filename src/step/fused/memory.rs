@@ -41,6 +41,9 @@ layout! {
         q_next,
         /// In the order of v.
         delta,
+        /// Of a second-order step, as what follows.
+        v_next,
+        extra,
         /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
         /// torque about the normal.
         force,
@@ -53,6 +56,7 @@ layout! {
         /// Of the results.
         q_next,
         delta,
+        v_next,
         force,
         limit,
         geometry,
@@ -78,6 +82,8 @@ layout! {
         /// What later steps of a rollout want of q₊, and of the parameters.
         carry,
         par_sum,
+        /// Of a second-order step.
+        extra,
     }
 }
 
@@ -99,6 +105,7 @@ pub(super) struct Memory<'a, R> {
 }
 
 impl Places {
+    /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
     pub(super) fn new(
         [nq, nu]: [usize; 2],
         s: &Structure,
@@ -106,7 +113,10 @@ impl Places {
         pairs: &PairKernels,
         contacts: &ContactTables,
         problem: &ProblemTables,
+        extra: Option<[usize; 2]>,
     ) -> Self {
+        let n_velocities = if extra.is_some() { s.nv } else { 0 };
+        let [n_extra, n_extra_gradients] = extra.unwrap_or_default();
         let (nc, at) = (contacts.torsion.nc, &problem.at);
         let sizes = Numbers {
             q: nq,
@@ -127,6 +137,8 @@ impl Places {
             usable: 1,
             q_next: nq,
             delta: s.nv,
+            v_next: n_velocities,
+            extra: n_extra,
             force: contacts.torsion.n_forces(),
         };
         let numbers = sizes.clone().from(0);
@@ -134,6 +146,7 @@ impl Places {
         let gradient_sizes = Gradients {
             q_next: nq,
             delta: s.nv,
+            v_next: n_velocities,
             force: 3 * s.nc(),
             limit: s.nl(),
             geometry: sizes.geometry,
@@ -154,6 +167,7 @@ impl Places {
             shapes: PULL * pairs.n_shapes,
             carry: nq,
             par_sum: at.n,
+            extra: n_extra_gradients,
         };
         let gradients = gradient_sizes.from(work.end());
         let offsets = |par: &Range<usize>| par.start + at.offsets..par.start + at.offsets + frames.n_offsets();

@@ -1,7 +1,9 @@
-//! The fused form of the quasi-dynamic step: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and its Jacobians.
+//! The fused form of the steps: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and, of the quasi-dynamic step, its
+//! Jacobians.
 //!
-//! The kernels are those that the tensor program composes (a step has the same bits in both); the speed is that nothing leaves the
-//! lanes' working memory between kinematics and forces. Each stage is compiled once for each instruction set.
+//! The kernels are those that the tensor program composes (a quasi-dynamic step has the same bits in both; the second-order step has
+//! this form alone); the speed is that nothing leaves the lanes' working memory between kinematics and forces. Each stage is
+//! compiled once for each instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]
@@ -15,6 +17,7 @@ mod paths;
 mod plan;
 mod record;
 mod rollout;
+mod second_order;
 mod single;
 mod stages;
 mod step_op;
@@ -34,6 +37,7 @@ use memory::{GEOMETRY, TURNING};
 pub(super) use hold::{hold, jacobians};
 pub(super) use plan::Plan;
 pub use record::Kernel;
+pub(super) use second_order::{Assembly, CONTACT, Choices, JointForces};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
@@ -45,6 +49,20 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start
     };
     let op = step_op::StepOp { plan: plan.clone(), start };
     read(plan, &plain(q)?.apply_op3(&plain(u)?, &plain(par)?, op)?)
+}
+
+/// One second-order step of every world: as [`step`], u being v and τ side by side; and v₊ (B, nv).
+pub(super) fn dynamic_step(
+    plan: &Arc<Plan>,
+    q: &Tensor,
+    state: &Tensor,
+    par: &Tensor,
+    start: Start,
+) -> Result<(Step, Tensor)> {
+    let op = step_op::StepOp { plan: plan.clone(), start };
+    let rows = q.apply_op3(state, par, op)?;
+    let v_next = part(&rows, 1, plan.nq + plan.structure.nv, plan.n_velocities())?;
+    Ok((read(plan, &rows)?, v_next))
 }
 
 /// Where solutions by H amplify rounding by more than this, the Jacobians have too few digits left: contacts are that much stiffer
@@ -86,6 +104,7 @@ fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     };
     let q_next = next(plan.nq)?;
     let delta = next(plan.structure.nv)?;
+    next(plan.n_velocities())?;
     let force = next(3 * nc)?.reshape((b, nc, 3))?;
     let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
     let limit_force = next(nl)?;

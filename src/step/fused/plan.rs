@@ -20,6 +20,7 @@ use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
+use super::second_order::SecondOrder;
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub(in super::super) struct Plan {
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
     pub(super) max_iterations: usize,
+    /// What there is in the place of inertia, stiffness and command if the step is the second-order one.
+    pub(super) second_order: Option<Arc<SecondOrder>>,
 }
 
 impl Plan {
@@ -62,7 +65,7 @@ impl Plan {
         let tree = &model.tree;
         let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
-        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem);
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem, None);
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
@@ -87,6 +90,7 @@ impl Plan {
             home: tree.home(),
             quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
             max_iterations: model.params.max_iterations,
+            second_order: None,
         })
     }
 
@@ -103,7 +107,8 @@ impl Plan {
     /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let precision = match (self.structure.friction, dtype) {
-            (Friction::Relaxed, DType::F32) => Precision::Single,
+            // The dynamics know the double one alone.
+            (Friction::Relaxed, DType::F32) if self.second_order.is_none() => Precision::Single,
             _ => Precision::Double,
         };
         #[cfg(feature = "native")]
@@ -118,9 +123,15 @@ impl Plan {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// Numbers of a step's result that gradients flow into: q₊, δ, forces, limit forces, the contacts' geometry and shares.
+    /// Numbers of a step's result that gradients flow into: q₊, δ, v₊ of a second-order step, forces, limit forces, the contacts' geometry and shares.
     pub(super) fn n_results(&self) -> usize {
-        self.nq + self.structure.nv + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+        let n_motion = self.structure.nv + self.n_velocities();
+        self.nq + n_motion + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+    }
+
+    /// Numbers of v₊: those of v, or none.
+    pub(super) fn n_velocities(&self) -> usize {
+        self.places.numbers.v_next.len()
     }
 
     /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).

@@ -18,7 +18,7 @@ use super::rollout::forward;
 use super::stages::Operands;
 use super::step_op::{Backward, Forward};
 
-/// A program of the step.
+/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in the place of u.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// (q, u, parameters) → the step's row.
@@ -53,6 +53,9 @@ impl Kernel {
         Self::RolloutAdjoint,
         Self::RolloutForceAdjoint,
     ];
+
+    /// Those that [`Dynamic`](crate::step::Dynamic) has.
+    pub const SECOND_ORDER: [Self; 3] = [Self::Step, Self::WarmStep, Self::Adjoint];
 
     /// Its name in printed code.
     pub fn name(self) -> &'static str {
@@ -110,8 +113,13 @@ impl Plan {
     }
 
     /// The rows that a program reads.
-    pub(in super::super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
-        let mut rows = vec![Row::new("q", self.nq), Row::new("u", self.nu), Row::new("par", self.at.n)];
+    fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
+        let mut rows = vec![Row::new("q", self.nq)];
+        match self.second_order {
+            None => rows.push(Row::new("u", self.nu)),
+            Some(_) => rows.extend(["v", "tau"].map(|name| Row::new(name, self.structure.nv))),
+        }
+        rows.push(Row::new("par", self.at.n));
         match kernel {
             Kernel::Step | Kernel::Jacobians => {}
             Kernel::WarmStep | Kernel::WarmJacobians => rows.push(Row::new("warm", self.structure.n_eta())),
@@ -142,6 +150,7 @@ impl Plan {
         let parts = [
             ("q_next", self.nq),
             ("delta", s.nv),
+            ("v_next", self.n_velocities()),
             ("force", 3 * self.nc),
             ("turning", TURNING * self.n_turning()),
             ("limit_force", s.nl()),
@@ -153,13 +162,13 @@ impl Plan {
             ("residual", 1),
             ("slip_gap", 1),
         ];
-        let is_there = |name: &str, width: usize| width > 0 || !["turning", "share"].contains(&name);
+        let is_there = |name: &str, width: usize| width > 0 || !["v_next", "turning", "share"].contains(&name);
         let there = parts.into_iter().filter(|&(name, width)| is_there(name, width));
         there.map(|(name, width)| Row::new(name, width)).collect()
     }
 
     /// The rows that it writes.
-    pub(in super::super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
+    pub(super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
         let row = |(name, width)| Row::new(name, width);
         match kernel {
             Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
@@ -187,6 +196,14 @@ impl Plan {
         data: &[Vec<f64>],
         f: impl FnOnce(&dyn Program) -> T,
     ) -> T {
+        let merged;
+        let data = match (&self.second_order, data) {
+            (Some(_), [q, v, tau, rest @ ..]) => {
+                merged = [&[q.clone(), [&v[..], tau].concat()], rest].concat();
+                &merged
+            }
+            _ => data,
+        };
         let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
         let warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians).then(|| row(3));
         let operands = Operands { q: row(0), u: row(1), par: row(2), warm };
@@ -255,24 +272,42 @@ impl Plan {
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
+    /// The rows of numbers that a program reads and writes.
+    pub(in super::super) fn rows_of(&self, kernel: Kernel) -> [Vec<Row>; 2] {
+        [self.operand_rows(kernel), self.result_rows(kernel)]
+    }
+
     /// What a program computes of so many steps in the narrowest lanes with fused multiply-adds, row after row; nothing where this
     /// processor or this build has none of that precision.
+    ///
+    /// # Errors
+    /// If a row is of another length than [`Plan::rows_of`] says, or there is no step.
     pub(in super::super) fn run(
         &self,
         kernel: Kernel,
         precision: Precision,
         n_steps: usize,
         operands: &[Vec<f64>],
-    ) -> Option<Vec<f64>> {
+    ) -> Result<Option<Vec<f64>>> {
+        if n_steps == 0 {
+            bail!("{}: expected one step or more, got none", kernel.name());
+        }
+        let [rows, _] = self.rows_of(kernel);
+        let (expected, got): (Vec<_>, Vec<_>) =
+            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
+        if expected != got {
+            bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
+        }
         let precision = kernel.precision(precision);
         let arithmetic = Arithmetic::new(InstructionSet::Fma, precision);
-        if !arithmetic.set.is_available() || arithmetic.precision != precision {
-            return None;
+        let has_lanes = self.second_order.is_none() || precision == Precision::Double;
+        if !has_lanes || !arithmetic.set.is_available() || arithmetic.precision != precision {
+            return Ok(None);
         }
         let widths: Vec<usize> = self.result_rows(kernel).iter().map(|row| row.length(n_steps)).collect();
         let mut all = [0; 6];
         all[..widths.len()].copy_from_slice(&widths);
         let parts = self.with_program(kernel, n_steps, operands, |program| run_parts_on(arithmetic, program, 1, all));
-        Some(parts.concat())
+        Ok(Some(parts.concat()))
     }
 }

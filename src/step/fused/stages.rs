@@ -6,7 +6,7 @@ use crate::math::program::{Group, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::solve::{self, Accuracy, CONTACT_OPERAND, Status};
 
-use super::memory::{GEOMETRY, Memory};
+use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
 
 /// Operands of a step: one row per world, or one for all.
@@ -98,13 +98,8 @@ impl Stage for Assemble<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let m = plan.places.memory(memory).0.numbers;
-        for c in R::parts(0..plan.nc) {
-            let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
-            copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
-            to[11] = plan.contacts.weight(to[9]).0 * share(m.share, c);
-        }
-        plan.contacts.complete(plan.friction(m.par), m.contacts);
+        let mut m = plan.places.memory(memory).0.numbers;
+        plan.place_contacts(&mut m);
         plan.problem.fill(&plan.structure.place, [m.q, m.u, m.kin, m.par], [m.motion, m.p, m.g, m.gaps]);
     }
 }
@@ -126,9 +121,12 @@ impl Plan {
     /// Everything up to the solve, once q, u and the parameters are there.
     pub(super) fn prepare(&self, group: &mut Group) {
         group.run_in_either(&Check(self));
+        self.set_up_second_order(group);
         group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
         group.run_in_either(&Geometry(self));
-        group.run_in_either(&Assemble(self));
+        if !self.assemble_second_order(group) {
+            group.run_in_either(&Assemble(self));
+        }
     }
 
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
@@ -141,11 +139,36 @@ impl Plan {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
         solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
         group.run_in_either(&Finish(self));
+        self.finish_second_order(group);
     }
 
     /// Factors H at the solution that is there.
     pub(super) fn factor(&self, group: &mut Group, solved: bool) {
         group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
+    }
+
+    /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
+    #[inline(always)]
+    pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
+        for c in R::parts(0..self.nc) {
+            let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+            to[11] = self.weight(to[9]).0 * share(m.share, c);
+        }
+        self.contacts.complete(self.friction(m.par), m.contacts);
+    }
+
+    /// Weight of the barrier of a contact with this φ, and its derivative.
+    #[inline(always)]
+    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let (weight, slope) = self.contacts.weight(phi);
+        match self.second_order.as_ref().and_then(|more| more.margin()) {
+            None => (weight, slope),
+            Some(margin) => {
+                let near = R::splat(margin).lt(phi).not();
+                (R::select(near, weight, R::zero()), R::select(near, slope, R::zero()))
+            }
+        }
     }
 
     /// μ and the coefficients of torsional friction, which follow each other among the parameters.
@@ -198,7 +221,7 @@ impl Stage for Finish<'_> {
     }
 }
 
-/// Writes a step's whole row: q₊, δ, forces, limit forces, geometry, shares; η; report.
+/// Writes a step's whole row: q₊, δ, v₊ of a second-order step, forces, limit forces, geometry, shares; η; report.
 pub(super) struct Store<'a>(pub(super) &'a Plan);
 
 impl Stage for Store<'_> {
@@ -207,7 +230,7 @@ impl Stage for Store<'_> {
         let Memory { numbers: m, work } = self.0.places.memory(memory).0;
         let limits = &work.eta[3 * self.0.structure.nc()..];
         let mut at = 0;
-        for block in [&*m.q_next, m.delta, m.force, limits, m.geometry, m.share, work.eta, work.info] {
+        for block in [&*m.q_next, m.delta, m.v_next, m.force, limits, m.geometry, m.share, work.eta, work.info] {
             out.store_all(first, at, block);
             at += block.len();
         }

@@ -27,7 +27,7 @@ impl Quasidynamic {
         let Some(Fused { plan, .. }) = &self.fused else {
             bail!("{}: expected a step with a fused form", kernel.name())
         };
-        Ok([plan.operand_rows(kernel), plan.result_rows(kernel)])
+        Ok(plan.rows_of(kernel))
     }
 
     /// What the row of a step consists of.
@@ -49,16 +49,10 @@ impl Quasidynamic {
         n_steps: usize,
         operands: &[Vec<f64>],
     ) -> Result<Option<Vec<f64>>> {
-        if n_steps == 0 {
-            bail!("{}: expected one step or more, got none", kernel.name());
-        }
-        let [rows, _] = self.rows_of(kernel)?;
-        let (expected, got): (Vec<_>, Vec<_>) =
-            (rows.iter().map(|row| row.length(n_steps)).collect(), operands.iter().map(Vec::len).collect());
-        if expected != got {
-            bail!("{}: expected operands of {expected:?} numbers, got {got:?}", kernel.name());
-        }
-        Ok(self.fused.as_ref().and_then(|Fused { plan, .. }| plan.run(kernel, precision, n_steps, operands)))
+        let Some(Fused { plan, .. }) = &self.fused else {
+            bail!("{}: expected a step with a fused form", kernel.name())
+        };
+        plan.run(kernel, precision, n_steps, operands)
     }
 
     /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:

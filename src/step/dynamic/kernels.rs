@@ -1,0 +1,80 @@
+//! The barrier's step in lanes: on other instructions, recorded, or run on plain numbers.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor, bail};
+
+use super::{ContactModel, Dynamic};
+use crate::math::lane::{InstructionSet, Precision};
+use crate::math::record::{Row, Trace};
+use crate::step::fused::{self, Kernel};
+
+impl Dynamic {
+    fn plan(&self, kernel: Kernel) -> Result<&fused::Plan> {
+        if !Kernel::SECOND_ORDER.contains(&kernel) {
+            bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());
+        }
+        match self.params.contact {
+            ContactModel::Barrier => Ok(&self.plan),
+            ContactModel::Rigid(_) => {
+                bail!("{}: expected a second-order step with the barrier's contact", kernel.name())
+            }
+        }
+    }
+
+    /// The same step on lanes of another width than the widest that the processor has, for comparison: the results have the
+    /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    ///
+    /// # Errors
+    /// If the processor lacks the instructions.
+    pub fn on(&self, set: InstructionSet) -> Result<Self> {
+        if !set.is_available() {
+            bail!("instruction set {}: this processor does not have it", set.name());
+        }
+        Ok(Self { plan: Arc::new(self.plan.on(set)), ..self.clone() })
+    }
+
+    /// A program of the step as the list of its operations, see [`Trace`]: one of [`Kernel::SECOND_ORDER`]. It reads q, v, τ, the
+    /// parameters and what else [`Dynamic::rows_of`] says. In single precision there is the step alone, which lanes do not have.
+    ///
+    /// # Errors
+    /// If the step has no such program, contact is not the barrier's, or a pair of shapes is one whose closest points are searched
+    /// for; the message names it.
+    pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
+        self.plan(kernel)?.record(kernel, precision, |contact| self.model.contact_names(contact))
+    }
+
+    /// The rows of numbers that a program reads and writes.
+    ///
+    /// # Errors
+    /// If the step has no such program, or contact is not the barrier's.
+    pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
+        Ok(self.plan(kernel)?.rows_of(kernel))
+    }
+
+    /// What the row consists of that a step writes.
+    ///
+    /// # Errors
+    /// If contact is not the barrier's.
+    pub fn row_parts(&self) -> Result<Vec<Row>> {
+        Ok(self.plan(Kernel::Step)?.row_parts())
+    }
+
+    /// What a program computes on plain numbers of one world, the rows that [`Dynamic::rows_of`] says: in a lane of one world with
+    /// fused multiply-adds; nothing where this processor or this build has none, or in single precision.
+    ///
+    /// # Errors
+    /// As [`Dynamic::rows_of`]; if a row is of another length.
+    pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
+        self.plan(kernel)?.run(kernel, precision, 1, operands)
+    }
+
+    /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:
+    /// the operand `par` of a recording.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn packed_parameters(&self) -> Result<Tensor> {
+        Ok(self.par.clone())
+    }
+}
