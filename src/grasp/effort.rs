@@ -13,7 +13,8 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
 use crate::error::{Error, Result};
-use crate::solve::program::{Accuracy, CONE, NoOptimum, Optimum, Program};
+use crate::solve::Accuracy;
+use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
 
 /// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
 const BALANCED: f64 = 1e-8;

@@ -192,7 +192,7 @@ impl Ilqr {
 
     /// How accurately plans that are compared are rolled out.
     fn accuracy(&self) -> Accuracy {
-        if self.tolerance < ROUGH { Accuracy::Full } else { Accuracy::Rough }
+        if self.tolerance < ROUGH { Accuracy::Fine } else { Accuracy::Rough }
     }
 
     /// Some shares of a step, with feedback.

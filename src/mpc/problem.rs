@@ -126,7 +126,7 @@ impl Problem {
         worlds: usize,
         decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
     ) -> Result<Vec<Trajectory>> {
-        self.roll_to(Accuracy::Full, start, worlds, decide)
+        self.roll_to(Accuracy::Fine, start, worlds, decide)
     }
 
     /// [`Problem::roll`], so accurately.
@@ -197,7 +197,7 @@ impl Problem {
     /// # Errors
     /// As [`Problem::roll`].
     pub fn roll_given(&self, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
-        self.roll_given_to(Accuracy::Full, start, v)
+        self.roll_given_to(Accuracy::Fine, start, v)
     }
 
     /// [`Problem::roll_given`], so accurately.

@@ -19,7 +19,8 @@ use super::ilqr::{Ilqr, best_of};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start};
 use super::quadratic::Quadratic;
-use crate::solve::program::{Accuracy, CONE, Program};
+use crate::solve::Accuracy;
+use crate::solve::program::{CONE, Program};
 
 /// Which cones bound the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@
 use crate::description::Friction;
 use crate::math::lane::{Mask, Real, Zip, copy, state};
 
+use super::Accuracy;
 use super::approach::{Approach, LONGEST};
 use super::contact_state::ContactState;
 use super::line_search::line_search;
@@ -28,23 +29,11 @@ use super::optimality::{Certificate, are_inside, certificate, noise, residual, t
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 
-/// How near an answer has to come to the minimiser.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Accuracy {
-    /// As near as rounding allows.
-    #[default]
-    Full,
-    /// Forces to 1e-5 of their size, by up to two steps less: enough to compare plans by.
-    Rough,
-}
-
-impl Accuracy {
-    /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares.
-    fn converged(self) -> f64 {
-        match self {
-            Self::Full => 1e-14,
-            Self::Rough => 1e-5,
-        }
+/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares.
+fn converged(accuracy: Accuracy) -> f64 {
+    match accuracy {
+        Accuracy::Rough => 1e-5,
+        Accuracy::Fine => 1e-14,
     }
 }
 
@@ -272,7 +261,7 @@ impl<R: Real> Iterate<R> {
             |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
         );
         let stalled = idle.and(decrement.lt(stalled[0]));
-        let done = running.and(at_last).and(decrement.lt(R::splat(accuracy.converged())).or(stalled));
+        let done = running.and(at_last).and(decrement.lt(R::splat(converged(accuracy))).or(stalled));
         self.running = running.and(done.not());
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);

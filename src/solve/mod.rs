@@ -36,7 +36,6 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-pub(crate) use barrier::Accuracy;
 pub use barrier::Status;
 pub use cone::CONTACT_OPERAND;
 pub(crate) use cone::{Cone, Rates};
@@ -101,6 +100,15 @@ pub struct Solution {
     packed: Tensor,
     /// Its first column of the report.
     info: usize,
+}
+
+/// How near to its minimiser a method has to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accuracy {
+    /// To about 1e-5 of the forces, or of what else is sought: enough to compare by, or to see which constraints are active.
+    Rough,
+    /// About as near as rounding allows.
+    Fine,
 }
 
 /// How one world's solve went.

@@ -10,13 +10,12 @@ use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
 
-use super::Start;
-use super::barrier::Accuracy;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
 use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::structure::Structure;
+use super::{Accuracy, Start};
 
 /// (screws, contacts, [P | g | κ | gaps]) → [δ | f | limit forces | η | report].
 pub(super) struct BarrierOp {
@@ -126,7 +125,7 @@ impl Program for Forward<'_> {
         let (structure, at, warm) = (base.structure, &base.at, base.warm.is_some());
         match way {
             Way::Solve { max_iterations } => {
-                Solve { structure, at, max_iterations: *max_iterations, warm, accuracy: Accuracy::Full }.run(group);
+                Solve { structure, at, max_iterations: *max_iterations, warm, accuracy: Accuracy::Fine }.run(group);
             }
             Way::Recall(result) => group.run(&Recall { base, result, eta: structure.nv, grad: None }),
         }

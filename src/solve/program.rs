@@ -1,5 +1,6 @@
 //! Quadratic programs with linear and second-order cone constraints, by Clarabel's interior-point method.
 
+use super::Accuracy;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT, SolverStatus, ZeroConeT,
@@ -22,21 +23,11 @@ pub(crate) struct Program {
     pub(crate) accuracy: Accuracy,
 }
 
-/// Gap and feasibility that are asked of the method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Accuracy {
-    /// 1e-5: enough to see which rows are on a bound. Linear systems are not solved twice.
-    Rough,
-    /// 1e-12; where rounding does not allow it, the method stops earlier.
-    Fine,
-}
-
-impl Accuracy {
-    fn tolerance(self) -> f64 {
-        match self {
-            Self::Rough => 1e-5,
-            Self::Fine => 1e-12,
-        }
+/// Gap and feasibility that are asked of the method; linear systems are solved twice where it is fine.
+fn tolerance(accuracy: Accuracy) -> f64 {
+    match accuracy {
+        Accuracy::Rough => 1e-5,
+        Accuracy::Fine => 1e-12,
     }
 }
 
@@ -69,7 +60,7 @@ impl Program {
         if !numbers.into_iter().flatten().all(|x| x.is_finite()) {
             return None;
         }
-        let tolerance = self.accuracy.tolerance();
+        let tolerance = tolerance(self.accuracy);
         let settings = DefaultSettings {
             verbose: false,
             max_threads: 1,

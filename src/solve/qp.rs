@@ -10,9 +10,10 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use super::Accuracy;
 use super::delassus::Delassus;
 use super::frictionless::{Found, Frictionless};
-use super::program::{Accuracy, Optimum, Program};
+use super::program::{Optimum, Program};
 
 /// The primal program of these contacts; none if it cannot be set up.
 pub(super) fn primal(problem: &Frictionless, contacts: &[usize], delassus: &Delassus) -> Option<Found> {

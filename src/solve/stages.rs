@@ -7,8 +7,9 @@ use crate::math::program::{Group, Stage};
 use crate::math::rows::Output;
 use crate::math::vector::scale;
 
+use super::Accuracy;
 use super::adjoint;
-use super::barrier::{self, Accuracy, Status};
+use super::barrier::{self, Status};
 use super::coulomb::{self, is_unsettled};
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};

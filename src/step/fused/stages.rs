@@ -131,7 +131,7 @@ impl Plan {
 
     /// The solve, forces and q₊; `warm` starts it at the forces that are there.
     pub(super) fn solve(&self, group: &mut Group, warm: bool) {
-        self.solve_to(Accuracy::Full, group, warm);
+        self.solve_to(Accuracy::Fine, group, warm);
     }
 
     /// [`Plan::solve`], so accurately.

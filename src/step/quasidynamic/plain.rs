@@ -48,7 +48,7 @@ impl Quasidynamic {
     /// If the model's numbers are not `f64`, or a length is not as said. Numerical trouble is no error: see
     /// [`Held::reports`].
     pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
-        self.hold_to(Accuracy::Full, [q, u, warm], n)
+        self.hold_to(Accuracy::Fine, [q, u, warm], n)
     }
 
     /// [`Quasidynamic::hold`], so accurately. The tensor program, and Coulomb's law, know full accuracy alone.
