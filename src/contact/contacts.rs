@@ -5,7 +5,7 @@ use candle_core::{Result, Tensor};
 use super::lanes::GEOMETRY;
 use crate::math::tensor::part;
 
-/// All contacts, in the order of [`PairTable::pair_of_contact`]. Differentiable.
+/// All contacts, in the order of [`PairTable::pair_of_contact`](super::PairTable::pair_of_contact). Differentiable.
 #[derive(Clone, Debug)]
 pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.

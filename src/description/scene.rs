@@ -67,7 +67,8 @@ pub struct Params {
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
-    /// Pairs farther apart than this are left out of the sum, m; none keeps every pair, which is what smoothness needs.
+    /// Pairs farther apart than this are left out of the sum, m, and take next to no time; none keeps every pair. With a window to
+    /// `fade` out in the step stays smooth.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m, as a quintic smoothstep:
     /// twice continuously differentiable. 0 is a hard cutoff.

@@ -14,7 +14,7 @@ use crate::step::fused::{Assembly, CONTACT, JointForces};
 pub struct RigidContact {
     /// The problem. Its mass is M + h D; its rows are `contacts`, then all joint limits.
     pub problem: Frictionless,
-    /// The contacts that take part, as places in [`Contacts`].
+    /// The contacts that take part, as places in [`Contacts`](crate::contact::Contacts).
     pub contacts: Vec<usize>,
     /// Velocity of B against A at each of these contacts in world axes, by unit rates (3 n, nv); each at its own witness
     /// point. The problem's rows are its parts along the normals.
