@@ -37,9 +37,6 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
         state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
     }
 }

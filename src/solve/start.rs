@@ -121,7 +121,7 @@ pub(super) fn renew<R: Real>(
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
+        if law == Friction::Relaxed && R::is_idle(state.is_there()) {
             continue;
         }
         let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
@@ -153,7 +153,7 @@ pub(super) fn renew<R: Real>(
     }
     balance(s, problem, mask, work);
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
+        if law == Friction::Relaxed && R::is_idle(state.is_there()) {
             continue;
         }
         let cone = &state.cone;
