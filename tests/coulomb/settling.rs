@@ -189,3 +189,58 @@ fn what_smoothing_displaces_is_the_rate_by_kappa() {
         assert!(off < 1e-5, "world {world}: {off:e} of {:?}", error[world]);
     }
 }
+
+/// Contacts that have no weight are left out, and begin with nothing of what worlds before them have left in memory, not even where
+/// those had numbers that are none.
+#[test]
+fn worlds_with_distant_contacts_know_nothing_of_their_company() {
+    const WORLDS: usize = 40;
+    let mut random = Random::new(89);
+    for friction in [Friction::Relaxed, Friction::Coulomb] {
+        let mut scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+        (scene.params.friction, scene.params.contact_distance, scene.params.fade) = (friction, Some(4e-3), 1e-3);
+        let model = compile(&scene);
+        let ranges =
+            Ranges { kappa: (1e4, 1e4), mu: (0.5, 0.5), mu_also: &[], stiffness: (10.0, 1e2), mass: (5e-2, 1.0) };
+        let Batch { q, u, mut parameters, .. } = states::batch(&model, 0.05, WORLDS, &ranges, &mut random);
+        let mut stiffness = rows(&parameters.stiffness);
+        stiffness.iter_mut().step_by(3).for_each(|row| row.fill(f64::NAN));
+        parameters.stiffness =
+            Tensor::from_vec(stiffness.concat(), parameters.stiffness.dims(), parameters.stiffness.device()).unwrap();
+        let step = Quasidynamic::new(&model, &parameters).unwrap();
+        let together = step.linearize(&q, &u).unwrap();
+        let gradient = |step: &Quasidynamic, q: &Tensor, u: &Tensor| {
+            let q = Var::from_tensor(q).unwrap();
+            let next = step.step(&q, u).unwrap();
+            let sum = (next.q_next.sum_all().unwrap() + next.force.sum_all().unwrap()).unwrap();
+            sum.backward().unwrap().get(&q).unwrap().clone()
+        };
+        let all_gradients = gradient(&step, &q, &u);
+        let (mut near, mut far) = (0, 0);
+        for w in 0..WORLDS {
+            let own =
+                parameters.map(|_, t| if t.dim(0)? == WORLDS { t.narrow(0, w, 1) } else { Ok(t.clone()) }).unwrap();
+            let of = |t: &Tensor| t.narrow(0, w, 1).unwrap();
+            let step = Quasidynamic::new(&model, &own).unwrap();
+            let alone = step.linearize(&of(&q), &of(&u)).unwrap();
+            let pairs = [
+                (&together.step.q_next, &alone.step.q_next),
+                (&together.step.force, &alone.step.force),
+                (&together.a, &alone.a),
+                (&together.d, &alone.d),
+                (&all_gradients, &gradient(&step, &of(&q), &of(&u))),
+            ];
+            for (all, one) in pairs {
+                let bits = |t: &Tensor| numbers(t).into_iter().map(f64::to_bits).collect::<Vec<_>>();
+                assert_eq!(bits(&of(all)), bits(one), "{friction:?}, world {w}");
+            }
+            let expected = if w % 3 == 0 { Status::BadInput } else { Status::Solved };
+            assert_eq!(together.step.reports[w].status, expected, "{friction:?}, world {w}");
+            let phi = numbers(&of(&together.step.contacts.phi));
+            near += phi.iter().filter(|&&phi| phi < 4e-3).count();
+            far += phi.iter().filter(|&&phi| phi >= 4e-3).count();
+        }
+        println!("{friction:?}: {near} contacts with a weight, {far} without");
+        assert!(near > 20 && far > 20);
+    }
+}
