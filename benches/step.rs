@@ -1,4 +1,5 @@
-//! The step, its derivatives and rollouts of the hand and ball (6 pairs, κ = 100), in both forms.
+//! The step, its derivatives and rollouts of the hand and ball (6 pairs, κ = 100), in both forms; and the calls on plain numbers of one
+//! world that planners make, at κ = 10⁴.
 //!
 //! `cargo bench --bench step` prints the time of a call; the throughput beside it is in worlds, or in steps of a world for
 //! rollouts. `BENCHMARKS.md` has figures.
@@ -18,9 +19,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const STEPS: usize = 50;
 
 /// Worlds around the hand and ball with all five fingertips near the ball, each a little different.
-fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
+fn worlds(b: usize, kappa: f64) -> Result<(Quasidynamic, Tensor, Tensor)> {
     let mut scene = Scene::load("assets/scenes/hand_ball.toml")?;
-    scene.params.kappa = 100.0;
+    scene.params.kappa = kappa;
     let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
     let noise = |n: usize| {
         let values: Vec<f64> = (0..b * n).map(|i| 0.02 * ((i as f64 * 12.9898).sin() * 43758.5453).fract()).collect();
@@ -34,7 +35,7 @@ fn worlds(b: usize) -> Result<(Quasidynamic, Tensor, Tensor)> {
 
 fn bench(c: &mut Criterion) {
     for b in [1_usize, 64, 256, 1024] {
-        let (fused, q, u) = worlds(b).expect("the scene is in assets");
+        let (fused, q, u) = worlds(b, 100.0).expect("the scene is in assets");
         let reports = fused.step(&q, &u).expect("shapes fit").reports;
         assert!(reports.iter().all(|report| report.status == Status::Solved), "timed are steps that are solved");
         let (vq, vu) = (Var::from_tensor(&q).expect("copy"), Var::from_tensor(&u).expect("copy"));
@@ -70,5 +71,19 @@ fn bench(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, bench);
+fn plain(c: &mut Criterion) {
+    let (step, q, u) = worlds(1, 1e4).expect("the scene is in assets");
+    let [q, u] = [q, u].map(|t| t.flatten_all().and_then(|t| t.to_vec1::<f64>()).expect("copy"));
+    let held = step.hold(&q, &u, &[], 1).expect("shapes fit");
+    assert_eq!(held.reports[0].status, Status::Solved, "timed is a step that is solved");
+    let mut group = c.benchmark_group("plain");
+    let mut run = |name: &str, call: &dyn Fn() -> Result<()>| {
+        group.bench_function(name, |bencher| bencher.iter(|| call().expect("shapes fit")));
+    };
+    run("step, cold", &|| step.hold(&q, &u, &[], 1).map(drop));
+    run("jacobians from its forces: A, B", &|| step.jacobians(&q, &u, &held.warm, false).map(drop));
+    run("jacobians from its forces: A, B, C, D", &|| step.jacobians(&q, &u, &held.warm, true).map(drop));
+}
+
+criterion_group!(benches, bench, plain);
 criterion_main!(benches);
