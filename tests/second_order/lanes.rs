@@ -73,8 +73,9 @@ fn results(step: &DynamicStep) -> Vec<(&'static str, Tensor)> {
     all.into_iter().filter(|(_, t)| t.elem_count() > 0).map(|(name, t)| (name, t.flatten_from(1).unwrap())).collect()
 }
 
+/// The largest of numbers, NaN if one is.
 fn largest(of: &[f64]) -> f64 {
-    of.iter().fold(1e-300, |m, x| x.abs().max(m))
+    of.iter().fold(1e-300, |m, x| if x.abs() > m || x.is_nan() { x.abs() } else { m })
 }
 
 /// The largest difference over a size, NaN if there is one.
