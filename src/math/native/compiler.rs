@@ -165,6 +165,11 @@ fn compile(compiler: &OsString, code: &Code, to: &Path) -> Result<(), String> {
 pub(super) mod tests {
     use super::*;
 
+    /// A library that does nothing.
+    pub(in super::super) fn nothing() -> Code {
+        Code { head: String::new(), stages: Vec::new(), last: String::from("int nothing;\n") }
+    }
+
     #[test]
     fn what_is_kept_is_whole_or_made_anew() {
         if let Err(reason) = compiler() {

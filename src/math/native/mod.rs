@@ -5,6 +5,8 @@
 //! by selections, as in lanes.
 
 mod compiler;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{c_ulonglong, c_void};
 

@@ -254,7 +254,8 @@ impl Form<'_> {
     fn leave(&mut self, id: Id) {
         self.argument(id);
         if self.layout.places[id as usize].is_some() {
-            self.slot(Word::Kept, 0, Slot::Place(id));
+            let is_masked = usize::from(self.layout.is_masked[id as usize]);
+            self.slot(Word::Kept, is_masked, Slot::Place(id));
         }
         for output in &self.layout.outputs[id as usize] {
             let &Output { row, place, .. } = output;

@@ -13,7 +13,7 @@ mod recorded;
 mod schedule;
 mod tape;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trace;
 
 pub use recorded::Recorded;

@@ -6,21 +6,21 @@ use crate::math::rows::{Output, Rows};
 
 use super::{Row, Trace, places, record};
 
-/// A program of one stage: a function of `N` numbers.
-struct Function<'a, F>(Rows<'a>, F);
+/// A program of one stage: a function of some numbers.
+pub(crate) struct Function<'a, F>(pub(crate) Rows<'a>, pub(crate) F);
 
 /// The function over any number.
-trait Of: Sync {
+pub(crate) trait Of: Sync {
     const IN: usize;
     const OUT: usize;
-    fn of<R: Real>(x: &[R]) -> Vec<R>;
+    fn of<R: Real>(&self, x: &[R]) -> Vec<R>;
 }
 
 impl<F: Of> Stage for Function<'_, F> {
     fn run<R: Lane>(&self, first: usize, _: &mut [R], out: &mut Output) {
         let mut x = vec![R::zero(); F::IN];
         self.0.load_all(first, 0, &mut x);
-        out.store_all(first, 0, &F::of(&x));
+        out.store_all(first, 0, &self.1.of(&x));
     }
 }
 
@@ -33,7 +33,7 @@ impl<F: Of> Program for Function<'_, F> {
     }
 }
 
-fn recorded<F: Of>(f: F) -> Trace {
+pub(crate) fn recorded<F: Of>(f: F) -> Trace {
     let names = places(0, F::IN);
     let row = |name, width| vec![Row::new(name, width)];
     let program = Function(Rows::from_slice(&names, 1, F::IN), f);
@@ -68,7 +68,7 @@ struct Folds;
 impl Of for Folds {
     const IN: usize = 2;
     const OUT: usize = 12;
-    fn of<R: Real>(x: &[R]) -> Vec<R> {
+    fn of<R: Real>(&self, x: &[R]) -> Vec<R> {
         let (x, y) = (x[0], x[1]);
         let (zero, one, minus) = (R::zero(), R::one(), R::splat(-0.0));
         vec![
@@ -115,7 +115,7 @@ state!(Pair { numbers: [a, b, passes, untouched], flags: [going], states: [] });
 impl Of for Loops {
     const IN: usize = 2;
     const OUT: usize = 4;
-    fn of<R: Real>(x: &[R]) -> Vec<R> {
+    fn of<R: Real>(&self, x: &[R]) -> Vec<R> {
         let mut pair =
             Pair { a: x[0], b: x[1], passes: R::zero(), untouched: x[0] * x[1], going: R::Mask::splat(true) };
         R::repeat(
@@ -165,7 +165,7 @@ struct Angles;
 impl Of for Angles {
     const IN: usize = 1;
     const OUT: usize = 2;
-    fn of<R: Real>(x: &[R]) -> Vec<R> {
+    fn of<R: Real>(&self, x: &[R]) -> Vec<R> {
         let (sin, cos) = (x[0] * R::splat(4e4)).sin_cos();
         vec![sin, cos]
     }

@@ -14,6 +14,8 @@ use super::{At, Printer, Slot};
 
 /// Assignments in the driver from one place to another that a table is made for, at least.
 const MOVES: usize = 8;
+/// The mask of the worlds that code is for where it is.
+pub(super) const ACTIVE: &str = "w->active";
 
 impl Printer<'_> {
     /// The place of a result, as [`Printer::input`].
@@ -82,12 +84,19 @@ impl Printer<'_> {
         }
     }
 
+    /// The mask of the worlds that a place is written for, if others must keep what they have.
+    fn kept_worlds(&self, id: Id) -> Option<&'static str> {
+        (self.is_vector() && self.schedule.layout.is_masked[id as usize]).then_some(ACTIVE)
+    }
+
     /// What others want of a node that is there.
     pub(super) fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
         let at = At::Function(function);
-        let results = self.schedule.layout.outputs[id as usize].iter().map(|output| self.result(output, at));
-        for place in self.place(id, at, Slot::Place(id)).into_iter().chain(results) {
-            let _ = writeln!(text, "{pad}{place} = v{id};");
+        if let Some(place) = self.place(id, at, Slot::Place(id)) {
+            let _ = writeln!(text, "{pad}{}", self.blended(id, self.kept_worlds(id), &place, format!("v{id}")));
+        }
+        for output in &self.schedule.layout.outputs[id as usize] {
+            let _ = writeln!(text, "{pad}{} = v{id};", self.result(output, at));
         }
     }
 
@@ -266,7 +275,10 @@ impl Printer<'_> {
                 }
                 Step::Region { region, steps } => {
                     let Region { kind, variables, .. } = &trace.regions[*region];
-                    self.set(variables, |variable| variable.start, None, text);
+                    for mask in [None, Some(ACTIVE)] {
+                        let own = variables.iter().filter(|variable| self.kept_worlds(variable.id) == mask);
+                        self.set(&own.copied().collect::<Vec<_>>(), |variable| variable.start, mask, text);
+                    }
                     let is_masked = self.is_vector() && matches!(kind, Kind::Branch { .. } | Kind::Loop { .. });
                     if is_masked {
                         text.line(&format!("const m_t s{region} = w->active;"));
@@ -294,7 +306,7 @@ impl Printer<'_> {
                     if matches!(kind, Kind::Time { .. }) {
                         self.write(&self.late[1], text);
                     }
-                    self.set(variables, |variable| variable.end, is_masked.then_some("w->active"), text);
+                    self.set(variables, |variable| variable.end, is_masked.then_some(ACTIVE), text);
                     text.in_time = outside;
                     text.close();
                     if is_masked {

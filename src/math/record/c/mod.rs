@@ -223,7 +223,7 @@ impl Printer<'_> {
             let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
             declare_table(number(precision), name, rows.collect(), text);
         }
-        self.items(&self.schedule.functions[function].items, (function, "w->active"), 1, text);
+        self.items(&self.schedule.functions[function].items, (function, control::ACTIVE), 1, text);
         text.push_str("}\n\n");
     }
 

@@ -1,7 +1,5 @@
 //! Where numbers wait between functions, and until when.
 
-use std::collections::{HashMap, HashSet};
-
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace};
 use super::{Function, Pool, Step, is_prompt};
@@ -13,7 +11,6 @@ pub(super) struct Lives<'a> {
     in_time: &'a [bool],
     pub(super) function_of: Vec<Option<usize>>,
     born: Vec<usize>,
-    last: Vec<usize>,
     /// Is it wanted by others than the function that computes it?
     waits: Vec<bool>,
     pub(super) now: usize,
@@ -21,8 +18,6 @@ pub(super) struct Lives<'a> {
     loops: Vec<(usize, usize, Option<usize>)>,
     /// Uses: who, when, by which function, in which loop.
     uses: Vec<(Id, usize, Option<usize>, Option<usize>)>,
-    /// The driver's variables: what each starts as, and until when that may be wanted if both are to have one place.
-    starts: HashMap<Id, (Id, usize)>,
 }
 
 impl<'a> Lives<'a> {
@@ -34,12 +29,10 @@ impl<'a> Lives<'a> {
             in_time,
             function_of: vec![None; n],
             born: vec![0; n],
-            last: vec![0; n],
             waits: vec![false; n],
             now: 0,
             loops: Vec::new(),
             uses: Vec::new(),
-            starts: HashMap::new(),
         }
     }
 
@@ -77,9 +70,6 @@ impl<'a> Lives<'a> {
                     };
                     self.follow(steps, inner);
                     self.now += 1;
-                    // A branch changes its variables at its end, a loop from its start on.
-                    let until = if matches!(kind, Kind::Branch { .. }) { self.now - 1 } else { start };
-                    self.starts.extend(variables.iter().map(|variable| (variable.id, (variable.start, until))));
                     if matches!(kind, Kind::Time { .. }) {
                         self.write_late(true, inner);
                     }
@@ -146,11 +136,21 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Places for all that wait, and how many there are of each pool.
-    pub(super) fn places(&mut self) -> (Vec<Option<usize>>, [usize; 3]) {
-        for &(id, now, by, mut within) in &self.uses {
+    /// Who waits for others than the function that computes it.
+    pub(super) fn waits(&self) -> Vec<bool> {
+        let mut waits = self.waits.clone();
+        for &(id, _, by, _) in &self.uses {
             let id = id as usize;
-            self.waits[id] |= by.is_none() || by != self.function_of[id];
+            waits[id] |= by.is_none() || by != self.function_of[id];
+        }
+        waits
+    }
+
+    /// Places for sets of nodes that share one, and how many there are of each pool.
+    pub(super) fn places<'b>(&self, sets: impl Iterator<Item = &'b [Id]>) -> (Vec<Option<usize>>, [usize; 3]) {
+        let mut last = vec![0; self.born.len()];
+        for &(id, now, _, mut within) in &self.uses {
+            let id = id as usize;
             let mut until = now;
             // What was there before a loop is wanted in its next pass too.
             while let Some((start, end, outer)) = within.map(|within| self.loops[within]) {
@@ -159,31 +159,27 @@ impl<'a> Lives<'a> {
                 }
                 within = outer;
             }
-            self.last[id] = self.last[id].max(until);
+            last[id] = last[id].max(until);
         }
-        let mut order: Vec<usize> = (0..self.waits.len()).filter(|&id| self.waits[id]).collect();
-        order.sort_by_key(|&id| self.born[id]);
-        let mut places: Vec<Option<usize>> = vec![None; self.waits.len()];
-        let mut given_on = HashSet::new();
+        let of = |set: &[Id], time: &[usize]| set.iter().map(|&id| time[id as usize]).collect::<Vec<_>>();
+        let mut order: Vec<(usize, usize, &[Id])> = sets
+            .map(|set| {
+                let first = of(set, &self.born).into_iter().min().unwrap_or(0);
+                (first, of(set, &last).into_iter().max().unwrap_or(0), set)
+            })
+            .collect();
+        order.sort_by_key(|&(born, _, set)| (born, set[0]));
+        let mut places: Vec<Option<usize>> = vec![None; self.born.len()];
         let sizes = Pool::ALL.map(|pool| {
             // When each place is free again.
             let mut free: Vec<usize> = Vec::new();
-            for &id in order.iter().filter(|&&id| Pool::of(self.trace, id as Id) == pool) {
-                // A variable stays where its start is, if nobody else wants that any more.
-                let start = self.starts.get(&(id as Id)).filter(|(start, until)| self.last[*start as usize] <= *until);
-                if let Some((place, start)) = start.and_then(|&(start, _)| Some((places[start as usize]?, start)))
-                    && given_on.insert(start)
-                {
-                    free[place] = self.last[id];
-                    places[id] = Some(place);
-                    continue;
-                }
-                let place = free.iter().position(|&last| last < self.born[id]).unwrap_or(free.len());
+            for &(born, last, set) in order.iter().filter(|(_, _, set)| Pool::of(self.trace, set[0]) == pool) {
+                let place = free.iter().position(|&last| last < born).unwrap_or(free.len());
                 if place == free.len() {
                     free.push(0);
                 }
-                free[place] = self.last[id];
-                places[id] = Some(place);
+                free[place] = last;
+                set.iter().for_each(|&id| places[id as usize] = Some(place));
             }
             free.len()
         });

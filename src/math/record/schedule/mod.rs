@@ -5,6 +5,7 @@
 //! function leaves for another, or for the driver, has a place in the working memory. Places are used again once the last one who
 //! wants what is there has had it.
 
+mod coalesce;
 mod lives;
 mod runs;
 
@@ -13,6 +14,7 @@ use crate::math::lane::Precision;
 use super::kinds::{Kinds, Table};
 use super::op::Id;
 use super::trace::{Item, Kind, Output, Trace};
+use coalesce::Events;
 use lives::Lives;
 use runs::joined;
 
@@ -81,6 +83,8 @@ pub(super) struct Layout {
     pub(super) function_of: Vec<Option<usize>>,
     /// Where each node waits, if it does.
     pub(super) places: Vec<Option<usize>>,
+    /// Must worlds that are not active keep what is in the place when the node is written there? Of a variable: when it starts.
+    pub(super) is_masked: Vec<bool>,
     /// Places of each pool.
     pub(super) sizes: [usize; 3],
     /// The results that each node is where it is computed.
@@ -118,12 +122,13 @@ impl Layout {
         lives.follow(steps, None);
         lives.now += 1;
         lives.write_late(false, None);
-        let (places, sizes) = lives.places();
+        let coalesced = Events::new(trace, (functions, steps), in_time, &lives.function_of).coalesced(&lives.waits());
+        let (places, sizes) = lives.places(coalesced.sets());
         let mut outputs = vec![Vec::new(); trace.nodes.len()];
         for output in trace.outputs.iter().filter(|output| is_prompt(trace, in_time, output)) {
             outputs[output.id as usize].push(*output);
         }
-        Self { function_of: lives.function_of, places, sizes, outputs }
+        Self { function_of: lives.function_of, places, is_masked: coalesced.is_masked, sizes, outputs }
     }
 }
 
