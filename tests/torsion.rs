@@ -142,11 +142,13 @@ fn pinch(torsion: f64, friction: Friction, off: f64) -> Scene {
         <joint name="right" type="prismatic"><parent link="frame"/><child link="right"/><origin xyz="0 0.025 0"/><axis xyz="0 -1 0"/>
           <limit lower="-1" upper="1" effort="100" velocity="1"/></joint>
       </robot>"#;
-    let folder = std::env::temp_dir().join(format!("fingertip-torsion-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("tips.urdf");
-    std::fs::write(&path, URDF).unwrap();
-    let tips = Robot::from_urdf("tips", &path).unwrap().with_default_stiffness(1000.0);
+    // Written once: tests run side by side, and one must not read what another is writing.
+    static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = std::env::temp_dir().join(format!("fingertip-torsion-{}.urdf", std::process::id()));
+        std::fs::write(&path, URDF).unwrap();
+        path
+    });
+    let tips = Robot::from_urdf("tips", &*PATH).unwrap().with_default_stiffness(1000.0);
     // The pill lies along x, held `off` from its middle.
     let turn = nalgebra::UnitQuaternion::from_euler_angles(0.0, std::f64::consts::FRAC_PI_2, 0.0);
     let pose = nalgebra::Isometry3::from_parts([off, 0.0, 0.0].into(), turn);
