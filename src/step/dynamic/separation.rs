@@ -16,9 +16,10 @@ use nalgebra::DVector;
 use crate::kinematics::Manifold;
 use crate::model::Model;
 use crate::solve::{Frictionless, Method, Status};
+use crate::step::bound::Bound;
 
 use super::rigid::RigidContact;
-use super::{Bound, ContactModel, Dynamic, DynamicParams};
+use super::{ContactModel, Dynamic, DynamicParams};
 
 /// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
 const LONGEST: f64 = 0.2;

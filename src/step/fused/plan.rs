@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "cuda")]
-use candle_core::Device;
 use candle_core::{DType, Result, bail};
 
 use crate::contact::kernels::PairKernels;
@@ -30,9 +28,9 @@ pub(in super::super) struct Plan {
     pub(super) native: Option<Arc<super::native::Native>>,
     /// What the kernels run on.
     pub(super) set: InstructionSet,
-    /// The device of a model that is not on the CPU.
+    /// The device of a model that is not on the CPU, and what records kernels for it.
     #[cfg(feature = "cuda")]
-    pub(super) gpu: Option<Arc<crate::cuda::Gpu>>,
+    pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
     pub(super) nq: usize,
     pub(super) nu: usize,
     /// Contacts, each once.
@@ -71,10 +69,7 @@ impl Plan {
             native: None,
             set: InstructionSet::detect(),
             #[cfg(feature = "cuda")]
-            gpu: match &model.device {
-                Device::Cuda(device) => Some(Arc::new(crate::cuda::Gpu::new(device)?)),
-                _ => None,
-            },
+            gpu: None,
             nq: tree.nq,
             nu: tree.nu,
             nc: model.nc(),

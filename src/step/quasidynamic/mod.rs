@@ -6,7 +6,6 @@ mod geometry;
 mod kernels;
 mod linearize;
 mod plain;
-mod result;
 mod weightless;
 
 use std::sync::Arc;
@@ -24,12 +23,11 @@ use super::fused;
 use super::limits::LimitTables;
 use super::operands::{ContactTables, contact_paths};
 use super::problem::ProblemTables;
+use super::result::{Linearization, Rollout, Step};
 use assemble::Assembled;
 pub use geometry::Geometry;
 
-pub use linearize::Linearization;
 pub use plain::{Held, Jacobians};
-pub use result::{Rollout, Step};
 use weightless::check_inertias;
 
 /// The step of a model with given parameters. Cheap to clone.
@@ -85,11 +83,9 @@ impl Quasidynamic {
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
         let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
         let structure = Arc::new(structure.with_friction(model.params.friction));
-        let plan = Arc::new(fused::Plan::new(model, &structure, &contacts, &problem)?);
-        if !model.device.is_cpu() {
-            plan.check_pairs(|contact| model.contact_names(contact))?;
-        }
-        let fused = Some(Fused { plan, par: parameters.packed()? });
+        let plan = fused::Plan::new(model, &structure, &contacts, &problem)?;
+        let plan = plan.on_device(&model.device, |contact| model.contact_names(contact))?;
+        let fused = Some(Fused { plan: Arc::new(plan), par: parameters.packed()? });
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
