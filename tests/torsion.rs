@@ -2,6 +2,9 @@
 
 mod support;
 
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction, Object, PairRule, Params, Robot, Scene, Shape};

@@ -23,13 +23,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let e = a.box_core();
     for k in 0..8 {
         let arm = rotate_back(&a.pose.axes, signed(k, e));

@@ -21,13 +21,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     for k in 0..2 {
         let (arm, sign) = arm(a, k);
         let (end, radius) = half_space::pull_under(add(a.pose.p, arm), a.size[0], &b.pose, &grad.get(k), on_b);

@@ -83,13 +83,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (up, axis) = (b.pose.axes[2], a.pose.axes[2]);
     let (radius, half_length) = (a.size[0], a.size[1]);
     let Tilt { level, factor, slope } = tilt(up, axis);

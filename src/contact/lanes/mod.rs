@@ -96,27 +96,23 @@ pub(crate) fn pull<R: Real>(
 ) {
     let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
     let grad = &Gradients { numbers: grad, swapped };
-    let [mut on_a, mut on_b] = [Reaction::none(); 2];
-    let (to_a, to_b) = (&mut on_a, &mut on_b);
+    let mut reactions = [Reaction::none(); 2];
+    let to = &mut reactions;
     match kind {
-        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleCapsule => capsule_capsule::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleBox => capsule_box::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CylinderHalfSpace => cylinder_half_space::pull(&a, &b, grad, to_a, to_b),
+        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to),
+        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to),
+        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to),
+        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to),
+        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to),
+        PairKind::CapsuleCapsule => capsule_capsule::pull(&a, &b, grad, to),
+        PairKind::CapsuleBox => capsule_box::pull(&a, &b, grad, to),
+        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to),
+        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to),
+        PairKind::CylinderHalfSpace => cylinder_half_space::pull(&a, &b, grad, to),
     }
-    if swapped {
-        on_a.add_to(wrench_b, grad_size_b);
-        on_b.add_to(wrench_a, grad_size_a);
-    } else {
-        on_a.add_to(wrench_a, grad_size_a);
-        on_b.add_to(wrench_b, grad_size_b);
-    }
+    let [on_a, on_b] = if swapped { [reactions[1], reactions[0]] } else { reactions };
+    on_a.add_to(wrench_a, grad_size_a);
+    on_b.add_to(wrench_b, grad_size_b);
 }
 
 /// Has the kind a [`push`]? For the others its numbers are pulled one by one.

@@ -38,13 +38,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);
     let pulls = core::pull_offset(a.size[0], nearest.gap, normal, &grad.get(0));
     let local = rotate(&b.pose.axes, pulls.normal);

@@ -115,7 +115,7 @@ impl Quasidynamic {
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
     pub fn on(&self, set: InstructionSet) -> Result<Self> {
-        let Some(Fused { plan, par }) = &self.fused else { bail!("{}: expected a step with a fused form", set.name()) };
+        let Fused { plan, par } = self.fused_form(set.name())?;
         if !set.is_available() {
             bail!("instruction set {}: this processor does not have it", set.name());
         }
@@ -149,12 +149,17 @@ impl Quasidynamic {
 
     #[cfg(feature = "native")]
     fn compiled(&self, set: Option<InstructionSet>) -> Result<Self> {
-        let Some(Fused { plan, par }) = &self.fused else { bail!("native code: expected a step with a fused form") };
+        let Fused { plan, par } = self.fused_form("native code")?;
         if !self.model.device.is_cpu() {
             bail!("native code: expected a model on the CPU");
         }
         let plan = Arc::new(plan.native(set, self.model.dtype, |contact| self.model.contact_names(contact))?);
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
+    }
+
+    /// The fused form; `asked` is what it is wanted for.
+    fn fused_form(&self, asked: &str) -> Result<&Fused> {
+        self.fused.as_ref().map_or_else(|| bail!("{asked}: expected a step with a fused form"), Ok)
     }
 
     /// The model.
