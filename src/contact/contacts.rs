@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::lanes::GEOMETRY;
+use super::numbers::GEOMETRY;
 use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`](super::PairTable::pair_of_contact). Differentiable.

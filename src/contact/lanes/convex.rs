@@ -4,7 +4,8 @@
 use nalgebra::Vector3;
 
 use crate::collision::{BodyGradient, Distance, MANIFOLD};
-use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES, WEIGHTED_GEOMETRY};
+use crate::contact::convex::{ConvexPair, Placement};
+use crate::contact::numbers::{OWN_RATES, SHARED_RATES, WEIGHTED_GEOMETRY};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, Number, Real, clear};

@@ -42,11 +42,9 @@ use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
 use super::kind::PairKind;
+use super::numbers::GEOMETRY;
 
 pub(crate) use frame::{frame, frame_rates};
-
-/// Numbers of a contact's geometry: normal (A to B), witness point on A, on B, φ.
-pub(crate) const GEOMETRY: usize = 10;
 
 /// The contacts of a pair, [`GEOMETRY`] numbers each, as many as [`PairKind::contacts`] says.
 ///

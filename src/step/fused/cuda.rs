@@ -17,7 +17,7 @@ use crate::solve::INFO;
 
 use super::kernel::{Kernel, Recorder};
 use super::plan::Plan;
-use super::rollout::Swept;
+use super::rollout::forward::Swept;
 
 /// Worlds whose rows in between are there at the same time; a multiple of what is summed at a time.
 const CHUNK: usize = 64 * SEGMENT;
@@ -227,11 +227,7 @@ pub(super) fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Re
         let worlds = worlds("rollout", &rows)?;
         let solved = plan.outcome(gpu, Kernel::Rollout, &rows, (worlds, n_steps), (3, 0..n_steps * INFO))?;
         let [states, force, limit_force, info]: [Block<T>; 4] = solved;
-        Ok(Swept {
-            results: [numbers(states, gpu), numbers(force, gpu)],
-            limit_force: limit_force.tensor(gpu),
-            info: info.tensor(gpu),
-        })
+        Ok(([numbers(states, gpu), numbers(force, gpu)], [limit_force.tensor(gpu), info.tensor(gpu)]))
     }
     let [q0, u, par] = operands;
     let operands = [q0.contiguous()?, u.contiguous()?, par.contiguous()?];

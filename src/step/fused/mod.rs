@@ -9,6 +9,7 @@ mod adjoint;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod hold;
+mod inertial;
 mod jacobian;
 mod kernel;
 mod memory;
@@ -38,9 +39,10 @@ use super::torsion::torques;
 use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};
+pub(super) use inertial::JointForces;
 pub use kernel::Kernel;
 pub(super) use plan::Plan;
-pub(super) use second_order::{Assembly, CONTACT, Choices, JointForces};
+pub(super) use second_order::{Assembly, CONTACT, Choices};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {

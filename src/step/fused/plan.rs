@@ -16,9 +16,9 @@ use crate::solve::{INFO, Structure};
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
+use super::inertial::SecondOrder;
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
-use super::second_order::SecondOrder;
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]

@@ -20,22 +20,12 @@ use super::plan::Plan;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
-use forward::Forward;
-
-/// What the forward sweep gives.
-pub(super) struct Swept {
-    /// q₀ … q_T (B, (T + 1) nq) and the contact forces (B, T n_forces), which become results of operations.
-    pub(super) results: [(Storage, Shape); 2],
-    /// (B, T nl).
-    pub(super) limit_force: Tensor,
-    /// Reports (B, T INFO).
-    pub(super) info: Tensor,
-}
+use forward::{Forward, Swept};
 
 /// States (B, (T + 1) nq), forces (B, T n_forces), and the solves' reports, T for each world, of q₀ (B, nq), u (B, T nu) and
 /// parameters (1 or B, n).
 pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<(Tensor, Tensor, Vec<Report>)> {
-    let Swept { results: [states, force], limit_force, info } = sweep(plan, n_steps, operands)?;
+    let ([states, force], [limit_force, info]) = sweep(plan, n_steps, operands)?;
     let reports = Report::read(&info)?;
     let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
     let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
@@ -70,11 +60,8 @@ fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     let [states, force, limit_force, info] = solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
     let [n_states, n_force, n_limit, n_info] = widths;
     let result = |data, width| Ok::<_, Error>((Storage::Cpu(storage(data, dtype)?), Shape::from((b, width))));
-    Ok(Swept {
-        results: [result(states, n_states)?, result(force, n_force)?],
-        limit_force: Tensor::from_vec(limit_force, (b, n_limit), &Device::Cpu)?,
-        info: Tensor::from_vec(info, (b, n_info), &Device::Cpu)?,
-    })
+    let beside = |data, width| Tensor::from_vec(data, (b, width), &Device::Cpu);
+    Ok(([result(states, n_states)?, result(force, n_force)?], [beside(limit_force, n_limit)?, beside(info, n_info)?]))
 }
 
 /// What both adjoints share.

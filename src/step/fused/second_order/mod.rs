@@ -11,7 +11,6 @@
 mod assembly;
 mod pulls;
 mod stages;
-mod tables;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use super::super::bound::Bound;
 use super::super::limits::LimitTables;
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
+use super::inertial::{Body, Extra, ExtraGradients, JointForces, SecondOrder};
 use super::memory::Places;
 use super::paths::Paths;
 use super::plan::Plan;
@@ -34,9 +34,6 @@ use crate::solve::Structure;
 pub(in super::super) use assembly::{Assembly, CONTACT};
 use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
-pub(in super::super) use tables::JointForces;
-pub(super) use tables::SecondOrder;
-use tables::{Body, Extra, ExtraGradients};
 
 /// What a second-order step is made of.
 pub(in super::super) struct Choices<'a> {

@@ -7,9 +7,9 @@ use crate::math::rows::Output;
 use crate::math::vector::add_vec3;
 use crate::solve::{CONTACT_OPERAND, Status};
 
+use super::super::inertial::Body;
 use super::super::memory::{GEOMETRY, Memory};
 use super::stages::{Of, allowed};
-use super::tables::Body;
 
 /// From the gradient of v₊ to that of δ; worlds at home have no gradients.
 pub(super) struct PullFinish<'a>(pub(super) Of<'a>);

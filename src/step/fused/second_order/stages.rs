@@ -8,9 +8,9 @@ use crate::math::rows::Output;
 use crate::math::vector::vec3_at;
 use crate::solve::{CONTACT_OPERAND, Status};
 
+use super::super::inertial::{Body, SecondOrder};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
-use super::tables::{Body, SecondOrder};
 
 /// A plan and what its second-order step has beside.
 #[derive(Clone, Copy)]

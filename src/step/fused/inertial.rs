@@ -51,7 +51,7 @@ pub(in crate::step) struct JointForces {
 
 /// The second-order step's own tables.
 #[derive(Clone, Debug)]
-pub(in super::super) struct SecondOrder {
+pub(super) struct SecondOrder {
     pub(super) mass: MassAndBias,
     pub(super) at: Extra<Range<usize>>,
     pub(super) mass_at: MassNumbers<Range<usize>>,
@@ -66,6 +66,6 @@ pub(in super::super) struct SecondOrder {
     /// P's entries: degrees of freedom and place in M. The diagonal comes first.
     pub(super) entries: Vec<(usize, usize, usize)>,
     pub(super) joints: JointForces,
-    pub(in super::super) bound: Bound,
+    pub(super) bound: Bound,
     pub(super) stiction_speed: f64,
 }
