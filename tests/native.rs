@@ -15,7 +15,7 @@ use fingertip::solve::Report;
 use fingertip::step::Quasidynamic;
 
 use support::rows;
-use support::states::{self, Batch, Random, Ranges, tensor};
+use support::states::{self, Batch, Random};
 
 /// More than one register of any width, and not a multiple of one.
 const WORLDS: usize = 37;

@@ -127,19 +127,37 @@ pub(super) fn step_adjoint(
     result: &Tensor,
     grad: &Tensor,
 ) -> Result<[Option<Tensor>; 3]> {
-    let ([q, u, par], gpu) = (operands, plan.gpu()?);
-    let kernel = plan.kernel::<f64>(Kernel::Adjoint)?;
+    let [q, u, par] = operands;
+    let (controls, n) = (plan.nq..plan.nq + plan.nu, plan.n_gradient());
+    let read = [q, u, par, result, &grad.narrow(1, 0, plan.n_results())?];
+    pulled(plan, Kernel::Adjoint, 1, operands, &read, |[all]: [Rows<f64>; 1]| {
+        [0..controls.start, controls.clone(), controls.end..n].map(|columns| all.columns(columns))
+    })
+}
+
+/// The gradients of three operands by a kernel that reads these rows, the last of them a gradient; `cut` has each operand's among
+/// the results.
+fn pulled<const N: usize>(
+    plan: &Plan,
+    kernel: Kernel,
+    n_steps: usize,
+    operands: [&Tensor; 3],
+    read: &[&Tensor],
+    cut: impl Fn([Rows<f64>; N]) -> [Rows<f64>; 3],
+) -> Result<[Option<Tensor>; 3]> {
+    let gpu = plan.gpu()?;
+    let (program, grad) = (plan.kernel::<f64>(kernel)?, read[read.len() - 1]);
     let worlds = grad.dim(0)?;
-    let tensors = doubles(gpu, &[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
+    let tensors = doubles(gpu, read)?;
     let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
-    let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], par.dim(0)? == worlds)?;
+    let [first, second, third] = operands.map(|operand| operand.dim(1));
+    let has_own = operands[2].dim(0)? == worlds;
+    let gradients = Gradients::new(gpu, worlds, [first?, second?, third?], has_own)?;
     for chunk in chunks(worlds) {
-        let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
-        let [gradient] = gpu.run(&kernel, (chunk.len(), 1), None, &operands)?;
-        let controls = plan.nq..plan.nq + plan.nu;
-        let columns = [0..plan.nq, controls.clone(), controls.end..plan.n_gradient()];
-        gradients.add(chunk, columns.map(|columns| gradient.rows(gpu).columns(columns)))?;
+        let of_chunk: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
+        let parts: [Block<f64>; N] = gpu.run(&program, (chunk.len(), n_steps), None, &of_chunk)?;
+        gradients.add(chunk, cut(parts.each_ref().map(|block| block.rows(gpu))))?;
     }
     Ok(wanted(operands, gradients.tensors(grad.dtype())?))
 }
@@ -245,18 +263,7 @@ pub(super) fn rollout_adjoint(
     operands: [&Tensor; 3],
     [states, force, limit_force, info, grad]: [&Tensor; 5],
 ) -> Result<[Option<Tensor>; 3]> {
-    let ([_, u, par], gpu) = (operands, plan.gpu()?);
-    let program = plan.kernel::<f64>(kernel)?;
-    let worlds = grad.dim(0)?;
-    let tensors = doubles(gpu, &[states, u, par, force, limit_force, info, grad])?;
-    let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
-    let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
-    let widths: Vec<usize> = plan.result_rows(kernel).iter().map(|row| row.length(n_steps)).collect();
-    let gradients = Gradients::new(gpu, worlds, [widths[0], widths[1], widths[2]], par.dim(0)? == worlds)?;
-    for chunk in chunks(worlds) {
-        let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
-        let parts: [Block<f64>; 3] = gpu.run(&program, (chunk.len(), n_steps), None, &operands)?;
-        gradients.add(chunk, parts.each_ref().map(|block| block.rows(gpu)))?;
-    }
-    Ok(wanted(operands, gradients.tensors(grad.dtype())?))
+    let [_, u, par] = operands;
+    let read = [states, u, par, force, limit_force, info, grad];
+    pulled(plan, kernel, n_steps, operands, &read, |gradients: [Rows<f64>; 3]| gradients)
 }
