@@ -102,7 +102,7 @@ impl Separation {
     }
 
     /// The motion under `push` (nv) that leaves no gap negative, as far as gaps are linear; at most 0.2 m or rad in any
-    /// degree of freedom. None where there is none.
+    /// degree of freedom. None where no motion does that.
     ///
     /// # Errors
     /// If there is not one number for each degree of freedom.

@@ -68,7 +68,7 @@ impl Kernel {
         matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
 
-    /// The precision that it has of the two that may be asked for: adjoints and Jacobians know the double one alone.
+    /// The precision that it computes in where this one is wanted: adjoints and Jacobians always compute in double precision.
     pub fn precision(self, wanted: Precision) -> Precision {
         match self {
             Self::Step | Self::WarmStep | Self::Rollout => wanted,

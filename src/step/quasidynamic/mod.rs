@@ -173,7 +173,7 @@ impl Quasidynamic {
     }
 
     /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`] takes with [`Quasidynamic::structure`].
-    /// Differentiable in q, u and parameters; numbers that cannot be used are as they come.
+    /// Differentiable in q, u and parameters; numbers that cannot be used stay as they are.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
