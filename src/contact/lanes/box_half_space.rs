@@ -1,6 +1,7 @@
 //! Box A, rounded or not, half-space B: the sphere in each corner, corner k having the signs of k's bits, bit 0 for x.
 
-use super::{Contacts, Gradients, Reaction, Side, half_space};
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, rotate, rotate_back};

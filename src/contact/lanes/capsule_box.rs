@@ -5,11 +5,12 @@
 //! an end and the bodies are apart, the first contact and that end's are the same.
 
 use super::block::{self, Nearest};
+use super::core;
 use super::end::End;
 use super::penetration;
 use super::segment::{self, Closest, Segment, SegmentContact, SegmentPull, pull_nearest};
+use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use super::total::choose;
-use super::{Contact, Contacts, Gradients, Reaction, Side, core};
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 

@@ -2,8 +2,8 @@
 //! ones along A's x axis.
 
 use super::core::Between;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Limited, Unit, limited, unit};
-use super::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
 

@@ -1,6 +1,7 @@
 //! Capsule A, half-space B: the sphere at each end, the negative end first.
 
-use super::{Contacts, Gradients, Reaction, Side, half_space};
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, dot, scale};

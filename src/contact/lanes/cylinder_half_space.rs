@@ -12,8 +12,9 @@
 //!
 //! The smallest φ of the ten is the exact signed distance for σ ≥ σ₀; below it is too large by less than 0.3 r σ₀.
 
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::indicator;
-use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 

@@ -1,7 +1,8 @@
 //! Sphere A, box B, rounded or not: a centre inside the box's core leaves through the nearest face.
 
 use super::block::{self, Nearest};
-use super::{Contacts, Gradients, Reaction, Side, core};
+use super::core;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, sub};

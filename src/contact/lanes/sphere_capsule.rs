@@ -1,8 +1,8 @@
 //! Sphere A, capsule B: a centre on the capsule's axis is pushed out along the capsule's x axis.
 
 use super::core::Between;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Limited, limited};
-use super::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};

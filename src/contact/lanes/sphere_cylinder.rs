@@ -2,8 +2,9 @@
 //! that of the cylinder's x axis.
 
 use super::block::{self, Nearest};
+use super::core;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Unit, unit};
-use super::{Contacts, Gradients, Reaction, Side, core};
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
 

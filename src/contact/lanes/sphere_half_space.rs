@@ -1,6 +1,7 @@
 //! Sphere A, half-space B.
 
-use super::{Contacts, Gradients, Reaction, Side, half_space};
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 

@@ -1,7 +1,7 @@
 //! Sphere A, sphere B: along the line of centres, along world +z where the centres coincide.
 
 use super::core::Between;
-use super::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, splat, zero};

@@ -17,7 +17,7 @@ use crate::solve::INFO;
 
 use super::kernel::{Kernel, Recorder};
 use super::plan::Plan;
-use super::rollout::forward::Swept;
+use super::run::Swept;
 
 /// Worlds whose rows in between are there at the same time; a multiple of what is summed at a time.
 const CHUNK: usize = 64 * SEGMENT;

@@ -1,6 +1,6 @@
 //! Running a kernel, and the rows of numbers that it reads and writes.
 
-use candle_core::Result;
+use candle_core::{Result, Shape, Storage, Tensor};
 
 use crate::math::lane::Arithmetic;
 use crate::math::program::{Program, run_parts_on};
@@ -11,6 +11,10 @@ use crate::solve::INFO;
 use super::kernel::Kernel;
 use super::memory::{GEOMETRY, TURNING};
 use super::plan::Plan;
+
+/// What a rollout gives: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T n_forces), which become results of operations; limit forces
+/// (B, T nl) and reports (B, T INFO).
+pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 impl Plan {
     /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that

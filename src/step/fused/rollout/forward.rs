@@ -1,7 +1,5 @@
 //! The forward sweep.
 
-use candle_core::{Shape, Storage, Tensor};
-
 use crate::math::lane::{Lane, clear, copy};
 use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::Output;
@@ -10,10 +8,6 @@ use crate::solve::INFO;
 use super::super::memory::Memory;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
-
-/// What the sweep gives: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T n_forces), which become results of operations; limit forces
-/// (B, T nl) and reports (B, T INFO).
-pub(in super::super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 /// T steps of a lane.
 pub(in super::super) struct Forward<'a> {

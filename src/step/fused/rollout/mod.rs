@@ -17,10 +17,11 @@ use crate::solve::{INFO, Report};
 
 use super::kernel::Kernel;
 use super::plan::Plan;
+use super::run::Swept;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
-use forward::{Forward, Swept};
+use forward::Forward;
 
 /// States (B, (T + 1) nq), forces (B, T n_forces), and the solves' reports, T for each world, of q₀ (B, nq), u (B, T nu) and
 /// parameters (1 or B, n).
