@@ -144,7 +144,7 @@ impl Plan {
     /// What records the kernels of this plan, whose pairs have been found to be such as can be recorded.
     #[cfg(any(feature = "native", feature = "cuda"))]
     fn recorder(&self) -> Recorder {
-        let plan = self.clone();
+        let plan = self.on(self.set);
         Recorder(Arc::new(move |kernel, precision| plan.record(kernel, precision, |_| ("", ""))))
     }
 
