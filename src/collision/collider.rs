@@ -75,10 +75,11 @@ impl Posed<'_> {
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let ClosestPoints { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
-            let rotation = matrix(&pose_a.rotation);
-            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
-        });
+        let ClosestPoints { normal, point_a, point_b } = closed::closest((&a.core, pose_a), (&b.core, pose_b))
+            .unwrap_or_else(|| {
+                let rotation = matrix(&pose_a.rotation);
+                closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
+            });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let point_a = point_a + pose_a.translation.vector + normal * a.radius;
         Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal })
