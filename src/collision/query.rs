@@ -8,6 +8,7 @@ use parry3d_f64::shape::SupportMap;
 
 use super::axes::Axis;
 use super::core::Core;
+use super::cylinder;
 use super::frame::{column, matrix, turned, turned_back};
 use super::polish::polish;
 use super::smooth;
@@ -75,6 +76,9 @@ impl Relative {
 pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
     if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
+        return points;
+    }
+    if let Some(points) = cylinder::closest(a, b, relative) {
         return points;
     }
     let size = a.reach() + b.reach();
