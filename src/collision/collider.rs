@@ -59,6 +59,7 @@ impl Collider {
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
 impl Posed<'_> {
+    #[inline]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let places = || {
             let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
