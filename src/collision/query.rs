@@ -72,8 +72,9 @@ impl Relative {
     }
 }
 
-/// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`].
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> ClosestPoints {
+/// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`]. A search begins along
+/// `start`, a unit vector in A's frame, where that is given.
+pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vector3<f64>>) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
     if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
         return points;
@@ -82,7 +83,7 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> ClosestPoints 
         return points;
     }
     let size = a.reach() + b.reach();
-    if let Some(points) = smooth::closest(a, b, relative, size) {
+    if let Some(points) = smooth::closest(a, b, relative, size, start) {
         return points;
     }
     let coarse = coarse(a, b, relative, axis);

@@ -1,8 +1,9 @@
 //! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no search
 //! for the features in contact.
 //!
-//! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one.
-//! Inside, s has several: climbs start from the best directions of many, far from each other.
+//! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one. So it is where
+//! bodies overlap by less than the balls that roll inside along their surfaces: each body is a smaller one and a radius around it,
+//! and the smaller ones are apart. Deeper inside, s has several: climbs start from the best directions of many, far from each other.
 
 use nalgebra::Vector3;
 
@@ -27,7 +28,13 @@ const DIRECTIONS: usize = GRID.len() + 3 + 1;
 
 /// The closest points, or those of the least translation that parts the cores; none for other cores, or where Newton's
 /// method does not arrive.
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Option<ClosestPoints> {
+pub(super) fn closest(
+    a: &Core,
+    b: &Core,
+    relative: &Relative,
+    size: f64,
+    start: Option<Vector3<f64>>,
+) -> Option<ClosestPoints> {
     let on_b = Feature::smooth(b)?.placed(&relative.rotation, &relative.translation);
     let features = Features { a: Feature::smooth(a)?, b: on_b };
     let separation = |normal: &Vector3<f64>| normal.dot(&features.difference(normal));
@@ -40,9 +47,10 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Opt
         (aside <= EXACT * size).then_some(points)
     };
     let towards = relative.translation.try_normalize(0.0).unwrap_or(Vector3::z());
-    let first = features.climb(towards, NEARLY, |_, _| false).map(|normal| (separation(&normal), normal));
+    let first =
+        features.climb(start.unwrap_or(towards), NEARLY, |_, _| false).map(|normal| (separation(&normal), normal));
     if let Some((separation, normal)) = first
-        && separation > 0.0
+        && separation > -(rolling(a) + rolling(b))
     {
         return finish(normal);
     }
@@ -71,6 +79,11 @@ pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Opt
         }
     }
     highest.is_finite().then(|| finish(best))?
+}
+
+/// The radius of the largest ball that rolls along the core's surface inside: its least radius of curvature (Blaschke's theorem).
+fn rolling(core: &Core) -> f64 {
+    if let Core::Ellipsoid(radii) = core { radii.min().powi(2) / radii.max() } else { 0.0 }
 }
 
 /// Directions of a grid on a cube, B's axes, and `towards`, and the separations along them. Of two opposite ones that which looks
