@@ -82,7 +82,7 @@ pub(super) fn closest(
 }
 
 /// The radius of the largest ball that rolls along the core's surface inside: its least radius of curvature (Blaschke's theorem).
-fn rolling(core: &Core) -> f64 {
+pub(super) fn rolling(core: &Core) -> f64 {
     if let Core::Ellipsoid(radii) = core { radii.min().powi(2) / radii.max() } else { 0.0 }
 }
 
