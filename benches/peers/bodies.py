@@ -4,7 +4,8 @@
 
 Ours are the figures of `cargo bench --bench dynamics` (256 states) and `--bench collision` (ready colliders). Pinocchio's RNEA and ABA are
 its own loops over 256 states in C++; for what it has no such loop, and for coal, calls from Python are timed and the
-cost of a call with as many arguments is taken off.
+cost of a call with as many arguments is taken off. Distances along a path begin from the answer before: coal's guess is that of its last
+result, ours `Collider::distance_from`.
 """
 
 import json
@@ -21,6 +22,8 @@ PYTHON = ROOT / "target" / "peers-venv" / "bin" / "python"
 ROBOTS = {"hand, 14 joints": "teaching_hand.urdf", "hand, 21 joints": "hand21.urdf"}
 STATES = 256
 REPEATS = 50
+# Steps from a pose to the next on a path, and poses on it, as in benches/collision.rs.
+STEPS, PATH = 32, 1024
 
 
 def best(call, n):
@@ -82,12 +85,32 @@ def coal_figures():
 
         return best(call, STATES)
 
-    call = timed(coal.Sphere(0.01), coal.Sphere(0.01))
+    at = lambda pose: pin.SE3(pose.getRotation(), pose.getTranslation())
+    between = lambda here, there, k: coal.Transform3s(*(lambda m: (m.rotation, m.translation))(pin.SE3.Interpolate(at(here), at(there), k / STEPS)))
+    ends = zip(poses[: PATH // STEPS], poses[1:])
+    path = [tuple(between(h, t, k) for h, t in zip(here, there)) for here, there in ends for k in range(STEPS)]
+    guided = coal.DistanceRequest()
+    guided.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
+
+    def timed_along(a, b):
+        def call():
+            for p, q in path:
+                result.clear()
+                coal.distance(a, p, b, q, guided, result)
+                guided.updateGuess(result)
+
+        return best(call, PATH)
+
+    small = coal.Sphere(0.01)
+    call, call_along = timed(small, small), timed_along(small, small)
     pairs = {
         "sphere-box": (sphere, box), "capsule-capsule": (capsule, capsule), "capsule-box": (capsule, box),
         "box-box": (box, box), "cylinder-box": (cylinder, box), "ellipsoid-ellipsoid": (ellipsoid, ellipsoid),
     }
-    return {("distance", name): timed(a, b) - call for name, (a, b) in pairs.items()}, coal.__version__
+    figures = {("distance", name): timed(a, b) - call for name, (a, b) in pairs.items()}
+    for name in ["capsule-box", "box-box", "cylinder-box", "ellipsoid-ellipsoid"]:
+        figures["distance along a path", name] = timed_along(*pairs[name]) - call_along
+    return figures, coal.__version__
 
 
 def ours():
@@ -100,8 +123,9 @@ def ours():
         figures[group, name] = float(time)
     units = {"ns": 1e-3, "µs": 1.0, "ms": 1e3}
     listing = run("collision")
-    for name, low, unit in re.findall(r"collision/distance/(\S+)\s+time:\s+\[([\d.]+) (\S+)", listing):
-        figures["distance", name] = float(low) * units[unit] / STATES
+    for kind, n in [("distance", STATES), ("path", PATH)]:
+        for name, low, unit in re.findall(rf"collision/{kind}/(\S+)\s+time:\s+\[([\d.]+) (\S+)", listing):
+            figures["distance" if kind == "distance" else "distance along a path", name] = float(low) * units[unit] / n
     return figures
 
 

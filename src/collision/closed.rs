@@ -88,6 +88,7 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
 
 /// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
 /// the middle of the common stretch; crossing ones are parted along their common perpendicular.
+#[inline]
 pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),
     (half_b, axis_b): (f64, &Vector3<f64>),

@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::Distance;
 use super::closed;
 use super::core::{Core, numbers};
-use super::frame::matrix;
+use super::frame::{matrix, turned_back};
 use super::query::{ClosestPoints, Relative, closest};
 use crate::description::Shape;
 
@@ -36,8 +36,34 @@ impl Collider {
     ///
     /// Exchanging the bodies gives the same numbers to the last bit, the points exchanged and the normal reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
+        self.distance_along(pose, other, other_pose, None)
+    }
+
+    /// The same, begun from the answer where the bodies were before: for steps of a path, in less time where one of the bodies is an
+    /// ellipsoid or a hull and none a box's or capsule's partner with a formula.
+    pub fn distance_from(
+        &self,
+        pose: &Isometry3<f64>,
+        other: &Self,
+        other_pose: &Isometry3<f64>,
+        before: &Distance,
+    ) -> Option<Distance> {
+        self.distance_along(pose, other, other_pose, before.normal.try_normalize(f64::MIN_POSITIVE))
+    }
+
+    fn distance_along(
+        &self,
+        pose: &Isometry3<f64>,
+        other: &Self,
+        other_pose: &Isometry3<f64>,
+        start: Option<Vector3<f64>>,
+    ) -> Option<Distance> {
         let (a, b) = (Posed(self, pose), Posed(other, other_pose));
-        if a.order(&b) == Ordering::Greater { Some(b.distance(&a)?.swapped()) } else { a.distance(&b) }
+        if a.order(&b) == Ordering::Greater {
+            Some(b.distance_along(&a, start.map(|n| -n))?.swapped())
+        } else {
+            a.distance_along(&b, start)
+        }
     }
 
     /// Corners of the box along the world's axes that holds the body, m; infinite for a half-space.
@@ -59,6 +85,7 @@ impl Collider {
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
 impl Posed<'_> {
+    #[inline]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let places = || {
             let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
@@ -71,6 +98,11 @@ impl Posed<'_> {
 
     /// The distance of bodies in the order of [`Posed::order`].
     pub(super) fn distance(&self, other: &Self) -> Option<Distance> {
+        self.distance_along(other, None)
+    }
+
+    /// The same; a search begins along `start`, where that is given.
+    fn distance_along(&self, other: &Self, start: Option<Vector3<f64>>) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
@@ -78,7 +110,8 @@ impl Posed<'_> {
         let ClosestPoints { normal, point_a, point_b } = closed::closest((&a.core, pose_a), (&b.core, pose_b))
             .unwrap_or_else(|| {
                 let rotation = matrix(&pose_a.rotation);
-                closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
+                let start = start.map(|n| turned_back(&rotation, &n));
+                closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start).turned(&rotation)
             });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let point_a = point_a + pose_a.translation.vector + normal * a.radius;

@@ -29,6 +29,7 @@ mod axes;
 mod closed;
 mod collider;
 mod core;
+mod cylinder;
 mod distance;
 mod feature;
 mod frame;
