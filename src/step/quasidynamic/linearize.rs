@@ -24,7 +24,7 @@ impl Quasidynamic {
         self.linearize_from(q, u, None)
     }
 
-    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`]: along a
+    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`](crate::step::Step::warm): along a
     /// trajectory that has been rolled out nothing is left to be solved.
     ///
     /// # Errors
