@@ -2,6 +2,7 @@
 //! these poses, each begun from the answer before.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fingertip::collision::Collider;
@@ -48,6 +49,7 @@ fn distances(criterion: &mut Criterion) {
     ];
     let poses = poses(&mut random);
     let mut group = criterion.benchmark_group("collision");
+    group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(2));
     group.throughput(Throughput::Elements(POSES as u64));
     for (name, a, b) in pairs {
         let (a, b) = (Collider::new(a), Collider::new(b));

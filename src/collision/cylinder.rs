@@ -1,22 +1,27 @@
-//! Segments and boxes against cylinders: the separation's largest value among all that may have it, without a search.
+//! Segments and boxes against cylinders: the largest separation, from all directions that may have it.
 //!
-//! With c the cylinder's axis, t its middle, r its radius, h half its length and e the box's half extents, all in the box's frame,
+//! With c the cylinder's axis, t its middle, r its radius, h half its length and e the box's half extents, in the box's frame,
 //!
 //! ```text
 //! s(n) = n·t − Σ eᵢ|nᵢ| − h|n·c| − r √(1 − (n·c)²)
 //! ```
 //!
-//! Where it is largest, n is a face's normal; ±c, a corner over a cap; eᵢ × c, an edge across the side; or that of a corner next
-//! to the cylinder's side or rim: those have formulas. Or an edge meets a rim: along an edge the rim is an ellipse, and on the
-//! circle nᵢ = 0 between directions at which the corner or rim changes
+//! A face's normal, ±c (a corner over a cap), eᵢ × c (an edge across the side), and what is next to a corner on the side or the
+//! rim have formulas. What is left is an edge on a rim: nᵢ = 0. Between directions at which another corner or rim comes up,
 //!
 //! ```text
 //! s(n) = n·x(n),   x(n) = w − r (n − (n·c) c)/q,   q = √(1 − (n·c)²),   s'' = −s − r cᵢ²/q³
 //! ```
 //!
-//! with w from the rim's middle to the corner. There is at most one maximum: on the rim's half the ellipse's normals pass w in
-//! the order −, +, −, + of s', the middle ones apart by where the slope over the ellipse's angle E turns, sin³E = −w_c |cᵢ|/(r (1 − cᵢ²)).
-//! Inside of both bodies corners cannot meet a rim, as a rim is curved one way only.
+//! with w from the corner to the rim's middle, and n and c as they are seen along the edge. There is at most one maximum. For a rim is
+//! seen as an ellipse, and over its angle E, which goes with n, s' has the sign of
+//!
+//! ```text
+//! sin E (r (1 − cᵢ²) cos E − w₁ + w₂ |cᵢ| cot E)
+//! ```
+//!
+//! w₁ along the ellipse's long axis and w₂ along the short one, towards the half that is looked at. There the bracket falls
+//! everywhere if w₂ ≥ 0, and else where sin³E > −w₂ |cᵢ|/(r (1 − cᵢ²)), and maxima are its zeros where it falls.
 
 use nalgebra::{Vector2, Vector3};
 
@@ -289,7 +294,7 @@ impl Rim {
         (value > least).then_some((n, value))
     }
 
-    /// The part of a stretch in which the slope over the ellipse's angle falls.
+    /// The part of a stretch in which the bracket falls, see above.
     fn falling(&self, from: Vector2<f64>, to: Vector2<f64>) -> Option<(Vector2<f64>, Vector2<f64>)> {
         let length = self.towards.norm();
         let up = self.towards / length;

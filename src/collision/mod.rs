@@ -19,8 +19,9 @@
 //!
 //! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. Two cores' distance is
 //! from a formula where there is one; that of boxes and segments from the separating axes, see `axes.rs`, where a vertex is
-//! over a face or edges cross; that of ellipsoids by Newton's method alone, see `smooth.rs`; else GJK and EPA (of the crate `parry3d-f64`) find out which features touch, and Newton's
-//! method makes the answer exact, see `polish.rs`.
+//! over a face or edges cross; theirs to cylinders from the few directions in which these may be nearest, see `cylinder.rs`;
+//! that of ellipsoids by Newton's method alone, see `smooth.rs`; else GJK and EPA (of the crate `parry3d-f64`) find out which
+//! features touch, and Newton's method makes the answer exact, see `polish.rs`.
 //!
 //! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n, its
 //! maximiser the normal: the closest points' distance when apart, minus the shortest translation that parts them when not.
