@@ -1,28 +1,31 @@
 //! Several contact points where flat parts of two bodies meet.
 //!
-//! All have the normal n of the distance. A's part that looks most along n and B's that looks most along −n are planes over
-//! the plane across n, where they overlap as polygons: each corner of the overlap is a contact point, with the gap along n
+//! All have the normal n of the distance. A's sides that look along n and B's that look along −n are planes over
+//! the plane across n, where each two of them overlap as a polygon: the corners of these are the contact points, with the gap along n
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
-//! probability that a small tilt makes it the deepest, see `tilt.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is. As its weight vanishes a point stands back: its gap grows until it is out of reach. Which parts meet
-//! does not depend on the order of the bodies. What is left to jump: a body shows one face, so where two faces beside an edge look alike
-//! along n, and the other body's edge is nearly along both, contact points change sides.
+//! probability that a small tilt makes it the deepest, see `tilt.rs` and `cells.rs`: the weights add up to one and, with the points,
+//! are continuous as long as n is, whichever sides meet. As its weight vanishes a point stands back: its gap grows until it is out of
+//! reach. Which sides meet does not depend on the order of the bodies: all that have a corner that a tilt can make the deepest. What is
+//! left to jump: of two boxes each shows one side, as their formula on lanes does, so where two faces beside an edge look alike
+//! along n, and the other box's edge is nearly along both, contact points change sides.
 //!
-//! A round cap, and a face of more corners than a patch has, are more than the polygon in their place: the closest points
-//! are a contact too, and take the others' weight as the sides tilt, or as the polygon misses where they meet. So they do
-//! where a line lies on an edge: the other's face leans from it sideways, the sooner the more the line runs along the edge. They stand back
-//! like others as their weight vanishes, by what a tilt makes of the part that the polygon may miss. A line on a round cap is met by the
-//! cap itself: the chord.
+//! A capsule and the side of a cylinder are lines. A round cap, and the sides of a hull that has faces of more corners than a patch, are
+//! more than the polygon in their place: the closest points are a contact too, and take the others' weight as the sides tilt, or as the
+//! polygon misses where they meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes
+//! of the part that the polygon may miss. A cap's polygon has corners where the other's edges cross the rim, so that it
+//! misses little of them, and of lines nothing.
 
 use std::cmp::Ordering;
 
 use nalgebra::{Isometry3, Vector2, Vector3};
 
+use super::cells::{Cell, Vertex, vertices};
 use super::collider::Posed;
-use super::number::{Number, along, constant, cross, cross2, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, chord, overlap, polygon};
-use super::patch::{self, Body, CORNERS, Disc, Patch};
-use super::tilt::{NONE, part, weights};
+use super::core::Core;
+use super::number::{Number, along, along2, constant, cross, dot, dot2, sub, sub2, unit, values};
+use super::overlap::{Corner, overlap, polygon, rim};
+use super::patch::{self, Body, CORNERS, Cone, Patch, UPRIGHT, WIDER};
+use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
 /// Contact points that a [`Collider::manifold`] has at most: the corners of two patches, and the closest points.
@@ -54,8 +57,9 @@ pub struct ContactPoint {
 impl Collider {
     /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
     ///
-    /// A cylinder's cap has an octagon in its place, fixed to its frame, a hull's face of more than eight corners eight of
-    /// them; a cylinder's side and a capsule are lines. In exchanged bodies the points are the same, exchanged.
+    /// A cylinder's cap has an octagon in its place, fixed to its frame, with more corners where the other's edges cross the rim; a hull's
+    /// face of more than eight corners has eight of them; a cylinder's side and a capsule are lines. In exchanged bodies the points are
+    /// the same, exchanged.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,
@@ -69,11 +73,8 @@ impl Collider {
 
     /// Points that a manifold of these two can have.
     pub fn most_points(&self, other: &Self) -> usize {
-        let (Some((a, less_a)), Some((b, less_b))) = (patch::corners(&self.core), patch::corners(&other.core)) else {
-            return 1;
-        };
-        let corners = if a.min(b) == 2 { 2 } else { a + b };
-        corners + usize::from(less_a || less_b)
+        let (corners, less) = room(&self.core, &other.core);
+        corners + usize::from(less)
     }
 }
 
@@ -135,57 +136,72 @@ impl<S: Number> Spread<S> {
 
     fn of_patches(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Option<Self> {
         let tilt = patch::tilt(a.core).min(patch::tilt(b.core));
-        // A vertex that sticks out stays the deepest, whatever the tilt: the closest points are all.
-        let is_less = |body: &Body<'_, S>| patch::corners(body.core).is_some_and(|(_, less)| less);
-        let sharp = if is_less(a) || is_less(b) { f64::INFINITY } else { tilt / tilt.hypot(1.0) };
-        let (of_a, of_b) = (Patch::towards(a, n, sharp)?, Patch::towards(b, &-n, sharp)?);
+        let are_boxes = matches!((a.core, b.core), (Core::Box(_), Core::Box(_)));
+        // A cap's polygon may be deepest where the cap is not: all sides count.
+        let is_capped = [a, b].iter().any(|body| matches!(body.core, Core::Cylinder { .. }));
+        let steepest = if is_capped { 1.0 / UPRIGHT } else { tilt };
+        let show = |body: &Body<'_, S>, point: &Vector3<f64>, n: &Vector3<S>| {
+            if are_boxes {
+                Patch::towards(body, n, tilt / tilt.hypot(1.0)).into_iter().collect()
+            } else {
+                Patch::inside(body, n, &Cone::new(body, point, &values(n), steepest))
+            }
+        };
+        let patches: [Vec<Patch<S>>; 2] = [show(a, &distance.point_a, n), show(b, &distance.point_b, &-n)];
         let across = Across::new(n, &distance.point_a);
-        let [plane_a, plane_b] = [&of_a, &of_b].map(|patch| across.plane(patch));
-        let corners = across.overlap(&of_a, &of_b);
-        // Where the polygons touch in a point, that is the closest one.
-        if corners.len() < 2 {
-            return None;
-        }
-        let slope = sub2(&plane_b.slope, &plane_a.slope);
-        let spot = |(corner, weight): (&Corner<S>, S)| {
-            let x = &corner.at;
+        let sides = across.sides(&patches, [-a.radius.value(), (phi + b.radius).value()], steepest);
+        let pairs = cells(&sides);
+        let spot = |x: &Vector2<S>, cell: usize, weight: S| {
+            let [plane_a, plane_b] = pairs[cell].1;
             let height = plane_a.height(x) + a.radius;
             let phi = plane_b.height(x) - b.radius - height;
             let [u, v] = &across.axes;
             let point_a = along(&along(&along(&constant(&across.origin), u, x.x), v, x.y), n, height);
             Spot { phi, point_a, point_b: along(&point_a, n, phi), weight }
         };
-        let mut all: Vec<Spot<S>> = corners.iter().zip(weights(&corners, &slope, tilt)).map(spot).collect();
-        let sides = [(&of_a, plane_a.slope, plane_b.slope), (&of_b, plane_b.slope, plane_a.slope)];
-        if sides.iter().all(|(patch, ..)| patch.inscribed.is_none() && patch.corners.len() != 2) {
-            stand_back(&mut all, &corners, phi);
+        let cells: Vec<&Cell<S>> = pairs.iter().map(|(cell, _)| cell).collect();
+        let (mut places, mut all) = (Vec::new(), Vec::new());
+        let is_one = patches.iter().all(|patches| patches.len() == 1);
+        let rounding = ROUNDING * (a.core.reach() + b.core.reach());
+        for Vertex { at, cell, weight } in vertices(&cells, tilt) {
+            let spot = spot(&at, cell, weight);
+            let (up, aside) = ((spot.phi - phi).value(), at.map(S::value).norm());
+            if is_one || up <= steepest * aside + rounding {
+                places.push(at);
+                all.push(spot);
+            }
+        }
+        let sum: f64 = all.iter().map(|spot| spot.weight.value()).sum();
+        if sum.is_nan() || (sum - 1.0).abs() > OFF {
+            return None;
+        }
+        complete(&mut all);
+        let size = if are_boxes {
+            circumference(&cells.first()?.corners)
+        } else {
+            reduce(&mut places, &mut all, room(a.core, b.core).0);
+            spread(&places, &all)
+        };
+        let less = [0, 1].map(|k| match (&patches[k][..], &sides[k][..], &patches[1 - k][..]) {
+            ([Patch { inscribed: Some(inscribed), .. }], [side], [other, ..]) => {
+                Some((*inscribed, side.plane.slope, other.corners.len() == 2))
+            }
+            _ => None,
+        });
+        if less.iter().all(Option::is_none) {
+            stand_back(&mut all, &places, size, phi);
             return Some(Self { corners: all, closest: None });
         }
-        let (deepest, least) = deepest(&corners, &all)?;
-        let (one, mut share) = (S::constant(1.0), S::constant(1.0));
-        for (k, (patch, own, others)) in sides.into_iter().enumerate() {
-            let other = sides[1 - k].0;
-            if let [from, to] = &patch.corners[..]
-                && other.disc.is_none()
-            {
-                let line = across.flat(&sub(to, from));
-                let aside = cross2(&line, &others);
-                if aside.value() != 0.0 {
-                    let apart = apart(&line, &deepest.at, &polygon(&across.project(other)), tilt);
-                    share *= one - part(aside * aside / (dot2(&line, &line) * S::constant(tilt * tilt) * apart));
-                }
-            }
-            let Some(size) = patch.inscribed else { continue };
-            share *= one - part(dot2(&own, &own) * S::constant(tilt.powi(-2)));
-            let is_chord = other.corners.len() == 2 && patch.disc.is_some();
-            if !is_chord {
-                let missed = (least - phi) / (size * S::constant(MISSED * tilt));
-                share *= one - part(missed * missed);
-            }
+        let (one, none) = (S::constant(1.0), S::constant(0.0));
+        let mut share = one;
+        let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
+        for (radius, slope, is_chord) in less.into_iter().flatten() {
+            share *= one - part(dot2(&slope, &slope) * S::constant(tilt.powi(-2)));
+            let missed = (least - phi) / (radius * S::constant(MISSED * tilt));
+            share *= one - part(missed * missed);
             let small = if is_chord { SHORT } else { SMALL };
-            share *= part(spread(&corners) / (size * size * S::constant(small * small)));
+            share *= part(size / (radius * radius * S::constant(small * small)));
         }
-        let none = S::constant(0.0);
         let mut rest = one - share;
         for spot in &mut all {
             let weight = spot.weight * share;
@@ -194,60 +210,111 @@ impl<S: Number> Spread<S> {
             spot.weight = if is_none { none } else { weight };
         }
         if rest.value() < NONE
-            && let Some(heaviest) = all.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
+            && let Some(heaviest) = heaviest(&mut all)
         {
             heaviest.weight += std::mem::replace(&mut rest, none);
         }
-        stand_back(&mut all, &corners, phi);
+        stand_back(&mut all, &places, size, phi);
         let back = if rest.value() > 0.0 && rest.value() < LIGHT {
             let lacks = S::constant(LIGHT) - rest;
-            spread(&corners).sqrt() * S::constant(MISSED * tilt) * lacks * lacks / (rest * S::constant(LIGHT))
+            size.sqrt() * S::constant(MISSED * tilt) * lacks * lacks / (rest * S::constant(LIGHT))
         } else {
             none
         };
-        if dot2(&slope, &slope).value() < PARALLEL * PARALLEL {
+        let is_parallel = |cell: &&Cell<S>| dot2(&cell.slope, &cell.slope).value() < PARALLEL * PARALLEL;
+        if let Some(cell) = cells.iter().position(is_parallel) {
+            let corners = &cells[cell].corners;
             let share = S::constant(1.0 / corners.len() as f64);
             let middle = corners.iter().fold(Vector2::repeat(none), |sum, corner| sum + corner.at * share);
-            all.insert(0, Spot { phi: phi + back, ..spot((&Corner { at: middle, edge: middle }, rest)) });
+            all.insert(0, Spot { phi: phi + back, ..spot(&middle, cell, rest) });
             return Some(Self { corners: all, closest: None });
         }
         Some(Self { corners: all, closest: Some(Closest { weight: rest, back }) })
     }
 }
 
-/// The corner with the least φ, and that.
-fn deepest<'a, S: Number>(corners: &'a [Corner<S>], spots: &[Spot<S>]) -> Option<(&'a Corner<S>, S)> {
-    let all = corners.iter().zip(spots).map(|(corner, spot)| (corner, spot.phi));
-    all.min_by(|(_, x), (_, y)| x.value().total_cmp(&y.value()))
+/// How many points a manifold of these cores has at most but for the closest ones, and whether those may be one.
+fn room(a: &Core, b: &Core) -> (usize, bool) {
+    let (Some((of_a, less_a)), Some((of_b, less_b))) = (patch::corners(a), patch::corners(b)) else {
+        return (1, false);
+    };
+    let has_edges = [a, b].iter().any(|core| matches!(core, Core::Box(_) | Core::Hull(_)));
+    let corners = match of_a.min(of_b) {
+        // A line's ends, and where it passes from side to side.
+        2 if has_edges => 3,
+        2 => 2,
+        _ => of_a + of_b,
+    };
+    (corners, less_a || less_b)
 }
 
-/// How far a line through a point is from running along a polygon's edge through that point, squared: 0 if it does, 1 if it is apart by the
-/// slope `tilt`, or the point by [`NEAR`] parts of the polygon's size.
-///
-/// Where a line turns through the direction of an edge, what it has over the polygon goes from a stretch to a point.
-fn apart<S: Number>(line: &Vector2<S>, point: &Vector2<S>, polygon: &[Corner<S>], tilt: f64) -> S {
-    let near = spread(polygon) * S::constant(NEAR * NEAR);
-    let square = dot2(line, line) * S::constant(tilt * tilt);
-    polygon.iter().fold(S::constant(1.0), |product, Corner { at, edge }| {
-        let (turned, off) = (cross2(edge, line), cross2(edge, &sub2(point, at)));
-        product * part((turned * turned / square + off * off / near) / dot2(edge, edge))
-    })
+/// The overlaps of A's sides with B's, with the planes of both.
+fn cells<S: Number>(sides: &[Vec<Side<S>>; 2]) -> Vec<(Cell<S>, [&Plane<S>; 2])> {
+    let [of_a, of_b] = sides;
+    let is_one = of_a.len() == 1 && of_b.len() == 1;
+    let mut all = Vec::new();
+    for (a, b) in of_a.iter().flat_map(|a| of_b.iter().map(move |b| (a, b))) {
+        if !is_one && !a.window.meets(&b.window) {
+            continue;
+        }
+        let is_line = a.polygon.len() == 2 || b.polygon.len() == 2;
+        let corners = a.overlap(b);
+        if corners.len() >= if is_one || is_line { 2 } else { 3 } {
+            all.push((Cell { corners, slope: sub2(&b.plane.slope, &a.plane.slope) }, [&a.plane, &b.plane]));
+        }
+    }
+    all
+}
+
+/// Makes the weights add up to one; the least are none, and the heaviest has what they had.
+fn complete<S: Number>(spots: &mut [Spot<S>]) {
+    let mut rest = S::constant(1.0);
+    for spot in spots.iter_mut() {
+        if spot.weight.value() < NONE {
+            spot.weight = S::constant(0.0);
+        }
+        rest -= spot.weight;
+    }
+    if let Some(heaviest) = heaviest(spots) {
+        heaviest.weight += rest;
+    }
+}
+
+fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>> {
+    spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
+}
+
+/// Leaves out points without weight. Of more than there is room for, the lightest goes to the one beside it.
+fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
+    let mut keep = spots.iter().map(|spot| spot.weight.value() > 0.0);
+    places.retain(|_| keep.next() == Some(true));
+    spots.retain(|spot| spot.weight.value() > 0.0);
+    while spots.len() > room
+        && let Some(lightest) =
+            (0..spots.len()).min_by(|&i, &j| spots[i].weight.value().total_cmp(&spots[j].weight.value()))
+    {
+        let (at, weight) = (places.remove(lightest), spots.remove(lightest).weight);
+        let far = |place: &Vector2<S>| sub2(place, &at).map(S::value).norm();
+        if let Some(beside) = (0..spots.len()).min_by(|&i, &j| far(&places[i]).total_cmp(&far(&places[j]))) {
+            spots[beside].weight += weight;
+        }
+    }
 }
 
 /// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
 /// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none. Corners that have just
 /// parted are still one: w is what there is around.
-fn stand_back<S: Number>(spots: &mut [Spot<S>], corners: &[Corner<S>], closest: S) {
+fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>], spread: S, closest: S) {
     let one = S::constant(1.0);
-    let near = spread(corners) * S::constant(NEAR * NEAR);
-    for (i, here) in corners.iter().enumerate() {
+    let near = spread * S::constant(NEAR * NEAR);
+    for (i, here) in places.iter().enumerate() {
         let (own, height) = (spots[i].weight.value(), spots[i].phi - closest);
         if !(own > 0.0 && own < LIGHT && height.value() > 0.0) {
             continue;
         }
         let mut around = S::constant(0.0);
-        for (there, spot) in corners.iter().zip(&*spots) {
-            let between = sub2(&there.at, &here.at);
+        for (there, spot) in places.iter().zip(&*spots) {
+            let between = sub2(there, here);
             around += spot.weight * (one - part(dot2(&between, &between) / near));
         }
         if around.value() < LIGHT {
@@ -265,20 +332,34 @@ pub const LIGHT: f64 = 0.02;
 /// Corners this near to each other, in parts of the polygon's size, count as one in part.
 pub(crate) const NEAR: f64 = 0.05;
 
-/// Overlaps whose corners are this near to each other, in parts of the polygon's size, count less than the closest points,
-/// and so do those whose corners are all higher than the closest points by this part of what a tilt makes of the size.
-const SMALL: f64 = 0.5;
-/// The same of a cap's chords, which miss nothing: only so that the closest points take over before there is none.
+/// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
+/// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
+const SMALL: f64 = 0.3;
+/// The same of a line on a cap, which misses nothing: only so that the closest points take over before there is none.
 const SHORT: f64 = 0.1;
 const MISSED: f64 = 0.05;
 
+/// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.
+const OFF: f64 = 0.5;
+/// Heights above the closest points, in parts of the bodies' size, that rounding may make.
+const ROUNDING: f64 = 1e-9;
+
 /// The sum of the squared distances between neighbouring corners.
-fn spread<S: Number>(corners: &[Corner<S>]) -> S {
+fn circumference<S: Number>(corners: &[Corner<S>]) -> S {
     let next = corners.iter().cycle().skip(1);
     corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
         let between = sub2(&q.at, &p.at);
         sum + between.x * between.x + between.y * between.y
     })
+}
+
+/// The same of a line or square that carries as far from its middle as these points do.
+fn spread<S: Number>(places: &[Vector2<S>], spots: &[Spot<S>]) -> S {
+    let none = S::constant(0.0);
+    let all = || places.iter().zip(spots.iter().map(|spot| spot.weight));
+    let middle = all().fold(Vector2::repeat(none), |sum, (at, weight)| along2(&sum, at, weight));
+    let square = |at| dot2(&sub2(at, &middle), &sub2(at, &middle));
+    all().fold(none, |sum, (at, weight)| sum + weight * square(at)) * S::constant(8.0)
 }
 
 /// The plane across n through a point.
@@ -322,30 +403,96 @@ impl<'a, S: Number> Across<'a, S> {
         }
     }
 
-    fn project(&self, patch: &Patch<S>) -> Vec<Vector2<S>> {
-        patch.corners.iter().map(|corner| self.over(corner)).collect()
-    }
-
     fn over(&self, point: &Vector3<S>) -> Vector2<S> {
         self.flat(&sub(point, &constant(&self.origin)))
     }
 
-    /// Where the patches of A and B lie over each other; nothing if none of them is a polygon.
-    fn overlap(&self, a: &Patch<S>, b: &Patch<S>) -> Vec<Corner<S>> {
-        let [on_a, mut on_b] = [a, b].map(|patch| self.project(patch));
-        on_b.reverse();
-        if let (Some(Disc { middle, radii }), [from, to], _) | (Some(Disc { middle, radii }), _, [from, to]) =
-            (a.disc.as_ref().or(b.disc.as_ref()), &on_a[..], &on_b[..])
-        {
-            return chord(&[*from, *to], &self.over(middle), &[0, 1].map(|k| self.flat(&radii[k])));
+    /// The patches of A and of B, given how high their contact points are.
+    fn sides(&self, patches: &[Vec<Patch<S>>; 2], ends: [f64; 2], slope: f64) -> [Vec<Side<S>>; 2] {
+        let side = |k: usize| {
+            let of = |patch: &Patch<S>| {
+                let mut points: Vec<_> = patch.corners.iter().map(|corner| self.over(corner)).collect();
+                if k == 1 {
+                    points.reverse();
+                }
+                let plane = self.plane(patch);
+                let down = |x: &Vector2<S>| (plane.height(x).value() - ends[k]) * if k == 0 { -1.0 } else { 1.0 };
+                let corners: Vec<_> = points.iter().map(|x| (x.map(S::value), down(x))).collect();
+                Side { polygon: polygon(&points), window: Window::new(&corners, slope), plane }
+            };
+            patches[k].iter().map(of).collect()
+        };
+        let mut both: [Vec<Side<S>>; 2] = [side(0), side(1)];
+        for k in 0..2 {
+            let [Patch { disc: Some(disc), .. }] = &patches[k][..] else { continue };
+            if patches[1 - k].iter().all(|patch| patch.disc.is_none()) {
+                let edges = both[1 - k].iter().flat_map(|side| {
+                    let is_line = side.polygon.len() == 2;
+                    side.polygon.iter().map(move |edge| (edge, is_line))
+                });
+                let (middle, radii) = (self.over(&disc.middle), disc.radii.each_ref().map(|v| self.flat(v)));
+                let rim = rim(&both[k][0].polygon, edges, &middle, &radii);
+                both[k][0].polygon = rim;
+            }
         }
-        let [on_a, on_b] = [on_a, on_b].map(|points| polygon(&points));
-        match (on_a.len(), on_b.len()) {
-            (0, _) => on_b,
-            (_, 0) => on_a,
-            (_, 3..) => overlap(&on_a, &on_b),
-            (3.., _) => overlap(&on_b, &on_a),
+        both
+    }
+}
+
+/// A patch as it is seen along n.
+struct Side<S> {
+    polygon: Vec<Corner<S>>,
+    plane: Plane<S>,
+    window: Window,
+}
+
+impl<S: Number> Side<S> {
+    /// Where the other side lies over this one; nothing if none of them is a polygon.
+    fn overlap(&self, other: &Self) -> Vec<Corner<S>> {
+        let (own, others) = (&self.polygon, &other.polygon);
+        match (own.len(), others.len()) {
+            (0, _) => others.clone(),
+            (_, 0) => own.clone(),
+            (_, 3..) => overlap(own, others),
+            (3.., _) => overlap(others, own),
             _ => Vec::new(),
         }
+    }
+}
+
+/// A rectangle over what a polygon has in the cone above the contact point.
+struct Window {
+    low: Vector2<f64>,
+    high: Vector2<f64>,
+}
+
+impl Window {
+    /// Of corners with how far they are down. A corner outside the cone leaves of an edge what may be inside.
+    fn new(corners: &[(Vector2<f64>, f64)], slope: f64) -> Self {
+        let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
+        if corners.len() < 3 {
+            return Self { low: all.high, high: all.low };
+        }
+        let slope = slope * WIDER;
+        let lies_out = |&(x, down): &(Vector2<f64>, f64)| down - slope * x.norm();
+        let mut hold = |x: Vector2<f64>| (all.low, all.high) = (all.low.inf(&x), all.high.sup(&x));
+        let n = corners.len();
+        for (i, corner) in corners.iter().enumerate() {
+            let out = lies_out(corner);
+            if out > 0.0 {
+                continue;
+            }
+            hold(corner.0);
+            for other in [&corners[(i + 1) % n], &corners[(i + n - 1) % n]] {
+                let rise = other.1 - corner.1 - slope * (other.0 - corner.0).norm();
+                let part = if rise > -out { -out / rise } else { 1.0 };
+                hold(corner.0 + (other.0 - corner.0) * part);
+            }
+        }
+        all
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        (0..2).all(|k| self.low[k] <= other.high[k] && other.low[k] <= self.high[k])
     }
 }

@@ -27,6 +27,7 @@
 //! maximiser the normal: the closest points' distance when apart, minus the shortest translation that parts them when not.
 
 mod axes;
+mod cells;
 mod closed;
 mod collider;
 mod core;

@@ -1,12 +1,20 @@
 //! Overlaps of polygons and lines in a plane (Sutherland and Hodgman, 1974).
 
+use std::f64::consts::FRAC_PI_4;
+
 use nalgebra::Vector2;
 
 use super::number::{Number, along2, cross2, dot2, sub2};
+use super::tilt::part;
 use crate::math::largest::largest;
 
 /// Corners nearer to each other than this part of the polygon's size are one.
 const SAME: f64 = 1e-10;
+
+/// Lines have corners on a rim if half of what is inside is this part of the radius, and none if it is nothing.
+const FULL: f64 = 0.1;
+/// A corner on a rim that turns by less than this, times the lengths of its edges in radii, is none.
+const FLAT: f64 = 1e-12;
 
 /// A corner of a polygon, and the direction of the edge to the next, of any length.
 #[derive(Clone, Copy, Debug)]
@@ -56,27 +64,69 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     joined(kept, tolerance)
 }
 
-/// The part of a line inside an ellipse, given by its middle and the images of two radii of a circle that are square to each other; none
-/// where that is a point at most.
-pub(super) fn chord<S: Number>(line: &[Vector2<S>; 2], middle: &Vector2<S>, radii: &[Vector2<S>; 2]) -> Vec<Corner<S>> {
-    let [from, to] = line;
+/// The octagon in an ellipse, with more corners where other polygons' edges or what continues them cross the ellipse. That is given by its
+/// middle and the images of two radii of a circle that are square to each other, from where the octagon's corners go around.
+///
+/// So that no corner is there at once, it moves out from the octagon's side as the part of the line inside grows.
+pub(super) fn rim<'a, S: Number>(
+    octagon: &[Corner<S>],
+    edges: impl Iterator<Item = (&'a Corner<S>, bool)>,
+    middle: &Vector2<S>,
+    radii: &[Vector2<S>; 2],
+) -> Vec<Corner<S>> {
     // In coordinates where the ellipse is the unit circle.
     let area = cross2(&radii[0], &radii[1]);
     let round = |v: &Vector2<S>| Vector2::new(cross2(v, &radii[1]) / area, cross2(&radii[0], v) / area);
-    let (start, along) = (round(&sub2(from, middle)), round(&sub2(to, from)));
-    let (square, slope) = (dot2(&along, &along), dot2(&start, &along));
-    let root = slope * slope - square * (dot2(&start, &start) - S::constant(1.0));
-    if root.value() <= 0.0 {
-        return Vec::new();
+    let angle = |v: &Vector2<S>| v.y.value().atan2(v.x.value());
+    let one = S::constant(1.0);
+    let mut all: Vec<(f64, Vector2<S>)> =
+        octagon.iter().map(|corner| round(&sub2(&corner.at, middle))).map(|corner| (angle(&corner), corner)).collect();
+    for (Corner { at, edge }, is_line) in edges {
+        let (start, along) = (round(&sub2(at, middle)), round(edge));
+        let (square, slope) = (dot2(&along, &along), dot2(&start, &along));
+        let half = slope * slope / square - dot2(&start, &start) + one;
+        if half.value() <= 0.0 {
+            continue;
+        }
+        let grown = if is_line { one } else { part(half * S::constant(FULL.powi(-2))) };
+        let reach = (half / square).sqrt();
+        for way in [reach, -reach] {
+            let corner = along2(&start, &along, way - slope / square);
+            let turned = angle(&corner);
+            let (sine, cosine) = (((turned / FRAC_PI_4).floor() + 0.5) * FRAC_PI_4).sin_cos();
+            let side = corner.x * S::constant(cosine) + corner.y * S::constant(sine);
+            let inner = S::constant((FRAC_PI_4 / 2.0).cos()) / side;
+            let out = inner + grown * (one - inner);
+            all.push((turned, corner * out));
+        }
     }
-    let root = root.sqrt();
-    let (enters, leaves) = ((-slope - root) / square, (root - slope) / square);
-    let enters = if enters.value() > 0.0 { enters } else { S::constant(0.0) };
-    let leaves = if leaves.value() < 1.0 { leaves } else { S::constant(1.0) };
-    if leaves.value() - enters.value() < SAME {
-        return Vec::new();
+    all.sort_by(|(x, _), (y, _)| x.total_cmp(y));
+    let all: Vec<Vector2<S>> = all.into_iter().map(|(_, corner)| corner).collect();
+    let outside = |v: &Vector2<S>| along2(&along2(middle, &radii[0], v.x), &radii[1], v.y);
+    let mut corners: Vec<Vector2<S>> = convex(&all).iter().map(outside).collect();
+    if area.value() < 0.0 {
+        corners.reverse();
     }
-    polygon(&[enters, leaves].map(|part| along2(from, &sub2(to, from), part)))
+    polygon(&corners)
+}
+
+/// The corners of the convex hull of points around the origin, given in the order of their angles.
+fn convex<S: Number>(points: &[Vector2<S>]) -> Vec<Vector2<S>> {
+    let n = points.len();
+    let first = (0..n).max_by(|&i, &j| points[i].map(S::value).norm().total_cmp(&points[j].map(S::value).norm()));
+    let first = first.unwrap_or(0);
+    let mut all: Vec<Vector2<S>> = Vec::with_capacity(n + 1);
+    for k in 0..=n {
+        let next = &points[(first + k) % n];
+        while let [.., p, q] = &all[..]
+            && cross2(&sub2(q, p), &sub2(next, q)).value() <= FLAT
+        {
+            all.pop();
+        }
+        all.push(*next);
+    }
+    all.pop();
+    all
 }
 
 /// Corners that coincide as one, with the edge that leaves them.

@@ -2,12 +2,12 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
 
-use nalgebra::Vector3;
+use nalgebra::{Matrix3, Vector3};
 
 use super::collider::{Collider, Posed};
 use super::core::{Core, farthest};
-use super::frame::{column, matrix};
-use super::number::{Dual, Number, along, constant, dot, unit};
+use super::frame::{column, matrix, turned, turned_back};
+use super::number::{Dual, Number, along, constant, dot, unit, values};
 use crate::description::{Hull, HullFace};
 
 /// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
@@ -16,6 +16,8 @@ pub(super) const CORNERS: usize = 8;
 pub(crate) const TILT: f64 = 0.087_488_663_525_924;
 /// Patches with a smaller cosine between their normal and the direction are no help.
 const STEEP: f64 = 0.1;
+/// Sides with a smaller one are as good as upright.
+pub(super) const UPRIGHT: f64 = 1e-3;
 
 /// A body where it is, in numbers that may carry rates.
 pub(super) struct Body<'a, S> {
@@ -99,7 +101,75 @@ pub(super) struct Disc<S> {
     pub(super) radii: [Vector3<S>; 2],
 }
 
+/// What is no farther down from a body's contact point than a tilt may lift: all that a tilt can make the deepest.
+pub(super) struct Cone {
+    /// The contact point, on the core.
+    tip: Vector3<f64>,
+    /// Out of the body.
+    out: Vector3<f64>,
+    slope: f64,
+}
+
+/// Sides are looked for in a cone that is steeper by this part, so that rounding leaves out none that count.
+pub(super) const WIDER: f64 = 1.01;
+
+impl Cone {
+    /// The one of a body whose contact point this is.
+    pub(super) fn new<S: Number>(body: &Body<'_, S>, point: &Vector3<f64>, out: &Vector3<f64>, tilt: f64) -> Self {
+        Self { tip: point - out * body.radius.value(), out: *out, slope: tilt * WIDER }
+    }
+
+    /// How far a point is from the axis, if it is inside.
+    fn reach(&self, point: &Vector3<f64>) -> Option<f64> {
+        let from = point - self.tip;
+        let down = -self.out.dot(&from);
+        let aside = (from + self.out * down).norm();
+        (down <= self.slope * aside).then_some(aside)
+    }
+}
+
 impl<S: Number> Patch<S> {
+    /// The sides that meet the other body: of boxes and hulls all that have a corner in the cone. None of round bodies, nor
+    /// where a vertex sticks out, so that it stays the deepest whatever the tilt.
+    pub(super) fn inside(body: &Body<'_, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
+        let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
+        let origin = values(&body.origin);
+        let reach = |local: Vector3<f64>| cone.reach(&(turned(&rotation, &local) + origin));
+        let towards = turned_back(&rotation, &cone.out);
+        let look = |local: Vector3<f64>| towards.dot(&local);
+        match body.core {
+            Core::Box(half) => {
+                let signs = [0, 1, 2].map(|k| 1_f64.copysign(look(Vector3::ith(k, 1.0))));
+                let corner = |k: usize, a: f64, b: f64| {
+                    let mut at = half.component_mul(&Vector3::from(signs));
+                    at[(k + 1) % 3] *= a;
+                    at[(k + 2) % 3] *= b;
+                    at
+                };
+                let of_side =
+                    |k: usize| [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(|(a, b)| corner(k, a, b));
+                let reaches = [0, 1, 2].map(|k| of_side(k).map(reach));
+                if is_vertex(reaches.iter().flatten(), body.core.reach()) {
+                    return Vec::new();
+                }
+                let shows =
+                    |&k: &usize| look(Vector3::ith(k, signs[k])) > UPRIGHT && reaches[k].iter().any(Option::is_some);
+                (0..3).filter(shows).map(|k| body.side_of_box(k, signs[k])).collect()
+            }
+            Core::Hull(hull) if !has_large_faces(hull) => {
+                let reaches: Vec<_> = hull.vertices().iter().map(|&vertex| reach(vertex.into())).collect();
+                if is_vertex(reaches.iter(), body.core.reach()) {
+                    return Vec::new();
+                }
+                let shows = |face: &&HullFace| {
+                    look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| reaches[i].is_some())
+                };
+                hull.faces().iter().filter(shows).map(|face| body.face_of_hull(hull, face, &towards)).collect()
+            }
+            _ => Self::towards(body, n, f64::INFINITY).into_iter().collect(),
+        }
+    }
+
     /// As much as the flat part itself.
     fn whole(corners: Vec<Vector3<S>>, anchor: Vector3<S>, normal: Vector3<S>) -> Self {
         Self { corners, anchor, normal, inscribed: None, disc: None }
@@ -117,7 +187,10 @@ impl<S: Number> Patch<S> {
                 return None;
             }
             Core::Segment(_) => body.line(body.origin, body.sizes[0], n),
-            Core::Box(_) => body.side_of_box(&local),
+            Core::Box(_) => {
+                let k = local.iamax();
+                body.side_of_box(k, 1_f64.copysign(local[k]))
+            }
             Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => body.cap(1_f64.copysign(local.z)),
             Core::Cylinder { .. } => {
                 let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
@@ -143,9 +216,9 @@ impl<S: Number> Body<'_, S> {
         Patch::whole(corners, middle, along(n, axis, -dot(n, axis)))
     }
 
-    fn side_of_box(&self, local: &Vector3<f64>) -> Patch<S> {
-        let k = local.iamax();
-        let (i, j, sign) = ((k + 1) % 3, (k + 2) % 3, 1_f64.copysign(local[k]));
+    /// The one on an axis.
+    fn side_of_box(&self, k: usize, sign: f64) -> Patch<S> {
+        let (i, j) = ((k + 1) % 3, (k + 2) % 3);
         let corner = |(x, y)| {
             let mut at = self.sizes;
             (at[i], at[j]) = (at[i] * S::constant(x), at[j] * S::constant(sign * y));
@@ -185,7 +258,12 @@ impl<S: Number> Body<'_, S> {
         }
         let look = |face: &HullFace| Vector3::from(face.normal).dot(local);
         let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
-        let face = beside.max_by(|x, y| look(x).total_cmp(&look(y)))?;
+        beside.max_by(|x, y| look(x).total_cmp(&look(y))).map(|face| self.face_of_hull(hull, face, local))
+    }
+
+    /// A face, at the height of its corner that is farthest along a direction.
+    fn face_of_hull(&self, hull: &Hull, face: &HullFace, local: &Vector3<f64>) -> Patch<S> {
+        let vertices = hull.vertices();
         let vertex = |i: usize| self.at(vertices[i].map(S::constant));
         let m = face.corners.len();
         let kept = m.min(CORNERS);
@@ -194,7 +272,10 @@ impl<S: Number> Body<'_, S> {
         let normal = self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz;
         let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
         let inscribed = (kept < m).then_some(S::constant(across / 2.0));
-        Some(Patch { inscribed, ..Patch::whole(corners, vertex(top), normal) })
+        let height = |i: usize| Vector3::from(vertices[i]).dot(local);
+        let top = face.corners.iter().copied().max_by(|&i, &j| height(i).total_cmp(&height(j)));
+        let anchor = top.map_or(self.origin, vertex);
+        Patch { inscribed, ..Patch::whole(corners, anchor, normal) }
     }
 }
 
@@ -207,13 +288,26 @@ fn flattest(core: &Core, local: &Vector3<f64>) -> f64 {
     }
 }
 
-/// How many corners the patches of a core have at most, and whether one may be a line or less than the flat part; none for
-/// cores without flat parts.
+/// Is no point but the contact itself in the cone?
+fn is_vertex<'a>(mut reaches: impl Iterator<Item = &'a Option<f64>>, size: f64) -> bool {
+    reaches.all(|reach| reach.is_none_or(|aside| aside <= TOUCHING * size))
+}
+
+/// A corner this near to the contact point, in parts of the body's size, is that.
+const TOUCHING: f64 = 1e-9;
+
+/// Has a hull faces of more corners than a patch?
+fn has_large_faces(hull: &Hull) -> bool {
+    hull.faces().iter().any(|face| face.corners.len() > CORNERS)
+}
+
+/// How many corners the patches of a core have at most, and whether one may be less than the flat part; none for cores without flat
+/// parts.
 pub(super) fn corners(core: &Core) -> Option<(usize, bool)> {
     Some(match core {
         Core::Point | Core::Ellipsoid(_) => return None,
         Core::HalfSpace => (0, false),
-        Core::Segment(_) => (2, true),
+        Core::Segment(_) => (2, false),
         Core::Box(_) => (4, false),
         Core::Cylinder { .. } => (CORNERS, true),
         Core::Hull(hull) => {

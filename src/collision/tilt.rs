@@ -14,12 +14,9 @@
 //!
 //! By Green's theorem the mass of a cone is the integral of M dθ/2π around it: out along one ray, back along the other.
 
-use std::f64::consts::TAU;
-
 use nalgebra::Vector2;
 
-use super::number::{Number, cross2, dot2};
-use super::overlap::{Corner, turn};
+use super::number::{Number, along2, cross2, dot2};
 
 /// A smaller weight is none, the heaviest corner has it: such points stand back by more than any step.
 pub(crate) const NONE: f64 = 1e-6;
@@ -30,25 +27,17 @@ pub(super) fn part<S: Number>(rho: S) -> S {
     if rho.value() < 1.0 { one - (one - rho) * (one - rho) } else { one }
 }
 
-/// The weights of a polygon's two or more corners, which add up to one, given τ and ε.
-pub(super) fn weights<S: Number>(corners: &[Corner<S>], slope: &Vector2<S>, tilt: f64) -> Vec<S> {
-    let n = corners.len();
-    let apex = slope * S::constant(tilt.recip());
-    let rays: Vec<S> = corners.iter().map(|corner| ray(&apex, &outward(&corner.edge))).collect();
-    let weight = |i: usize| {
-        let before = (i + n - 1) % n;
-        let angle = turn(&corners[before].edge, &corners[i].edge, n == 2);
-        (rays[before] + angle - rays[i]) / S::constant(TAU)
-    };
-    let mut all: Vec<S> = (0..n).map(weight).collect();
-    let mut rest = S::constant(0.0);
-    for weight in all.iter_mut().filter(|weight| weight.value() < NONE) {
-        rest += std::mem::replace(weight, S::constant(0.0));
+/// ∫ M dθ along the outward normal of a polygon's edge, from the polygon's slope τ, all in parts of ε: to the end of the plane, or where
+/// another polygon joins there as far as the point that is nearest to the origin. The other one goes there from its own slope, so
+/// that both together go from slope to slope.
+pub(super) fn outwards<S: Number>(slope: &Vector2<S>, edge: &Vector2<S>, joins: bool) -> S {
+    let along = outward(edge);
+    let whole = ray(slope, &along);
+    if !joins {
+        return whole;
     }
-    if let Some(heaviest) = all.iter_mut().max_by(|x, y| x.value().total_cmp(&y.value())) {
-        *heaviest += rest;
-    }
-    all
+    let near = along2(slope, &along, -dot2(slope, &along));
+    whole - ray(&near, &along)
 }
 
 /// The unit normal on the right of a direction.

@@ -165,9 +165,9 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of 640 paths none jumps. Of 16,000 it is 23, as a body shows one face at a time: where two
-/// faces beside an edge look alike along the normal, or where an edge lies on a round cap outside of the octagon in its place.
-/// `FINGERTIP_PATHS` is how many each pair of kinds has.
+/// halving the step down to nothing leaves nothing. Of 640 paths none jumps. Of 16,000 it is five: three pairs of boxes, as each of those
+/// shows one side, where two faces beside an edge look alike along the normal; an edge that cuts little off a round cap; and a
+/// distance that is not polished. `FINGERTIP_PATHS` is how many each pair of kinds has.
 #[test]
 fn manifolds_are_continuous() {
     let asked = std::env::var("FINGERTIP_PATHS").ok();
@@ -220,6 +220,6 @@ fn manifolds_are_continuous() {
             }
         }
     }
-    println!("{paths} paths, {bends} steps with a change");
-    assert!(650 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
+    println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
+    assert!(3200 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
 }
