@@ -1,6 +1,8 @@
-//! One distance of ready colliders, and one manifold: 256 random poses each, a third of them inside.
+//! One distance of ready colliders, and one manifold: 256 random poses each, a third of them inside; and distances along a path through
+//! these poses, each begun from the answer before.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fingertip::collision::Collider;
@@ -10,6 +12,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const POSES: usize = 256;
+/// Steps from a pose to the next on the path, a few millimetres and degrees each, and poses on it.
+const STEPS: usize = 32;
+const PATH: usize = 1024;
 
 fn poses(random: &mut ChaCha8Rng) -> Vec<[Isometry3<f64>; 2]> {
     let mut number = || random.random_range(-1.0..1.0);
@@ -18,6 +23,12 @@ fn poses(random: &mut ChaCha8Rng) -> Vec<[Isometry3<f64>; 2]> {
         Isometry3::from_parts(Translation3::from(Vector3::from_fn(|_, _| reach * number())), q)
     };
     (0..POSES).map(|_| [pose(0.15), pose(0.15)]).collect()
+}
+
+fn path(poses: &[[Isometry3<f64>; 2]]) -> Vec<[Isometry3<f64>; 2]> {
+    let between = |ends: &[[Isometry3<f64>; 2]], t: f64| [0, 1].map(|i| ends[0][i].lerp_slerp(&ends[1][i], t));
+    let steps = poses.windows(2).flat_map(|ends| (0..STEPS).map(move |k| between(ends, k as f64 / STEPS as f64)));
+    steps.take(PATH).collect()
 }
 
 fn distances(criterion: &mut Criterion) {
@@ -38,6 +49,7 @@ fn distances(criterion: &mut Criterion) {
     ];
     let poses = poses(&mut random);
     let mut group = criterion.benchmark_group("collision");
+    group.warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(2));
     group.throughput(Throughput::Elements(POSES as u64));
     for (name, a, b) in pairs {
         let (a, b) = (Collider::new(a), Collider::new(b));
@@ -47,6 +59,21 @@ fn distances(criterion: &mut Criterion) {
             });
         });
     }
+    let along = path(&poses);
+    group.throughput(Throughput::Elements(PATH as u64));
+    for (name, a, b) in &pairs[2..] {
+        let (a, b) = (Collider::new(a), Collider::new(b));
+        group.bench_function(format!("path/{name}"), |bencher| {
+            let start = a.distance(&along[0][0], &b, &along[0][1]).expect("no half-spaces");
+            bencher.iter(|| {
+                let next = |before, [p, q]: &[Isometry3<f64>; 2]| {
+                    black_box(&a).distance_from(p, &b, q, &before).expect("no half-spaces")
+                };
+                along.iter().fold(start, next)
+            });
+        });
+    }
+    group.throughput(Throughput::Elements(POSES as u64));
     let cube = Collider::new(&cuboid);
     group.bench_function("manifold/box-box", |bencher| {
         bencher.iter(|| {

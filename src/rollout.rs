@@ -7,9 +7,10 @@
 //!
 //! A step with a [geometry](crate::step::Geometry) of its own keeps the graph of all its steps: gradients are to reach what that is made of.
 
-use candle_core::{CpuStorage, CudaStorage, CustomOp3, Layout, Result, Shape, Tensor, Var, bail};
+use candle_core::{Result, Tensor, Var, bail};
 
-use crate::math::tensor::{cpu_numbers, cuda_numbers, finite_or_zero, part};
+use crate::math::known::{Adjoint, Known, numbers, wanted};
+use crate::math::tensor::{finite_or_zero, part};
 use crate::parameters::Parameters;
 use crate::solve::{Report, Start};
 use crate::step::Quasidynamic;
@@ -40,10 +41,9 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     }
     let packed = Packed::new(step.parameters())?;
     let detached = step.with_parameters(&step.parameters().map(|_, t| Ok(t.detach()))?)?;
-    let sweep = Sweep::run(detached, packed, &q0.detach(), &u.detach())?;
-    let reports = sweep.reports.clone();
-    let parameters = sweep.packed.values.clone();
-    let rows = q0.contiguous()?.apply_op3(&u.contiguous()?, &parameters, sweep)?;
+    let parameters = packed.values.clone();
+    let (sweep, rows, reports) = Sweep::run(detached, packed, &q0.detach(), &u.detach())?;
+    let rows = Known::tensor(sweep, [q0, u, &parameters], numbers(&rows)?)?;
     let n_states = (n_steps + 1) * nq;
     Ok(Rollout {
         q: rows.narrow(1, 0, n_states)?.reshape((worlds, n_steps + 1, nq))?,
@@ -112,21 +112,20 @@ impl Packed {
     }
 }
 
-/// A finished rollout as an operation: forward it hands over its results, backward it sweeps.
+/// A finished rollout, to sweep back over.
 struct Sweep {
     step: Quasidynamic,
     packed: Packed,
-    /// (B, (T + 1) nq + 3 T nc + T n_torsional): states, then forces, then torques.
-    rows: Tensor,
     /// The states, and what each step has found from them.
     states: Vec<Tensor>,
     controls: Vec<Tensor>,
     answers: Vec<Tensor>,
-    reports: Vec<Vec<Report>>,
 }
 
 impl Sweep {
-    fn run(step: Quasidynamic, packed: Packed, q0: &Tensor, u: &Tensor) -> Result<Self> {
+    /// The rollout; its results side by side (B, (T + 1) nq + 3 T nc + T n_torsional): states, then forces, then torques; the reports of
+    /// each step.
+    fn run(step: Quasidynamic, packed: Packed, q0: &Tensor, u: &Tensor) -> Result<(Self, Tensor, Vec<Vec<Report>>)> {
         let (worlds, n_steps, _) = u.dims3()?;
         let mut states = vec![q0.contiguous()?];
         let (mut controls, mut answers, mut reports, mut warm) = (Vec::new(), Vec::new(), Vec::new(), None);
@@ -144,7 +143,7 @@ impl Sweep {
         }
         let rows = Tensor::cat(&states.iter().chain(&forces).chain(&torques).collect::<Vec<_>>(), 1)?;
         states.pop();
-        Ok(Self { step, packed, rows, states, controls, answers, reports })
+        Ok((Self { step, packed, states, controls, answers }, rows, reports))
     }
 
     /// Gradients of q₀ (B, nq), u (B, T, nu) and the packed parameters, given that of the rows.
@@ -182,45 +181,12 @@ impl Sweep {
     }
 }
 
-impl CustomOp3 for Sweep {
+impl Adjoint for Sweep {
     fn name(&self) -> &'static str {
         "rollout"
     }
 
-    fn cpu_fwd(
-        &self,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        cpu_numbers(&self.rows)
-    }
-
-    fn cuda_fwd(
-        &self,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-    ) -> Result<(CudaStorage, Shape)> {
-        cuda_numbers(&self.rows)
-    }
-
-    fn bwd(
-        &self,
-        q0: &Tensor,
-        u: &Tensor,
-        parameters: &Tensor,
-        _: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let [grad_q, grad_u, grad_parameters] = self.sweep(grad)?;
-        let of = |operand: &Tensor, grad| operand.track_op().then_some(grad);
-        Ok((of(q0, grad_q), of(u, grad_u), of(parameters, grad_parameters)))
+    fn pull(&self, operands: [&Tensor; 3], _: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+        Ok(wanted(operands, self.sweep(grad)?))
     }
 }

@@ -1,16 +1,17 @@
 //! The command line as its users see it: JSON lines, overrides, summaries, verdicts, messages.
 #![cfg(feature = "cli")]
 
+#[path = "support/command_line.rs"]
+mod command_line;
 #[path = "support/measure.rs"]
 mod measure;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use fingertip::show::{Recording, StepRecord};
 use serde_json::{Map, Value, json};
 
+use command_line::fingertip;
 use measure::{apart, largest, values};
 
 const HAND: &str = "assets/scenes/hand_ball.toml";
@@ -18,23 +19,6 @@ const HAND: &str = "assets/scenes/hand_ball.toml";
 const Q_TOLERANCE: f64 = 1e-13;
 const FORCE_TOLERANCE: f64 = 1e-12;
 const DERIVATIVE_TOLERANCE: f64 = 1e-8;
-
-fn fingertip(args: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fingertip"))
-        .args(args)
-        .env("RUST_BACKTRACE", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    let _ = writer.join().unwrap();
-    output
-}
 
 /// What a successful run prints.
 fn said(args: &[&str], input: &str) -> String {
@@ -152,7 +136,7 @@ fn a_bad_line_is_an_error_in_its_place() {
         r#"{"q": [1e400]}"#,
         &good,
     ];
-    let output = fingertip(&["step", HAND], &(lines.join("\n") + "\n"));
+    let output = fingertip(&["step", HAND], lines.join("\n") + "\n");
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("7 of 9 lines are bad"));
     let text = String::from_utf8(output.stdout).unwrap();

@@ -1,32 +1,20 @@
 //! The command line under input that nobody would write in good faith, and in scenes without contacts.
 #![cfg(feature = "cli")]
 
-use std::io::Write;
+#[path = "support/command_line.rs"]
+mod command_line;
+
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use command_line::fingertip;
+
 const HAND: &str = "assets/scenes/hand_ball.toml";
 const PUSH: &str = "assets/scenes/push.toml";
-
-fn fingertip(args: &[&str], input: Vec<u8>) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_fingertip"))
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let output = child.wait_with_output().unwrap();
-    let _ = writer.join().unwrap();
-    output
-}
 
 /// The answers of `step`, one for each line.
 fn step(scene: &str, lines: &[Vec<u8>]) -> Vec<Value> {

@@ -6,34 +6,26 @@ use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::{Freedom, Object, PairRule, Params, Robot, Scene, Shape};
 use fingertip::kinematics::{FrameSpec, Kinematics};
-use fingertip::solve::Status;
 use fingertip::step::{Form, Quasidynamic, Step};
 use nalgebra::{Isometry3, Matrix3, Rotation3, UnitQuaternion, Vector3};
 
 use support::quadruped::{HEIGHT, MASS, articulation, quadruped};
+use support::single::{compile, step_with};
 use support::{largest, numbers, rows};
 
 /// Closed forms hold to rounding, a few operations on each side, relative.
 const EXACT: f64 = 1e-12;
 const GRAVITY: f64 = 9.81;
 
-fn compile(scene: &Scene) -> Model {
-    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
-
 fn params(epsilon: f64) -> Params {
     Params { h: 0.01, epsilon, kappa: 1e5, mu: 0.8, ..Params::default() }
 }
 
-fn step_with(model: &Model, q: &[f64], u: &[f64], tau: &[(usize, f64)]) -> Step {
-    let mut parameters = model.parameters.clone();
+/// A step with forces along some degrees of freedom.
+fn pushed(model: &Model, q: &[f64], u: &[f64], tau: &[(usize, f64)]) -> Step {
     let mut row = vec![0.0; model.nv()];
     tau.iter().for_each(|&(dof, value)| row[dof] = value);
-    parameters.tau = model.tensor(&[&row]).unwrap();
-    let step = Quasidynamic::new(model, &parameters).unwrap();
-    let step = step.step(&model.tensor(&[q]).unwrap(), &model.tensor(&[u]).unwrap()).unwrap();
-    assert_eq!(step.reports[0].status, Status::Solved, "{:?}", step.reports[0]);
-    step
+    step_with(model, q, u, &row)
 }
 
 /// Positions and rotations of all bodies, in the order of the tree.
@@ -154,7 +146,7 @@ fn tangent_along_world_axes() {
         force[axis] = 2.0;
         let moment = arm.cross(&force);
         let tau: Vec<(usize, f64)> = (0..3).flat_map(|k| [(k, force[k]), (3 + k, moment[k])]).collect();
-        let step = step_with(&model, &q, &q[7..], &tau);
+        let step = pushed(&model, &q, &q[7..], &tau);
         let (delta, next) = (numbers(&step.delta), numbers(&step.q_next));
         let far = 1e-4 * 2.0 / (0.5 * MASS);
         for k in 0..3 {
@@ -166,7 +158,7 @@ fn tangent_along_world_axes() {
     }
     // A turn about the world's z: Exp(ω) from the left.
     let moment = [0.0, 0.0, 0.3];
-    let step = step_with(&model, &q, &q[7..], &[(3, moment[0]), (4, moment[1]), (5, moment[2])]);
+    let step = pushed(&model, &q, &q[7..], &[(3, moment[0]), (4, moment[1]), (5, moment[2])]);
     let delta = numbers(&step.delta);
     let next = numbers(&step.q_next);
     let turned = UnitQuaternion::from_scaled_axis(Vector3::from_column_slice(&delta[3..6])) * tilted().rotation;

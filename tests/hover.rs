@@ -3,23 +3,19 @@
 
 mod support;
 
-use candle_core::{DType, Device};
+use fingertip::Overrides;
 use fingertip::description::{Articulation, Collision, Freedom, Object, PairRule, Params, Robot, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
-use fingertip::{Model, Overrides};
 use nalgebra::{Isometry3, Vector3};
 
 use support::numbers;
 use support::quadruped::{MASS, quadruped};
+use support::single::compile;
 
 const GRAVITY: f64 = 9.81;
 /// Closed forms hold to rounding, a few operations on each side, relative.
 const EXACT: f64 = 1e-12;
-
-fn compile(scene: &Scene) -> Model {
-    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
 
 /// What follows from home under the commands of home.
 struct Run {

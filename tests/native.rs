@@ -15,24 +15,11 @@ use fingertip::solve::Report;
 use fingertip::step::Quasidynamic;
 
 use support::rows;
-use support::states::{self, Batch, Random, Ranges, tensor};
+use support::states::{self, Batch, Random};
 
 /// More than one register of any width, and not a multiple of one.
 const WORLDS: usize = 37;
 const STEPS: usize = 3;
-const RANGES: Ranges =
-    Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e3), mass: (1e-2, 5.0) };
-
-/// States near home, some of them not usable.
-fn batch(model: &Model, random: &mut Random) -> Batch {
-    let mut q: Vec<Vec<f64>> = (0..WORLDS).map(|_| states::configuration(model, 0.03, random)).collect();
-    let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(model, q, random)).collect();
-    q[WORLDS - 1][0] = f64::NAN;
-    q[WORLDS - 2][0] = 1e31;
-    q[7].iter_mut().for_each(|x| *x *= 1e12);
-    let parameters = states::parameters(model, WORLDS, &RANGES, random);
-    Batch { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
-}
 
 /// Rows of numbers, and what they are.
 type Named = (&'static str, Vec<Vec<f64>>);
@@ -117,7 +104,7 @@ fn step_of(batch: &Batch) -> Quasidynamic {
 fn shipped_scenes_have_the_bits_of_the_lanes() {
     let mut random = Random::new(61);
     for name in ["push", "two_fingers"] {
-        let batch = batch(&states::model(name), &mut random);
+        let batch = Batch::strange(&states::model(name), WORLDS, &mut random);
         if !compare(name, &step_of(&batch), Quasidynamic::native, &batch) {
             return;
         }
@@ -127,13 +114,13 @@ fn shipped_scenes_have_the_bits_of_the_lanes() {
 #[test]
 fn boxes_on_boxes_have_the_bits_of_the_lanes() {
     let model = Model::new(&states::bricks(), DType::F64, &Device::Cpu).unwrap();
-    let batch = batch(&model, &mut Random::new(67));
+    let batch = Batch::strange(&model, WORLDS, &mut Random::new(67));
     compare("bricks", &step_of(&batch), Quasidynamic::native, &batch);
 }
 
 #[test]
 fn registers_of_all_widths_have_the_bits_of_the_lanes() {
-    let batch = batch(&states::model("push"), &mut Random::new(62));
+    let batch = Batch::strange(&states::model("push"), WORLDS, &mut Random::new(62));
     // The widest is the others' business.
     for set in [InstructionSet::Fma, InstructionSet::Four] {
         let native = |step: &Quasidynamic| step.native_on(set);
@@ -150,7 +137,7 @@ fn coulombs_law_has_the_bits_of_the_lanes() {
     let mut scene = Scene::load("assets/scenes/push.toml").unwrap();
     scene.params.friction = Friction::Coulomb;
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-    let batch = batch(&model, &mut Random::new(63));
+    let batch = Batch::strange(&model, WORLDS, &mut Random::new(63));
     compare("push by Coulomb's law", &step_of(&batch), Quasidynamic::native, &batch);
 }
 
@@ -175,7 +162,7 @@ fn random_scenes_have_the_bits_of_the_lanes() {
         if !moves || model.nc() == 0 || model.nc() > 4 || torsion == model.pairs.torsional.is_empty() {
             continue;
         }
-        let batch = batch(&model, &mut random);
+        let batch = Batch::strange(&model, WORLDS, &mut random);
         let step = step_of(&batch);
         if step.record(fingertip::step::Kernel::Step, fingertip::math::lane::Precision::Double).is_err() {
             continue;
@@ -193,7 +180,7 @@ fn random_scenes_have_the_bits_of_the_lanes() {
 #[test]
 fn single_precision_has_the_bits_of_the_lanes() {
     let scene = Scene::load("assets/scenes/push.toml").unwrap();
-    let double = batch(&Model::new(&scene, DType::F64, &Device::Cpu).unwrap(), &mut Random::new(65));
+    let double = Batch::strange(&Model::new(&scene, DType::F64, &Device::Cpu).unwrap(), WORLDS, &mut Random::new(65));
     let model = Model::new(&scene, DType::F32, &Device::Cpu).unwrap();
     let to = |t: &Tensor| t.to_dtype(DType::F32).unwrap();
     let parameters = double.parameters.map(|_, t| Ok(to(t))).unwrap();

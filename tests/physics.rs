@@ -3,12 +3,11 @@
 mod support;
 
 use candle_core::{DType, Device, Tensor, Var};
-use fingertip::Model;
 use fingertip::description::{Collision, Freedom, Inertia, Object, ObjectBody, PairRule, Params, Scene, Shape};
-use fingertip::solve::Status;
-use fingertip::step::{Quasidynamic, Step};
+use fingertip::step::Quasidynamic;
 use nalgebra::{Isometry3, Matrix3, Quaternion, UnitQuaternion, Vector3};
 
+use support::single::{compile, step_with};
 use support::states::{self, Random};
 use support::{largest, numbers, rows};
 
@@ -17,24 +16,8 @@ const EXACT: f64 = 1e-14;
 /// What κ = 1e8 leaves of the gap law, m: ν_n − μ‖ν_t‖ = s/(ν_n + μ‖ν_t‖) is about 1/(κ λ_n), with some 5 N.
 const GAP: f64 = 1e-8;
 
-fn compile(scene: &Scene) -> Model {
-    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
-
 fn params(h: f64, epsilon: f64, kappa: f64) -> Params {
     Params { h, epsilon, kappa, ..Params::default() }
-}
-
-/// One step of one world with an external force.
-fn step_with(model: &Model, q: &[f64], u: &[f64], tau: Option<&[f64]>) -> Step {
-    let mut parameters = model.parameters.clone();
-    if let Some(tau) = tau {
-        parameters.tau = model.tensor(&[tau]).unwrap();
-    }
-    let u = Tensor::from_vec(u.to_vec(), (1, u.len()), &Device::Cpu).unwrap();
-    let step = Quasidynamic::new(model, &parameters).unwrap().step(&model.tensor(&[q]).unwrap(), &u).unwrap();
-    assert_eq!(step.reports[0].status, Status::Solved, "{:?}", step.reports[0]);
-    step
 }
 
 fn vector(tensor: &Tensor, i: usize) -> Vector3<f64> {
@@ -61,7 +44,7 @@ fn free_fall() {
                 let turn = random.rotation();
                 q[3..].copy_from_slice(&[turn.w, turn.i, turn.j, turn.k]);
             }
-            let step = step_with(&model, &q, &[], None);
+            let step = step_with(&model, &q, &[], &[]);
             let delta = numbers(&step.delta);
             for k in 0..3 {
                 let fall = 0.02 * 0.02 * gravity[k] / 0.2;
@@ -85,7 +68,7 @@ fn hovering_weight() {
             let weight = 0.52 * 9.81;
             let mut q = model.tree.home();
             q[2] = 0.04 + 2.0 / (kappa * weight);
-            let step = step_with(&model, &q, &[], None);
+            let step = step_with(&model, &q, &[], &[]);
             // 2/(κ φ) amplifies a rounding of φ from lengths of 4 cm.
             let tolerance = EXACT + kappa * weight * 1e-17;
             assert!((vector(&step.force, 0) - Vector3::z() * weight).norm() < tolerance * weight);
@@ -104,10 +87,10 @@ fn weight_on_several_contacts() {
     let model = compile(&scene);
     assert_eq!(model.nc(), 8);
     let mut q = model.tree.home();
-    let mut step = step_with(&model, &q, &[], None);
+    let mut step = step_with(&model, &q, &[], &[]);
     for _ in 0..300 {
         q = numbers(&step.q_next);
-        step = step_with(&model, &q, &[], None);
+        step = step_with(&model, &q, &[], &[]);
     }
     let total: Vector3<f64> = (0..8).map(|i| vector(&step.force, i)).sum();
     assert!((total - Vector3::z() * 0.8 * 9.81).norm() < 1e-6, "carried: {total:?}");
@@ -133,7 +116,7 @@ fn slip_opens_a_gap() {
             .object(Object::ground("table", 0.0));
         let model = compile(&scene);
         let pull = 4.0 * mu * 0.5 * 9.81;
-        let step = step_with(&model, &model.tree.home(), &[], Some(&[0.6 * pull, 0.8 * pull, 0.0]));
+        let step = step_with(&model, &model.tree.home(), &[], &[0.6 * pull, 0.8 * pull, 0.0]);
         let delta = vector(&step.delta, 0);
         let slip = (delta.x * delta.x + delta.y * delta.y).sqrt();
         assert!(slip > 1e-4, "slips by {slip:e}");
@@ -155,7 +138,7 @@ fn a_ball_rolls() {
         .object(Object::ground("table", 0.0));
     let model = compile(&scene);
     let push = 0.2;
-    let step = step_with(&model, &model.tree.home(), &[], Some(&[push, 0.0, 0.0, 0.0, 0.0, 0.0]));
+    let step = step_with(&model, &model.tree.home(), &[], &[push, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let delta = numbers(&step.delta);
     let rolls = push * h * h / (1.4 * m);
     assert!((delta[0] / rolls - 1.0).abs() < 0.01, "rolls {:e} of {rolls:e}", delta[0]);
@@ -233,7 +216,7 @@ fn frames_do_not_matter() {
         moved[..3].copy_from_slice(carried.translation.vector.as_slice());
         let r = carried.rotation;
         moved[3..7].copy_from_slice(&[r.w, r.i, r.j, r.k]);
-        let (here, there) = (step_with(&model, &q, &u, None), step_with(&other, &moved, &u, None));
+        let (here, there) = (step_with(&model, &q, &u, &[]), step_with(&other, &moved, &u, &[]));
         let (next, next_there) = (numbers(&here.q_next), numbers(&there.q_next));
         let apart = (move_all * pose(&next)).inverse() * pose(&next_there);
         let joints = largest(next[7..].iter().zip(&next_there[7..]).map(|(a, b)| a - b));
@@ -300,7 +283,7 @@ fn contact_distance_cuts() {
     let (all, cut) = (compile(&build(None)), compile(&build(Some(0.01))));
     for gap in [0.002, 0.0099, 0.0101, 0.5] {
         let q = [0.0, 0.0, 0.05 + gap];
-        let (expected, found) = (step_with(&all, &q, &[], None), step_with(&cut, &q, &[], None));
+        let (expected, found) = (step_with(&all, &q, &[], &[]), step_with(&cut, &q, &[], &[]));
         assert!(vector(&expected.force, 0).z > 0.0, "a smoothed force is never 0");
         if gap < 0.01 {
             assert_eq!(numbers(&found.force), numbers(&expected.force));
@@ -323,7 +306,7 @@ fn deep_inside_and_far_away() {
         for depth in [1e-4, 1e-2, 0.1, 0.5] {
             let mut q = model.tree.home();
             q[2] = 0.05 - depth;
-            let step = step_with(&model, &q, &[], None);
+            let step = step_with(&model, &q, &[], &[]);
             let up = numbers(&step.delta)[2];
             assert!(up > depth, "κ = {kappa:e}: {depth} deep, moves {up}");
             // Force balance: m (δ/h² + g) = λ.
@@ -332,7 +315,7 @@ fn deep_inside_and_far_away() {
         }
         let mut q = model.tree.home();
         q[2] = 100.0;
-        let step = step_with(&model, &q, &[], None);
+        let step = step_with(&model, &q, &[], &[]);
         let force = vector(&step.force, 0).z;
         assert!((force / (2.0 / (kappa * 99.95)) - 1.0).abs() < 0.01 && force > 0.0, "κ = {kappa:e}: {force:e}");
     }
@@ -353,11 +336,11 @@ fn many_contacts() {
     let model = compile(&scene);
     assert_eq!((model.nc(), model.nv()), (64, 48));
     let mut q = model.tree.home();
-    let mut step = step_with(&model, &q, &[], None);
+    let mut step = step_with(&model, &q, &[], &[]);
     let mut most = 0;
     for _ in 0..300 {
         q = numbers(&step.q_next);
-        step = step_with(&model, &q, &[], None);
+        step = step_with(&model, &q, &[], &[]);
         most = most.max(step.reports[0].iterations);
     }
     println!("64 contacts: {most} iterations at most");
@@ -391,7 +374,7 @@ fn action_and_reaction() {
         );
     let model = compile(&scene);
     let q = model.tree.home();
-    let step = step_with(&model, &q, &[], None);
+    let step = step_with(&model, &q, &[], &[]);
     let masses = numbers(&model.parameters.mass);
     let delta = numbers(&step.delta);
     let total: Vector3<f64> = (0..model.nc()).map(|i| vector(&step.force, i)).sum();

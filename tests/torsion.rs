@@ -2,13 +2,16 @@
 
 mod support;
 
-use candle_core::{DType, Device, Result, Tensor, Var};
-use fingertip::Model;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use candle_core::{Device, Result, Tensor, Var};
 use fingertip::description::{Freedom, Friction, Object, PairRule, Params, Robot, Scene, Shape};
 use fingertip::rollout::{Rollout, rollout};
 use fingertip::solve::Status;
-use fingertip::step::{Quasidynamic, Step};
+use fingertip::step::Quasidynamic;
 
+use support::single::{compile, step_with};
 use support::{largest, numbers, rows};
 
 const G: f64 = 9.81;
@@ -23,22 +26,8 @@ const GAMMA: f64 = 0.004;
 /// Of a solution against its closed form, relative: the residual is 1e-12, and torques at their limit keep 1e-3 of that.
 const EXACT: f64 = 1e-9;
 
-fn compile(scene: &Scene) -> Model {
-    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
-
 fn params(kappa: f64, torsion: f64, friction: Friction) -> Params {
     Params { h: H, epsilon: EPSILON, kappa, mu: 0.5, torsion, friction, ..Params::default() }
-}
-
-fn step(model: &Model, q: &[f64], tau: &[f64]) -> Step {
-    let mut parameters = model.parameters.clone();
-    parameters.tau = model.tensor(&[tau]).unwrap();
-    let simulator = Quasidynamic::new(model, &parameters).unwrap();
-    let u = Tensor::zeros((1, model.nu()), DType::F64, &Device::Cpu).unwrap();
-    let step = simulator.step(&model.tensor(&[q]).unwrap(), &u).unwrap();
-    assert_eq!(step.reports[0].status, Status::Solved, "{:?}", step.reports[0]);
-    step
 }
 
 /// The root of a function that falls, between two numbers.
@@ -105,7 +94,7 @@ fn a_growing_torque() {
                 let torque = share * limit;
                 let [turn, force, own] = Spun { kappa, phi, torque }.exact(friction);
                 let q = [0.0, 0.0, RADIUS + phi, 1.0, 0.0, 0.0, 0.0];
-                let result = step(&model, &q, &[0.0, 0.0, 0.0, 0.0, 0.0, torque]);
+                let result = step_with(&model, &q, &[], &[0.0, 0.0, 0.0, 0.0, 0.0, torque]);
                 let (delta, found) = (numbers(&result.delta), numbers(&result.force));
                 // The ball is B: its normal points up, the force carries it, the torque works against what is given.
                 assert_eq!(numbers(&result.contacts.normal)[2], 1.0);

@@ -1,10 +1,11 @@
 """Rigid-body dynamics against Pinocchio and distances against coal, one thread, both sides in one run; writes BODIES.md.
 
-    python3 benches/peers/bodies.py        # after run.py, which makes the virtual environment
+    python3 benches/peers/bodies.py [ARGUMENTS OF CARGO]        # after run.py, which makes the virtual environment
 
 Ours are the figures of `cargo bench --bench dynamics` (256 states) and `--bench collision` (ready colliders). Pinocchio's RNEA and ABA are
 its own loops over 256 states in C++; for what it has no such loop, and for coal, calls from Python are timed and the
-cost of a call with as many arguments is taken off.
+cost of a call with as many arguments is taken off. Distances on a path begin from the answer before: coal's guess is that of its last
+result, ours `Collider::distance_from`.
 """
 
 import json
@@ -21,6 +22,8 @@ PYTHON = ROOT / "target" / "peers-venv" / "bin" / "python"
 ROBOTS = {"hand, 14 joints": "teaching_hand.urdf", "hand, 21 joints": "hand21.urdf"}
 STATES = 256
 REPEATS = 50
+# Steps from a pose to the next on a path, and poses on it, as in benches/collision.rs.
+STEPS, PATH = 32, 1024
 
 
 def best(call, n):
@@ -69,39 +72,53 @@ def coal_figures():
     sphere, capsule = coal.Sphere(0.08), coal.Capsule(0.05, 0.16)
     box, cylinder = coal.Box(0.2, 0.16, 0.12), coal.Cylinder(0.06, 0.16)
     ellipsoid = coal.Ellipsoid(0.1, 0.08, 0.06)
-    place = lambda: coal.Transform3s(pin.SE3.Random().rotation, rng.uniform(-0.15, 0.15, 3))
-    poses = [(place(), place()) for _ in range(STATES)]
-    request = coal.DistanceRequest()
+    place = lambda: pin.SE3(pin.SE3.Random().rotation, rng.uniform(-0.15, 0.15, 3))
+    places = [(place(), place()) for _ in range(STATES)]
+    steps = [[pin.SE3.Interpolate(*ends, k / STEPS) for ends in zip(*both)] for both in zip(places, places[1:]) for k in range(STEPS)]
+    transforms = lambda all: [[coal.Transform3s(at.rotation, at.translation) for at in pair] for pair in all]
+    poses, path = transforms(places), transforms(steps[:PATH])
+    free, guided = coal.DistanceRequest(), coal.DistanceRequest()
+    guided.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
     result = coal.DistanceResult()
 
-    def timed(a, b):
-        def call():
-            for p, q in poses:
-                result.clear()
-                coal.distance(a, p, b, q, request, result)
+    def alone(a, b):
+        for p, q in poses:
+            result.clear()
+            coal.distance(a, p, b, q, free, result)
 
-        return best(call, STATES)
+    def along(a, b):
+        for p, q in path:
+            result.clear()
+            coal.distance(a, p, b, q, guided, result)
+            guided.updateGuess(result)
 
-    call = timed(coal.Sphere(0.01), coal.Sphere(0.01))
+    def timed(calls, n, a, b):
+        time, call = (best(lambda: calls(*bodies), n) for bodies in [(a, b), (coal.Sphere(0.01),) * 2])
+        return time - call
+
     pairs = {
         "sphere-box": (sphere, box), "capsule-capsule": (capsule, capsule), "capsule-box": (capsule, box),
         "box-box": (box, box), "cylinder-box": (cylinder, box), "ellipsoid-ellipsoid": (ellipsoid, ellipsoid),
     }
-    return {("distance", name): timed(a, b) - call for name, (a, b) in pairs.items()}, coal.__version__
+    figures = {("distance", name): timed(alone, STATES, *pair) for name, pair in pairs.items()}
+    iterative = list(pairs.items())[2:]
+    figures |= {("distance on a path", name): timed(along, PATH, *pair) for name, pair in iterative}
+    return figures, coal.__version__
 
 
-def ours():
+def ours(arguments):
     """Our figures by group and name, µs."""
     environment = os.environ | {"RAYON_NUM_THREADS": "1"}
-    run = lambda bench: subprocess.run(["cargo", "bench", "--bench", bench], cwd=ROOT, env=environment,
+    run = lambda bench: subprocess.run(["cargo", "bench", *arguments, "--bench", bench], cwd=ROOT, env=environment,
                                        capture_output=True, text=True, check=True).stdout
     figures = {}
     for group, name, time in re.findall(r"^(.*?): (.*?): best of 50: ([\d.]+) µs", run("dynamics"), re.M):
         figures[group, name] = float(time)
     units = {"ns": 1e-3, "µs": 1.0, "ms": 1e3}
     listing = run("collision")
-    for name, low, unit in re.findall(r"collision/distance/(\S+)\s+time:\s+\[([\d.]+) (\S+)", listing):
-        figures["distance", name] = float(low) * units[unit] / STATES
+    for kind, group, n in [("distance", "distance", STATES), ("path", "distance on a path", PATH)]:
+        for name, low, unit in re.findall(rf"collision/{kind}/(\S+)\s+time:\s+\[([\d.]+) (\S+)", listing):
+            figures[group, name] = float(low) * units[unit] / n
     return figures
 
 
@@ -111,7 +128,8 @@ def main():
         distances, coal = coal_figures()
         print(json.dumps({"versions": [pinocchio, coal], "figures": [[*k, t] for k, t in (bodies | distances).items()]}))
         return
-    found = ours()
+    arguments = sys.argv[1:]
+    found = ours(arguments)
     peers = json.loads(subprocess.run([PYTHON, __file__, "--peers"], capture_output=True, text=True, check=True,
                                       env=os.environ | {"OMP_NUM_THREADS": "1"}).stdout)
     lines = [
@@ -119,7 +137,7 @@ def main():
         "",
         f"Written by `bodies.py`, which says how it is measured. {date.today()}, one thread, {STATES} states or pairs of poses. "
         f"Pinocchio {peers['versions'][0]}, coal {peers['versions'][1]}. Least times, µs each; a ratio above 1 means that "
-        "ours is faster.",
+        "ours is faster." + (f" Built with `{' '.join(arguments)}`." if arguments else ""),
         "",
         "| | | peer, µs | ours, µs | peer / ours |",
         "|---|---|--:|--:|--:|",

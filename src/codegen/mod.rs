@@ -120,7 +120,7 @@ impl Codegen {
     /// the program that checks itself. `name` begins all names in the code.
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is none of C's; if there is no state, or one that
+    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is no identifier in C; if there is no state, or one that
     /// is not as long as the model's.
     pub fn new(
         step: &Quasidynamic,
@@ -135,7 +135,7 @@ impl Codegen {
     /// Prints kernels of rigid-body dynamics alone: see [`Codegen::with_dynamics`].
     ///
     /// # Errors
-    /// As [`Codegen::with_dynamics`]; if the name is none of C's.
+    /// As [`Codegen::with_dynamics`]; if the name is no identifier in C.
     pub fn of_dynamics(
         dynamics: &Dynamics,
         name: &str,
@@ -149,7 +149,7 @@ impl Codegen {
     /// Prints kernels of a second-order step alone: see [`Codegen::with_second_order`].
     ///
     /// # Errors
-    /// As [`Codegen::with_second_order`]; if the name is none of C's.
+    /// As [`Codegen::with_second_order`]; if the name is no identifier in C.
     pub fn of_second_order(
         step: &Dynamic,
         name: &str,
@@ -163,7 +163,7 @@ impl Codegen {
     /// Nothing yet, with a name that begins all names in the code.
     ///
     /// # Errors
-    /// If the name is none of C's.
+    /// If the name is no identifier in C.
     pub fn empty(name: &str, precision: Precision) -> Result<Self> {
         check_name(name)?;
         let name = name.to_owned();

@@ -6,62 +6,9 @@ use crate::math::lane::Precision;
 use crate::math::record::{Row, Trace};
 use crate::parameters::Parameters;
 use crate::solve::INFO;
-use crate::step::{Dynamic, Kernel, Quasidynamic};
+use crate::step::{Dynamic, Kernel, Programs, Quasidynamic};
 
 use super::{CHECKED_STEPS, Check, Codegen, Constant, Part, Places, State, check_some, weights};
-
-/// Either step, as something to be printed.
-trait Steps {
-    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace>;
-    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]>;
-    fn run_kernel(
-        &self,
-        kernel: Kernel,
-        precision: Precision,
-        n_steps: usize,
-        operands: &[Vec<f64>],
-    ) -> Result<Option<Vec<f64>>>;
-}
-
-impl Steps for Quasidynamic {
-    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
-        self.record(kernel, precision)
-    }
-
-    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
-        self.rows_of(kernel)
-    }
-
-    fn run_kernel(
-        &self,
-        kernel: Kernel,
-        precision: Precision,
-        n_steps: usize,
-        operands: &[Vec<f64>],
-    ) -> Result<Option<Vec<f64>>> {
-        self.run_kernel(kernel, precision, n_steps, operands)
-    }
-}
-
-impl Steps for Dynamic {
-    fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
-        self.record(kernel, precision)
-    }
-
-    fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
-        self.rows_of(kernel)
-    }
-
-    fn run_kernel(
-        &self,
-        kernel: Kernel,
-        precision: Precision,
-        _: usize,
-        operands: &[Vec<f64>],
-    ) -> Result<Option<Vec<f64>>> {
-        self.run_kernel(kernel, precision, operands)
-    }
-}
 
 impl Codegen {
     /// Adds kernels of a step: see [`Codegen::new`].
@@ -71,6 +18,7 @@ impl Codegen {
     pub fn with_step(mut self, step: &Quasidynamic, kernels: &[Kernel], states: &[State]) -> Result<Self> {
         check_some(states)?;
         let values = self.add_parameters(step.parameters(), &step.packed_parameters()?)?;
+        let programs = step.programs("record")?;
         for &kernel in kernels {
             let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
             let operands = |State { q, u }: &State| {
@@ -79,12 +27,12 @@ impl Codegen {
                 vec![q.clone(), controls.collect(), values.clone()]
             };
             let name = kernel.name().to_owned();
-            self.add_kernel(step, kernel, name, about(kernel).to_owned(), states.iter().map(operands))?;
+            self.add_kernel(programs, kernel, name, about(kernel).to_owned(), states.iter().map(operands))?;
         }
         self.places.push(Places {
             title: "Places in the row of a step.",
             prefix: "ROW",
-            parts: parts(step.row_parts()?),
+            parts: parts(programs.row_parts()),
         });
         Ok(self)
     }
@@ -113,7 +61,13 @@ impl Codegen {
             };
             let name = format!("second_order_{}", kernel.name());
             let about = about_second_order(kernel).to_owned();
-            self.add_kernel(step, kernel, name, about, configurations.iter().enumerate().map(operands))?;
+            self.add_kernel(
+                step.programs(kernel)?,
+                kernel,
+                name,
+                about,
+                configurations.iter().enumerate().map(operands),
+            )?;
         }
         self.places.push(Places {
             title: "Places in the row of a second-order step.",
@@ -126,7 +80,7 @@ impl Codegen {
     /// Adds a kernel of a step, to be checked at states.
     fn add_kernel(
         &mut self,
-        step: &dyn Steps,
+        step: Programs,
         kernel: Kernel,
         name: String,
         about: String,
@@ -158,16 +112,16 @@ impl Codegen {
 impl Check {
     /// A check at a state and parameters.
     fn of_step(
-        step: &dyn Steps,
+        step: Programs,
         trace: &Trace,
         kernel: Kernel,
         precision: Precision,
         mut operands: Vec<Vec<f64>>,
     ) -> Result<Self> {
         let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
-        let [rows, _] = step.rows_of(kernel)?;
+        let [rows, _] = step.rows_of(kernel);
         let given = operands.len();
-        let run = |kernel, operands: &[Vec<f64>]| match step.run_kernel(kernel, Precision::Double, n_steps, operands)? {
+        let run = |kernel, operands: &[Vec<f64>]| match step.run(kernel, Precision::Double, n_steps, operands)? {
             Some(row) => Ok::<_, candle_core::Error>(row),
             None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
         };
@@ -193,7 +147,7 @@ impl Check {
             }
         }
         operands.iter_mut().flatten().for_each(|x| *x = precision.rounded(*x));
-        let results = match step.run_kernel(kernel, precision, n_steps, &operands)? {
+        let results = match step.run(kernel, precision, n_steps, &operands)? {
             Some(results) => results,
             None => trace.run_steps(&operands.concat(), n_steps),
         };

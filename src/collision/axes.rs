@@ -11,7 +11,7 @@ use super::query::{ClosestPoints, Relative};
 /// before it by this part of the bodies' reach.
 const AXIS: f64 = 1e-9;
 /// A side that an axis is across up to this sine touches with more than a vertex or an edge.
-const PARALLEL: f64 = 1e-7;
+pub(super) const PARALLEL: f64 = 1e-7;
 /// Witness points may be this far, in parts of the bodies' size, outside or from the axis.
 const OUTSIDE: f64 = 1e-10;
 
@@ -35,7 +35,7 @@ enum Across {
 }
 
 /// Half extents, and the first axis that has faces across it or edges along it that count: a segment has one edge.
-fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
+pub(super) fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
     match core {
         Core::Segment(half) => Some((Vector3::new(0.0, 0.0, *half), 2)),
         Core::Box(half) => Some((*half, 0)),
@@ -96,7 +96,7 @@ impl Axis {
     pub(super) fn closest_points(&self, a: &Core, b: &Core, relative: &Relative) -> Option<ClosestPoints> {
         let n = self.normal;
         let n_b = turned_back(&relative.rotation, &n);
-        let outside = OUTSIDE * (a.reach() + b.reach());
+        let outside = outside(a, b);
         match self.across {
             Across::FaceOfA(_) => {
                 let point_b = relative.support(b, &-n);
@@ -111,26 +111,44 @@ impl Axis {
                 is_over.then_some(ClosestPoints { normal: n, point_a, point_b })
             }
             Across::Edges(i, j) => {
-                let (mut middle_a, mut middle_b) = (a.support(&n), b.support(&-n_b));
-                let (half_a, half_b) = (middle_a[i].abs(), middle_b[j].abs());
-                (middle_a[i], middle_b[j]) = (0.0, 0.0);
-                let (along_a, along_b) = (Vector3::ith(i, 1.0), column(&relative.rotation, j));
-                let between = relative.in_a(&middle_b) - middle_a;
-                let crossing = segments((half_a, &along_a), (half_b, &along_b), &between);
-                let (point_a, point_b) = (middle_a + crossing.point_a, middle_a + crossing.point_b);
-                let beside = point_b - point_a - n * self.separation;
+                let mut middle_b = b.support(&-n_b);
+                let half_b = std::mem::take(&mut middle_b[j]).abs();
+                let line = (half_b, &column(&relative.rotation, j), &relative.in_a(&middle_b));
                 let is_crossing = is_pointed(a, &n, Some(i)) && is_pointed(b, &n_b, Some(j));
-                (is_crossing && beside.norm() <= outside).then_some(ClosestPoints { normal: n, point_a, point_b })
+                crossing(a, i, line, &n, self.separation, outside).filter(|_| is_crossing)
             }
         }
     }
 }
 
+/// How far outside witness points may be, or from the axis, m.
+pub(super) fn outside(a: &Core, b: &Core) -> f64 {
+    OUTSIDE * (a.reach() + b.reach())
+}
+
+/// Where A's edge along its axis `i` crosses a segment (half its length, its direction, its middle) at a separation along n; none where
+/// they pass each other.
+pub(super) fn crossing(
+    a: &Core,
+    i: usize,
+    (half_b, along_b, middle_b): (f64, &Vector3<f64>, &Vector3<f64>),
+    n: &Vector3<f64>,
+    separation: f64,
+    outside: f64,
+) -> Option<ClosestPoints> {
+    let mut middle_a = a.support(n);
+    let half_a = std::mem::take(&mut middle_a[i]).abs();
+    let crossing = segments((half_a, &Vector3::ith(i, 1.0)), (half_b, along_b), &(middle_b - middle_a));
+    let (point_a, point_b) = (middle_a + crossing.point_a, middle_a + crossing.point_b);
+    let beside = point_b - point_a - n * separation;
+    (beside.norm() <= outside).then_some(ClosestPoints { normal: *n, point_a, point_b })
+}
+
 /// The other two axes.
-const NEXT: [(usize, usize); 3] = [(1, 2), (2, 0), (0, 1)];
+pub(super) const NEXT: [(usize, usize); 3] = [(1, 2), (2, 0), (0, 1)];
 
 /// Is the core farthest along n in a vertex only, or in an edge along `edge`?
-fn is_pointed(core: &Core, n: &Vector3<f64>, edge: Option<usize>) -> bool {
+pub(super) fn is_pointed(core: &Core, n: &Vector3<f64>, edge: Option<usize>) -> bool {
     let is_across = |k: usize| Some(k) == edge || n[k].abs() > PARALLEL;
     extents(core).is_some_and(|(_, first)| (first..3).all(is_across))
 }

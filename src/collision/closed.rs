@@ -1,8 +1,7 @@
 //! Closest points of points, segments, boxes and cylinders where there is a formula.
 
-use nalgebra::{Matrix3, Vector2, Vector3};
+use nalgebra::{Isometry3, Matrix3, Vector2, Vector3};
 
-use super::collider::Posed;
 use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
 use super::query::ClosestPoints;
@@ -10,12 +9,15 @@ use super::query::ClosestPoints;
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;
 
-/// The closest points of the cores of bodies in the order of [`Posed::order`], from A's origin along the world's axes; none
-/// for pairs without a formula.
-pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<ClosestPoints> {
-    let t = b.1.translation.vector - a.1.translation.vector;
-    let rotation = matrix(&b.1.rotation);
-    Some(match (&a.0.core, &b.0.core) {
+/// The closest points of two cores where they are, given in the order of [`Core::order`], from A's origin along the world's axes;
+/// none for pairs without a formula.
+pub(super) fn closest(
+    (a, pose_a): (&Core, &Isometry3<f64>),
+    (b, pose_b): (&Core, &Isometry3<f64>),
+) -> Option<ClosestPoints> {
+    let t = pose_b.translation.vector - pose_a.translation.vector;
+    let rotation = matrix(&pose_b.rotation);
+    Some(match (a, b) {
         (Core::Point, Core::Point) => between(Vector3::zeros(), t, Vector3::z),
         (Core::Point, Core::Segment(half)) => {
             let along = column(&rotation, 2);
@@ -27,7 +29,7 @@ pub(super) fn closest(a: &Posed<'_>, b: &Posed<'_>) -> Option<ClosestPoints> {
             from_point(&rotation, &t, |p| on_cylinder(*radius, *half_length, p))
         }
         (Core::Segment(half_a), Core::Segment(half_b)) => {
-            let (along_a, along_b) = (column(&matrix(&a.1.rotation), 2), column(&rotation, 2));
+            let (along_a, along_b) = (column(&matrix(&pose_a.rotation), 2), column(&rotation, 2));
             segments((*half_a, &along_a), (*half_b, &along_b), &t)
         }
         _ => return None,
@@ -86,6 +88,7 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
 
 /// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
 /// the middle of the common stretch; crossing ones are parted along their common perpendicular.
+#[inline]
 pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),
     (half_b, axis_b): (f64, &Vector3<f64>),

@@ -7,7 +7,7 @@ use nalgebra::{Isometry3, Vector3};
 use super::Distance;
 use super::closed;
 use super::core::{Core, numbers};
-use super::frame::matrix;
+use super::frame::{matrix, turned_back};
 use super::query::{ClosestPoints, Relative, closest};
 use crate::description::Shape;
 
@@ -36,8 +36,38 @@ impl Collider {
     ///
     /// Exchanging the bodies gives the same numbers to the last bit, the points exchanged and the normal reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
+        self.distance_along(pose, other, other_pose, None)
+    }
+
+    /// [`distance`](Self::distance), begun from the answer where the bodies were before, for poses along a path: Newton's method on two
+    /// ellipsoids, or an ellipsoid and a sphere, takes fewer steps along the normal of `before`. Other pairs have no use for it.
+    ///
+    /// Whatever `before` is, the answer is the same to rounding. Ellipsoids deep in each other have several ways out, of which a search
+    /// from fixed directions misses the shortest once in thirty thousand pairs; a start may find it.
+    pub fn distance_from(
+        &self,
+        pose: &Isometry3<f64>,
+        other: &Self,
+        other_pose: &Isometry3<f64>,
+        before: &Distance,
+    ) -> Option<Distance> {
+        self.distance_along(pose, other, other_pose, before.normal.try_normalize(f64::MIN_POSITIVE))
+    }
+
+    /// [`distance`](Self::distance); a search begins along `start`, a unit vector, where that is given.
+    fn distance_along(
+        &self,
+        pose: &Isometry3<f64>,
+        other: &Self,
+        other_pose: &Isometry3<f64>,
+        start: Option<Vector3<f64>>,
+    ) -> Option<Distance> {
         let (a, b) = (Posed(self, pose), Posed(other, other_pose));
-        if a.order(&b) == Ordering::Greater { Some(b.distance(&a)?.swapped()) } else { a.distance(&b) }
+        if a.order(&b) == Ordering::Greater {
+            Some(b.distance_along(&a, start.map(|n| -n))?.swapped())
+        } else {
+            a.distance_along(&b, start)
+        }
     }
 
     /// Corners of the box along the world's axes that holds the body, m; infinite for a half-space.
@@ -59,6 +89,7 @@ impl Collider {
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
 impl Posed<'_> {
+    #[inline]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let places = || {
             let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
@@ -71,14 +102,21 @@ impl Posed<'_> {
 
     /// The distance of bodies in the order of [`Posed::order`].
     pub(super) fn distance(&self, other: &Self) -> Option<Distance> {
+        self.distance_along(other, None)
+    }
+
+    /// The same; a search begins along `start`, where that is given.
+    fn distance_along(&self, other: &Self, start: Option<Vector3<f64>>) -> Option<Distance> {
         let (Self(a, pose_a), Self(b, pose_b)) = (self, other);
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let ClosestPoints { normal, point_a, point_b } = closed::closest(self, other).unwrap_or_else(|| {
-            let rotation = matrix(&pose_a.rotation);
-            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b)).turned(&rotation)
-        });
+        let ClosestPoints { normal, point_a, point_b } = closed::closest((&a.core, pose_a), (&b.core, pose_b))
+            .unwrap_or_else(|| {
+                let rotation = matrix(&pose_a.rotation);
+                let start = start.map(|n| turned_back(&rotation, &n));
+                closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start).turned(&rotation)
+            });
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
         let point_a = point_a + pose_a.translation.vector + normal * a.radius;
         Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal })

@@ -130,27 +130,22 @@ impl Core {
     }
 
     /// By kind, then by size: any order, but the same whichever is asked first.
+    #[inline]
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        let by_size = || numbers(&self.sizes(), &other.sizes());
-        let by_vertices = || match (self, other) {
-            (Self::Hull(a), Self::Hull(b)) if !Arc::ptr_eq(a, b) => {
-                numbers(a.vertices().as_flattened(), b.vertices().as_flattened())
-            }
-            _ => Ordering::Equal,
-        };
-        self.rank().cmp(&other.rank()).then_with(by_size).then_with(by_vertices)
+        self.rank().cmp(&other.rank()).then_with(|| match (self, other) {
+            (Self::Segment(a), Self::Segment(b)) => a.total_cmp(b),
+            (Self::Hull(a), Self::Hull(b)) if Arc::ptr_eq(a, b) => Ordering::Equal,
+            (Self::Hull(a), Self::Hull(b)) => numbers(a.vertices().as_flattened(), b.vertices().as_flattened()),
+            _ => numbers(&self.sizes(), &other.sizes()),
+        })
     }
 }
 
 /// Lexicographic order.
+#[inline]
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    for k in 0..a.len().min(b.len()) {
-        let order = a[k].total_cmp(&b[k]);
-        if order.is_ne() {
-            return order;
-        }
-    }
-    a.len().cmp(&b.len())
+    let differ = a.iter().zip(b).find(|(x, y)| x.to_bits() != y.to_bits());
+    differ.map_or(a.len().cmp(&b.len()), |(x, y)| x.total_cmp(y))
 }
 
 pub(super) fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {

@@ -120,28 +120,42 @@ impl Feature {
         (from - axis * axis.dot(&from)).try_normalize(0.0)
     }
 
+    /// Half of how far the round part reaches along a unit vector, both ways.
+    pub(super) fn half_width(&self, n: &Vector3<f64>) -> f64 {
+        n.dot(&self.round_support(n))
+    }
+
     /// How [`support`](Self::support) moves as n, of length one, turns: the support function's second derivative there.
-    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature {
-        match self.round {
-            Round::None => Curvature::None,
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature<'_> {
+        self.bent_support(n).1
+    }
+
+    /// [`support`](Self::support) and [`curvature`](Self::curvature) at once.
+    #[inline]
+    pub(super) fn bent_support(&self, n: &Vector3<f64>) -> (Vector3<f64>, Curvature<'_>) {
+        match &self.round {
+            Round::None => (self.base, Curvature::None),
             Round::Circle { axis, radius } => {
                 let across = n - axis * axis.dot(n);
                 let length = across.norm();
                 if length == 0.0 {
-                    return Curvature::None;
+                    return (self.base, Curvature::None);
                 }
-                Curvature::Circle { around: axis.cross(&across) / length, factor: radius / length }
+                let out = across / length;
+                (self.base + out * *radius, Curvature::Circle { around: axis.cross(&out), factor: radius / length })
             }
             Round::Ellipsoid(squares) => {
-                let point = self.round_support(n);
-                Curvature::Ellipsoid { squares, point, factor: 1.0 / n.dot(&point) }
+                let x = turned(squares, n);
+                let factor = 1.0 / n.dot(&x).sqrt();
+                let point = x * factor;
+                (self.base + point, Curvature::Ellipsoid { squares, point, factor })
             }
         }
     }
 }
 
 /// A symmetric map, the second derivative H of a support function.
-pub(super) enum Curvature {
+pub(super) enum Curvature<'a> {
     None,
     /// ∝ t tᵀ, t along the circle.
     Circle {
@@ -150,14 +164,15 @@ pub(super) enum Curvature {
     },
     /// ∝ M − x xᵀ.
     Ellipsoid {
-        squares: Matrix3<f64>,
+        squares: &'a Matrix3<f64>,
         point: Vector3<f64>,
         factor: f64,
     },
 }
 
-impl Curvature {
+impl Curvature<'_> {
     /// H v.
+    #[inline]
     pub(super) fn along(&self, v: &Vector3<f64>) -> Vector3<f64> {
         match self {
             Self::None => Vector3::zeros(),

@@ -32,7 +32,9 @@ const WORSE: f64 = 1e-9;
 /// Curvatures of s below this part of the largest count as this: bodies of revolution about one axis have none around it.
 const FLAT: f64 = 1e-5;
 /// Newton's last step, which leaves an error of its square.
-const CONVERGED: f64 = 1e-10;
+pub(super) const CONVERGED: f64 = 1e-10;
+/// Up to this step, in rad, Newton's model tells a climb's end.
+const NEWTON: f64 = 0.1;
 /// What lies between points that meet is along n, but for this part of their coordinates.
 const ASIDE: f64 = 1e-9;
 /// How far starts beside a rim's axis lean from it.
@@ -188,7 +190,7 @@ impl Features {
 
     /// Where [`climb`](Self::climb) leads, but for points on rims that do not meet there: what is between them must lie along n.
     fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
-        let n = self.climb(*near, |_| false)?;
+        let n = self.climb(*near, CONVERGED, |_, _| false)?;
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));
         let d = x_b - x_a;
         let aside = (d - n * n.dot(&d)).norm();
@@ -204,34 +206,44 @@ impl Features {
         outs.into_iter().flatten().flat_map(move |out| BESIDE_RIM.map(|lean| (n + out * lean).normalize()))
     }
 
-    /// Newton's method for n in all directions; none where it comes to a direction that is known.
-    pub(super) fn climb(&self, mut n: Vector3<f64>, is_known: impl Fn(&Vector3<f64>) -> bool) -> Option<Vector3<f64>> {
-        let mut d = self.difference(&n);
-        let noise = NOISE * (self.a.support(&n).norm() + self.b.support(&-n).norm());
+    /// Newton's method for n in all directions, until a step is shorter than `short`; none where it is given up, by where it is and by what
+    /// separation it makes for: no less than three times what Newton's model has left to gain, or without end where steps are long.
+    pub(super) fn climb(
+        &self,
+        mut n: Vector3<f64>,
+        short: f64,
+        is_given_up: impl Fn(&Vector3<f64>, f64) -> bool,
+    ) -> Option<Vector3<f64>> {
+        let bent = |n: &Vector3<f64>| (self.a.bent_support(n), self.b.bent_support(&-n));
+        let mut here = bent(&n);
+        let noise = NOISE * (here.0.0.norm() + here.1.0.norm());
         for _ in 0..STEPS {
+            let ((x_a, bend_a), (x_b, bend_b)) = &here;
+            let d = x_b - x_a;
             let separation = n.dot(&d);
             let [u, v] = directions(&n, &[]);
             let gradient = Vector2::new(u.dot(&d), v.dot(&d));
-            let [along_u, along_v] = self.curved(&n, [&u, &v]);
+            let [along_u, along_v] = [u, v].map(|w| bend_a.along(&w) + bend_b.along(&w));
             let across = u.dot(&along_v);
             let k = Matrix2::new(u.dot(&along_u) + separation, across, across, v.dot(&along_v) + separation);
             let mut step = uphill(&k, &gradient);
+            let is_near = step.norm_squared() < NEWTON * NEWTON && k.determinant() > 0.0 && k.trace() > 0.0;
+            let reached = if is_near { separation + 1.5 * gradient.dot(&step) } else { f64::INFINITY };
             step /= 1_f64.max(2.0 * step.norm());
             let mut moved = n;
-            let mut ahead = d;
             for _ in 0..STEPS {
                 moved = (n + u * step.x + v * step.y).normalize();
-                ahead = self.difference(&moved);
-                if moved.dot(&ahead) >= separation - noise {
+                here = bent(&moved);
+                if moved.dot(&(here.1.0 - here.0.0)) >= separation - noise {
                     break;
                 }
                 step /= 2.0;
             }
-            (n, d) = (moved, ahead);
-            if is_known(&n) {
+            n = moved;
+            if is_given_up(&n, reached) {
                 return None;
             }
-            if step.norm() < CONVERGED {
+            if step.norm_squared() < short * short {
                 break;
             }
         }
@@ -285,7 +297,11 @@ impl Slide<'_> {
 
 /// |K|⁻¹ g: up along every eigenvector of −K, also where s is not concave or flat.
 fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
-    let middle = (k.m11 + k.m22) / 2.0;
+    let (trace, determinant) = (k.trace(), k.determinant());
+    if trace > 0.0 && determinant > FLAT * trace * trace {
+        return Vector2::new(k.m22 * g.x - k.m12 * g.y, k.m11 * g.y - k.m21 * g.x) / determinant;
+    }
+    let middle = trace / 2.0;
     let apart = (((k.m11 - k.m22) / 2.0).powi(2) + k.m12.powi(2)).sqrt();
     let least = FLAT * (middle.abs() + apart);
     let inverse = |eigenvalue: f64| eigenvalue.abs().max(least).recip();
@@ -321,8 +337,12 @@ impl Span {
 pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f64>; 2] {
     match span {
         [] => {
-            let u = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
-            [u, n.cross(&u)]
+            // Duff and others, Building an Orthonormal Basis, Revisited, 2017.
+            let sign = 1_f64.copysign(n.z);
+            let a = -1.0 / (sign + n.z);
+            let b = n.x * n.y * a;
+            let u = Vector3::new(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x);
+            [u, Vector3::new(b, sign + n.y * n.y * a, -n.y)]
         }
         [t] => [t.cross(n), Vector3::zeros()],
         _ => [Vector3::zeros(); 2],

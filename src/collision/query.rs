@@ -8,6 +8,7 @@ use parry3d_f64::shape::SupportMap;
 
 use super::axes::Axis;
 use super::core::Core;
+use super::cylinder;
 use super::frame::{column, matrix, turned, turned_back};
 use super::polish::polish;
 use super::smooth;
@@ -71,14 +72,18 @@ impl Relative {
     }
 }
 
-/// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`].
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative) -> ClosestPoints {
+/// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`]. A search begins along
+/// `start`, a unit vector in A's frame, where that is given.
+pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vector3<f64>>) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
     if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
         return points;
     }
+    if let Some(points) = cylinder::closest(a, b, relative) {
+        return points;
+    }
     let size = a.reach() + b.reach();
-    if let Some(points) = smooth::closest(a, b, relative, size) {
+    if let Some(points) = smooth::closest(a, b, relative, size, start) {
         return points;
     }
     let coarse = coarse(a, b, relative, axis);
@@ -96,7 +101,9 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
         return apart(a, b, relative, &normal, separation, a.reach() + b.reach());
     }
     let size = a.reach() + b.reach();
-    let units = [a, b].map(|core| Unit { core, size });
+    // Of smaller bodies with a radius around them the separation is larger everywhere by those: they are apart more often.
+    let radii = [a, b].map(|core| ROLLING * smooth::rolling(core));
+    let units = [Unit { core: a, radius: radii[0], size }, Unit { core: b, radius: radii[1], size }];
     let pose = pose(relative, size);
     let towards = axis.map_or(relative.translation, |axis| axis.normal);
     let mut simplex = simplex(&units, &pose, &towards);
@@ -106,13 +113,13 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     };
     let found = found.map(|(p, q, n)| ClosestPoints {
         normal: vector(n),
-        point_a: vector(p) * size,
-        point_b: vector(q) * size,
+        point_a: vector(p) * size + vector(n) * radii[0],
+        point_b: vector(q) * size - vector(n) * radii[1],
     });
     let found = found.filter(|points| points.normal.norm_squared() > 0.5);
     let separation = found.map_or(f64::NEG_INFINITY, |points| relative.separation(a, b, &points.normal));
     if let Some(found) = found
-        && separation > 0.0
+        && separation > -(radii[0] + radii[1])
     {
         return found;
     }
@@ -129,6 +136,8 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     }
 }
 
+/// The part of an ellipsoid's least radius of curvature that is taken off it: with all of it, it would have an edge.
+const ROLLING: f64 = 0.9;
 /// An axis must beat what EPA has found by this part of the bodies' size.
 const BEATEN: f64 = 1e-9;
 
@@ -138,7 +147,7 @@ fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separat
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
     let scale = a.reach() + b.reach();
-    let units = [a, b].map(|core| Unit { core, size: scale });
+    let units = [a, b].map(|core| Unit { core, radius: 0.0, size: scale });
     let pose = pose(&moved, scale);
     let mut simplex = simplex(&units, &pose, normal);
     match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
@@ -181,12 +190,19 @@ fn settle(a: &Core, b: &Core, relative: &Relative, points: ClosestPoints) -> Clo
 /// A core in the unit of the bodies' size, as GJK's and EPA's tolerances are absolute.
 struct Unit<'a> {
     core: &'a Core,
+    /// What is taken off the core all around, m.
+    radius: f64,
     size: f64,
 }
 
 impl SupportMap for Unit<'_> {
     fn local_support_point(&self, direction: Vector) -> Vector {
-        let point = self.core.support(&vector(direction)) / self.size;
+        let direction = vector(direction);
+        let mut point = self.core.support(&direction);
+        if self.radius > 0.0 {
+            point -= direction.try_normalize(0.0).unwrap_or_default() * self.radius;
+        }
+        point /= self.size;
         Vector::new(point.x, point.y, point.z)
     }
 }

@@ -1,15 +1,16 @@
 //! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no search
 //! for the features in contact.
 //!
-//! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one.
-//! Inside, s has several: climbs start from the best directions of many, far from each other.
+//! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one. So it is where
+//! bodies overlap by less than the balls that roll inside along their surfaces: each body is a smaller one and a radius around it,
+//! and the smaller ones are apart. Deeper inside, s has several: climbs start from the best directions of many, far from each other.
 
 use nalgebra::Vector3;
 
 use super::core::Core;
 use super::feature::Feature;
 use super::frame::column;
-use super::polish::{EXACT, Features};
+use super::polish::{CONVERGED, EXACT, Features};
 use super::query::{ClosestPoints, Relative};
 
 /// Climbs inside, each from a direction whose cosine to those of the others is below the limit. Of 262,714 random pairs of overlapping
@@ -18,62 +19,104 @@ const CLIMBS: usize = 8;
 const SPREAD: f64 = 0.9;
 /// A climb that comes this near to where another has ended, by the cosine, ends there too.
 const KNOWN: f64 = 0.9999;
-/// Directions of a cube's grid, of B's axes, and one between the bodies.
-const DIRECTIONS: usize = 98 + 6 + 1;
+/// Climbs go on to the end, a few steps from here, where they are the highest.
+const NEARLY: f64 = 1e-3;
+/// Directions of a cube's grid, one of each two opposite ones.
+const GRID: [Vector3<f64>; 49] = grid();
+/// Those, B's axes, and one between the bodies.
+const DIRECTIONS: usize = GRID.len() + 3 + 1;
 
 /// The closest points, or those of the least translation that parts the cores; none for other cores, or where Newton's
 /// method does not arrive.
-pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, size: f64) -> Option<ClosestPoints> {
+pub(super) fn closest(
+    a: &Core,
+    b: &Core,
+    relative: &Relative,
+    size: f64,
+    start: Option<Vector3<f64>>,
+) -> Option<ClosestPoints> {
     let on_b = Feature::smooth(b)?.placed(&relative.rotation, &relative.translation);
     let features = Features { a: Feature::smooth(a)?, b: on_b };
-    let climb = |start: Vector3<f64>, known: &[(f64, ClosestPoints)]| {
-        let is_known = |n: &Vector3<f64>| known.iter().any(|(_, points)| points.normal.dot(n) > KNOWN);
-        let normal = features.climb(start, is_known)?;
-        let (point_a, point_b) = (features.a.support(&normal), features.b.support(&-normal));
-        let between = point_b - point_a;
+    let separation = |normal: &Vector3<f64>| normal.dot(&features.difference(normal));
+    let finish = |normal: Vector3<f64>| {
+        let normal = features.climb(normal, CONVERGED, |_, _| false)?;
+        let (point_a, between) = (features.a.support(&normal), features.difference(&normal));
         let separation = normal.dot(&between);
         let aside = (between - normal * separation).norm();
         let points = ClosestPoints { normal, point_a, point_b: point_a + normal * separation };
-        (aside <= EXACT * size).then_some((separation, points))
+        (aside <= EXACT * size).then_some(points)
     };
     let towards = relative.translation.try_normalize(0.0).unwrap_or(Vector3::z());
-    let first = climb(towards, &[]);
-    if let Some((separation, points)) = first
-        && separation > 0.0
+    let first =
+        features.climb(start.unwrap_or(towards), NEARLY, |_, _| false).map(|normal| (separation(&normal), normal));
+    if let Some((separation, normal)) = first
+        && separation > -(rolling(a) + rolling(b))
     {
-        return Some(points);
+        return finish(normal);
     }
-    let mut found = Vec::with_capacity(1 + CLIMBS);
-    found.extend(first);
-    for start in starts(&features, relative, towards).into_iter().flatten() {
-        found.extend(climb(start, &found));
+    let (mut highest, mut best) = first.unwrap_or((f64::NEG_INFINITY, towards));
+    let mut known = Vec::with_capacity(1 + CLIMBS);
+    known.extend(first.map(|(_, normal)| normal));
+    let mut rated = rated(&features, relative, towards);
+    for _ in 0..CLIMBS {
+        let Some(&(_, start)) =
+            rated.iter().filter(|(separation, _)| separation.is_finite()).max_by(|x, y| x.0.total_cmp(&y.0))
+        else {
+            break;
+        };
+        for (separation, direction) in &mut rated {
+            if direction.dot(&start) >= SPREAD {
+                *separation = f64::NEG_INFINITY;
+            }
+        }
+        let is_known = |n: &Vector3<f64>| known.iter().any(|other| other.dot(n) > KNOWN);
+        if let Some(normal) = features.climb(start, NEARLY, |n, reached| reached < highest || is_known(n)) {
+            known.push(normal);
+            let here = separation(&normal);
+            if here > highest {
+                (highest, best) = (here, normal);
+            }
+        }
     }
-    found.into_iter().max_by(|x, y| x.0.total_cmp(&y.0)).map(|(_, points)| points)
+    highest.is_finite().then(|| finish(best))?
 }
 
-/// The directions of largest separation among those of a grid on a cube, B's axes and `towards`. Of two opposite ones that which looks
+/// The radius of the largest ball that rolls along the core's surface inside: its least radius of curvature (Blaschke's theorem).
+pub(super) fn rolling(core: &Core) -> f64 {
+    if let Core::Ellipsoid(radii) = core { radii.min().powi(2) / radii.max() } else { 0.0 }
+}
+
+/// Directions of a grid on a cube, B's axes, and `towards`, and the separations along them. Of two opposite ones that which looks
 /// from A's middle to B's has the larger separation: the cores are symmetric about their middles.
-fn starts(features: &Features, relative: &Relative, towards: Vector3<f64>) -> [Option<Vector3<f64>>; CLIMBS] {
-    let steps = [-1.0, -0.5, 0.0, 0.5, 1.0];
-    let grid =
-        steps.into_iter().flat_map(|x| steps.into_iter().flat_map(move |y| steps.map(|z| Vector3::new(x, y, z))));
-    let axes = (0..3).flat_map(|k| [column(&relative.rotation, k), -column(&relative.rotation, k)]);
-    let directions = grid
-        .filter(|direction| direction.amax() == 1.0)
-        .map(|direction| direction.normalize())
-        .chain(axes)
-        .filter(|direction| direction.dot(&towards) >= 0.0)
-        .chain([towards]);
+fn rated(features: &Features, relative: &Relative, towards: Vector3<f64>) -> [(f64, Vector3<f64>); DIRECTIONS] {
+    let axes = (0..3).map(|k| column(&relative.rotation, k));
     let mut rated = [(f64::NEG_INFINITY, Vector3::zeros()); DIRECTIONS];
-    for (place, direction) in rated.iter_mut().zip(directions) {
-        *place = (direction.dot(&features.difference(&direction)), direction);
+    for (place, direction) in rated.iter_mut().zip(GRID.into_iter().chain(axes).chain([towards])) {
+        let along = relative.translation.dot(&direction);
+        let width = features.a.half_width(&direction) + features.b.half_width(&direction);
+        *place = (along.abs() - width, direction * 1_f64.copysign(along));
     }
-    let mut starts = [None; CLIMBS];
-    for start in 0..CLIMBS {
-        let (taken, rest) = starts.split_at_mut(start);
-        let is_far = |direction: &Vector3<f64>| taken.iter().flatten().all(|other| direction.dot(other) < SPREAD);
-        let far = rated.iter().filter(|(separation, direction)| separation.is_finite() && is_far(direction));
-        rest[0] = far.max_by(|x, y| x.0.total_cmp(&y.0)).map(|(_, direction)| *direction);
+    rated
+}
+
+const fn grid() -> [Vector3<f64>; 49] {
+    let mut all = [Vector3::new(0.0, 0.0, 0.0); 49];
+    let (mut n, mut k) = (0, 0);
+    // Five steps along each axis; the second half of the cube is opposite to the first.
+    while k < 62 {
+        let (x, y, z) = ((k / 25) as f64 / 2.0 - 1.0, (k / 5 % 5) as f64 / 2.0 - 1.0, (k % 5) as f64 / 2.0 - 1.0);
+        if x * x == 1.0 || y * y == 1.0 || z * z == 1.0 {
+            let square = x * x + y * y + z * z;
+            // Newton's method for 1/√square.
+            let (mut scale, mut step) = (0.7, 0);
+            while step < 8 {
+                scale *= 1.5 - 0.5 * square * scale * scale;
+                step += 1;
+            }
+            all[n] = Vector3::new(scale * x, scale * y, scale * z);
+            n += 1;
+        }
+        k += 1;
     }
-    starts
+    all
 }

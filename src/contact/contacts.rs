@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor};
 
-use super::lanes::GEOMETRY;
+use super::numbers::GEOMETRY;
 use crate::math::tensor::part;
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`](super::PairTable::pair_of_contact). Differentiable.
@@ -11,7 +11,7 @@ pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.
     pub point_a: Tensor,
     /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, but for the points of a
-    /// [manifold](crate::collision::Manifold) with little weight, which stand back by more.
+    /// [manifold](crate::collision::Manifold) with little weight, whose φ is larger than that.
     pub point_b: Tensor,
     /// Unit normal from A to B (B, nc, 3).
     pub normal: Tensor,

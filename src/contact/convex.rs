@@ -11,17 +11,8 @@ use crate::collision::{
 use crate::description::Shape;
 use crate::math::largest::USABLE;
 
-use super::lanes::GEOMETRY;
-
-/// The φ of a contact that a pair has room for but not at this configuration, m; it takes no part in a step.
-pub const UNUSED: f64 = 1e3;
-
-/// Numbers of a contact's geometry and weight: normal, point on A, point on B, φ, weight.
-pub(super) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
-/// Rates of a pair's contacts, six for each number: whose motion they are by, of the normal, which all contacts share, ...
-pub(crate) const SHARED_RATES: usize = 1 + 18;
-/// ... and of a contact's point on A, point on B, φ and weight.
-pub(crate) const OWN_RATES: usize = 48;
+pub(super) use super::numbers::WEIGHTED_GEOMETRY;
+use super::numbers::{OWN_RATES, SHARED_RATES, UNUSED};
 
 /// Two shapes without a formula of their own.
 #[derive(Clone, Debug)]

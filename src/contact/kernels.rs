@@ -13,7 +13,8 @@ use crate::math::vector::{add_vec3, cross, scale, vec3_at};
 use super::contacts::Contacts;
 use super::convex::ConvexPair;
 use super::kind::PairFunction;
-use super::lanes::{self, GEOMETRY};
+use super::lanes;
+use super::numbers::GEOMETRY;
 use super::shapes::{BodyShape, Pair};
 
 /// Force and moment on a shape.

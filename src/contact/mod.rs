@@ -7,15 +7,16 @@ mod home;
 pub(crate) mod kernels;
 mod kind;
 pub(crate) mod lanes;
+pub(crate) mod numbers;
 mod overlap;
 pub mod pair;
 mod shapes;
 mod table;
 
 pub use contacts::Contacts;
-pub use convex::UNUSED;
-pub(crate) use convex::{OWN_RATES, SHARED_RATES};
 pub use frame::frame;
+pub use numbers::UNUSED;
+pub(crate) use numbers::{OWN_RATES, SHARED_RATES};
 pub use overlap::Overlap;
 pub use shapes::{BodyShape, Pair};
 pub use table::PairTable;

@@ -27,8 +27,8 @@ impl BodyShape {
 
 /// Two shapes that may touch. Forces are reported on B.
 ///
-/// B is the side that more likely asks for it: a movable object before a robot, a robot before a fixed object; among
-/// equals the later one.
+/// B is the side whose forces are more often of interest: a movable object rather than a robot, a robot rather than a fixed object;
+/// among equals the later one.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Index of the shape on side A.

@@ -41,8 +41,8 @@ impl MeshFile {
     /// axis are not applied.
     ///
     /// # Errors
-    /// A file that cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is none of STL, OBJ and COLLADA or
-    /// a damaged one; the place is the file.
+    /// A file that cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
+    /// or is damaged; the place is the file.
     pub fn read(&self) -> Result<Triangles> {
         let place = |error: Error| error.within(self.path.display());
         let corners = corners(&self.path).map_err(place)?;
@@ -103,7 +103,7 @@ fn kind(path: &Path) -> Result<Kind> {
 /// file's geometries are where its scene puts them; its unit and up axis are not applied.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than 512 MiB, is none of STL, OBJ and COLLADA or a damaged one, or is flat or
+/// A file that cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, or is damaged, or is flat or
 /// empty; the place is the file.
 pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nalgebra::Isometry3;
 
-use super::{Articulation, Inertia, JointKind, Keyframe, Shape};
+use super::{Articulation, Collision, Inertia, JointKind};
 
 /// Everything that a step needs to know, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -207,13 +207,15 @@ impl Freedom {
     }
 }
 
-/// A collision shape on a body.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Collision {
-    /// The shape.
-    pub shape: Shape,
-    /// The shape's frame in the body's frame.
-    pub pose: Isometry3<f64>,
+/// Commands at one time. Between two keyframes u goes linearly.
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keyframe {
+    /// Time since the start, s; from 0 to 1e6 and growing from keyframe to keyframe.
+    pub time: f64,
+    /// Commanded positions by `"robot/joint"`, or by `"joint"` where only one robot has a joint of that name, rad or m;
+    /// joints without an entry keep the command before.
+    pub u: BTreeMap<String, f64>,
 }
 
 /// Friction or exclusion of the pairs between two things.

@@ -2,22 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Joint, Robot, Scene, check};
+use super::{Joint, Keyframe, Robot, Scene, check};
 use crate::error::{Error, Findings, Result};
 
 /// The latest keyframe, s: ten days.
 const LATEST: f64 = 1e6;
-
-/// Commands at one time. Between two keyframes u goes linearly.
-#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keyframe {
-    /// Time since the start, s; from 0 to 1e6 and growing from keyframe to keyframe.
-    pub time: f64,
-    /// Commanded positions by `"robot/joint"`, or by `"joint"` where only one robot has a joint of that name, rad or m;
-    /// joints without an entry keep the command before.
-    pub u: BTreeMap<String, f64>,
-}
 
 impl Scene {
     /// The commanded joints in the order of u: robots in file order, each one's joints with a single coordinate of

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use nalgebra::Isometry3;
+
 use super::{Hull, check};
 use crate::error::{Error, Result};
 
@@ -44,6 +46,15 @@ pub enum Shape {
     Hull(Arc<Hull>),
     /// All points with z ≤ 0: the boundary plane goes through the frame's origin, its outward normal is +z.
     HalfSpace,
+}
+
+/// A collision shape on a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collision {
+    /// The shape.
+    pub shape: Shape,
+    /// The shape's frame in the body's frame.
+    pub pose: Isometry3<f64>,
 }
 
 impl Shape {

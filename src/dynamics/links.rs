@@ -24,7 +24,7 @@ use crate::kinematics::{FrameSpec, FrameTables, POSE, Pose, Tree};
 use crate::math::factor::Pattern;
 use crate::math::lane::{Real, clear};
 use crate::math::spatial::SpatialInertia;
-use crate::math::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
+use crate::math::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
 /// Numbers of an inertia.
 pub const INERTIA: usize = 10;
@@ -85,6 +85,14 @@ pub struct PlacedGradients<'a, R> {
     pub inertias: &'a mut [R],
     /// By gravity.
     pub gravity: Vec3<R>,
+}
+
+impl<'a, R: Real> PlacedGradients<'a, R> {
+    /// In the places for gradients of what is placed and of the inertias; none yet by gravity.
+    #[inline(always)]
+    pub fn new(links: &Links, placed: &'a mut [R], inertias: &'a mut [R]) -> Self {
+        Self { screws: &mut placed[links.screws_from()..], inertias, gravity: zero() }
+    }
 }
 
 impl Links {

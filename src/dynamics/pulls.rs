@@ -46,11 +46,7 @@ impl Stage for PullInverseDynamics<'_> {
             work,
         ] = parts(memory, [parameters, placed, inertias, v, a, grad_tau, motion, g1, g2, g3, g4, g5, g6]);
         let placed = view(links, placed, inertias, parameters);
-        let mut grad = PlacedGradients {
-            screws: &mut grad_placed[links.screws_from()..],
-            inertias: grad_inertias,
-            gravity: [R::zero(); 3],
-        };
+        let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
         let motion = Motion::new(links, motion);
         motion.pull(links, &placed, v, a, grad_tau, &mut grad, grad_v, grad_a, work);
         copy(&mut grad_parameters[..3], &grad.gravity);
@@ -78,11 +74,7 @@ impl Stage for PullMassMatrix<'_> {
             ],
         );
         let placed = view(links, placed, inertias, parameters);
-        let mut grad = PlacedGradients {
-            screws: &mut grad_placed[links.screws_from()..],
-            inertias: grad_inertias,
-            gravity: [R::zero(); 3],
-        };
+        let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
         crba::pull(links, &placed, composites, grad_m, &mut grad, work);
     }
 }
@@ -137,11 +129,7 @@ impl Stage for PullTotals<'_> {
                 ],
             );
         let placed = view(links, placed, inertias, parameters);
-        let mut grad = PlacedGradients {
-            screws: &mut grad_placed[links.screws_from()..],
-            inertias: grad_inertias,
-            gravity: [R::zero(); 3],
-        };
+        let mut grad = PlacedGradients::new(links, grad_placed, grad_inertias);
         if v.is_empty() {
             energy::pull_centre_of_mass(links, &placed, [of[0], of[1], of[2]], &mut grad);
         } else {

@@ -22,7 +22,7 @@ pub struct Tree {
     pub nv: usize,
     /// Screws, at least `nv`: a mimic joint has a screw of its own that drives another joint's degree of freedom.
     pub ns: usize,
-    /// Commanded joints: the last `nu` of q and of v... see [`Tree::actuated`].
+    /// Commanded joints: see [`Tree::actuated`].
     pub nu: usize,
     /// The degree of freedom of each command in u: u_k commands v index `actuated[k]`.
     pub actuated: Vec<usize>,

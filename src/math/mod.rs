@@ -3,6 +3,7 @@
 #[cfg(any(feature = "native", feature = "cuda"))]
 pub(crate) mod cache;
 pub mod factor;
+pub(crate) mod known;
 pub mod lane;
 pub mod largest;
 pub(crate) mod layout;

@@ -4,7 +4,7 @@
 //! input. Scalars keep their last dimension (.., 1), so that they broadcast against vectors. Shapes broadcast.
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Storage, Tensor, bail};
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
 
 /// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
 pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
@@ -45,22 +45,6 @@ pub const fn no_length(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => 1e-8,
         _ => 1e-14,
-    }
-}
-
-/// The numbers of a tensor that fills its storage, as the result of an operation on the CPU that has had them all along.
-pub(crate) fn cpu_numbers(rows: &Tensor) -> Result<(CpuStorage, Shape)> {
-    match &*rows.storage_and_layout().0 {
-        Storage::Cpu(numbers) => Ok((numbers.clone(), rows.shape().clone())),
-        _ => bail!("expected tensors on the CPU"),
-    }
-}
-
-/// [`cpu_numbers`] on a GPU.
-pub(crate) fn cuda_numbers(rows: &Tensor) -> Result<(CudaStorage, Shape)> {
-    match &*rows.storage_and_layout().0 {
-        Storage::Cuda(numbers) => Ok((numbers.try_clone(rows.layout())?, rows.shape().clone())),
-        _ => bail!("expected tensors on the GPU"),
     }
 }
 

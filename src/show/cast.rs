@@ -6,10 +6,10 @@ use candle_core::Result;
 use nalgebra::{Isometry3, Matrix3};
 
 use super::observe::{numbers, quaternion, vectors};
-use super::record::Source;
 use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
+use super::source::Source;
 use crate::description::{JointKind, Look, ObjectBody, Scene, Shape, Triangles};
 use crate::kinematics::{Body, Coordinate, Tree};
 use crate::model::Model;

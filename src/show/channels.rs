@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::mcap::{Channel, Schema};
-use super::recording::{PlanRecord, or_nan};
+use super::recording::or_nan;
 use super::schema;
 
 pub const SCENE: usize = 0;
@@ -67,9 +67,6 @@ pub struct ContactsMessage {
 pub struct ForcesMessage {
     pub force: Vec<[f64; 3]>,
 }
-
-/// On `/plan`: at the end of the first step that follows it.
-pub type PlanMessage = PlanRecord;
 
 /// On `/status`: the last message of a step.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use nalgebra::Isometry3;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::channels::{ContactsMessage, ForcesMessage, PlanMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
+use super::channels::{ContactsMessage, ForcesMessage, QMessage, ScalarsMessage, StatusMessage, UMessage};
 use super::foxglove::{isometry, read_transforms, relative};
 use super::mcap;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord, VERSION};
@@ -97,7 +97,7 @@ impl Reader {
             "/contacts" => self.contacts = Some(parse(topic, data)?),
             "/forces" => self.forces = Some(parse(topic, data)?),
             "/scalars" => self.scalars = parse(topic, data)?,
-            "/plan" => self.plan = Some(parse::<PlanMessage>(topic, data)?),
+            "/plan" => self.plan = Some(parse(topic, data)?),
             "/status" => self.finish(parse(topic, data)?)?,
             _ => {}
         }

@@ -39,6 +39,7 @@ mod rrd;
 mod save;
 #[cfg(feature = "cli")]
 mod schema;
+mod source;
 mod verdict;
 
 #[cfg(feature = "cli")]
@@ -51,7 +52,7 @@ pub use live::LiveServer;
 pub use load::Loaded;
 #[cfg(feature = "cli")]
 pub use plot::plot;
-pub use record::{Recorder, Source, StepResult, record};
+pub use record::{Recorder, StepResult, record};
 pub use recording::{
     BodyRecord, Configuration, GoalRecord, ObjectRecord, PairRecord, ParamsRecord, PlanRecord, Recording, Role,
     ShapeRecord, StepRecord,
@@ -60,4 +61,5 @@ pub use recording::{
 pub use rrd::write_rrd;
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;
+pub use source::Source;
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces};

@@ -9,34 +9,14 @@ use super::cast::cast;
 use super::observe::{Observer, numbers, vectors};
 use super::plan::{COST, PLANNING, POSITION, ROTATION};
 use super::recording::{PlanRecord, Recording, StepRecord};
+use super::source::Source;
 use crate::contact::Contacts;
-use crate::description::Scene;
 use crate::model::Model;
+use crate::mpc::Answer;
 use crate::mpc::task::Errors;
-use crate::mpc::{Answer, Task};
 use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::{DynamicStep, Quasidynamic, Step};
-
-/// A scene and where it comes from.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// Its name.
-    pub name: String,
-    /// The scene file's text; empty for a scene built in code.
-    pub text: String,
-    /// The scene.
-    pub scene: Scene,
-}
-
-impl Source {
-    /// The scene of a task.
-    pub fn of_task(task: &Task) -> Self {
-        let name = task.scene_path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let text = std::fs::read_to_string(&task.scene_path).unwrap_or_default();
-        Self { name, text, scene: task.scene.clone() }
-    }
-}
 
 /// Rolls out `n_steps` steps from home under `control`, the command (nu numbers) of the step that starts at a time (s).
 /// `after` sees the recording as it grows: before the first step and after each.

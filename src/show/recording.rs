@@ -76,7 +76,7 @@ pub struct BodyRecord {
     pub name: String,
     /// Whose it is.
     pub role: Role,
-    /// The body that it is joined to, in front of it in the list; the world's is the world.
+    /// The body that it is joined to, which stands before it in the list; the world's own is the world.
     pub parent: usize,
     /// Does it move in its parent's frame?
     pub moves: bool,
@@ -143,7 +143,7 @@ pub struct PairRecord {
     pub mu: f64,
 }
 
-/// Where an object is to go. A field that is none is free.
+/// Where an object is to go. A field that is `None` is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoalRecord {
     /// The object's body.

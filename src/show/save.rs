@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::channels::{
-    CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, PLAN, PlanMessage, Q, QMessage, SCALARS, SCENE, SHAPES,
-    STATUS, StatusMessage, TF, TF_STATIC, U, UMessage, channels,
+    CONTACTS, ContactsMessage, FORCES, ForcesMessage, MARKERS, PLAN, Q, QMessage, SCALARS, SCENE, SHAPES, STATUS,
+    StatusMessage, TF, TF_STATIC, U, UMessage, channels,
 };
 use super::foxglove;
 use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
@@ -143,7 +143,7 @@ impl Recording {
     }
 }
 
-fn brief_plan(plan: &PlanRecord) -> PlanMessage {
+fn brief_plan(plan: &PlanRecord) -> PlanRecord {
     let mut plan = plan.clone();
     for x in plan.poses.iter_mut().flatten().flatten() {
         *x = rounded(*x, POSE_PARTS);

@@ -17,7 +17,7 @@
 //! grows along a certificate of that, which is what ends the iteration.
 
 use crate::description::Friction;
-use crate::math::lane::{Mask, Real, Zip, copy, state};
+use crate::math::lane::{Mask, Precision, Real, Zip, copy, state};
 
 use super::Accuracy;
 use super::approach::{Approach, LONGEST};
@@ -29,11 +29,13 @@ use super::optimality::{Certificate, are_inside, certificate, noise, residual, t
 use super::start::{renew, soft_kappa, start, start_again};
 use super::structure::Structure;
 
-/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares.
-fn converged(accuracy: Accuracy) -> f64 {
-    match accuracy {
-        Accuracy::Rough => 1e-5,
-        Accuracy::Fine => 1e-14,
+/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares. In single
+/// precision that is below rounding sooner.
+fn converged<R: Real>(accuracy: Accuracy) -> f64 {
+    match (accuracy, R::precision()) {
+        (Accuracy::Rough, _) => 1e-5,
+        (Accuracy::Fine, Precision::Double) => 1e-14,
+        (Accuracy::Fine, Precision::Single) => 1e-8,
     }
 }
 
@@ -261,7 +263,7 @@ impl<R: Real> Iterate<R> {
             |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
         );
         let stalled = idle.and(decrement.lt(stalled[0]));
-        let done = running.and(at_last).and(decrement.lt(R::splat(converged(accuracy))).or(stalled));
+        let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(accuracy))).or(stalled));
         self.running = running.and(done.not());
         let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
         self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::contact::lanes::GEOMETRY;
+use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::SCREW;
 use crate::math::lane::{Lane, Real, Zip, clear};
 use crate::math::operation::{Function, Signature};

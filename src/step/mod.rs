@@ -2,6 +2,7 @@
 //!
 //! [`Quasidynamic`] balances forces: no velocities. [`Dynamic`] integrates them: inertia, torques, control laws.
 
+mod bound;
 pub mod control;
 mod dynamic;
 mod fused;
@@ -9,12 +10,15 @@ mod gaps;
 mod limits;
 mod operands;
 mod problem;
+mod programs;
 mod quasidynamic;
+mod result;
 mod torsion;
 
 pub use crate::math::record::{Row, Trace};
-pub use dynamic::{
-    Bound, ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation,
-};
+pub use bound::Bound;
+pub use dynamic::{ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
 pub use fused::Kernel;
-pub use quasidynamic::{Form, Geometry, Held, Jacobians, Linearization, Quasidynamic, Rollout, Step};
+pub(crate) use programs::Programs;
+pub use quasidynamic::{Form, Geometry, Held, Jacobians, Quasidynamic};
+pub use result::{Linearization, Rollout, Step};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, Tensor};
 
-use crate::contact::lanes::GEOMETRY;
+use crate::contact::numbers::GEOMETRY;
 use crate::contact::{Contacts, UNUSED};
 use crate::description::{Params, Shape};
 use crate::kinematics::Frames;

@@ -1,6 +1,6 @@
 //! Random pairs against what defines the signed distance.
 
-use fingertip::collision::Collider;
+use fingertip::collision::{Collider, Distance};
 use fingertip::description::Shape;
 use nalgebra::{Isometry3, UnitQuaternion};
 
@@ -15,6 +15,8 @@ const CURVED: f64 = 1e-6;
 const SEARCHED: f64 = 1e-5;
 /// Separations are polished until they are as good as this, in parts of a metre.
 const POLISHED: f64 = 1e-10;
+/// Of the normal where s is nearly flat.
+const TURNED: f64 = 1e-8;
 /// Most curved pairs are exact.
 const MOST: f64 = 0.995;
 
@@ -94,6 +96,20 @@ fn nearly_across() {
     }
 }
 
+/// By how much a search of 600 directions, anywhere and then ever nearer to the best, beats a distance.
+fn beaten(a: &Body, b: &Body, d: &Distance, random: &mut Random) -> f64 {
+    let (mut best, mut at) = (f64::NEG_INFINITY, d.normal);
+    for k in 0..600 {
+        let direction = random.direction();
+        let n = if k < 400 { direction } else { (at + direction * 0.5_f64.powi((k - 400) / 12 + 1)).normalize() };
+        let along = separation(a, b, &n);
+        if along > best {
+            (best, at) = (along, n);
+        }
+    }
+    best - d.phi
+}
+
 /// Ellipsoids up to thirty times as long as thick, one in the other, have several ways out: a search finds no shorter one.
 #[test]
 fn deep_ellipsoids() {
@@ -106,17 +122,49 @@ fn deep_ellipsoids() {
         });
         let d = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
         inside += usize::from(d.phi < 0.0);
-        let (mut best, mut at) = (f64::NEG_INFINITY, d.normal);
-        for k in 0..600 {
-            // Anywhere, then ever nearer to the best.
-            let direction = random.direction();
-            let n = if k < 400 { direction } else { (at + direction * 0.5_f64.powi((k - 400) / 12 + 1)).normalize() };
-            let along = separation(&a, &b, &n);
-            if along > best {
-                (best, at) = (along, n);
-            }
-        }
-        assert!(best - d.phi < EXACT, "{:e} {:?} {:?}\n{:?} {:?}", best - d.phi, a.shape, a.pose, b.shape, b.pose);
+        let beaten = beaten(&a, &b, &d, &mut random);
+        assert!(beaten < EXACT, "{beaten:e} {:?} {:?}\n{:?} {:?}", a.shape, a.pose, b.shape, b.pose);
     }
     assert!(inside > 1000, "{inside} inside");
+}
+
+/// So do discs and rods in boxes, in capsules and in eggs.
+#[test]
+fn deep_cylinders() {
+    let mut random = Random::new(6);
+    for kind in ["capsule", "box", "rounded box", "ellipsoid"] {
+        let mut inside = 0;
+        for _ in 0..2000 {
+            let shape = Shape::cylinder(10_f64.powf(random.within(-2.0, -0.5)), 10_f64.powf(random.within(-2.0, -0.5)));
+            let a = Body { collider: Collider::new(&shape), pose: random.pose(0.1), shape };
+            let b = random.body(kind, 0.1);
+            let d = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+            inside += usize::from(d.phi < 0.0);
+            let beaten = beaten(&a, &b, &d, &mut random);
+            assert!(beaten < EXACT, "{beaten:e} {:?} {:?}\n{:?} {:?}", a.shape, a.pose, b.shape, b.pose);
+        }
+        assert!(inside > 1000, "{kind}: {inside} inside");
+    }
+}
+
+/// Begun from the answer of a pose before, from one of other bodies, or from nonsense, a distance is the same.
+#[test]
+fn any_start_gives_the_same() {
+    let mut random = Random::new(7);
+    for kind_a in KINDS {
+        for kind_b in KINDS {
+            let mut before = None;
+            for k in 0..200 {
+                let (a, b) = (random.body(kind_a, 0.15), random.body(kind_b, 0.15));
+                let cold = a.collider.distance(&a.pose, &b.collider, &b.pose).unwrap();
+                let nowhere = Distance { normal: V3::repeat([0.0, f64::NAN][k % 2]), ..cold };
+                for start in [cold, before.unwrap_or(nowhere), nowhere] {
+                    let warm = a.collider.distance_from(&a.pose, &b.collider, &b.pose, &start).unwrap();
+                    let (near, turned) = ((warm.phi - cold.phi).abs(), (warm.normal - cold.normal).norm());
+                    assert!(near < EXACT && turned < TURNED, "{kind_a} {kind_b}: {warm:?} is not {cold:?}");
+                }
+                before = Some(cold);
+            }
+        }
+    }
 }

@@ -1,13 +1,10 @@
 //! One slip against one friction force: slip = a − c f, by the smoothed law slip = 2 f / (κ (μ² f_n² − f²)), whose root is found by
 //! bisection, and Coulomb's law itself as κ grows.
 
-use candle_core::{Device, Tensor};
-use fingertip::Model;
 use fingertip::description::{Collision, Freedom, Object, Params, Robot, Scene, Shape};
-use fingertip::solve::Status;
-use fingertip::step::{Quasidynamic, Step};
 
 use super::support::numbers;
+use super::support::single::step_with;
 use super::{compile, with_coulomb};
 
 const MASS: f64 = 0.5;
@@ -43,17 +40,6 @@ fn params(mu: f64, kappa: f64) -> Params {
     Params { h: H, epsilon: EPSILON, kappa, mu, ..Params::default() }
 }
 
-/// One step with an external force.
-fn step(model: &Model, q: &[f64], u: &[f64], tau: &[f64]) -> Step {
-    let mut parameters = model.parameters.clone();
-    parameters.tau = model.tensor(&[tau]).unwrap();
-    let simulator = Quasidynamic::new(model, &parameters).unwrap();
-    let u = Tensor::from_vec(u.to_vec(), (1, u.len()), &Device::Cpu).unwrap();
-    let step = simulator.step(&model.tensor(&[q]).unwrap(), &u).unwrap();
-    assert_eq!(step.reports[0].status, Status::Solved, "{:?}", step.reports[0]);
-    step
-}
-
 fn close(what: &str, found: f64, expected: f64, scale: f64) {
     let error = (found - expected).abs() / scale;
     assert!(error < EXACT, "{what}: {found} in the place of {expected}, {error:e} of {scale}");
@@ -74,7 +60,7 @@ fn a_growing_push() {
         for share in [0.0, 0.3, 0.9, 0.99, 1.01, 1.1, 2.0, 5.0] {
             let push = share * mu * weight;
             let (x, y) = (0.6 * push, 0.8 * push);
-            let result = step(&model, &[0.0, 0.0, RADIUS + phi], &[], &[x, y, 0.0]);
+            let result = step_with(&model, &[0.0, 0.0, RADIUS + phi], &[], &[x, y, 0.0]);
             let force = numbers(&result.force);
             let f_n = normal(weight, p, phi, kappa);
             let f_t = friction(push / p, 1.0 / p, f_n, mu, kappa, 1.0);
@@ -103,7 +89,7 @@ fn an_incline() {
         let model = compile(&with_coulomb(scene));
         let (p, weight) = (FACTOR * MASS, MASS * G * cos);
         let phi = 1.0 / (kappa * weight);
-        let result = step(&model, &[0.0, 0.0, RADIUS + phi], &[], &[0.0; 3]);
+        let result = step_with(&model, &[0.0, 0.0, RADIUS + phi], &[], &[0.0; 3]);
         let f_t = friction(MASS * G * sin / p, 1.0 / p, weight, mu, kappa, 1.0);
         close("normal force", numbers(&result.force)[2], weight, weight);
         close("friction", -numbers(&result.force)[0], f_t, weight);
@@ -129,7 +115,7 @@ fn a_groove() {
         let height = (RADIUS + 1.0 / (kappa * f_n)) / sin;
         for share in [0.5, 0.95, 1.05, 3.0] {
             let push = share * 2.0 * mu * f_n;
-            let result = step(&model, &[0.0, 0.0, height], &[], &[push, 0.0, 0.0]);
+            let result = step_with(&model, &[0.0, 0.0, height], &[], &[push, 0.0, 0.0]);
             let force = numbers(&result.force);
             let f_t = friction(push / p, 1.0 / p, f_n, mu, kappa, 2.0);
             close("friction of both walls", -(force[0] + force[3]), f_t, f_n);
@@ -150,7 +136,7 @@ fn a_spinning_ball() {
     for share in [0.2, 0.9, 1.5, 4.0] {
         let torque = share * mu * weight * RADIUS;
         let result =
-            step(&model, &[0.0, 0.0, RADIUS + phi, 1.0, 0.0, 0.0, 0.0], &[], &[0.0, 0.0, 0.0, 0.0, torque, 0.0]);
+            step_with(&model, &[0.0, 0.0, RADIUS + phi, 1.0, 0.0, 0.0, 0.0], &[], &[0.0, 0.0, 0.0, 0.0, torque, 0.0]);
         // The witness point is below the ball's lowest point by φ at most: as far as the law sees it, at its surface.
         let arm = RADIUS;
         let c = 1.0 / p + arm * arm / turning;
@@ -185,7 +171,7 @@ fn a_dragged_tip() {
         let mut u = q.clone();
         u[x] += 0.02;
         u[z] -= f_n / stiffness;
-        let result = step(&model, &q, &u, &vec![0.0; model.nv()]);
+        let result = step_with(&model, &q, &u, &vec![0.0; model.nv()]);
         let delta = numbers(&result.delta);
         let f_t = friction(0.02, 1.0 / stiffness, f_n, mu, kappa, 1.0);
         // The others' forces across 0.4 m are 2e-5 N.

@@ -9,13 +9,9 @@ mod modes;
 mod settling;
 mod transitions;
 
-use candle_core::{DType, Device};
-use fingertip::Model;
 use fingertip::description::{Friction, Scene};
 
-fn compile(scene: &Scene) -> Model {
-    Model::new(scene, DType::F64, &Device::Cpu).unwrap()
-}
+use support::single::compile;
 
 fn with_coulomb(mut scene: Scene) -> Scene {
     scene.params.friction = Friction::Coulomb;

@@ -211,6 +211,15 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
     }
 }
 
+/// Examines a step, which has the same bits in both forms.
+fn examine_both(place: &str, batch: &Batch, tally: &mut Tally) {
+    let stepper = stepper(batch);
+    let step = stepper.step(&batch.q, &batch.u).unwrap();
+    examine(&format!("{place}, {:?}", stepper.form()), batch, &step, tally);
+    let program = stepper.as_tensor_program().step(&batch.q, &batch.u).unwrap();
+    tally.wrong.extend(differences(&step, &program).map(|what| format!("{place}: other bits of {what}")));
+}
+
 fn report(wrong: &[String]) {
     wrong.iter().take(400).for_each(|line| println!("{line}"));
     assert!(wrong.is_empty(), "{} wrong", wrong.len());
@@ -220,15 +229,7 @@ fn report(wrong: &[String]) {
 fn answers_of_random_scenes_are_what_their_status_says() {
     let mut tally = Tally::default();
     for_each_batch(100, n_states(1600), |number, batch, _| {
-        let fused = stepper(&batch);
-        let step = fused.step(&batch.q, &batch.u).unwrap();
-        examine(&format!("scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
-        if fused.form() == Form::Fused {
-            let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-            tally
-                .wrong
-                .extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
-        }
+        examine_both(&format!("scene {number}"), &batch, &mut tally);
     });
     println!("{}", tally.words());
     report(&tally.wrong);
@@ -239,11 +240,7 @@ fn answers_of_random_scenes_are_what_their_status_says() {
 fn answers_by_coulombs_law() {
     let mut tally = Tally::default();
     for_each_batch_by(COULOMB, 110, n_states(1600), |number, batch, _| {
-        let fused = stepper(&batch);
-        let step = fused.step(&batch.q, &batch.u).unwrap();
-        examine(&format!("scene {number}"), &batch, &step, &mut tally);
-        let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-        tally.wrong.extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
+        examine_both(&format!("scene {number}"), &batch, &mut tally);
     });
     println!("Coulomb: {}", tally.words());
     report(&tally.wrong);
@@ -255,12 +252,7 @@ fn answers_with_torsional_friction() {
     for law in TORSION {
         let mut tally = Tally::default();
         for_each_batch_by(law, 120, n_states(800), |number, batch, _| {
-            let fused = stepper(&batch);
-            let step = fused.step(&batch.q, &batch.u).unwrap();
-            examine(&format!("{law:?}, scene {number}, {:?}", fused.form()), &batch, &step, &mut tally);
-            let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-            let other = |what| format!("{law:?}, scene {number}: other bits of {what}");
-            tally.wrong.extend(differences(&step, &program).map(other));
+            examine_both(&format!("{law:?}, scene {number}"), &batch, &mut tally);
         });
         println!("{law:?}: {}", tally.words());
         report(&tally.wrong);
@@ -310,11 +302,7 @@ fn extreme_parameters_too() {
         batch.parameters = states::parameters(&batch.model, WORLDS, &ranges, random);
         let far = random.pick(&[1.0, 1e2]);
         batch.u = batch.u.affine(far, 0.0).unwrap();
-        let fused = stepper(&batch);
-        let step = fused.step(&batch.q, &batch.u).unwrap();
-        examine(&format!("scene {number}"), &batch, &step, &mut tally);
-        let program = fused.as_tensor_program().step(&batch.q, &batch.u).unwrap();
-        tally.wrong.extend(differences(&step, &program).map(|what| format!("scene {number}: other bits of {what}")));
+        examine_both(&format!("scene {number}"), &batch, &mut tally);
     });
     println!("extreme: {}", tally.words());
     report(&tally.wrong);

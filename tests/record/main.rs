@@ -24,7 +24,7 @@ use fingertip::{Model, Parameters};
 
 use rows::{Adjoint, Operands, differences, jacobian_rows, lanes, step_rows, unsigned_zeros};
 use support as measure;
-use support::states::{self, Batch, Random, Ranges, tensor};
+use support::states::{self, Batch, Random};
 
 /// The shipped scenes whose pairs all have a formula, but for the largest.
 const SCENES: [&str; 13] = [
@@ -45,19 +45,6 @@ const SCENES: [&str; 13] = [
 const WORLDS: usize = 24;
 /// Growth of H's factor from which on Jacobians are pulled back.
 const STIFF: f64 = 1e7;
-const RANGES: Ranges =
-    Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e3), mass: (1e-2, 5.0) };
-
-/// States of a model: near home, with some far out of what is usable.
-fn batch(model: &Model, stray: f64, random: &mut Random) -> Batch {
-    let mut q: Vec<Vec<f64>> = (0..WORLDS).map(|_| states::configuration(model, stray, random)).collect();
-    let u: Vec<Vec<f64>> = q.iter().map(|q| states::command(model, q, random)).collect();
-    q[WORLDS - 1][0] = f64::NAN;
-    q[WORLDS - 2][0] = 1e31;
-    q[WORLDS - 3].iter_mut().for_each(|x| *x *= 1e12);
-    let parameters = states::parameters(model, WORLDS, &RANGES, random);
-    Batch { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
-}
 
 /// Compares the step, the step from other forces, the adjoint, rollouts and the Jacobians of a batch.
 fn compare(name: &str, batch: &Batch, random: &mut Random) {
@@ -104,7 +91,7 @@ fn recordings_of_the_shipped_scenes_compute_what_lanes_compute() {
     let mut random = Random::new(41);
     for name in SCENES {
         let model = states::model(name);
-        compare(name, &batch(&model, 0.03, &mut random), &mut random);
+        compare(name, &Batch::strange(&model, WORLDS, &mut random), &mut random);
     }
 }
 
@@ -115,7 +102,7 @@ fn recordings_by_coulombs_law_compute_what_lanes_compute() {
         let mut scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
         scene.params.friction = Friction::Coulomb;
         let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-        compare(name, &batch(&model, 0.03, &mut random), &mut random);
+        compare(name, &Batch::strange(&model, WORLDS, &mut random), &mut random);
     }
 }
 
@@ -140,7 +127,7 @@ fn recordings_of_random_scenes_compute_what_lanes_compute() {
         if model.nc() == 0 || !is_recordable(&model) {
             continue;
         }
-        compare(&format!("random scene {done}"), &batch(&model, 0.03, &mut random), &mut random);
+        compare(&format!("random scene {done}"), &Batch::strange(&model, WORLDS, &mut random), &mut random);
         done += 1;
     }
 }

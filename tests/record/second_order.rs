@@ -9,7 +9,7 @@ use fingertip::step::{Bound, Dynamic, DynamicParams, DynamicStep, Kernel, Row};
 use crate::rows::{code, differences, unsigned_zeros};
 use crate::support::rows;
 use crate::support::states::{self, Batch, Random, tensor};
-use crate::{SCENES, WORLDS, batch, is_recordable, scenes};
+use crate::{SCENES, WORLDS, is_recordable, scenes};
 
 /// What the row of a step consists of, and from which on there are no gradients.
 const DIFFERENTIABLE: [&str; 8] = ["q_next", "delta", "v_next", "force", "turning", "limit_force", "contact", "share"];
@@ -132,7 +132,7 @@ fn recorded_second_order_steps_of_the_shipped_scenes_compute_what_lanes_compute(
     let mut random = Random::new(45);
     for name in SCENES {
         let model = states::model(name);
-        compare(name, &batch(&model, 0.03, &mut random), GAP, &mut random);
+        compare(name, &Batch::strange(&model, WORLDS, &mut random), GAP, &mut random);
     }
 }
 
@@ -144,7 +144,7 @@ fn recorded_second_order_steps_by_coulombs_law_and_another_bound_compute_what_la
         scene.params.friction = Friction::Coulomb;
         scene.params.joint_limits = true;
         let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
-        compare(name, &batch(&model, 0.03, &mut random), Bound::Velocity { margin: 1e-3 }, &mut random);
+        compare(name, &Batch::strange(&model, WORLDS, &mut random), Bound::Velocity { margin: 1e-3 }, &mut random);
     }
 }
 
@@ -161,7 +161,7 @@ fn recorded_second_order_steps_of_random_scenes_compute_what_lanes_compute() {
         {
             continue;
         }
-        compare(&format!("random scene {done}"), &batch(&model, 0.03, &mut random), GAP, &mut random);
+        compare(&format!("random scene {done}"), &Batch::strange(&model, WORLDS, &mut random), GAP, &mut random);
         done += 1;
     }
 }

@@ -9,6 +9,7 @@ mod measure;
 pub mod oracle;
 pub mod quadruped;
 pub mod random;
+pub mod single;
 pub mod solids;
 pub mod states;
 

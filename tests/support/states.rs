@@ -73,7 +73,22 @@ pub struct Batch {
     pub nearest: Vec<f64>,
 }
 
+/// Where recorded and compiled kernels are compared with lanes.
+pub const RANGES: Ranges =
+    Ranges { kappa: (1e2, 1e6), mu: (0.05, 1.5), mu_also: &[0.0], stiffness: (1.0, 1e3), mass: (1e-2, 5.0) };
+
 impl Batch {
+    /// Worlds near home, three of them not usable.
+    pub fn strange(model: &Model, worlds: usize, random: &mut Random) -> Self {
+        let mut q: Vec<Vec<f64>> = (0..worlds).map(|_| configuration(model, 0.03, random)).collect();
+        let u: Vec<Vec<f64>> = q.iter().map(|q| command(model, q, random)).collect();
+        q[worlds - 1][0] = f64::NAN;
+        q[worlds - 2][0] = 1e31;
+        q[worlds - 3].iter_mut().for_each(|x| *x *= 1e12);
+        let parameters = parameters(model, worlds, &RANGES, random);
+        Self { model: model.clone(), q: tensor(model, &q), u: tensor(model, &u), parameters, nearest: Vec::new() }
+    }
+
     pub fn with_parameters(&self, parameters: Parameters) -> Self {
         let Self { model, q, u, nearest, .. } = self;
         Self { model: model.clone(), q: q.clone(), u: u.clone(), parameters, nearest: nearest.clone() }

@@ -5,12 +5,13 @@
 //! an end and the bodies are apart, the first contact and that end's are the same.
 
 use super::block::{self, Nearest};
+use super::core;
 use super::end::End;
 use super::penetration;
-use super::segment::{self, Closest, Segment, SegmentPull};
+use super::segment::{self, Closest, Segment, SegmentContact, SegmentPull, pull_nearest};
+use super::sides::{Contact, Contacts, Gradients, Reaction, Side};
 use super::total::choose;
-use super::{Contact, Contacts, Gradients, Reaction, Side, core};
-use crate::math::lane::{Real, state};
+use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
 /// The capsule's core in the box's frame.
@@ -20,21 +21,12 @@ fn local<R: Real>(a: &Side<R>, b: &Side<R>) -> Segment<R> {
     Segment { c: rotate(axes, sub(a.pose.p, b.pose.p)), u: rotate(axes, a.pose.axes[2]), h: a.size[1] }
 }
 
-/// A point of the capsule's core at the place t, with the normal and the gap to the box's core there; or the gradient of these.
-pub(super) struct SegmentContact<R> {
-    pub(super) t: R,
-    pub(super) normal: Vec3<R>,
-    pub(super) gap: R,
-}
-
 /// That of the least distance, or of the shortest way out where the cores meet.
 struct First<R: Real> {
     contact: SegmentContact<R>,
     closest: Closest<R>,
     nearest: Nearest<R, 3>,
 }
-
-state!(SegmentContact { numbers: [t, gap], flags: [], states: [normal] });
 
 #[inline(always)]
 fn first<R: Real>(segment: &Segment<R>, e: Vec3<R>) -> First<R> {
@@ -113,13 +105,7 @@ fn pull_segment_contact<R: Real>(
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (segment, e) = (local(a, b), b.box_core());
     let (mut to, mut to_e) = (SegmentPull::none(), zero());
 
@@ -166,21 +152,4 @@ pub(super) fn pull<R: Real>(
     on_b.carry(sub(a.pose.p, b.pose.p), force);
     on_b.turn_back(a.pose.axes[2], turn);
     on_b.grow_box_core(to_e);
-}
-
-/// Adds to the gradients of the segment and of e; gives that of t.
-#[inline(always)]
-pub(super) fn pull_nearest<R: Real>(
-    segment: &Segment<R>,
-    nearest: &Nearest<R, 3>,
-    t: R,
-    grad: SegmentContact<R>,
-    to: &mut SegmentPull<R>,
-    to_e: &mut Vec3<R>,
-) -> R {
-    let (p, e) = nearest.pull(grad.normal, grad.gap);
-    to.c = add(to.c, p);
-    to.u = axpy(t, p, to.u);
-    *to_e = add(*to_e, e);
-    grad.t + dot(segment.u, p)
 }

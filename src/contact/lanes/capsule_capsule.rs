@@ -2,8 +2,8 @@
 //! ones along A's x axis.
 
 use super::core::Between;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Limited, Unit, limited, unit};
-use super::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
 
@@ -84,13 +84,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (u_a, u_b) = (a.pose.axes[2], b.pose.axes[2]);
     let at = closest(a, b);
     let (pulls, fallback) = at.between.pull(at.fallback.value, &grad.get(0));

@@ -1,6 +1,7 @@
 //! Capsule A, half-space B: the sphere at each end, the negative end first.
 
-use super::{Contacts, Gradients, Reaction, Side, half_space};
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, dot, scale};
@@ -21,13 +22,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     for k in 0..2 {
         let (arm, sign) = arm(a, k);
         let (end, radius) = half_space::pull_under(add(a.pose.p, arm), a.size[0], &b.pose, &grad.get(k), on_b);

@@ -4,13 +4,14 @@
 use nalgebra::Vector3;
 
 use crate::collision::{BodyGradient, Distance, MANIFOLD};
-use crate::contact::convex::{ConvexPair, OWN_RATES, Placement, SHARED_RATES, WEIGHTED_GEOMETRY};
+use crate::contact::convex::{ConvexPair, Placement};
+use crate::contact::numbers::{GEOMETRY, OWN_RATES, SHARED_RATES, WEIGHTED_GEOMETRY};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, Number, Real, clear};
 
 use super::boxes::{self, Derivatives, Task};
-use super::{Contacts, GEOMETRY, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Reaction, Side};
 
 /// Numbers of a shape's pose and sizes.
 const PLACE: usize = POSE + Shape::SIZES;

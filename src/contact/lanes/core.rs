@@ -2,7 +2,7 @@
 //!
 //! Of two such bodies only the cores' signed distance and witness points need thought; the radii follow.
 
-use super::Contact;
+use super::sides::Contact;
 use super::total::{Unit, unit};
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, sub};

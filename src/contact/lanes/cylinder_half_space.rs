@@ -12,8 +12,9 @@
 //!
 //! The smallest φ of the ten is the exact signed distance for σ ≥ σ₀; below it is too large by less than 0.3 r σ₀.
 
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::indicator;
-use super::{Contacts, Gradients, Reaction, Side, half_space};
 use crate::math::lane::{Mask, Real};
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 
@@ -83,13 +84,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (up, axis) = (b.pose.axes[2], a.pose.axes[2]);
     let (radius, half_length) = (a.size[0], a.size[1]);
     let Tilt { level, factor, slope } = tilt(up, axis);

@@ -16,8 +16,7 @@
 //! keeps it opening them all for friction coefficients up to 3.
 
 use super::block::{self, Nearest};
-use super::capsule_box::{SegmentContact, pull_nearest};
-use super::segment::{Segment, SegmentPull};
+use super::segment::{Segment, SegmentContact, SegmentPull, pull_nearest};
 use super::total::{Unit, indicator, limited, sign, unit};
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};

@@ -1,7 +1,8 @@
 //! Spheres against a half-space: n = −N and gap = n·(o − x), with o the plane's point and N its outward normal.
 
+use super::core;
+use super::sides::{Contact, Reaction};
 use super::total::neg;
-use super::{Contact, Reaction, core};
 use crate::kinematics::Pose;
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;

@@ -25,6 +25,7 @@ mod half_space;
 mod penetration;
 mod scalar;
 mod segment;
+mod sides;
 mod sphere_box;
 mod sphere_capsule;
 mod sphere_cylinder;
@@ -35,20 +36,18 @@ mod tape;
 mod tests;
 mod total;
 
-use crate::description::Shape;
 use crate::kinematics::Pose;
-use crate::math::lane::{Real, copy, state};
+use crate::math::lane::Real;
 use crate::math::spatial::Twist;
-use crate::math::vector::{Vec3, add, cross, sub, zero};
 
 use super::kind::PairKind;
+#[cfg(test)]
+use super::numbers::GEOMETRY;
+use sides::{Contact, Contacts, Gradients, Reaction, Side};
 
 pub(crate) use frame::{frame, frame_rates};
 
-/// Numbers of a contact's geometry: normal (A to B), witness point on A, on B, φ.
-pub(crate) const GEOMETRY: usize = 10;
-
-/// The contacts of a pair, [`GEOMETRY`] numbers each, as many as [`PairKind::contacts`] says.
+/// The contacts of a pair, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many as [`PairKind::contacts`] says.
 ///
 /// `swapped` as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
 #[inline(always)]
@@ -96,27 +95,23 @@ pub(crate) fn pull<R: Real>(
 ) {
     let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
     let grad = &Gradients { numbers: grad, swapped };
-    let [mut on_a, mut on_b] = [Reaction::none(); 2];
-    let (to_a, to_b) = (&mut on_a, &mut on_b);
+    let mut reactions = [Reaction::none(); 2];
+    let to = &mut reactions;
     match kind {
-        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to_a, to_b),
-        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleCapsule => capsule_capsule::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleBox => capsule_box::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to_a, to_b),
-        PairKind::CylinderHalfSpace => cylinder_half_space::pull(&a, &b, grad, to_a, to_b),
+        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to),
+        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to),
+        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to),
+        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to),
+        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to),
+        PairKind::CapsuleCapsule => capsule_capsule::pull(&a, &b, grad, to),
+        PairKind::CapsuleBox => capsule_box::pull(&a, &b, grad, to),
+        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to),
+        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to),
+        PairKind::CylinderHalfSpace => cylinder_half_space::pull(&a, &b, grad, to),
     }
-    if swapped {
-        on_a.add_to(wrench_b, grad_size_b);
-        on_b.add_to(wrench_a, grad_size_a);
-    } else {
-        on_a.add_to(wrench_a, grad_size_a);
-        on_b.add_to(wrench_b, grad_size_b);
-    }
+    let [on_a, on_b] = if swapped { [reactions[1], reactions[0]] } else { reactions };
+    on_a.add_to(wrench_a, grad_size_a);
+    on_b.add_to(wrench_b, grad_size_b);
 }
 
 /// Has the kind a [`push`]? For the others its numbers are pulled one by one.
@@ -158,159 +153,5 @@ pub(crate) fn push<R: Real>(
         PairKind::CapsuleHalfSpace => capsule_half_space::push(&a, &b, by, out),
         PairKind::BoxHalfSpace => box_half_space::push(&a, &b, by, out),
         PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {}
-    }
-}
-
-/// A shape: where it is and how large.
-#[derive(Clone, Copy)]
-struct Side<R> {
-    pose: Pose<R>,
-    /// As [`Shape::sizes`] orders them.
-    size: [R; Shape::SIZES],
-}
-
-impl<R: Real> Side<R> {
-    #[inline(always)]
-    fn new(pose: &Pose<R>, size: &[R]) -> Self {
-        Self { pose: *pose, size: [size[0], size[1], size[2], size[3]] }
-    }
-
-    /// Both in the order in which the pair's file names them.
-    #[inline(always)]
-    fn ordered(swapped: bool, a: Self, b: Self) -> (Self, Self) {
-        if swapped { (b, a) } else { (a, b) }
-    }
-
-    /// Half extents of a box without its rounding.
-    #[inline(always)]
-    fn box_core(&self) -> Vec3<R> {
-        let [x, y, z, rounding] = self.size;
-        [x - rounding, y - rounding, z - rounding]
-    }
-}
-
-/// A contact, or the gradient of one.
-#[derive(Clone, Copy)]
-struct Contact<R> {
-    normal: Vec3<R>,
-    point_a: Vec3<R>,
-    point_b: Vec3<R>,
-    phi: R,
-}
-
-impl<R: Real> Contact<R> {
-    /// The same with the sides' names exchanged, if they are.
-    #[inline(always)]
-    fn named(self, swapped: bool) -> Self {
-        if !swapped {
-            return self;
-        }
-        let [x, y, z] = self.normal;
-        Self { normal: [-x, -y, -z], point_a: self.point_b, point_b: self.point_a, phi: self.phi }
-    }
-}
-
-/// Where contacts are written.
-struct Contacts<'a, R> {
-    numbers: &'a mut [R],
-    swapped: bool,
-}
-
-impl<R: Real> Contacts<'_, R> {
-    #[inline(always)]
-    fn set(&mut self, k: usize, contact: Contact<R>) {
-        let contact = contact.named(self.swapped);
-        let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
-        copy(&mut to[..3], &contact.normal);
-        copy(&mut to[3..6], &contact.point_a);
-        copy(&mut to[6..9], &contact.point_b);
-        to[9] = contact.phi;
-    }
-}
-
-/// Where the contacts' gradients are.
-struct Gradients<'a, R> {
-    numbers: &'a [R],
-    swapped: bool,
-}
-
-impl<R: Real> Gradients<'_, R> {
-    #[inline(always)]
-    fn get(&self, k: usize) -> Contact<R> {
-        let from = &self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
-        let v = |i: usize| [from[i], from[i + 1], from[i + 2]];
-        Contact { normal: v(0), point_a: v(3), point_b: v(6), phi: from[9] }.named(self.swapped)
-    }
-}
-
-/// What a shape feels: the gradients of its pose and size.
-#[derive(Clone, Copy)]
-struct Reaction<R> {
-    force: Vec3<R>,
-    moment: Vec3<R>,
-    size: [R; Shape::SIZES],
-}
-
-state!(Reaction { numbers: [], flags: [], states: [force, moment, size] });
-
-impl<R: Real> Reaction<R> {
-    #[inline(always)]
-    fn none() -> Self {
-        Self { force: zero(), moment: zero(), size: [R::zero(); Shape::SIZES] }
-    }
-
-    /// A force at the origin: the gradient of the position.
-    #[inline(always)]
-    fn push(&mut self, force: Vec3<R>) {
-        self.force = add(self.force, force);
-    }
-
-    /// The gradient `force` of Rᵀ(x − o), turned to the world, pulls the shape back at d = x − o.
-    #[inline(always)]
-    fn carry(&mut self, d: Vec3<R>, force: Vec3<R>) {
-        self.force = sub(self.force, force);
-        self.turn_back(d, force);
-    }
-
-    /// The gradient of a vector that is fixed to the shape.
-    #[inline(always)]
-    fn turn(&mut self, vector: Vec3<R>, gradient: Vec3<R>) {
-        self.moment = add(self.moment, cross(vector, gradient));
-    }
-
-    /// The gradient of Rᵀw, turned to the world, for a vector w that is not fixed to the shape.
-    #[inline(always)]
-    fn turn_back(&mut self, vector: Vec3<R>, gradient: Vec3<R>) {
-        self.moment = sub(self.moment, cross(vector, gradient));
-    }
-
-    /// The gradient of the half extents that [`Side::box_core`] gives.
-    #[inline(always)]
-    fn grow_box_core(&mut self, gradient: Vec3<R>) {
-        for i in 0..3 {
-            self.size[i] += gradient[i];
-            self.size[3] -= gradient[i];
-        }
-    }
-
-    /// Adds one reaction where the mask is set, else another.
-    #[inline(always)]
-    fn accumulate(&mut self, mask: R::Mask, yes: &Self, no: &Self) {
-        self.force = add(self.force, total::choose(mask, yes.force, no.force));
-        self.moment = add(self.moment, total::choose(mask, yes.moment, no.moment));
-        for i in 0..Shape::SIZES {
-            self.size[i] += R::select(mask, yes.size[i], no.size[i]);
-        }
-    }
-
-    #[inline(always)]
-    fn add_to(&self, wrench: &mut [R], size: &mut [R]) {
-        for i in 0..3 {
-            wrench[i] += self.force[i];
-            wrench[3 + i] += self.moment[i];
-        }
-        for i in 0..Shape::SIZES {
-            size[i] += self.size[i];
-        }
     }
 }

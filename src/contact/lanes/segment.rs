@@ -15,9 +15,10 @@
 //!
 //! Where no axis takes part, because the core runs inside the block or along a face, t is the middle of that stretch.
 
+use super::block::Nearest;
 use super::total::{Limited, limited, sign};
 use crate::math::lane::{Mask, Real, state};
-use crate::math::vector::{Vec3, axpy, dot, zero};
+use crate::math::vector::{Vec3, add, axpy, dot, zero};
 
 /// Squared direction cosines up to this one count as zero: u is at right angles to the axis.
 const RIGHT_ANGLE: f64 = 1e-24;
@@ -45,6 +46,15 @@ impl<R: Real> SegmentPull<R> {
         Self { c: zero(), u: zero(), h: R::zero() }
     }
 }
+
+/// A point of the segment at the place t, with the normal and the gap to the block there; or the gradient of these.
+pub(super) struct SegmentContact<R> {
+    pub(super) t: R,
+    pub(super) normal: Vec3<R>,
+    pub(super) gap: R,
+}
+
+state!(SegmentContact { numbers: [t, gap], flags: [], states: [normal] });
 
 /// The closest place.
 #[derive(Clone, Copy)]
@@ -129,4 +139,21 @@ impl<R: Real> Closest<R> {
             to_e[i] += self.side[i] * (numerator * self.active[i]);
         }
     }
+}
+
+/// From the gradient of the contact of the point at t, of which `nearest` is: adds to those of the segment and of e, gives that of t.
+#[inline(always)]
+pub(super) fn pull_nearest<R: Real>(
+    segment: &Segment<R>,
+    nearest: &Nearest<R, 3>,
+    t: R,
+    grad: SegmentContact<R>,
+    to: &mut SegmentPull<R>,
+    to_e: &mut Vec3<R>,
+) -> R {
+    let (p, e) = nearest.pull(grad.normal, grad.gap);
+    to.c = add(to.c, p);
+    to.u = axpy(t, p, to.u);
+    *to_e = add(*to_e, e);
+    grad.t + dot(segment.u, p)
 }

@@ -1,7 +1,8 @@
 //! Sphere A, box B, rounded or not: a centre inside the box's core leaves through the nearest face.
 
 use super::block::{self, Nearest};
-use super::{Contacts, Gradients, Reaction, Side, core};
+use super::core;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, sub};
@@ -21,13 +22,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (d, nearest) = nearest(a, b);
     let normal = rotate_back(&b.pose.axes, nearest.normal());
     let pulls = core::pull_offset(a.size[0], nearest.gap - b.size[3], normal, &grad.get(0));

@@ -1,8 +1,8 @@
 //! Sphere A, capsule B: a centre on the capsule's axis is pushed out along the capsule's x axis.
 
 use super::core::Between;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Limited, limited};
-use super::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
@@ -21,13 +21,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (s, between) = closest(a, b);
     let (pulls, fallback) = between.pull(b.pose.axes[0], &grad.get(0));
     let axis = b.pose.axes[2];

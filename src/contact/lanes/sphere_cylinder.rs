@@ -2,8 +2,9 @@
 //! that of the cylinder's x axis.
 
 use super::block::{self, Nearest};
+use super::core;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use super::total::{Unit, unit};
-use super::{Contacts, Gradients, Reaction, Side, core};
 use crate::math::lane::Real;
 use crate::math::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
 
@@ -38,13 +39,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);
     let pulls = core::pull_offset(a.size[0], nearest.gap, normal, &grad.get(0));
     let local = rotate(&b.pose.axes, pulls.normal);

@@ -1,6 +1,7 @@
 //! Sphere A, half-space B.
 
-use super::{Contacts, Gradients, Reaction, Side, half_space};
+use super::half_space;
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 
@@ -10,13 +11,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (centre, radius) = half_space::pull_under(a.pose.p, a.size[0], &b.pose, &grad.get(0), on_b);
     on_a.push(centre);
     on_a.size[0] += radius;

@@ -1,7 +1,7 @@
 //! Sphere A, sphere B: along the line of centres, along world +z where the centres coincide.
 
 use super::core::Between;
-use super::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Reaction, Side};
 use crate::math::lane::Real;
 use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, splat, zero};
@@ -19,13 +19,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
 }
 
 #[inline(always)]
-pub(super) fn pull<R: Real>(
-    a: &Side<R>,
-    b: &Side<R>,
-    grad: &Gradients<R>,
-    on_a: &mut Reaction<R>,
-    on_b: &mut Reaction<R>,
-) {
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (between, up) = between(a, b);
     let (pulls, _) = between.pull(up, &grad.get(0));
     on_a.push(pulls.core_a);

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
 /// `W` numbers; multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -149,31 +149,8 @@ impl<N: Number, const W: usize> Real for Array<N, W> {
             |i| if mask.0[i] { yes.0[i] } else { no.0[i] },
         )
     }
-    #[inline(always)]
-    fn when<S: State<Self> + ?Sized>(mask: ArrayMask<W>, state: &mut S, body: impl Fn(&mut S)) {
-        if mask.any() {
-            body(state);
-        }
-    }
-    #[inline(always)]
-    fn is_idle(mask: ArrayMask<W>) -> bool {
-        !mask.any()
-    }
-    #[inline(always)]
-    fn repeat<S: State<Self> + ?Sized>(
-        most: usize,
-        state: &mut S,
-        go: impl Fn(&mut S) -> ArrayMask<W>,
-        body: impl Fn(&mut S),
-    ) {
-        state::repeat(
-            most,
-            state,
-            #[inline(always)]
-            |state| go(state).any(),
-            body,
-        );
-    }
+    super::state::branches!(ArrayMask<W>);
+
     #[inline(always)]
     fn call(routine: &mut impl Routine) {
         // SAFETY: as for `Single`.

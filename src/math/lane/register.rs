@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use std::mem::transmute;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
 /// Four numbers.
 #[derive(Clone, Copy, Debug)]
@@ -166,31 +166,8 @@ macro_rules! register {
                 let ($x, $y, $z) = (mask, yes, no);
                 Self(unsafe { $select })
             }
-            #[inline(always)]
-            fn when<S: State<Self> + ?Sized>(mask: $Mask, state: &mut S, body: impl Fn(&mut S)) {
-                if mask.any() {
-                    body(state);
-                }
-            }
-            #[inline(always)]
-            fn is_idle(mask: $Mask) -> bool {
-                !mask.any()
-            }
-            #[inline(always)]
-            fn repeat<S: State<Self> + ?Sized>(
-                most: usize,
-                state: &mut S,
-                go: impl Fn(&mut S) -> $Mask,
-                body: impl Fn(&mut S),
-            ) {
-                state::repeat(
-                    most,
-                    state,
-                    #[inline(always)]
-                    |state| go(state).any(),
-                    body,
-                );
-            }
+            super::state::branches!($Mask);
+
             #[inline(always)]
             fn call(routine: &mut impl Routine) {
                 #[inline(never)]

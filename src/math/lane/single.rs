@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
-use super::{Flags, Mask, Number, Packed, Real, Routine, State, state, trigonometry};
+use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
 /// One number. `FMA` says whether multiply-adds are fused.
 #[derive(Clone, Copy, Debug)]
@@ -86,26 +86,8 @@ impl<N: Number, const FMA: bool> Real for Single<N, FMA> {
     fn select(mask: bool, yes: Self, no: Self) -> Self {
         if mask { yes } else { no }
     }
-    #[inline(always)]
-    fn when<S: State<Self> + ?Sized>(mask: bool, state: &mut S, body: impl Fn(&mut S)) {
-        if mask.any() {
-            body(state);
-        }
-    }
-    #[inline(always)]
-    fn is_idle(mask: bool) -> bool {
-        !mask
-    }
-    #[inline(always)]
-    fn repeat<S: State<Self> + ?Sized>(most: usize, state: &mut S, go: impl Fn(&mut S) -> bool, body: impl Fn(&mut S)) {
-        state::repeat(
-            most,
-            state,
-            #[inline(always)]
-            |state| go(state).any(),
-            body,
-        );
-    }
+    super::state::branches!(bool);
+
     #[inline(always)]
     fn call(routine: &mut impl Routine) {
         #[inline(never)]

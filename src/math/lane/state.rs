@@ -66,13 +66,34 @@ macro_rules! state {
 }
 pub(crate) use state;
 
-/// [`Real::repeat`] for numbers that are there: `go` says whether it does for any world.
-#[inline(always)]
-pub(super) fn repeat<S: ?Sized>(most: usize, state: &mut S, go: impl Fn(&mut S) -> bool, body: impl Fn(&mut S)) {
-    for _ in 0..most {
-        if !go(state) {
-            break;
+/// [`Real::when`], [`Real::is_idle`] and [`Real::repeat`] of numbers that are there, given the type of their masks: the worlds of a
+/// lane go together.
+macro_rules! branches {
+    ($Mask:ty) => {
+        #[inline(always)]
+        fn when<S: State<Self> + ?Sized>(mask: $Mask, state: &mut S, body: impl Fn(&mut S)) {
+            if mask.any() {
+                body(state);
+            }
         }
-        body(state);
-    }
+        #[inline(always)]
+        fn is_idle(mask: $Mask) -> bool {
+            !mask.any()
+        }
+        #[inline(always)]
+        fn repeat<S: State<Self> + ?Sized>(
+            most: usize,
+            state: &mut S,
+            go: impl Fn(&mut S) -> $Mask,
+            body: impl Fn(&mut S),
+        ) {
+            for _ in 0..most {
+                if !go(state).any() {
+                    break;
+                }
+                body(state);
+            }
+        }
+    };
 }
+pub(super) use branches;

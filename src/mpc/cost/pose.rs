@@ -7,7 +7,7 @@ use super::{Cost, Expansion};
 use crate::description::{JointKind, check};
 use crate::model::Model;
 
-/// A goal for an object's pose; what is none is free.
+/// A goal for an object's pose; what is `None` is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
     /// Position of its frame, m; z does not count for planar objects.

@@ -18,7 +18,7 @@ use super::{client, http};
 use crate::error::Error;
 use crate::mpc::Task;
 use crate::show::page;
-use crate::show::record::Source;
+use crate::show::source::Source;
 use crate::step::Quasidynamic;
 
 /// Clients at a time; further ones are turned away.

@@ -19,8 +19,9 @@ use crate::mpc::Task;
 use crate::show::frames::{Layout, moves};
 use crate::show::observe::numbers;
 use crate::show::plan::{COST, PLANNING, POSITION, ROTATION};
-use crate::show::record::{Recorder, Source};
+use crate::show::record::Recorder;
 use crate::show::recording::PlanRecord;
+use crate::show::source::Source;
 use crate::step::Quasidynamic;
 
 /// Commands that wait, at most: a client whose command does not fit waits itself.

@@ -7,15 +7,17 @@ use candle_core::{Result, Tensor, bail};
 use super::{ContactModel, Dynamic};
 use crate::math::lane::{InstructionSet, Precision};
 use crate::math::record::{Row, Trace};
-use crate::step::fused::{self, Kernel};
+use crate::step::fused::Kernel;
+use crate::step::programs::Programs;
 
 impl Dynamic {
-    fn plan(&self, kernel: Kernel) -> Result<&fused::Plan> {
+    /// The programs of the step, if it has this one.
+    pub(crate) fn programs(&self, kernel: Kernel) -> Result<Programs<'_>> {
         if !Kernel::SECOND_ORDER.contains(&kernel) {
             bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());
         }
         match self.params.contact {
-            ContactModel::Barrier => Ok(&self.plan),
+            ContactModel::Barrier => Ok(Programs { plan: &self.plan, model: &self.model }),
             ContactModel::Rigid(_) => {
                 bail!("{}: expected a second-order step with the barrier's contact", kernel.name())
             }
@@ -41,7 +43,7 @@ impl Dynamic {
     /// If the step has no such program, contact is not the barrier's, or a pair of shapes is one whose closest points are searched
     /// for; the message names it.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
-        self.plan(kernel)?.record(kernel, precision, |contact| self.model.contact_names(contact))
+        self.programs(kernel)?.record(kernel, precision)
     }
 
     /// The rows of numbers that a program reads and writes.
@@ -49,7 +51,7 @@ impl Dynamic {
     /// # Errors
     /// If the step has no such program, or contact is not the barrier's.
     pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
-        Ok(self.plan(kernel)?.rows_of(kernel))
+        Ok(self.programs(kernel)?.rows_of(kernel))
     }
 
     /// What the row consists of that a step writes.
@@ -57,7 +59,7 @@ impl Dynamic {
     /// # Errors
     /// If contact is not the barrier's.
     pub fn row_parts(&self) -> Result<Vec<Row>> {
-        Ok(self.plan(Kernel::Step)?.row_parts())
+        Ok(self.programs(Kernel::Step)?.row_parts())
     }
 
     /// What a program computes on plain numbers of one world, the rows that [`Dynamic::rows_of`] says: in a lane of one world with
@@ -66,7 +68,7 @@ impl Dynamic {
     /// # Errors
     /// As [`Dynamic::rows_of`]; if a row is of another length.
     pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
-        self.plan(kernel)?.run(kernel, precision, 1, operands)
+        self.programs(kernel)?.run(kernel, precision, 1, operands)
     }
 
     /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:

@@ -41,7 +41,7 @@ use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
-pub use options::{Bound, ContactModel, DynamicParams};
+pub use options::{ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
 

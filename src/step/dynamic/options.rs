@@ -1,8 +1,9 @@
-//! The contact model, and the non-penetration constraint.
+//! The contact model, and what else a second-order step is told.
 
 use candle_core::{Result, bail};
 
 use crate::solve::Method;
+use crate::step::bound::Bound;
 
 /// The contact model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,23 +12,6 @@ pub enum ContactModel {
     Barrier,
     /// Hard and frictionless: μ and κ do not matter. Without gradient.
     Rigid(Method),
-}
-
-/// The bound l of the non-penetration constraint J v₊ ≥ l: how fast a contact's gap may close.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bound {
-    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out
-    /// (Baumgarte's stabilisation).
-    Gap {
-        /// From 0 (what has sunk in stays) to 1 (all is pushed out in one step, with that velocity); usually 0.1 … 0.3.
-        beta: f64,
-    },
-    /// l = 0 for contacts with φ up to a margin, m; none for others. What is left of the gap stays open, positions are not
-    /// corrected.
-    Velocity {
-        /// Usually 1e-4 … 1e-3 m; below v h, bodies sink in.
-        margin: f64,
-    },
 }
 
 /// Choices of a [`Dynamic`](super::Dynamic) step.

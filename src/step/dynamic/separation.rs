@@ -16,9 +16,10 @@ use nalgebra::DVector;
 use crate::kinematics::Manifold;
 use crate::model::Model;
 use crate::solve::{Frictionless, Method, Status};
+use crate::step::bound::Bound;
 
 use super::rigid::RigidContact;
-use super::{Bound, ContactModel, Dynamic, DynamicParams};
+use super::{ContactModel, Dynamic, DynamicParams};
 
 /// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
 const LONGEST: f64 = 0.2;
@@ -101,7 +102,7 @@ impl Separation {
     }
 
     /// The motion under `push` (nv) that leaves no gap negative, as far as gaps are linear; at most 0.2 m or rad in any
-    /// degree of freedom. None where there is none.
+    /// degree of freedom. None where no motion does that.
     ///
     /// # Errors
     /// If there is not one number for each degree of freedom.

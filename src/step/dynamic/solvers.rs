@@ -8,7 +8,7 @@ use crate::contact::Contacts;
 use crate::math::rows::Rows;
 use crate::solve::{Method, Start};
 use crate::step::fused;
-use crate::step::quasidynamic::Step;
+use crate::step::result::Step;
 
 impl Dynamic {
     /// With the barrier: one operation, on lanes of worlds.

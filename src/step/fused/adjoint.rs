@@ -1,12 +1,12 @@
-//! The step's adjoint in lanes: the stages of [`super::stages`], backwards.
+//! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
 
-use crate::kinematics::{Integrate, ManifoldMap, PullFrames};
+use crate::kinematics::{Integrate, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
-use crate::math::program::{Group, Stage};
+use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
-use crate::solve::{self, CONTACT_OPERAND, INFO};
+use crate::solve::{CONTACT_OPERAND, INFO};
 
-use super::memory::{GEOMETRY, Gradients, Memory, Numbers, Places};
+use super::memory::{GEOMETRY, Gradients, Memory, Numbers};
 use super::plan::Plan;
 use super::stages::share;
 
@@ -32,26 +32,6 @@ impl Stage for Recall<'_> {
         self.result.load_all(first, plan.n_results(), work.eta);
         self.result.load_all(first, plan.n_row() - INFO, work.info);
         plan.structure.place_all(m.delta, work.delta);
-    }
-}
-
-impl Plan {
-    /// From the gradients of the results to those of q, u and the parameters.
-    pub(super) fn pull(&self, group: &mut Group) {
-        let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
-        self.pull_finish_second_order(group);
-        group.run(&PullIntegrate(self));
-        if self.n_turning() > 0 {
-            group.run(&PullForces(self));
-        }
-        group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
-        if !self.pull_second_order(group) {
-            group.run(&PullAssemble(self));
-        }
-        group.run(&PullGeometry(self));
-        group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
-        self.pull_set_up_second_order(group);
-        group.run(&Clean(self));
     }
 }
 

@@ -4,20 +4,20 @@
 //! worlds that are not solved are listed on the device and done again in double precision, a part of the batch at a time.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
-use candle_core::backend::BackendStorage;
-use candle_core::cuda_backend::CudaStorage;
-use candle_core::{CpuStorage, CustomOp3, DType, Error, Layout, Result, Shape, Tensor, bail};
+use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
 use crate::cuda::{self, Block, Gpu, Number, Rows, SEGMENT, TensorGuard};
 use crate::description::Friction;
+use crate::math::known::wanted;
 use crate::math::lane::Precision;
 use crate::math::record::Row;
-use crate::solve::{INFO, Report};
+use crate::solve::INFO;
 
+use super::kernel::{Kernel, Recorder};
 use super::plan::Plan;
-use super::record::Kernel;
+use super::run::Swept;
 
 /// Worlds whose rows in between are there at the same time; a multiple of what is summed at a time.
 const CHUNK: usize = 64 * SEGMENT;
@@ -39,12 +39,18 @@ fn worlds<T>(name: &str, operands: &[Rows<T>]) -> Result<usize> {
 
 impl Plan {
     fn gpu(&self) -> Result<&Gpu> {
-        self.gpu.as_deref().map_or_else(|| bail!("cuda: expected a step of a model on a GPU"), Ok)
+        self.on_gpu().map(|(gpu, _)| gpu)
     }
 
-    /// A kernel for numbers of T on the device; the plan's pairs have been found to be such as can be recorded.
-    fn kernel<T: Number>(&self, gpu: &Gpu, kernel: Kernel) -> Result<Arc<cuda::Kernel>> {
-        gpu.kernel::<T>(kernel.name(), || self.record(kernel, T::PRECISION, |_| ("", "")))
+    fn on_gpu(&self) -> Result<(&Gpu, &Recorder)> {
+        let Some((gpu, recorder)) = &self.gpu else { bail!("cuda: expected a step of a model on a GPU") };
+        Ok((gpu, recorder))
+    }
+
+    /// A kernel for numbers of T on the device.
+    fn kernel<T: Number>(&self, kernel: Kernel) -> Result<Arc<cuda::Kernel>> {
+        let (gpu, recorder) = self.on_gpu()?;
+        gpu.kernel::<T>(kernel.name(), || recorder.0(kernel, T::PRECISION))
     }
 
     /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
@@ -58,18 +64,18 @@ impl Plan {
         (report, columns): (usize, Range<usize>),
     ) -> Result<[Block<T>; N]> {
         if T::PRECISION == Precision::Double {
-            return gpu.run(&*self.kernel::<T>(gpu, kernel)?, (worlds, n_steps), None, operands);
+            return gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands);
         }
         // Coulomb's law asks for double precision.
         let is_first = self.structure.friction == Friction::Relaxed;
         let results: [Block<T>; N] = if is_first {
-            gpu.run(&*self.kernel::<T>(gpu, kernel)?, (worlds, n_steps), None, operands)?
+            gpu.run(&*self.kernel::<T>(kernel)?, (worlds, n_steps), None, operands)?
         } else {
             let block = |row: &Row| gpu.block(worlds, row.length(n_steps));
             let blocks = self.result_rows(kernel).iter().map(block).collect::<Result<Vec<_>>>()?;
             blocks.try_into().or_else(|_| bail!("cuda: expected {N} results"))?
         };
-        let double = self.kernel::<f64>(gpu, kernel)?;
+        let double = self.kernel::<f64>(kernel)?;
         for chunk in chunks(worlds) {
             let rows = results.each_ref().map(|block| block.rows(gpu).of_worlds(chunk.clone()));
             let list = if is_first { Some(gpu.unsolved(rows[report].columns(columns.clone()), INFO)?) } else { None };
@@ -85,19 +91,12 @@ impl Plan {
     }
 }
 
-/// A step's rows: see [`StepOp`](super::step_op::StepOp).
-pub(super) fn step(
-    plan: &Plan,
-    operands: [(&CudaStorage, &Layout); 3],
-    warm: Option<&Tensor>,
-) -> Result<(CudaStorage, Shape)> {
-    fn of_type<T: Number>(
-        plan: &Plan,
-        operands: [(&CudaStorage, &Layout); 3],
-        warm: Option<&Tensor>,
-    ) -> Result<(CudaStorage, Shape)> {
+/// A step's rows: see [`step_op::step`](super::step_op::step).
+pub(super) fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
+    fn of_type<T: Number>(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
         let gpu = plan.gpu()?;
-        let [q, u, par] = operands.map(|(storage, layout)| gpu.rows::<T>(storage, layout));
+        let held = operands.map(TensorGuard::new);
+        let [q, u, par] = held.each_ref().map(|held| held.rows::<T>(gpu));
         let (q, u, par) = (q?, u?, par?);
         let (held, none) = (warm.map(TensorGuard::new), gpu.zeros::<T>(plan.structure.n_eta())?);
         let warm = held.as_ref().map_or_else(|| Ok(none.rows(gpu)), |held| held.rows::<T>(gpu))?;
@@ -105,37 +104,62 @@ pub(super) fn step(
         plan.check_warm(Some([warm.rows, warm.width]), worlds)?;
         let report = (0, plan.n_row() - INFO..plan.n_row());
         let [rows] = plan.outcome(gpu, Kernel::WarmStep, &[q, u, par, warm], (worlds, 1), report)?;
-        Ok((rows.storage(gpu), Shape::from((worlds, plan.n_row()))))
+        Ok(numbers(rows, gpu))
     }
-    match operands[0].0.dtype() {
+    match operands[0].dtype() {
         DType::F32 => of_type::<f32>(plan, operands, warm),
         DType::F64 => of_type::<f64>(plan, operands, warm),
         other => bail!("expected a tensor of f32 or f64, got {other:?}"),
     }
 }
 
+/// The rows of a block, as results of operations.
+fn numbers<T: Number>(block: Block<T>, gpu: &Gpu) -> (Storage, Shape) {
+    let rows = block.rows(gpu);
+    let shape = Shape::from((rows.rows, rows.width));
+    (Storage::Cuda(block.storage(gpu)), shape)
+}
+
 /// Gradients of q, u and the parameters from those of a step's results.
 pub(super) fn step_adjoint(
     plan: &Plan,
-    [q, u, par]: [&Tensor; 3],
+    operands: [&Tensor; 3],
     result: &Tensor,
     grad: &Tensor,
-) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+) -> Result<[Option<Tensor>; 3]> {
+    let [q, u, par] = operands;
+    let (controls, n) = (plan.nq..plan.nq + plan.nu, plan.n_gradient());
+    let read = [q, u, par, result, &grad.narrow(1, 0, plan.n_results())?];
+    pulled(plan, Kernel::Adjoint, 1, operands, &read, |[all]: [Rows<f64>; 1]| {
+        [0..controls.start, controls.clone(), controls.end..n].map(|columns| all.columns(columns))
+    })
+}
+
+/// The gradients of three operands by a kernel that reads these rows, the last of them a gradient; `cut` has each operand's among
+/// the results.
+fn pulled<const N: usize>(
+    plan: &Plan,
+    kernel: Kernel,
+    n_steps: usize,
+    operands: [&Tensor; 3],
+    read: &[&Tensor],
+    cut: impl Fn([Rows<f64>; N]) -> [Rows<f64>; 3],
+) -> Result<[Option<Tensor>; 3]> {
     let gpu = plan.gpu()?;
-    let kernel = plan.kernel::<f64>(gpu, Kernel::Adjoint)?;
+    let (program, grad) = (plan.kernel::<f64>(kernel)?, read[read.len() - 1]);
     let worlds = grad.dim(0)?;
-    let tensors = doubles(gpu, &[q, u, par, result, &grad.narrow(1, 0, plan.n_results())?])?;
+    let tensors = doubles(gpu, read)?;
     let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
     let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
-    let gradients = Gradients::new(gpu, worlds, [plan.nq, plan.nu, plan.at.n], par.dim(0)? == worlds)?;
+    let [first, second, third] = operands.map(|operand| operand.dim(1));
+    let has_own = operands[2].dim(0)? == worlds;
+    let gradients = Gradients::new(gpu, worlds, [first?, second?, third?], has_own)?;
     for chunk in chunks(worlds) {
-        let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
-        let [gradient] = gpu.run(&kernel, (chunk.len(), 1), None, &operands)?;
-        let controls = plan.nq..plan.nq + plan.nu;
-        let columns = [0..plan.nq, controls.clone(), controls.end..plan.n_gradient()];
-        gradients.add(chunk, columns.map(|columns| gradient.rows(gpu).columns(columns)))?;
+        let of_chunk: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
+        let parts: [Block<f64>; N] = gpu.run(&program, (chunk.len(), n_steps), None, &of_chunk)?;
+        gradients.add(chunk, cut(parts.each_ref().map(|block| block.rows(gpu))))?;
     }
-    Ok(wanted([q, u, par], gradients.tensors(grad.dtype())?))
+    Ok(wanted(operands, gradients.tensors(grad.dtype())?))
 }
 
 /// Tensors in double precision, their rows numbers that follow each other. Candle's own conversion fails without numbers.
@@ -199,7 +223,7 @@ impl<'a> Gradients<'a> {
 /// A step and its Jacobians, as the CPU's [`jacobian::step`](super::jacobian::step) gives them.
 pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; 6]> {
     let (gpu, dtype) = (plan.gpu()?, operands[0].dtype());
-    let kernel = plan.kernel::<f64>(gpu, Kernel::WarmJacobians)?;
+    let kernel = plan.kernel::<f64>(Kernel::WarmJacobians)?;
     let none = gpu.zeros::<f64>(plan.structure.n_eta())?.tensor(gpu);
     let [q, u, par] = operands;
     let doubles = doubles(gpu, &[q, u, par, warm.unwrap_or(&none)])?;
@@ -212,176 +236,34 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     Ok([a?, b?, c?, d?, e?, f?])
 }
 
-/// What the operations of a rollout share: see [`rollout::run`](super::rollout::run).
-struct Sweep {
-    plan: Arc<Plan>,
-    n_steps: usize,
-    /// States and forces, until they are the results of [`States`] and [`Forces`].
-    results: [Mutex<Option<CudaStorage>>; 2],
-    limit_force: Tensor,
-    info: Tensor,
-    /// The forces, for the states' adjoint.
-    force: OnceLock<Tensor>,
-}
-
-/// (q₀ (B, nq), u (B, T nu), parameters (1 or B, n)) → q₀ … q_T (B, (T + 1) nq).
-struct States(Arc<Sweep>);
-
-/// (q₀ … q_T (B, (T + 1) nq), u (B, T nu), parameters (1 or B, n)) → contact forces (B, T 3 nc).
-struct Forces(Arc<Sweep>);
-
-/// States, forces, and the solves' reports, T for each world.
-pub(super) fn rollout(
-    plan: &Arc<Plan>,
-    n_steps: usize,
-    [q0, u, par]: [&Tensor; 3],
-) -> Result<(Tensor, Tensor, Vec<Report>)> {
-    fn of_type<T: Number>(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<Sweep> {
+/// A rollout's forward sweep, as the CPU's [`rollout::run`](super::rollout::run) has it.
+pub(super) fn rollout(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
+    fn of_type<T: Number>(plan: &Plan, n_steps: usize, operands: [Tensor; 3]) -> Result<Swept> {
         let gpu = plan.gpu()?;
-        let held = operands.map(TensorGuard::new);
+        let held = operands.each_ref().map(TensorGuard::new);
         let rows = held.iter().map(|held| held.rows::<T>(gpu)).collect::<Result<Vec<_>>>()?;
         let worlds = worlds("rollout", &rows)?;
         let solved = plan.outcome(gpu, Kernel::Rollout, &rows, (worlds, n_steps), (3, 0..n_steps * INFO))?;
-        let [states, force, limit_force, info] = solved;
-        Ok(Sweep {
-            plan: plan.clone(),
-            n_steps,
-            results: [states, force].map(|block: Block<T>| Mutex::new(Some(block.storage(gpu)))),
-            limit_force: limit_force.tensor(gpu),
-            info: info.tensor(gpu),
-            force: OnceLock::new(),
-        })
+        let [states, force, limit_force, info]: [Block<T>; 4] = solved;
+        Ok(([numbers(states, gpu), numbers(force, gpu)], [limit_force.tensor(gpu), info.tensor(gpu)]))
     }
-    let (q0, u, par) = (q0.contiguous()?, u.contiguous()?, par.contiguous()?);
-    let sweep = Arc::new(match q0.dtype() {
-        DType::F32 => of_type::<f32>(plan, n_steps, [&q0, &u, &par])?,
-        _ => of_type::<f64>(plan, n_steps, [&q0, &u, &par])?,
-    });
-    let states = q0.apply_op3(&u, &par, States(sweep.clone()))?;
-    let force = states.apply_op3(&u, &par, Forces(sweep.clone()))?;
-    // The copy has no operation of its own, so that nothing refers to itself.
-    sweep.force.get_or_init(|| force.detach());
-    Ok((states, force, Report::read(&sweep.info)?))
-}
-
-impl Sweep {
-    /// States or forces, once.
-    fn take(&self, which: usize, width: usize) -> Result<(CudaStorage, Shape)> {
-        let mut result = self.results[which].lock().map_err(|_| Error::msg("rollout: its results are lost"))?;
-        let storage = result.take().ok_or_else(|| Error::msg("rollout: its results have been taken"))?;
-        Ok((storage, Shape::from((self.info.dim(0)?, width))))
-    }
-
-    /// Gradients in the first operand, which is q₀ or all states, in u and in the parameters.
-    fn pull(&self, kernel: Kernel, [u, par]: [&Tensor; 2], [states, force, grad]: [&Tensor; 3]) -> Result<[Tensor; 3]> {
-        let Self { plan, n_steps, limit_force, info, .. } = self;
-        let gpu = plan.gpu()?;
-        let program = plan.kernel::<f64>(gpu, kernel)?;
-        let worlds = grad.dim(0)?;
-        let tensors = doubles(gpu, &[states, u, par, force, limit_force, info, grad])?;
-        let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
-        let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
-        let widths: Vec<usize> = plan.result_rows(kernel).iter().map(|row| row.length(*n_steps)).collect();
-        let gradients = Gradients::new(gpu, worlds, [widths[0], widths[1], widths[2]], par.dim(0)? == worlds)?;
-        for chunk in chunks(worlds) {
-            let operands: Vec<Rows<f64>> = rows.iter().map(|rows| rows.of_worlds(chunk.clone())).collect();
-            let parts: [Block<f64>; 3] = gpu.run(&program, (chunk.len(), *n_steps), None, &operands)?;
-            gradients.add(chunk, parts.each_ref().map(|block| block.rows(gpu)))?;
-        }
-        gradients.tensors(grad.dtype())
+    let [q0, u, par] = operands;
+    let operands = [q0.contiguous()?, u.contiguous()?, par.contiguous()?];
+    match q0.dtype() {
+        DType::F32 => of_type::<f32>(plan, n_steps, operands),
+        _ => of_type::<f64>(plan, n_steps, operands),
     }
 }
 
-/// The gradients of those operands that want them.
-fn wanted(operands: [&Tensor; 3], gradients: [Tensor; 3]) -> (Option<Tensor>, Option<Tensor>, Option<Tensor>) {
-    let [first, second, third] = gradients;
-    let of = |operand: &Tensor, gradient| operand.track_op().then_some(gradient);
-    (of(operands[0], first), of(operands[1], second), of(operands[2], third))
-}
-
-fn not_here() -> Result<(CpuStorage, Shape)> {
-    bail!("rollout: expected tensors on the GPU")
-}
-
-impl CustomOp3 for States {
-    fn name(&self) -> &'static str {
-        "fused-rollout"
-    }
-
-    fn cpu_fwd(
-        &self,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        not_here()
-    }
-
-    fn cuda_fwd(
-        &self,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-    ) -> Result<(CudaStorage, Shape)> {
-        self.0.take(0, (self.0.n_steps + 1) * self.0.plan.nq)
-    }
-
-    fn bwd(
-        &self,
-        q: &Tensor,
-        u: &Tensor,
-        par: &Tensor,
-        states: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let force = self.0.force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
-        Ok(wanted([q, u, par], self.0.pull(Kernel::RolloutAdjoint, [u, par], [states, force, grad])?))
-    }
-}
-
-impl CustomOp3 for Forces {
-    fn name(&self) -> &'static str {
-        "fused-rollout-forces"
-    }
-
-    fn cpu_fwd(
-        &self,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        not_here()
-    }
-
-    fn cuda_fwd(
-        &self,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-        _: &CudaStorage,
-        _: &Layout,
-    ) -> Result<(CudaStorage, Shape)> {
-        self.0.take(1, self.0.n_steps * self.0.plan.n_forces())
-    }
-
-    fn bwd(
-        &self,
-        states: &Tensor,
-        u: &Tensor,
-        par: &Tensor,
-        force: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        Ok(wanted([states, u, par], self.0.pull(Kernel::RolloutForceAdjoint, [u, par], [states, force, grad])?))
-    }
+/// A rollout's sweep back: the gradients of its operands, from states, contact forces, limit forces, reports and a gradient.
+pub(super) fn rollout_adjoint(
+    plan: &Plan,
+    n_steps: usize,
+    kernel: Kernel,
+    operands: [&Tensor; 3],
+    [states, force, limit_force, info, grad]: [&Tensor; 5],
+) -> Result<[Option<Tensor>; 3]> {
+    let [_, u, par] = operands;
+    let read = [states, u, par, force, limit_force, info, grad];
+    pulled(plan, kernel, n_steps, operands, &read, |gradients: [Rows<f64>; 3]| gradients)
 }

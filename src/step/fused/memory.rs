@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::contact::kernels::{PULL, PairKernels};
-pub(super) use crate::contact::lanes::GEOMETRY;
+pub(super) use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
 use crate::math::layout::layout;
 use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};

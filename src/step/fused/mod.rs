@@ -9,14 +9,18 @@ mod adjoint;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod hold;
+mod inertial;
 mod jacobian;
+mod kernel;
 mod memory;
 #[cfg(feature = "native")]
 mod native;
 mod paths;
 mod plan;
+mod program;
 mod record;
 mod rollout;
+mod run;
 mod second_order;
 mod single;
 mod stages;
@@ -30,14 +34,15 @@ use crate::contact::Contacts;
 use crate::math::tensor::part;
 use crate::solve::{INFO, Report, Start};
 
-use super::quasidynamic::{Linearization, Rollout, Step};
+use super::result::{Linearization, Rollout, Step};
 use super::torsion::torques;
 use memory::{GEOMETRY, TURNING};
 
 pub(super) use hold::{hold, jacobians};
+pub(super) use inertial::JointForces;
+pub use kernel::Kernel;
 pub(super) use plan::Plan;
-pub use record::Kernel;
-pub(super) use second_order::{Assembly, CONTACT, Choices, JointForces};
+pub(super) use second_order::{Assembly, CONTACT, Choices};
 
 /// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
 pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
@@ -47,8 +52,7 @@ pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start
         Start::Forces(warm) => Start::Forces(warm.map(|warm| plain(&warm)).transpose()?),
         Start::Answer(rows) => Start::Answer(rows.force_contiguous()?),
     };
-    let op = step_op::StepOp { plan: plan.clone(), start };
-    read(plan, &plain(q)?.apply_op3(&plain(u)?, &plain(par)?, op)?)
+    read(plan, &step_op::step(plan, [&plain(q)?, &plain(u)?, &plain(par)?], start)?)
 }
 
 /// One second-order step of every world: as [`step`], u being v and τ side by side; and v₊ (B, nv).
@@ -59,8 +63,7 @@ pub(super) fn dynamic_step(
     par: &Tensor,
     start: Start,
 ) -> Result<(Step, Tensor)> {
-    let op = step_op::StepOp { plan: plan.clone(), start };
-    let rows = q.apply_op3(state, par, op)?;
+    let rows = step_op::step(plan, [q, state, par], start)?;
     let v_next = part(&rows, 1, plan.nq + plan.structure.nv, plan.n_velocities())?;
     Ok((read(plan, &rows)?, v_next))
 }
@@ -127,7 +130,7 @@ pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -
     let (b, n_steps, nu) = u.dims3()?;
     let (nq, nc) = (plan.nq, plan.nc);
     let u = u.contiguous()?.reshape((b, n_steps * nu))?;
-    let (states, force, reports) = rollout::run(plan, n_steps, &q0.contiguous()?, &u, par)?;
+    let (states, force, reports) = rollout::run(plan, n_steps, [&q0.contiguous()?, &u, par])?;
     let force = force.reshape((b, n_steps, plan.n_forces()))?;
     let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
     Ok(Rollout {

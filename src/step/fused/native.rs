@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use candle_core::{DType, Error, Result, bail};
+use candle_core::{Error, Result};
 
 use crate::math::lane::{InstructionSet, Precision};
-use crate::math::native::{Function, widest};
+use crate::math::native::Function;
 
-use super::plan::Plan;
-use super::record::Kernel;
+use super::kernel::{Kernel, Recorder};
 
 /// A kernel that was asked for, or why there is none.
 type Made = Arc<OnceLock<std::result::Result<Arc<Function>, String>>>;
@@ -19,6 +18,7 @@ type Made = Arc<OnceLock<std::result::Result<Arc<Function>, String>>>;
 /// Kernels of one plan, those that were asked for.
 pub(super) struct Native {
     set: InstructionSet,
+    recorder: Recorder,
     kernels: Mutex<HashMap<(Kernel, Precision), Made>>,
 }
 
@@ -29,54 +29,25 @@ impl fmt::Debug for Native {
 }
 
 impl Native {
+    /// None yet, for instructions that the processor has.
+    pub(super) fn new(set: InstructionSet, recorder: Recorder) -> Self {
+        Self { set, recorder, kernels: Mutex::default() }
+    }
+
     /// A kernel; the first to ask for it compiles it, others wait.
     ///
     /// # Errors
     /// If it cannot be recorded or compiled.
-    pub(super) fn function(&self, plan: &Plan, kernel: Kernel, precision: Precision) -> Result<Arc<Function>> {
+    pub(super) fn function(&self, kernel: Kernel, precision: Precision) -> Result<Arc<Function>> {
         let precision = kernel.precision(precision);
         let made = {
             let mut kernels = self.kernels.lock().map_err(|_| Error::msg("native code: a thread has failed"))?;
             kernels.entry((kernel, precision)).or_default().clone()
         };
         let make = || {
-            let trace = plan.record(kernel, precision, |_| ("", "")).map_err(|error| error.to_string())?;
+            let trace = self.recorder.0(kernel, precision).map_err(|error| error.to_string())?;
             Ok(Arc::new(Function::new(&trace, precision, self.set)?))
         };
         made.get_or_init(make).clone().map_err(Error::msg)
-    }
-}
-
-impl Plan {
-    /// The same plan with kernels compiled for an instruction set, or the widest that the processor has.
-    ///
-    /// # Errors
-    /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a contact),
-    /// or if the step cannot be compiled.
-    pub(in super::super) fn native<'a>(
-        &self,
-        set: Option<InstructionSet>,
-        dtype: DType,
-        names: impl Fn(usize) -> (&'a str, &'a str),
-    ) -> Result<Self> {
-        let set = match set {
-            Some(set) if set.is_there() && set != InstructionSet::Baseline => set,
-            Some(set) => bail!(
-                "native code: expected instructions of this processor with fused multiply-adds, got {}",
-                set.name()
-            ),
-            None => match widest() {
-                Some(set) => set,
-                None => bail!("native code: expected a processor with fused multiply-adds, got one without"),
-            },
-        };
-        let native = Native { set, kernels: Mutex::default() };
-        let plan = Self { native: Some(Arc::new(native)), ..self.clone() };
-        let precision = plan.arithmetic(dtype).precision;
-        plan.record(Kernel::WarmStep, precision, names)?;
-        if let Some(native) = &plan.native {
-            native.function(&plan, Kernel::WarmStep, precision)?;
-        }
-        Ok(plan)
     }
 }

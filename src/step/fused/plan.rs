@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "cuda")]
-use candle_core::Device;
 use candle_core::{DType, Result, bail};
 
 use crate::contact::kernels::PairKernels;
@@ -18,9 +16,9 @@ use crate::solve::{INFO, Structure};
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
+use super::inertial::SecondOrder;
 use super::memory::{GEOMETRY, Places};
 use super::paths::Paths;
-use super::second_order::SecondOrder;
 
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
@@ -30,9 +28,9 @@ pub(in super::super) struct Plan {
     pub(super) native: Option<Arc<super::native::Native>>,
     /// What the kernels run on.
     pub(super) set: InstructionSet,
-    /// The device of a model that is not on the CPU.
+    /// The device of a model that is not on the CPU, and what records kernels for it.
     #[cfg(feature = "cuda")]
-    pub(super) gpu: Option<Arc<crate::cuda::Gpu>>,
+    pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
     pub(super) nq: usize,
     pub(super) nu: usize,
     /// Contacts, each once.
@@ -71,10 +69,7 @@ impl Plan {
             native: None,
             set: InstructionSet::detect(),
             #[cfg(feature = "cuda")]
-            gpu: match &model.device {
-                Device::Cuda(device) => Some(Arc::new(crate::cuda::Gpu::new(device)?)),
-                _ => None,
-            },
+            gpu: None,
             nq: tree.nq,
             nu: tree.nu,
             nc: model.nc(),

@@ -1,193 +1,28 @@
-//! The step, its adjoint and its Jacobians as programs on rows of numbers: recorded, or run in lanes.
+//! Kernels as programs on rows of numbers: recorded, for those that compile them too, or run in lanes.
 
-use candle_core::{Result, bail};
+#[cfg(any(feature = "native", feature = "cuda"))]
+use std::sync::Arc;
+
+use candle_core::{Device, Result, bail};
 
 use crate::contact::kernels::Method;
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
-use crate::math::record::{Row, Trace, places, record};
+use crate::math::record::{Trace, places, record};
 use crate::math::rows::Rows;
-use crate::solve::INFO;
 
 use super::jacobian::Linearize;
-use super::memory::{GEOMETRY, TURNING};
+use super::kernel::Kernel;
+#[cfg(any(feature = "native", feature = "cuda"))]
+use super::kernel::Recorder;
 use super::plan::Plan;
+use super::program::{Backward, Forward};
 use super::rollout::backward::{self, Cost};
 use super::rollout::forward;
 use super::stages::Operands;
-use super::step_op::{Backward, Forward};
-
-/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in the place of u.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kernel {
-    /// (q, u, parameters) → the step's row.
-    Step,
-    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
-    WarmStep,
-    /// (q, u, parameters, the step's row, gradient of its results) → gradients of q, u and the parameters.
-    Adjoint,
-    /// (q, u, parameters) → the step's row, A, B, C, D, the growth of H's factor.
-    Jacobians,
-    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
-    WarmJacobians,
-    /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
-    Rollout,
-    /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and the
-    /// parameters.
-    RolloutAdjoint,
-    /// (…, gradient of the contact forces) → gradients of each state, u and the parameters by the forces alone: those of the
-    /// states go on to [`Kernel::RolloutAdjoint`].
-    RolloutForceAdjoint,
-}
-
-impl Kernel {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Step,
-        Self::WarmStep,
-        Self::Adjoint,
-        Self::Jacobians,
-        Self::WarmJacobians,
-        Self::Rollout,
-        Self::RolloutAdjoint,
-        Self::RolloutForceAdjoint,
-    ];
-
-    /// Those that [`Dynamic`](crate::step::Dynamic) has.
-    pub const SECOND_ORDER: [Self; 3] = [Self::Step, Self::WarmStep, Self::Adjoint];
-
-    /// Its name in printed code.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::WarmStep => "step_from",
-            Self::Adjoint => "adjoint",
-            Self::Jacobians => "jacobians",
-            Self::WarmJacobians => "jacobians_from",
-            Self::Rollout => "rollout",
-            Self::RolloutAdjoint => "rollout_adjoint",
-            Self::RolloutForceAdjoint => "rollout_force_adjoint",
-        }
-    }
-
-    /// Has it rows of many steps?
-    pub fn has_steps(self) -> bool {
-        matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
-    }
-
-    /// The precision that it has of the two that may be asked for: adjoints and Jacobians know the double one alone.
-    pub fn precision(self, wanted: Precision) -> Precision {
-        match self {
-            Self::Step | Self::WarmStep | Self::Rollout => wanted,
-            Self::Adjoint
-            | Self::Jacobians
-            | Self::WarmJacobians
-            | Self::RolloutAdjoint
-            | Self::RolloutForceAdjoint => Precision::Double,
-        }
-    }
-}
 
 impl Plan {
-    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
-    /// [`Plan::operand_rows`] says.
-    ///
-    /// # Errors
-    /// If it is to be compiled, and cannot be.
-    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
-    pub(super) fn run_kernel<P: Program, const N: usize>(
-        &self,
-        kernel: Kernel,
-        arithmetic: Arithmetic,
-        program: &P,
-        rows: &[&Rows],
-        (worlds, n_steps): (usize, usize),
-        widths: [usize; N],
-    ) -> Result<[Vec<f64>; N]> {
-        #[cfg(feature = "native")]
-        if let Some(native) = &self.native {
-            return Ok(native.function(self, kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
-        }
-        Ok(run_parts_on(arithmetic, program, worlds, widths))
-    }
-
-    /// The rows that a program reads.
-    fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
-        let mut rows = vec![Row::new("q", self.nq)];
-        match self.second_order {
-            None => rows.push(Row::new("u", self.nu)),
-            Some(_) => rows.extend(["v", "tau"].map(|name| Row::new(name, self.structure.nv))),
-        }
-        rows.push(Row::new("par", self.at.n));
-        match kernel {
-            Kernel::Step | Kernel::Jacobians => {}
-            Kernel::WarmStep | Kernel::WarmJacobians => rows.push(Row::new("warm", self.structure.n_eta())),
-            Kernel::Adjoint => rows.extend([Row::new("row", self.n_row()), Row::new("grad", self.n_results())]),
-            Kernel::Rollout => rows[1].step = self.nu,
-            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
-                let [states, force, limit_force, info] = self.rollout_rows();
-                let grad = if kernel == Kernel::RolloutAdjoint { states } else { force };
-                rows[0] = states;
-                rows[1].step = self.nu;
-                rows.extend([force, limit_force, info, Row { name: "grad", ..grad }]);
-            }
-        }
-        rows
-    }
-
-    /// What a rollout writes.
-    fn rollout_rows(&self) -> [Row; 4] {
-        let s = &self.structure;
-        let of_step = |name, width| Row { name, width, step: width };
-        let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
-        [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
-    }
-
-    /// What the row of a step consists of.
-    pub(in super::super) fn row_parts(&self) -> Vec<Row> {
-        let s = &self.structure;
-        let parts = [
-            ("q_next", self.nq),
-            ("delta", s.nv),
-            ("v_next", self.n_velocities()),
-            ("force", 3 * self.nc),
-            ("turning", TURNING * self.n_turning()),
-            ("limit_force", s.nl()),
-            ("contact", GEOMETRY * self.nc),
-            ("share", self.n_shares()),
-            ("warm", s.n_eta()),
-            ("status", 1),
-            ("iterations", 1),
-            ("residual", 1),
-            ("slip_gap", 1),
-        ];
-        let is_there = |name: &str, width: usize| width > 0 || !["v_next", "turning", "share"].contains(&name);
-        let there = parts.into_iter().filter(|&(name, width)| is_there(name, width));
-        there.map(|(name, width)| Row::new(name, width)).collect()
-    }
-
-    /// The rows that it writes.
-    pub(super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
-        let row = |(name, width)| Row::new(name, width);
-        match kernel {
-            Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
-            Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
-            Kernel::Jacobians | Kernel::WarmJacobians => {
-                let names = ["row", "a", "b", "c", "d", "growth"];
-                names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
-            }
-            Kernel::Rollout => self.rollout_rows().to_vec(),
-            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
-                let first = match kernel {
-                    Kernel::RolloutAdjoint => Row::new("grad_q", self.nq),
-                    _ => Row { name: "grad_q", width: 2 * self.nq, step: self.nq },
-                };
-                vec![first, Row { name: "grad_u", width: self.nu, step: self.nu }, row(("grad_par", self.at.n))]
-            }
-        }
-    }
-
     /// Calls `f` with a program on one world's operands.
     fn with_program<T>(
         &self,
@@ -229,7 +64,7 @@ impl Plan {
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
     /// message names the pair, by a contact's names.
-    pub(in super::super) fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
+    fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
         let Some(pair) =
             self.pairs.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
         else {
@@ -272,11 +107,6 @@ impl Plan {
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
-    /// The rows of numbers that a program reads and writes.
-    pub(in super::super) fn rows_of(&self, kernel: Kernel) -> [Vec<Row>; 2] {
-        [self.operand_rows(kernel), self.result_rows(kernel)]
-    }
-
     /// What a program computes of so many steps in the narrowest lanes with fused multiply-adds, row after row; nothing where this
     /// processor or this build has none of that precision.
     ///
@@ -309,5 +139,64 @@ impl Plan {
         all[..widths.len()].copy_from_slice(&widths);
         let parts = self.with_program(kernel, n_steps, operands, |program| run_parts_on(arithmetic, program, 1, all));
         Ok(Some(parts.concat()))
+    }
+
+    /// What records the kernels of this plan, whose pairs have been found to be such as can be recorded.
+    #[cfg(any(feature = "native", feature = "cuda"))]
+    fn recorder(&self) -> Recorder {
+        let plan = self.on(self.set);
+        Recorder(Arc::new(move |kernel, precision| plan.record(kernel, precision, |_| ("", ""))))
+    }
+
+    /// The same plan with kernels compiled for an instruction set, or the widest that the processor has.
+    ///
+    /// # Errors
+    /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a contact),
+    /// or if the step cannot be compiled.
+    #[cfg(feature = "native")]
+    pub(in super::super) fn native<'a>(
+        &self,
+        set: Option<InstructionSet>,
+        dtype: candle_core::DType,
+        names: impl Fn(usize) -> (&'a str, &'a str),
+    ) -> Result<Self> {
+        let set = match set {
+            Some(set) if set.is_there() && set != InstructionSet::Baseline => set,
+            Some(set) => bail!(
+                "native code: expected instructions of this processor with fused multiply-adds, got {}",
+                set.name()
+            ),
+            None => match crate::math::native::widest() {
+                Some(set) => set,
+                None => bail!("native code: expected a processor with fused multiply-adds, got one without"),
+            },
+        };
+        let native = Arc::new(super::native::Native::new(set, self.recorder()));
+        let plan = Self { native: Some(native.clone()), ..self.clone() };
+        let precision = plan.arithmetic(dtype).precision;
+        plan.record(Kernel::WarmStep, precision, names)?;
+        native.function(Kernel::WarmStep, precision)?;
+        Ok(plan)
+    }
+
+    /// The same plan with kernels for a device.
+    ///
+    /// # Errors
+    /// As [`Plan::check_pairs`]; if the GPU cannot be used.
+    pub(in super::super) fn on_device<'a>(
+        self,
+        device: &Device,
+        names: impl Fn(usize) -> (&'a str, &'a str),
+    ) -> Result<Self> {
+        if device.is_cpu() {
+            return Ok(self);
+        }
+        self.check_pairs(names)?;
+        #[cfg(feature = "cuda")]
+        if let Device::Cuda(device) = device {
+            let gpu = Some((Arc::new(crate::cuda::Gpu::new(device)?), self.recorder()));
+            return Ok(Self { gpu, ..self });
+        }
+        Ok(self)
     }
 }

@@ -1,10 +1,12 @@
-//! The step in lanes, stage by stage: kinematics → geometry → the problem → solve → q₊.
+//! The step's stages in lanes, but for those of kinematics and solve: [`super::program`] has their order.
 
-use crate::kinematics::{Integrate, ManifoldMap, PlaceFrames};
+use candle_core::Result;
+
+use crate::kinematics::{Integrate, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Real, Zip, copy};
-use crate::math::program::{Group, Stage};
-use crate::math::rows::{Output, Rows};
-use crate::solve::{self, Accuracy, CONTACT_OPERAND, Status};
+use crate::math::program::Stage;
+use crate::math::rows::{Output, Rows, TensorGuard};
+use crate::solve::{CONTACT_OPERAND, Status};
 
 use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
@@ -18,7 +20,15 @@ pub(super) struct Operands<'a> {
     pub(super) warm: Option<Rows<'a>>,
 }
 
-impl Operands<'_> {
+impl<'a> Operands<'a> {
+    /// Those of tensors: q, u, parameters, forces.
+    ///
+    /// # Errors
+    /// If one is no matrix of `f32` or `f64` on the CPU.
+    pub(super) fn of([q, u, par]: &'a [TensorGuard<'a>; 3], warm: Option<&'a TensorGuard<'a>>) -> Result<Self> {
+        Ok(Self { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: warm.map(TensorGuard::rows).transpose()? })
+    }
+
     /// All of them, those of `none` in the place of forces to start from if there are none.
     pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
         [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
@@ -118,35 +128,6 @@ pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
 }
 
 impl Plan {
-    /// Everything up to the solve, once q, u and the parameters are there.
-    pub(super) fn prepare(&self, group: &mut Group) {
-        group.run_in_either(&Check(self));
-        self.set_up_second_order(group);
-        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
-        group.run_in_either(&Geometry(self));
-        if !self.assemble_second_order(group) {
-            group.run_in_either(&Assemble(self));
-        }
-    }
-
-    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
-    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
-        self.solve_to(Accuracy::Fine, group, warm);
-    }
-
-    /// [`Plan::solve`], so accurately.
-    pub(super) fn solve_to(&self, accuracy: Accuracy, group: &mut Group, warm: bool) {
-        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
-        solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
-        group.run_in_either(&Finish(self));
-        self.finish_second_order(group);
-    }
-
-    /// Factors H at the solution that is there.
-    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
-        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
-    }
-
     /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
     #[inline(always)]
     pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
@@ -162,7 +143,7 @@ impl Plan {
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
         let (weight, slope) = self.contacts.weight(phi);
-        match self.second_order.as_ref().and_then(|more| more.margin()) {
+        match self.second_order.as_ref().and_then(|more| more.bound.margin()) {
             None => (weight, slope),
             Some(margin) => {
                 let near = R::splat(margin).lt(phi).not();

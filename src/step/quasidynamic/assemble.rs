@@ -2,11 +2,12 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Quasidynamic, Step};
+use super::Quasidynamic;
 use crate::contact::Contacts;
 use crate::math::tensor::{constant, select};
 use crate::solve::{self, ContactProblem, Report, Solution, Start, Status};
 use crate::step::operands::worlds_with_usable_q;
+use crate::step::result::Step;
 
 /// What a step solves, before the solve.
 pub(super) struct Assembled {

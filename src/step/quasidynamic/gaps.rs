@@ -2,9 +2,10 @@
 
 use candle_core::{Result, Tensor};
 
-use super::{Quasidynamic, Step};
+use super::Quasidynamic;
 use crate::math::operation::{Operation, Rowwise};
 use crate::step::gaps::Gaps;
+use crate::step::result::Step;
 
 impl Quasidynamic {
     /// The gap that a step from q (B, nq) leaves at each contact (B, nc), m: ν_n = φ + n · J δ, what the barrier keeps positive.

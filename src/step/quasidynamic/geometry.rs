@@ -23,7 +23,7 @@ pub trait Geometry: Debug + Send + Sync {
     /// those contacts that are to stay as they are.
     ///
     /// Gradients flow through whatever the result is made of. φ is to be the signed distance of the two bodies or near to that, m;
-    /// the normal of length one, from A to B, the direction in which φ grows when B moves. A contact of weight 0 is none.
+    /// the normal of length one, from A to B, the direction in which φ grows when B moves. A contact of weight 0 takes no part.
     ///
     /// A world with a number that is not finite, or beyond 1e30, or with a normal of another length is one of bad input: it stays
     /// where it is, with the contacts of the shapes, and has no part in gradients: this is asked again then, with the poses of a

@@ -1,13 +1,22 @@
 //! The programs of the fused form: recorded, or run on plain numbers.
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{Result, Tensor};
 
-use super::{Fused, Quasidynamic};
+use super::Quasidynamic;
 use crate::math::lane::Precision;
 use crate::math::record::{Row, Trace};
 use crate::step::fused::Kernel;
+use crate::step::programs::Programs;
 
 impl Quasidynamic {
+    /// The programs of the fused form; `asked` is what they are wanted for.
+    ///
+    /// # Errors
+    /// If the step has no fused form.
+    pub(crate) fn programs(&self, asked: &str) -> Result<Programs<'_>> {
+        Ok(Programs { plan: &self.fused_form(asked)?.plan, model: &self.model })
+    }
+
     /// A program of the fused form as the list of its operations: see [`Trace`].
     ///
     /// In single precision there is the step alone.
@@ -15,8 +24,7 @@ impl Quasidynamic {
     /// # Errors
     /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
-        let Some(Fused { plan, .. }) = &self.fused else { bail!("record: expected a step with a fused form") };
-        plan.record(kernel, precision, |contact| self.model.contact_names(contact))
+        self.programs("record")?.record(kernel, precision)
     }
 
     /// The rows of numbers that a program reads and writes.
@@ -24,16 +32,7 @@ impl Quasidynamic {
     /// # Errors
     /// If the step has no fused form.
     pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
-        let Some(Fused { plan, .. }) = &self.fused else {
-            bail!("{}: expected a step with a fused form", kernel.name())
-        };
-        Ok(plan.rows_of(kernel))
-    }
-
-    /// What the row of a step consists of.
-    pub(crate) fn row_parts(&self) -> Result<Vec<Row>> {
-        let Some(Fused { plan, .. }) = &self.fused else { bail!("expected a step with a fused form") };
-        Ok(plan.row_parts())
+        Ok(self.programs(kernel.name())?.rows_of(kernel))
     }
 
     /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
@@ -49,10 +48,7 @@ impl Quasidynamic {
         n_steps: usize,
         operands: &[Vec<f64>],
     ) -> Result<Option<Vec<f64>>> {
-        let Some(Fused { plan, .. }) = &self.fused else {
-            bail!("{}: expected a step with a fused form", kernel.name())
-        };
-        plan.run(kernel, precision, n_steps, operands)
+        self.programs(kernel.name())?.run(kernel, precision, n_steps, operands)
     }
 
     /// All parameters in one row (1 or B, n), one after the other as [`Parameters::NAMES`](crate::Parameters::NAMES) has them:

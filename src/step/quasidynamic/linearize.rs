@@ -2,26 +2,11 @@
 
 use candle_core::{Result, Tensor, Var};
 
-use super::{Quasidynamic, Step};
+use super::Quasidynamic;
 use crate::math::tensor::{gather, part};
 use crate::solve::Start;
 use crate::step::fused::Stiff;
-
-/// First derivatives of a step in tangent coordinates, all tensors without gradient.
-#[derive(Clone, Debug)]
-pub struct Linearization {
-    /// The step itself.
-    pub step: Step,
-    /// A = ∂q₊/∂q (B, nv, nv).
-    pub a: Tensor,
-    /// B = ∂q₊/∂u (B, nv, nu).
-    pub b: Tensor,
-    /// C = ∂λ/∂q (B, n, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m. Behind the 3 nc rows
-    /// of the contacts those of [`Step::torque`] follow, N·m/rad, N.
-    pub c: Tensor,
-    /// D = ∂λ/∂u (B, n, nu).
-    pub d: Tensor,
-}
+use crate::step::result::Linearization;
 
 impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
@@ -39,7 +24,7 @@ impl Quasidynamic {
         self.linearize_from(q, u, None)
     }
 
-    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`]: along a
+    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`](crate::step::Step::warm): along a
     /// trajectory that has been rolled out nothing is left to be solved.
     ///
     /// # Errors

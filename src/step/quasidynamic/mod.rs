@@ -6,7 +6,6 @@ mod geometry;
 mod kernels;
 mod linearize;
 mod plain;
-mod result;
 mod weightless;
 
 use std::sync::Arc;
@@ -24,12 +23,11 @@ use super::fused;
 use super::limits::LimitTables;
 use super::operands::{ContactTables, contact_paths};
 use super::problem::ProblemTables;
+use super::result::{Linearization, Rollout, Step};
 use assemble::Assembled;
 pub use geometry::Geometry;
 
-pub use linearize::Linearization;
 pub use plain::{Held, Jacobians};
-pub use result::{Rollout, Step};
 use weightless::check_inertias;
 
 /// The step of a model with given parameters. Cheap to clone.
@@ -85,11 +83,9 @@ impl Quasidynamic {
         let (contacts, problem) = (ContactTables::new(model), Arc::new(ProblemTables::new(model, &limits)?));
         let structure = Structure::new(tree.nv, tree.ns, &problem.entries, &contact_paths(model), &limit_dofs);
         let structure = Arc::new(structure.with_friction(model.params.friction));
-        let plan = Arc::new(fused::Plan::new(model, &structure, &contacts, &problem)?);
-        if !model.device.is_cpu() {
-            plan.check_pairs(|contact| model.contact_names(contact))?;
-        }
-        let fused = Some(Fused { plan, par: parameters.packed()? });
+        let plan = fused::Plan::new(model, &structure, &contacts, &problem)?;
+        let plan = plan.on_device(&model.device, |contact| model.contact_names(contact))?;
+        let fused = Some(Fused { plan: Arc::new(plan), par: parameters.packed()? });
         Ok(Self {
             model: model.clone(),
             parameters: parameters.clone(),
@@ -119,7 +115,7 @@ impl Quasidynamic {
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
     pub fn on(&self, set: InstructionSet) -> Result<Self> {
-        let Some(Fused { plan, par }) = &self.fused else { bail!("{}: expected a step with a fused form", set.name()) };
+        let Fused { plan, par } = self.fused_form(set.name())?;
         if !set.is_available() {
             bail!("instruction set {}: this processor does not have it", set.name());
         }
@@ -153,12 +149,17 @@ impl Quasidynamic {
 
     #[cfg(feature = "native")]
     fn compiled(&self, set: Option<InstructionSet>) -> Result<Self> {
-        let Some(Fused { plan, par }) = &self.fused else { bail!("native code: expected a step with a fused form") };
+        let Fused { plan, par } = self.fused_form("native code")?;
         if !self.model.device.is_cpu() {
             bail!("native code: expected a model on the CPU");
         }
         let plan = Arc::new(plan.native(set, self.model.dtype, |contact| self.model.contact_names(contact))?);
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
+    }
+
+    /// The fused form; `asked` is what it is wanted for.
+    fn fused_form(&self, asked: &str) -> Result<&Fused> {
+        self.fused.as_ref().map_or_else(|| bail!("{asked}: expected a step with a fused form"), Ok)
     }
 
     /// The model.
@@ -172,7 +173,7 @@ impl Quasidynamic {
     }
 
     /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`] takes with [`Quasidynamic::structure`].
-    /// Differentiable in q, u and parameters; numbers that cannot be used are as they come.
+    /// Differentiable in q, u and parameters; numbers that cannot be used stay as they are.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

@@ -21,10 +21,10 @@ use candle_core::{DType, Result, Tensor};
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::{TensorGuard, worlds};
 
+use super::kernel::Kernel;
 use super::memory::Memory;
 use super::paths::Jacobian;
 use super::plan::Plan;
-use super::record::Kernel;
 use super::stages::{Load, Operands, Store};
 use balance::Balance;
 use contact_rates::ContactRates;

@@ -8,13 +8,20 @@ use crate::solve::INFO;
 use super::super::memory::Memory;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
-use super::Sweep;
 
 /// T steps of a lane.
 pub(in super::super) struct Forward<'a> {
     pub(in super::super) plan: &'a Plan,
     pub(in super::super) operands: &'a Operands<'a>,
     pub(in super::super) n_steps: usize,
+}
+
+impl Forward<'_> {
+    /// Matrices of results: states, contact forces, limit forces, reports.
+    const STATES: usize = 0;
+    const FORCES: usize = 1;
+    const LIMITS: usize = 2;
+    pub(super) const INFO: usize = 3;
 }
 
 impl Program for Forward<'_> {
@@ -42,7 +49,7 @@ impl Stage for Begin<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let m = self.0.places.memory(memory).0.numbers;
-        out.store_in(Sweep::STATES, first, 0, m.q);
+        out.store_in(Forward::STATES, first, 0, m.q);
         clear(m.warm);
     }
 }
@@ -73,10 +80,10 @@ impl Stage for Leave<'_> {
         let (plan, t) = (self.forward.plan, self.t);
         let Memory { numbers: m, work } = plan.places.memory(memory).0;
         let limits = &work.eta[3 * plan.structure.nc()..];
-        out.store_in(Sweep::STATES, first, (t + 1) * plan.nq, m.q_next);
-        out.store_in(Sweep::FORCES, first, t * m.force.len(), m.force);
-        out.store_in(Sweep::LIMITS, first, t * limits.len(), limits);
-        out.store_in(Sweep::INFO, first, t * INFO, work.info);
+        out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
+        out.store_in(Forward::FORCES, first, t * m.force.len(), m.force);
+        out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
+        out.store_in(Forward::INFO, first, t * INFO, work.info);
         copy(m.q, m.q_next);
     }
 }

@@ -7,204 +7,125 @@
 pub(super) mod backward;
 pub(super) mod forward;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
-use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, Tensor};
+use candle_core::{Device, Error, Result, Shape, Storage, Tensor};
 
-use crate::math::rows::{Rows, TensorGuard, storage, whole_gradient, worlds};
+use crate::math::known::{Adjoint, Known};
+use crate::math::rows::{TensorGuard, storage, whole_gradient, worlds};
 use crate::solve::{INFO, Report};
 
+use super::kernel::Kernel;
 use super::plan::Plan;
-use super::record::Kernel;
+use super::run::Swept;
 use super::single::{is_solved, solve_all};
 use super::stages::Operands;
 use backward::{Backward, Cost};
 use forward::Forward;
 
-/// What the operations of a rollout share.
+/// States (B, (T + 1) nq), forces (B, T n_forces), and the solves' reports, T for each world, of q₀ (B, nq), u (B, T nu) and
+/// parameters (1 or B, n).
+pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<(Tensor, Tensor, Vec<Report>)> {
+    let ([states, force], [limit_force, info]) = sweep(plan, n_steps, operands)?;
+    let reports = Report::read(&info)?;
+    let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
+    let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
+    let [_, u, par] = operands;
+    let states = Known::tensor(of(Cost::States), operands, states)?;
+    let force = Known::tensor(of(Cost::Forces), [&states, u, par], force)?;
+    // The copy has no operation of its own, so that nothing refers to itself.
+    sweep.force.get_or_init(|| force.detach());
+    Ok((states, force, reports))
+}
+
+/// The forward sweep.
+fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
+    #[cfg(feature = "cuda")]
+    if operands[0].device().is_cuda() {
+        return super::cuda::rollout(plan, n_steps, operands);
+    }
+    let dtype = operands[0].dtype();
+    let held = operands.map(TensorGuard::new);
+    let operands = Operands::of(&held, None)?;
+    let b = worlds("rollout", &[&operands.q, &operands.u, &operands.par])?;
+    let widths = plan.rollout_rows().map(|row| row.length(n_steps));
+    let program = |operands: &Operands, arithmetic, b| {
+        let program = Forward { plan, operands, n_steps };
+        let rows = [&operands.q, &operands.u, &operands.par];
+        plan.run_kernel(Kernel::Rollout, arithmetic, &program, &rows, (b, n_steps), widths)
+    };
+    let solved = |parts: &[Vec<f64>; 4], world: usize| {
+        let width = widths[Forward::INFO];
+        parts[Forward::INFO][world * width..][..width].chunks(INFO).all(is_solved)
+    };
+    let [states, force, limit_force, info] = solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
+    let [n_states, n_force, n_limit, n_info] = widths;
+    let result = |data, width| Ok::<_, Error>((Storage::Cpu(storage(data, dtype)?), Shape::from((b, width))));
+    let beside = |data, width| Tensor::from_vec(data, (b, width), &Device::Cpu);
+    Ok(([result(states, n_states)?, result(force, n_force)?], [beside(limit_force, n_limit)?, beside(info, n_info)?]))
+}
+
+/// What both adjoints share.
 struct Sweep {
     plan: Arc<Plan>,
     n_steps: usize,
-    aside: OnceLock<Aside>,
+    limit_force: Tensor,
+    info: Tensor,
     /// The forces, for the states' adjoint.
     force: OnceLock<Tensor>,
 }
 
-/// What the forward sweep gives beside the states.
-struct Aside {
-    /// Until they are the result of [`Forces`].
-    force: Mutex<Vec<f64>>,
-    limit_force: Vec<f64>,
-    info: Vec<f64>,
+/// From the gradient of the states to those of q₀, u and the parameters; or from that of the forces to those of all states, u and
+/// the parameters.
+struct SweepAdjoint {
+    sweep: Arc<Sweep>,
+    cost: Cost,
 }
 
-/// (q₀ (B, nq), u (B, T nu), parameters (1 or B, n)) → q₀ … q_T (B, (T + 1) nq).
-struct States(Arc<Sweep>);
-
-/// (q₀ … q_T (B, (T + 1) nq), u (B, T nu), parameters (1 or B, n)) → contact forces (B, T 3 nc).
-struct Forces(Arc<Sweep>);
-
-/// States, forces, and the solves' reports, T for each world.
-pub(super) fn run(
-    plan: &Arc<Plan>,
-    n_steps: usize,
-    q0: &Tensor,
-    u: &Tensor,
-    par: &Tensor,
-) -> Result<(Tensor, Tensor, Vec<Report>)> {
-    #[cfg(feature = "cuda")]
-    if q0.device().is_cuda() {
-        return super::cuda::rollout(plan, n_steps, [q0, u, par]);
-    }
-    let sweep = Sweep { plan: plan.clone(), n_steps, aside: OnceLock::new(), force: OnceLock::new() };
-    let sweep = Arc::new(sweep);
-    let states = q0.apply_op3(u, par, States(sweep.clone()))?;
-    let force = states.apply_op3(u, par, Forces(sweep.clone()))?;
-    // The copy has no operation of its own, so that nothing refers to itself.
-    sweep.force.get_or_init(|| force.detach());
-    let reports = Report::of(&sweep.aside()?.info).collect();
-    Ok((states, force, reports))
-}
-
-impl Sweep {
-    /// What the forward sweep writes.
-    const STATES: usize = 0;
-    const FORCES: usize = 1;
-    const LIMITS: usize = 2;
-    const INFO: usize = 3;
-
-    fn aside(&self) -> Result<&Aside> {
-        self.aside.get().ok_or_else(|| Error::msg("rollout: expected the states before the forces"))
+impl Adjoint for SweepAdjoint {
+    fn name(&self) -> &'static str {
+        match self.cost {
+            Cost::States => "fused-rollout",
+            Cost::Forces => "fused-rollout-forces",
+        }
     }
 
-    /// Numbers in a row of states, contact forces, limit forces, reports.
-    fn widths(&self) -> [usize; 4] {
-        let (s, n) = (&self.plan.structure, self.n_steps);
-        [(n + 1) * self.plan.nq, n * self.plan.n_forces(), n * s.nl(), n * INFO]
-    }
-
-    /// Gradients in the first operand, which is q₀ or all states, in u and in the parameters.
-    fn pull(
-        &self,
-        operands: [&Tensor; 3],
-        [states, force]: [&Tensor; 2],
-        (cost, grad): (Cost, &Tensor),
-    ) -> Result<[Option<Tensor>; 3]> {
-        let (plan, n_steps, dtype) = (&*self.plan, self.n_steps, grad.dtype());
-        let [q, u, par] = operands.map(TensorGuard::new);
-        let [states, force, grad] = [states, force, grad].map(TensorGuard::new);
-        let operands_rows = Operands { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: None };
-        let rows = [operands_rows.q.rows(), operands_rows.u.rows(), operands_rows.par.rows()];
-        let (aside, grad) = (self.aside()?, grad.rows()?);
-        let b = grad.rows();
-        let [_, _, n_limit, n_info] = self.widths();
-        let widths = [operands_rows.q.width(), n_steps * plan.nu, plan.at.n];
+    fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+        let Sweep { plan, n_steps, limit_force, info, force } = &*self.sweep;
+        let (kernel, [states, force]) = match self.cost {
+            Cost::States => {
+                let force = force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
+                (Kernel::RolloutAdjoint, [result, force])
+            }
+            Cost::Forces => (Kernel::RolloutForceAdjoint, [operands[0], result]),
+        };
+        let read = [states, force, limit_force, info, grad];
+        #[cfg(feature = "cuda")]
+        if grad.device().is_cuda() {
+            return super::cuda::rollout_adjoint(plan, *n_steps, kernel, operands, read);
+        }
+        let (held, read) = (operands.map(TensorGuard::new), read.map(TensorGuard::new));
+        let of_step = Operands::of(&held, None)?;
+        let [states, force, limit_force, info, grad_rows] = read.each_ref().map(TensorGuard::rows);
         let program = Backward {
-            forward: Forward { plan, operands: &operands_rows, n_steps },
-            states: states.rows()?,
-            force: force.rows()?,
-            limit_force: Rows::from_slice(&aside.limit_force, b, n_limit),
-            info: Rows::from_slice(&aside.info, b, n_info),
-            cost,
-            grad,
+            forward: Forward { plan, operands: &of_step, n_steps: *n_steps },
+            states: states?,
+            force: force?,
+            limit_force: limit_force?,
+            info: info?,
+            cost: self.cost,
+            grad: grad_rows?,
         };
-        let kernel = match cost {
-            Cost::States => Kernel::RolloutAdjoint,
-            Cost::Forces => Kernel::RolloutForceAdjoint,
+        let Operands { q, u, par, .. } = &of_step;
+        let Backward { states, force, limit_force, info, grad: grad_rows, .. } = &program;
+        let rows = [states, u, par, force, limit_force, info, grad_rows];
+        let widths = [q.width(), n_steps * plan.nu, plan.at.n];
+        let worlds = (grad_rows.rows(), *n_steps);
+        let [of_q, of_u, of_par] = plan.run_kernel(kernel, plan.set.into(), &program, &rows, worlds, widths)?;
+        let gradient = |k: usize, data, rows| {
+            let is_tracked = operands[k].track_op();
+            is_tracked.then(|| whole_gradient(data, widths[k], rows, grad.dtype())).transpose()
         };
-        let Backward { states, force, limit_force, info, grad, .. } = &program;
-        let rows_read = [states, &operands_rows.u, &operands_rows.par, force, limit_force, info, grad];
-        let mut parts = plan
-            .run_kernel(kernel, plan.set.into(), &program, &rows_read, (b, n_steps), widths)?
-            .into_iter()
-            .zip(operands)
-            .zip(widths.into_iter().zip(rows));
-        let mut next = || {
-            let Some(((data, operand), (width, rows))) = parts.next() else { return Ok(None) };
-            operand.track_op().then(|| whole_gradient(data, width, rows, dtype)).transpose()
-        };
-        Ok([next()?, next()?, next()?])
-    }
-}
-
-impl CustomOp3 for States {
-    fn name(&self) -> &'static str {
-        "fused-rollout"
-    }
-
-    fn cpu_fwd(
-        &self,
-        q: &CpuStorage,
-        l1: &Layout,
-        u: &CpuStorage,
-        l2: &Layout,
-        par: &CpuStorage,
-        l3: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let Sweep { plan, n_steps, aside, .. } = &*self.0;
-        let dtype = q.dtype();
-        let (q, u, par) = (Rows::from_storage(q, l1)?, Rows::from_storage(u, l2)?, Rows::from_storage(par, l3)?);
-        let b = worlds("rollout", &[&q, &u, &par])?;
-        let (operands, widths) = (Operands { q, u, par, warm: None }, self.0.widths());
-        let program = |operands: &Operands, arithmetic, b| {
-            let program = Forward { plan, operands, n_steps: *n_steps };
-            let rows = [&operands.q, &operands.u, &operands.par];
-            plan.run_kernel(Kernel::Rollout, arithmetic, &program, &rows, (b, *n_steps), widths)
-        };
-        let solved = |parts: &[Vec<f64>; 4], world: usize| {
-            let reports = &parts[Sweep::INFO][world * widths[Sweep::INFO]..][..widths[Sweep::INFO]];
-            reports.chunks(INFO).all(is_solved)
-        };
-        let [states, force, limit_force, info] =
-            solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
-        aside.get_or_init(|| Aside { force: Mutex::new(force), limit_force, info });
-        Ok((storage(states, dtype)?, Shape::from((b, widths[Sweep::STATES]))))
-    }
-
-    fn bwd(
-        &self,
-        q: &Tensor,
-        u: &Tensor,
-        par: &Tensor,
-        states: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let force = self.0.force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
-        let [q, u, par] = self.0.pull([q, u, par], [states, force], (Cost::States, grad))?;
-        Ok((q, u, par))
-    }
-}
-
-impl CustomOp3 for Forces {
-    fn name(&self) -> &'static str {
-        "fused-rollout-forces"
-    }
-
-    fn cpu_fwd(
-        &self,
-        states: &CpuStorage,
-        layout: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-        _: &CpuStorage,
-        _: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (b, _) = layout.shape().dims2()?;
-        let mut force = self.0.aside()?.force.lock().map_err(|_| Error::msg("rollout: its forces are lost"))?;
-        let width = self.0.widths()[Sweep::FORCES];
-        Ok((storage(std::mem::take(&mut force), states.dtype())?, Shape::from((b, width))))
-    }
-
-    fn bwd(
-        &self,
-        states: &Tensor,
-        u: &Tensor,
-        par: &Tensor,
-        force: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let [q, u, par] = self.0.pull([states, u, par], [states, force], (Cost::Forces, grad))?;
-        Ok((q, u, par))
+        Ok([gradient(0, of_q, q.rows())?, gradient(1, of_u, u.rows())?, gradient(2, of_par, par.rows())?])
     }
 }

@@ -10,7 +10,7 @@ use crate::math::rows::{Output, Rows, worlds};
 use super::super::memory::GEOMETRY;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
-use super::Of;
+use super::stages::{Of, allowed};
 
 /// Rows of numbers, one for each world; those of worlds that cannot be used are the home's, at rest.
 pub(in super::super::super) struct Assembly {
@@ -80,7 +80,7 @@ impl Stage for Store<'_> {
         for c in 0..plan.nc {
             let phi = m.geometry[GEOMETRY * c + GEOMETRY - 1];
             out.store_in(blocks.len(), first, c, &[plan.weight(phi).0]);
-            out.store_in(blocks.len() + 1, first, c, &[super::stages::allowed(phi, more.contact_slopes()).0]);
+            out.store_in(blocks.len() + 1, first, c, &[allowed(phi, more.bound.contact_slopes()).0]);
         }
     }
 }

@@ -17,16 +17,16 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result};
 
-use super::super::dynamic::Bound;
+use super::super::bound::Bound;
 use super::super::limits::LimitTables;
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
+use super::inertial::{Body, Extra, ExtraGradients, JointForces, SecondOrder};
 use super::memory::Places;
 use super::paths::Paths;
 use super::plan::Plan;
 use crate::dynamics::{Dynamics, INERTIA, MassAndBias, MassGradients, MassNumbers, State};
-use crate::kinematics::{FrameSpec, FrameTables, POSE, SCREW};
-use crate::math::layout::layout;
+use crate::kinematics::{FrameSpec, FrameTables, POSE};
 use crate::math::program::Group;
 use crate::model::Model;
 use crate::solve::Structure;
@@ -34,47 +34,6 @@ use crate::solve::Structure;
 pub(in super::super) use assembly::{Assembly, CONTACT};
 use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
-
-layout! {
-    /// Numbers that the quasi-dynamic step does not have; those of the dynamics follow.
-    struct Extra {
-        /// Of all frames of the kinematics.
-        offsets,
-        /// M v, in the order of v.
-        momentum,
-        /// τ within the joints' efforts, with the external forces, less b.
-        force,
-    }
-}
-
-layout! {
-    /// Gradients; those of the dynamics follow.
-    struct ExtraGradients {
-        offsets,
-        /// Of M v.
-        momentum,
-    }
-}
-
-/// Where a body's inertia comes from.
-#[derive(Clone, Debug)]
-enum Body {
-    /// The parameters of the inertial body with this number.
-    Parameters(usize),
-    /// The scene: ten numbers.
-    Described([f64; INERTIA]),
-}
-
-/// What the joints themselves do, for each degree of freedom.
-#[derive(Clone, Debug)]
-pub(in super::super) struct JointForces {
-    /// Viscous damping D, N·m·s/rad or N·s/m.
-    pub(in super::super) damping: Vec<f64>,
-    /// Dry friction c, N·m or N.
-    pub(in super::super) friction: Vec<f64>,
-    /// Largest effort, N·m or N.
-    pub(in super::super) effort: Vec<f64>,
-}
 
 /// What a second-order step is made of.
 pub(in super::super) struct Choices<'a> {
@@ -84,63 +43,6 @@ pub(in super::super) struct Choices<'a> {
     pub(in super::super) stiction_speed: f64,
     /// The entries of P as degrees of freedom, the diagonal first.
     pub(in super::super) entries: &'a [(usize, usize)],
-}
-
-/// The second-order step's own tables.
-#[derive(Clone, Debug)]
-pub(super) struct SecondOrder {
-    mass: MassAndBias,
-    at: Extra<Range<usize>>,
-    mass_at: MassNumbers<Range<usize>>,
-    to: ExtraGradients<Range<usize>>,
-    mass_to: MassGradients<Range<usize>>,
-    /// Numbers of the offsets of bodies and shapes.
-    n_offsets: usize,
-    /// The parameters as the model has them, for worlds with a number that cannot be used.
-    own: Vec<f64>,
-    bodies: Vec<Body>,
-    limits: Arc<LimitTables>,
-    /// P's entries: degrees of freedom and place in M. The diagonal comes first.
-    entries: Vec<(usize, usize, usize)>,
-    joints: JointForces,
-    bound: Bound,
-    stiction_speed: f64,
-}
-
-impl SecondOrder {
-    /// The distance up to which contacts have weight, if the bound says so.
-    #[inline(always)]
-    pub(super) fn margin(&self) -> Option<f64> {
-        match self.bound {
-            Bound::Velocity { margin } => Some(margin),
-            Bound::Gap { .. } => None,
-        }
-    }
-
-    /// The part of a contact's gap, not negative and negative, that the step counts.
-    #[inline(always)]
-    fn contact_slopes(&self) -> [f64; 2] {
-        match self.bound {
-            Bound::Gap { beta } => [1.0, beta],
-            Bound::Velocity { .. } => [0.0, 0.0],
-        }
-    }
-
-    /// The same of a limit's gap.
-    #[inline(always)]
-    fn limit_slopes(&self) -> [f64; 2] {
-        match self.bound {
-            Bound::Gap { beta } => [1.0, beta],
-            Bound::Velocity { .. } => [1.0, 0.0],
-        }
-    }
-}
-
-/// A plan and what its second-order step has beside.
-#[derive(Clone, Copy)]
-struct Of<'a> {
-    plan: &'a Plan,
-    more: &'a SecondOrder,
 }
 
 impl Plan {
@@ -211,15 +113,6 @@ impl Plan {
             second_order: Some(Arc::new(second_order)),
             ..plan
         })
-    }
-
-    /// Where the screws start among the kinematics' results.
-    fn first_screw(&self) -> usize {
-        self.frames.n_outputs() - SCREW * self.structure.ns
-    }
-
-    fn of_second_order(&self) -> Option<Of<'_>> {
-        self.second_order.as_deref().map(|more| Of { plan: self, more })
     }
 
     /// Before the kinematics.

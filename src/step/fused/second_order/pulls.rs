@@ -7,9 +7,9 @@ use crate::math::rows::Output;
 use crate::math::vector::add_vec3;
 use crate::solve::{CONTACT_OPERAND, Status};
 
+use super::super::inertial::Body;
 use super::super::memory::{GEOMETRY, Memory};
-use super::stages::allowed;
-use super::{Body, Of};
+use super::stages::{Of, allowed};
 
 /// From the gradient of v₊ to that of δ; worlds at home have no gradients.
 pub(super) struct PullFinish<'a>(pub(super) Of<'a>);
@@ -42,13 +42,13 @@ impl Stage for PullProblem<'_> {
         let Of { plan, more } = self.0;
         let (s, at) = (&*plan.structure, &plan.at);
         let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
-        let slopes = more.contact_slopes();
+        let slopes = more.bound.contact_slopes();
         for (i, contact) in R::parts(to.contacts.chunks_exact_mut(CONTACT_OPERAND).enumerate()) {
             let phi = m.geometry[GEOMETRY * plan.contacts.torsion.once(i) + GEOMETRY - 1];
             contact[GEOMETRY - 1] = contact[GEOMETRY - 1] * allowed(phi, slopes).1;
         }
         plan.pull_contacts(&m, &mut to);
-        let slopes = more.limit_slopes();
+        let slopes = more.bound.limit_slopes();
         more.limits.fill(m.q, m.gaps);
         for (grad, &gap) in to.gaps.iter_mut().zip_inline(&*m.gaps) {
             *grad = *grad * allowed(gap, slopes).1;

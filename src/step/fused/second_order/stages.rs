@@ -1,14 +1,34 @@
 //! The stages of a second-order step that the quasi-dynamic one does not have.
 
 use crate::dynamics::{INERTIA, ten_of};
+use crate::kinematics::SCREW;
 use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::vector::vec3_at;
 use crate::solve::{CONTACT_OPERAND, Status};
 
+use super::super::inertial::{Body, SecondOrder};
 use super::super::memory::{GEOMETRY, Memory};
-use super::{Body, Of, SecondOrder};
+use super::super::plan::Plan;
+
+/// A plan and what its second-order step has beside.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) more: &'a SecondOrder,
+}
+
+impl Plan {
+    /// Where the screws start among the kinematics' results.
+    pub(super) fn first_screw(&self) -> usize {
+        self.frames.n_outputs() - SCREW * self.structure.ns
+    }
+
+    pub(super) fn of_second_order(&self) -> Option<Of<'_>> {
+        self.second_order.as_deref().map(|more| Of { plan: self, more })
+    }
+}
 
 /// Where a number of the state cannot be used, the home configuration at rest with the model's own parameters takes its place.
 /// Fills in what the kinematics and the dynamics take from the parameters.
@@ -111,7 +131,7 @@ impl SecondOrder {
 
     /// Mass, centre of mass and xx, xy, xz, yy, yz, zz about it of an inertial body.
     #[inline(always)]
-    pub(super) fn body<R: Real>(&self, plan: &super::Plan, par: &[R], place: usize) -> (R, [R; 3], [R; 6]) {
+    pub(super) fn body<R: Real>(&self, plan: &Plan, par: &[R], place: usize) -> (R, [R; 3], [R; 6]) {
         let six = &par[plan.at.inertia + 6 * place..];
         let com = vec3_at(par, plan.at.offsets + self.n_offsets + 3 * place);
         (par[plan.at.mass + place], com, [six[0], six[3], six[4], six[1], six[5], six[2]])
@@ -128,11 +148,11 @@ impl Stage for Problem<'_> {
         let s = &*plan.structure;
         let mut m = plan.places.memory(memory).0.numbers;
         plan.place_contacts(&mut m);
-        let slopes = more.contact_slopes();
+        let slopes = more.bound.contact_slopes();
         for contact in R::parts(m.contacts.chunks_exact_mut(CONTACT_OPERAND)) {
             contact[GEOMETRY - 1] = allowed(contact[GEOMETRY - 1], slopes).0;
         }
-        let slopes = more.limit_slopes();
+        let slopes = more.bound.limit_slopes();
         more.limits.fill(m.q, m.gaps);
         for gap in m.gaps.iter_mut() {
             *gap = allowed(*gap, slopes).0;

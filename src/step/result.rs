@@ -1,4 +1,4 @@
-//! What a step gives.
+//! What steps give.
 
 use candle_core::{Result, Tensor};
 
@@ -41,6 +41,22 @@ pub struct Rollout {
     pub reports: Vec<Vec<Report>>,
 }
 
+/// First derivatives of a step in tangent coordinates, all tensors without gradient.
+#[derive(Clone, Debug)]
+pub struct Linearization {
+    /// The step itself.
+    pub step: Step,
+    /// A = ∂q₊/∂q (B, nv, nv).
+    pub a: Tensor,
+    /// B = ∂q₊/∂u (B, nv, nu).
+    pub b: Tensor,
+    /// C = ∂λ/∂q (B, n, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m. Behind the 3 nc rows
+    /// of the contacts those of [`Step::torque`] follow, N·m/rad, N.
+    pub c: Tensor,
+    /// D = ∂λ/∂u (B, n, nu).
+    pub d: Tensor,
+}
+
 impl Step {
     /// What the tensor program has found: δ, the solver's forces and the report of each world side by side. No gradient.
     pub(crate) fn answer(&self) -> Result<Tensor> {
@@ -57,7 +73,7 @@ impl Step {
         crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
     }
 
-    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`](super::Linearization) are of.
+    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`] are of.
     ///
     /// # Errors
     /// Of the tensor operations.

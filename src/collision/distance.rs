@@ -1,0 +1,33 @@
+//! What a distance query answers.
+
+use nalgebra::{Vector3, Vector6};
+
+/// Where two bodies A and B are nearest, or part on the shortest way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Distance {
+    /// Signed distance φ, m; positive apart, minus the depth inside.
+    pub phi: f64,
+    /// Witness point on A in the world, m.
+    pub point_a: Vector3<f64>,
+    /// Witness point on B in the world, m; `point_b − point_a = phi · normal`.
+    pub point_b: Vector3<f64>,
+    /// Unit normal from A to B.
+    pub normal: Vector3<f64>,
+}
+
+impl Distance {
+    /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, v that of each body's `origin`: the normal's row
+    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact wherever φ has a
+    /// derivative, as closest points are stationary.
+    pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
+        let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
+            let (n, moment) = (self.normal, (point - origin).cross(&self.normal));
+            Vector6::new(n.x, n.y, n.z, moment.x, moment.y, moment.z)
+        };
+        [-side(&self.point_a, origin_a), side(&self.point_b, origin_b)]
+    }
+
+    pub(super) fn swapped(self) -> Self {
+        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal }
+    }
+}

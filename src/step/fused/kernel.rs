@@ -1,0 +1,94 @@
+//! The programs of the step, by name.
+
+#[cfg(any(feature = "native", feature = "cuda"))]
+use std::{fmt, sync::Arc};
+
+#[cfg(any(feature = "native", feature = "cuda"))]
+use candle_core::Result;
+
+use crate::math::lane::Precision;
+#[cfg(any(feature = "native", feature = "cuda"))]
+use crate::math::record::Trace;
+
+/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in the place of u.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// (q, u, parameters) → the step's row.
+    Step,
+    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
+    WarmStep,
+    /// (q, u, parameters, the step's row, gradient of its results) → gradients of q, u and the parameters.
+    Adjoint,
+    /// (q, u, parameters) → the step's row, A, B, C, D, the growth of H's factor.
+    Jacobians,
+    /// (q, u, parameters, forces) → the same, with the solve started at given forces.
+    WarmJacobians,
+    /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
+    Rollout,
+    /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and the
+    /// parameters.
+    RolloutAdjoint,
+    /// (…, gradient of the contact forces) → gradients of each state, u and the parameters by the forces alone: those of the
+    /// states go on to [`Kernel::RolloutAdjoint`].
+    RolloutForceAdjoint,
+}
+
+impl Kernel {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Step,
+        Self::WarmStep,
+        Self::Adjoint,
+        Self::Jacobians,
+        Self::WarmJacobians,
+        Self::Rollout,
+        Self::RolloutAdjoint,
+        Self::RolloutForceAdjoint,
+    ];
+
+    /// Those that [`Dynamic`](crate::step::Dynamic) has.
+    pub const SECOND_ORDER: [Self; 3] = [Self::Step, Self::WarmStep, Self::Adjoint];
+
+    /// Its name in printed code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::WarmStep => "step_from",
+            Self::Adjoint => "adjoint",
+            Self::Jacobians => "jacobians",
+            Self::WarmJacobians => "jacobians_from",
+            Self::Rollout => "rollout",
+            Self::RolloutAdjoint => "rollout_adjoint",
+            Self::RolloutForceAdjoint => "rollout_force_adjoint",
+        }
+    }
+
+    /// Has it rows of many steps?
+    pub fn has_steps(self) -> bool {
+        matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
+    }
+
+    /// The precision that it computes in where this one is wanted: adjoints and Jacobians always compute in double precision.
+    pub fn precision(self, wanted: Precision) -> Precision {
+        match self {
+            Self::Step | Self::WarmStep | Self::Rollout => wanted,
+            Self::Adjoint
+            | Self::Jacobians
+            | Self::WarmJacobians
+            | Self::RolloutAdjoint
+            | Self::RolloutForceAdjoint => Precision::Double,
+        }
+    }
+}
+
+/// Records kernels, for those that compile them.
+#[cfg(any(feature = "native", feature = "cuda"))]
+#[derive(Clone)]
+pub(super) struct Recorder(pub(super) Arc<dyn Fn(Kernel, Precision) -> Result<Trace> + Send + Sync>);
+
+#[cfg(any(feature = "native", feature = "cuda"))]
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,21 @@
+//! The program `fingertip`, run as its users run it.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+pub fn fingertip(args: &[&str], input: impl Into<Vec<u8>>) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_fingertip"))
+        .args(args)
+        .env("RUST_BACKTRACE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.into();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join().unwrap();
+    output
+}
