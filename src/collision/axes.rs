@@ -35,6 +35,7 @@ enum Across {
 }
 
 /// Half extents, and the first axis that has faces across it or edges along it that count: a segment has one edge.
+#[inline]
 pub(super) fn extents(core: &Core) -> Option<(Vector3<f64>, usize)> {
     match core {
         Core::Segment(half) => Some((Vector3::new(0.0, 0.0, *half), 2)),
@@ -122,6 +123,7 @@ impl Axis {
 }
 
 /// How far outside witness points may be, or from the axis, m.
+#[inline]
 pub(super) fn outside(a: &Core, b: &Core) -> f64 {
     OUTSIDE * (a.reach() + b.reach())
 }
@@ -148,6 +150,7 @@ pub(super) fn crossing(
 pub(super) const NEXT: [(usize, usize); 3] = [(1, 2), (2, 0), (0, 1)];
 
 /// Is the core farthest along n in a vertex only, or in an edge along `edge`?
+#[inline]
 pub(super) fn is_pointed(core: &Core, n: &Vector3<f64>, edge: Option<usize>) -> bool {
     let is_across = |k: usize| Some(k) == edge || n[k].abs() > PARALLEL;
     extents(core).is_some_and(|(_, first)| (first..3).all(is_across))

@@ -56,6 +56,7 @@ impl Core {
     }
 
     /// A point of the core that is farthest along `direction`, of any length. The origin for a half-space.
+    #[inline]
     pub(super) fn support(&self, direction: &Vector3<f64>) -> Vector3<f64> {
         match self {
             Self::Point | Self::HalfSpace => Vector3::zeros(),
@@ -78,6 +79,7 @@ impl Core {
     }
 
     /// Does the core reach within `tolerance` of the point?
+    #[inline]
     pub(super) fn contains(&self, p: &Vector3<f64>, tolerance: f64) -> bool {
         match self {
             Self::Point => p.norm() <= tolerance,
@@ -96,6 +98,7 @@ impl Core {
     }
 
     /// The farthest distance of the core from its frame's origin; 0 for a half-space.
+    #[inline]
     pub(super) fn reach(&self) -> f64 {
         match self {
             Self::Point | Self::HalfSpace => 0.0,

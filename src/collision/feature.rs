@@ -93,10 +93,12 @@ impl Feature {
     }
 
     /// The point that is farthest along n, of any length, up to steps along the tangents.
+    #[inline]
     pub(super) fn support(&self, n: &Vector3<f64>) -> Vector3<f64> {
         self.base + self.round_support(n)
     }
 
+    #[inline]
     fn round_support(&self, n: &Vector3<f64>) -> Vector3<f64> {
         match self.round {
             Round::None => Vector3::zeros(),

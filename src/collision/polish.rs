@@ -296,6 +296,7 @@ impl Slide<'_> {
 }
 
 /// |K|⁻¹ g: up along every eigenvector of −K, also where s is not concave or flat.
+#[inline]
 fn uphill(k: &Matrix2<f64>, g: &Vector2<f64>) -> Vector2<f64> {
     let (trace, determinant) = (k.trace(), k.determinant());
     if trace > 0.0 && determinant > FLAT * trace * trace {
@@ -334,6 +335,7 @@ impl Span {
 }
 
 /// Directions across n and `span` in which n can turn; the second is zero if there is one only.
+#[inline]
 pub(super) fn directions(n: &Vector3<f64>, span: &[Vector3<f64>]) -> [Vector3<f64>; 2] {
     match span {
         [] => {

@@ -33,6 +33,7 @@ const CLIMBS: usize = 50;
 
 impl ClosestPoints {
     /// The same in a frame in which this one has a rotation.
+    #[inline]
     pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
         let Self { normal, point_a, point_b } = self;
         Self { normal: turned(r, &normal), point_a: turned(r, &point_a), point_b: turned(r, &point_b) }
@@ -48,21 +49,25 @@ impl Relative {
     }
 
     /// B's support in A's frame.
+    #[inline]
     pub(super) fn support(&self, b: &Core, direction: &Vector3<f64>) -> Vector3<f64> {
         self.in_a(&b.support(&turned_back(&self.rotation, direction)))
     }
 
     /// How far apart the cores are along a unit vector: the signed distance is the largest of all.
+    #[inline]
     pub(super) fn separation(&self, a: &Core, b: &Core, n: &Vector3<f64>) -> f64 {
         n.dot(&(self.support(b, &-n) - a.support(n)))
     }
 
     /// A point of A's frame in B's.
+    #[inline]
     pub(super) fn in_b(&self, p: &Vector3<f64>) -> Vector3<f64> {
         turned_back(&self.rotation, &(p - self.translation))
     }
 
     /// A point of B's frame in A's.
+    #[inline]
     pub(super) fn in_a(&self, p: &Vector3<f64>) -> Vector3<f64> {
         turned(&self.rotation, p) + self.translation
     }
