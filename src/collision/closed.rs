@@ -37,6 +37,7 @@ pub(super) fn closest(
 }
 
 /// The points and the direction between them, or `fallback` where there is none.
+#[inline]
 fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> ClosestPoints {
     let normal = (point_b - point_a).try_normalize(NO_LENGTH).unwrap_or_else(fallback);
     ClosestPoints { normal, point_a, point_b }

@@ -27,6 +27,7 @@ impl Distance {
         [-side(&self.point_a, origin_a), side(&self.point_b, origin_b)]
     }
 
+    #[inline]
     pub(super) fn swapped(self) -> Self {
         Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal }
     }
