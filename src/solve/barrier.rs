@@ -35,7 +35,7 @@ fn converged<R: Real>(accuracy: Accuracy) -> f64 {
     match (accuracy, R::precision()) {
         (Accuracy::Rough, _) => 1e-5,
         (Accuracy::Fine, Precision::Double) => 1e-14,
-        (Accuracy::Fine, Precision::Single) => 1e-8,
+        (Accuracy::Fine, Precision::Single) => 1e-7,
     }
 }
 
