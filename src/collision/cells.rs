@@ -10,7 +10,7 @@ use std::f64::consts::{PI, TAU};
 
 use nalgebra::Vector2;
 
-use super::number::{Number, sub2};
+use super::number::Number;
 use super::overlap::{Corner, turn};
 use super::tilt::outwards;
 use crate::math::largest::largest;
@@ -23,76 +23,155 @@ pub(super) struct Cell<S> {
     pub(super) slope: Vector2<S>,
 }
 
-/// A corner of one cell or several.
-pub(super) struct Vertex<S> {
-    pub(super) at: Vector2<S>,
-    /// A cell that it is a corner of.
-    pub(super) cell: usize,
-    /// The probability that a tilt makes it the deepest.
-    pub(super) weight: S,
+/// How cells hang together.
+pub(super) struct Net {
+    /// The corners of each cell in order, one cell's behind the other's.
+    joints: Vec<Joint>,
+    /// A cell that each vertex is a corner of, and which one.
+    pub(super) vertices: Vec<[usize; 2]>,
+}
+
+/// A cell's corner among all.
+#[derive(Clone, Copy)]
+struct Joint {
+    /// None where the cell does not count.
+    vertex: Option<usize>,
+    /// Does another cell join at the edge to the next corner?
+    joins: bool,
 }
 
 /// Corners that are nearer to each other than this part of the farthest one's distance from the contact are one: more than rounding makes
 /// of crossings of nearly parallel edges.
 const SAME: f64 = 1e-7;
 
-/// The corners of all cells and their weights, given ε.
-pub(super) fn vertices<S: Number>(cells: &[&Cell<S>], tilt: f64) -> Vec<Vertex<S>> {
-    let ends = cells.iter().flat_map(|cell| &cell.corners).map(|corner| largest(corner.at.map(S::value).iter()));
-    let tolerance = SAME * largest(ends.collect::<Vec<_>>());
-    let mut all: Vec<Vertex<S>> = Vec::new();
-    let none = S::constant(0.0);
-    // The corners of each cell as places among all, in order.
-    let mut places: Vec<Vec<usize>> = Vec::with_capacity(cells.len());
-    for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
-        let mut place = |corner: &Corner<S>| {
-            let near = |vertex: &Vertex<S>| sub2(&vertex.at, &corner.at).map(S::value).norm() <= tolerance;
-            all.iter().position(near).unwrap_or_else(|| {
-                all.push(Vertex { at: corner.at, cell, weight: none });
-                all.len() - 1
-            })
-        };
-        places.push(corners.iter().map(&mut place).collect());
+impl Net {
+    pub(super) fn new<S: Number>(cells: &[Cell<S>]) -> Self {
+        let corners = || cells.iter().flat_map(|cell| &cell.corners);
+        let tolerance = SAME * largest(corners().flat_map(|corner| [corner.at.x.value(), corner.at.y.value()]));
+        let most = corners().count();
+        let (mut joints, mut vertices, mut points) =
+            (Vec::with_capacity(most), Vec::with_capacity(most), Vec::<Vector2<f64>>::with_capacity(most));
+        for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
+            for (k, corner) in corners.iter().enumerate() {
+                let at = Vector2::new(corner.at.x.value(), corner.at.y.value());
+                // Most are apart along one axis, which is sooner told.
+                let near =
+                    |point: &Vector2<f64>| (point.x - at.x).abs() <= tolerance && (point - at).norm() <= tolerance;
+                let found = points.iter().position(near);
+                joints.push(Joint { vertex: Some(found.unwrap_or(points.len())), joins: false });
+                if found.is_none() {
+                    points.push(at);
+                    vertices.push([cell, k]);
+                }
+            }
+        }
+        if cells.len() > 1 {
+            join(cells, &mut joints);
+        }
+        Self { joints, vertices }
     }
-    let edges = |places: &[usize]| -> Vec<[usize; 2]> {
-        places.iter().zip(places.iter().cycle().skip(1)).map(|(&from, &to)| [from, to]).collect()
-    };
-    let edges: Vec<Vec<[usize; 2]>> = places.iter().map(|places| edges(places)).collect();
-    let mut turned = vec![0.0; all.len()];
-    for (own, Cell { corners, slope }) in cells.iter().enumerate() {
-        let n = corners.len();
+
+    /// Leaves out some vertices.
+    pub(super) fn keep(&mut self, keep: &[bool]) {
+        let (mut kept, mut count) = (keep.iter(), 0);
+        let places = keep.iter().map(|&keep| {
+            count += usize::from(keep);
+            keep.then(|| count - 1)
+        });
+        let places: Vec<Option<usize>> = places.collect();
+        for joint in &mut self.joints {
+            joint.vertex = joint.vertex.and_then(|vertex| places[vertex]);
+        }
+        self.vertices.retain(|_| kept.next() == Some(&true));
+    }
+
+    /// Leaves out the cells that are around none of the vertices, but for one; those that are left.
+    pub(super) fn prune<S>(&mut self, cells: &[Cell<S>], but: Option<usize>) -> Vec<usize> {
+        let mut left = Vec::new();
+        let mut joints = Vec::new();
+        let mut rest = &self.joints[..];
+        for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
+            let (own, others) = rest.split_at(corners.len());
+            rest = others;
+            if but == Some(cell) || own.iter().any(|joint| joint.vertex.is_some()) {
+                left.push(cell);
+                joints.extend_from_slice(own);
+            }
+        }
+        self.joints = joints;
+        for [cell, _] in &mut self.vertices {
+            *cell = left.partition_point(|left| left < cell);
+        }
+        left
+    }
+
+    /// The probability of each vertex that a tilt makes it the deepest, given ε.
+    pub(super) fn weights<S: Number>(&self, cells: &[Cell<S>], tilt: f64) -> Vec<S> {
+        let none = S::constant(0.0);
+        let mut weights = vec![none; self.vertices.len()];
+        let mut turned = vec![0.0; self.vertices.len()];
+        let mut rays = Vec::new();
+        let mut rest = &self.joints[..];
+        for Cell { corners, slope } in cells {
+            let n = corners.len();
+            let (own, others) = rest.split_at(n);
+            rest = others;
+            if own.iter().all(|joint| joint.vertex.is_none()) {
+                continue;
+            }
+            let apex = slope * S::constant(tilt.recip());
+            rays.clear();
+            rays.extend(own.iter().enumerate().map(|(i, joint)| {
+                let counts = joint.vertex.is_some() || own[(i + 1) % n].vertex.is_some();
+                if counts { outwards(&apex, &corners[i].edge, joint.joins) } else { none }
+            }));
+            let half = |k: usize| if own[k].joins { PI / 2.0 } else { 0.0 };
+            for (i, joint) in own.iter().enumerate() {
+                let Some(vertex) = joint.vertex else { continue };
+                let before = (i + n - 1) % n;
+                let angle = turn(&corners[before].edge, &corners[i].edge, n == 2) - S::constant(half(before) + half(i));
+                turned[vertex] += angle.value();
+                weights[vertex] += (rays[before] + angle - rays[i]) / S::constant(TAU);
+            }
+        }
+        // Cells all around a corner turn by −2π, and the two parts of a line where it passes from side to side by 2π: both are whole turns.
+        for (weight, turned) in weights.iter_mut().zip(turned) {
+            if turned.abs() > 1.5 * PI {
+                *weight += S::constant(-turned.signum());
+            }
+        }
+        weights
+    }
+}
+
+/// Finds where cells join.
+fn join<S>(cells: &[Cell<S>], joints: &mut [Joint]) {
+    // Each edge as the pair of its vertices: numbers of their own, so that they are soon compared.
+    let key = |[from, to]: [usize; 2]| ((from as u64) << 32) | to as u64;
+    let mut edges = Vec::with_capacity(joints.len());
+    let mut first = 0;
+    for Cell { corners, .. } in cells {
+        let own = &joints[first..first + corners.len()];
+        first += corners.len();
+        let places = own.iter().map(|joint| joint.vertex.unwrap_or(0));
+        edges.extend(places.clone().zip(places.cycle().skip(1)).map(|(from, to)| [from, to]));
+    }
+    let keys: Vec<u64> = edges.iter().map(|&edge| key(edge)).collect();
+    let has = |keys: &[u64], edge: u64| keys.iter().fold(false, |has, &key| has | (key == edge));
+    first = 0;
+    for Cell { corners, .. } in cells {
+        let end = first + corners.len();
         // A line along the edge between two sides is over both: it counts once.
-        if n == 2 && edges[..own].contains(&edges[own]) {
-            continue;
+        if corners.len() == 2 && has(&keys[..first], keys[first]) {
+            joints[first..end].iter_mut().for_each(|joint| joint.vertex = None);
         }
-        let apex = slope * S::constant(tilt.recip());
-        let joins = |&[from, to]: &[usize; 2]| {
-            let is_other = |(other, edges): (usize, &Vec<[usize; 2]>)| other != own && edges.contains(&[to, from]);
-            n > 2 && from != to && edges.iter().enumerate().any(is_other)
-        };
-        let joins: Vec<bool> = edges[own].iter().map(joins).collect();
-        let rays: Vec<S> =
-            corners.iter().zip(&joins).map(|(corner, &joins)| outwards(&apex, &corner.edge, joins)).collect();
-        for (i, &place) in places[own].iter().enumerate() {
-            let before = (i + n - 1) % n;
-            let half = |k: usize| if joins[k] { PI / 2.0 } else { 0.0 };
-            let angle = turn(&corners[before].edge, &corners[i].edge, n == 2) - S::constant(half(before) + half(i));
-            turned[place] += angle.value();
-            all[place].weight += (rays[before] + angle - rays[i]) / S::constant(TAU);
+        if corners.len() > 2 {
+            for k in first..end {
+                let [from, to] = edges[k];
+                let back = key([to, from]);
+                joints[k].joins = from != to && (has(&keys[..first], back) || has(&keys[end..], back));
+            }
         }
+        first = end;
     }
-    // Cells all around a corner turn by −2π, and the two parts of a line where it passes from side to side by 2π: both are whole turns.
-    for (vertex, turned) in all.iter_mut().zip(turned) {
-        let turns = if turned < -1.5 * PI {
-            1.0
-        } else if turned > 1.5 * PI {
-            -1.0
-        } else {
-            0.0
-        };
-        if turns != 0.0 {
-            vertex.weight += S::constant(turns);
-        }
-    }
-    all
 }

@@ -19,12 +19,12 @@ use std::cmp::Ordering;
 
 use nalgebra::{Isometry3, Vector2, Vector3};
 
-use super::cells::{Cell, Vertex, vertices};
+use super::cells::{Cell, Net};
 use super::collider::Posed;
 use super::core::Core;
-use super::number::{Number, along, along2, constant, cross, dot, dot2, sub, sub2, unit, values};
+use super::number::{Dual, Number, along, along2, constant, cross, dot, dot2, sub, sub2, unit, values};
 use super::overlap::{Corner, overlap, polygon, rim};
-use super::patch::{self, Body, CORNERS, Cone, Patch, UPRIGHT, WIDER};
+use super::patch::{self, Body, CORNERS, Cone, Flat, Patch, UPRIGHT, WIDER};
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
@@ -83,7 +83,7 @@ impl Posed<'_> {
     fn manifold(&self, other: &Self, margin: f64) -> Option<Manifold> {
         let distance = self.distance(other).filter(|distance| distance.phi <= margin)?;
         let (a, b) = (Body::fixed(*self), Body::fixed(*other));
-        let Spread { corners, closest } = Spread::new(&a, &b, &distance.normal, distance.phi, &distance);
+        let Spread { corners, closest } = Spread::fixed(&a, &b, &distance);
         let corners = corners.into_iter().map(|Spot { phi, point_a, point_b, weight }| ContactPoint {
             phi,
             point_a,
@@ -125,72 +125,189 @@ pub(super) struct Closest<S> {
     pub(super) back: S,
 }
 
-impl<S: Number> Spread<S> {
+impl Spread<f64> {
+    /// Of bodies with a distance.
+    pub(super) fn fixed(a: &Body<'_, f64>, b: &Body<'_, f64>, distance: &Distance) -> Self {
+        let view = View::new([a, b], &distance.normal, distance.phi, distance);
+        let spread = || {
+            let sides = view.sides(&view.flats()?);
+            view.spread(view.meeting(&sides)?, &sides)
+        };
+        spread().unwrap_or_else(Self::closest)
+    }
+}
+
+impl<const N: usize> Spread<Dual<N>> {
     /// Of bodies with a distance whose normal and φ are given as numbers.
-    pub(super) fn new(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Self {
-        Self::of_patches(a, b, n, phi, distance).unwrap_or_else(|| Self {
-            corners: Vec::new(),
-            closest: Some(Closest { weight: S::constant(1.0), back: S::constant(0.0) }),
-        })
+    pub(super) fn moving(
+        a: &Body<'_, Dual<N>>,
+        b: &Body<'_, Dual<N>>,
+        n: &Vector3<Dual<N>>,
+        phi: Dual<N>,
+        distance: &Distance,
+    ) -> Self {
+        let view = View::new([a, b], n, phi, distance);
+        let spread = || {
+            let flats = view.flats()?;
+            if is_one(&flats) {
+                let sides = view.sides(&flats);
+                return view.spread(view.meeting(&sides)?, &sides);
+            }
+            // Rates cost far more than values: those tell first which few sides count.
+            let still = [a.still(), b.still()];
+            let plan = View::new([&still[0], &still[1]], &distance.normal, distance.phi, distance);
+            let (flats, pairs, net) = plan.what_counts(flats)?;
+            let sides = view.sides(&flats);
+            let cells = pairs.iter().map(|&[i, j]| Cell::of(&sides[0][i], &sides[1][j])).collect();
+            view.spread(view.weighed(&sides, pairs, cells, net), &sides)
+        };
+        spread().unwrap_or_else(Self::closest)
+    }
+}
+
+impl<S: Number> Spread<S> {
+    fn closest() -> Self {
+        Self { corners: Vec::new(), closest: Some(Closest { weight: S::constant(1.0), back: S::constant(0.0) }) }
+    }
+}
+
+/// Two bodies as they are seen along the normal.
+struct View<'a, S> {
+    bodies: [&'a Body<'a, S>; 2],
+    across: Across<'a, S>,
+    phi: S,
+    distance: &'a Distance,
+    are_boxes: bool,
+    tilt: f64,
+    /// How steep a slope counts.
+    steepest: f64,
+}
+
+/// Where sides meet.
+struct Meeting<S> {
+    /// Each cell's sides of A and of B.
+    pairs: Vec<[usize; 2]>,
+    cells: Vec<Cell<S>>,
+    net: Net,
+    /// The vertices over the plane across n, and as contact points.
+    places: Vec<Vector2<S>>,
+    spots: Vec<Spot<S>>,
+}
+
+/// Both bodies' flat parts.
+type Flats<'a> = [Vec<Flat<'a>>; 2];
+
+fn is_one<T>(sides: &[Vec<T>; 2]) -> bool {
+    sides.iter().all(|sides| sides.len() == 1)
+}
+
+impl<'a, S: Number> View<'a, S> {
+    fn new(bodies: [&'a Body<'a, S>; 2], n: &'a Vector3<S>, phi: S, distance: &'a Distance) -> Self {
+        let cores = bodies.map(|body| body.core);
+        let tilt = patch::tilt(cores[0]).min(patch::tilt(cores[1]));
+        // A cap's polygon may be deepest where the cap is not: all sides count.
+        let is_capped = cores.iter().any(|core| matches!(core, Core::Cylinder { .. }));
+        Self {
+            bodies,
+            across: Across::new(n, &distance.point_a),
+            phi,
+            distance,
+            are_boxes: cores.iter().all(|core| matches!(core, Core::Box(_))),
+            tilt,
+            steepest: if is_capped { 1.0 / UPRIGHT } else { tilt },
+        }
     }
 
-    fn of_patches(a: &Body<'_, S>, b: &Body<'_, S>, n: &Vector3<S>, phi: S, distance: &Distance) -> Option<Self> {
-        let tilt = patch::tilt(a.core).min(patch::tilt(b.core));
-        let are_boxes = matches!((a.core, b.core), (Core::Box(_), Core::Box(_)));
-        // A cap's polygon may be deepest where the cap is not: all sides count.
-        let is_capped = [a, b].iter().any(|body| matches!(body.core, Core::Cylinder { .. }));
-        let steepest = if is_capped { 1.0 / UPRIGHT } else { tilt };
-        let show = |body: &Body<'_, S>, point: &Vector3<f64>, n: &Vector3<S>| {
-            if are_boxes {
-                Patch::towards(body, n, tilt / tilt.hypot(1.0)).into_iter().collect()
+    /// The flat parts that meet the other body; nothing if one body has none.
+    fn flats(&self) -> Option<Flats<'a>> {
+        let of = |body: &Body<'a, S>, point: &Vector3<f64>, n: &Vector3<S>| {
+            let flats: Vec<Flat<'a>> = if self.are_boxes {
+                Flat::towards(body, n, self.tilt / self.tilt.hypot(1.0)).into_iter().collect()
             } else {
-                Patch::inside(body, n, &Cone::new(body, point, &values(n), steepest))
-            }
+                Flat::inside(body, n, &Cone::new(body, point, &values(n), self.steepest))
+            };
+            Some(flats).filter(|flats| !flats.is_empty())
         };
-        let patches: [Vec<Patch<S>>; 2] = [show(a, &distance.point_a, n), show(b, &distance.point_b, &-n)];
-        let across = Across::new(n, &distance.point_a);
-        let sides = across.sides(&patches, [-a.radius.value(), (phi + b.radius).value()], steepest);
-        let pairs = cells(&sides);
-        let spot = |x: &Vector2<S>, cell: usize, weight: S| {
-            let [plane_a, plane_b] = pairs[cell].1;
-            let height = plane_a.height(x) + a.radius;
-            let phi = plane_b.height(x) - b.radius - height;
-            let [u, v] = &across.axes;
-            let point_a = along(&along(&along(&constant(&across.origin), u, x.x), v, x.y), n, height);
-            Spot { phi, point_a, point_b: along(&point_a, n, phi), weight }
+        let ([a, b], n) = (self.bodies, self.across.n);
+        Some([of(a, &self.distance.point_a, n)?, of(b, &self.distance.point_b, &-n)?])
+    }
+
+    fn sides(&self, flats: &Flats<'_>) -> [Vec<Side<S>>; 2] {
+        let ([a, b], n) = (self.bodies, self.across.n);
+        let of = |body: &Body<'_, S>, flats: &[Flat<'_>], n: &Vector3<S>| -> Vec<Patch<S>> {
+            flats.iter().map(|&flat| body.patch(flat, n)).collect()
         };
-        let cells: Vec<&Cell<S>> = pairs.iter().map(|(cell, _)| cell).collect();
-        let (mut places, mut all) = (Vec::new(), Vec::new());
-        let is_one = patches.iter().all(|patches| patches.len() == 1);
-        let rounding = ROUNDING * (a.core.reach() + b.core.reach());
-        for Vertex { at, cell, weight } in vertices(&cells, tilt) {
-            let spot = spot(&at, cell, weight);
-            let (up, aside) = ((spot.phi - phi).value(), at.map(S::value).norm());
-            if is_one || up <= steepest * aside + rounding {
-                places.push(at);
-                all.push(spot);
-            }
+        self.across.sides(&[of(a, &flats[0], n), of(b, &flats[1], &-n)])
+    }
+
+    /// How high the contact points of A and of B are.
+    fn ends(&self) -> [f64; 2] {
+        let [a, b] = self.bodies;
+        [-a.radius.value(), (self.phi + b.radius).value()]
+    }
+
+    /// Where all of these sides meet.
+    fn meeting(&self, sides: &[Vec<Side<S>>; 2]) -> Option<Meeting<S>> {
+        let (pairs, cells) = cells(sides, self.ends(), self.steepest);
+        let mut net = Net::new(&cells);
+        if !is_one(sides) {
+            let rounding = ROUNDING * self.bodies.iter().map(|body| body.core.reach()).sum::<f64>();
+            let is_in = |&[cell, k]: &[usize; 2]| {
+                let at = &cells[cell].corners[k].at;
+                let (_, phi) = self.height_and_gap(at, sides, pairs[cell]);
+                (phi - self.phi).value() <= self.steepest * at.map(S::value).norm() + rounding
+            };
+            net.keep(&net.vertices.iter().map(is_in).collect::<Vec<_>>());
         }
-        let sum: f64 = all.iter().map(|spot| spot.weight.value()).sum();
-        if sum.is_nan() || (sum - 1.0).abs() > OFF {
-            return None;
-        }
+        let all = self.weighed(sides, pairs, cells, net);
+        let sum: f64 = all.spots.iter().map(|spot| spot.weight.value()).sum();
+        // Not where it is not a number either.
+        ((sum - 1.0).abs() <= OFF).then_some(all)
+    }
+
+    fn weighed(&self, sides: &[Vec<Side<S>>; 2], pairs: Vec<[usize; 2]>, cells: Vec<Cell<S>>, net: Net) -> Meeting<S> {
+        let weights = net.weights(&cells, self.tilt);
+        let places: Vec<Vector2<S>> = net.vertices.iter().map(|&[cell, k]| cells[cell].corners[k].at).collect();
+        let of_vertices = net.vertices.iter().zip(&places).zip(weights);
+        let spots = of_vertices.map(|((&[cell, _], at), weight)| self.spot(at, sides, pairs[cell], weight)).collect();
+        Meeting { pairs, cells, net, places, spots }
+    }
+
+    /// How high A's side is, and the gap between the two.
+    fn height_and_gap(&self, at: &Vector2<S>, sides: &[Vec<Side<S>>; 2], [i, j]: [usize; 2]) -> (S, S) {
+        let [a, b] = self.bodies;
+        let height = sides[0][i].plane.height(at) + a.radius;
+        (height, sides[1][j].plane.height(at) - b.radius - height)
+    }
+
+    /// A point between two sides.
+    fn spot(&self, at: &Vector2<S>, sides: &[Vec<Side<S>>; 2], pair: [usize; 2], weight: S) -> Spot<S> {
+        let Across { axes: [u, v], n, origin } = &self.across;
+        let (height, phi) = self.height_and_gap(at, sides, pair);
+        let point_a = along(&along(&along(&constant(origin), u, at.x), v, at.y), n, height);
+        Spot { phi, point_a, point_b: along(&point_a, n, phi), weight }
+    }
+
+    /// The points of sides that meet.
+    fn spread(&self, meeting: Meeting<S>, sides: &[Vec<Side<S>>; 2]) -> Option<Spread<S>> {
+        let Meeting { pairs, cells, mut places, spots: mut all, .. } = meeting;
+        let (phi, tilt) = (self.phi, self.tilt);
         complete(&mut all);
-        let size = if are_boxes {
+        let size = if self.are_boxes {
             circumference(&cells.first()?.corners)
         } else {
-            reduce(&mut places, &mut all, room(a.core, b.core).0);
+            reduce(&mut places, &mut all, room(self.bodies[0].core, self.bodies[1].core).0);
             spread(&places, &all)
         };
-        let less = [0, 1].map(|k| match (&patches[k][..], &sides[k][..], &patches[1 - k][..]) {
-            ([Patch { inscribed: Some(inscribed), .. }], [side], [other, ..]) => {
-                Some((*inscribed, side.plane.slope, other.corners.len() == 2))
+        let less = [0, 1].map(|k| match (&sides[k][..], &sides[1 - k][..]) {
+            ([Side { inscribed: Some(inscribed), plane, .. }], [other, ..]) => {
+                Some((*inscribed, plane.slope, other.polygon.len() == 2))
             }
             _ => None,
         });
         if less.iter().all(Option::is_none) {
             stand_back(&mut all, &places, size, phi);
-            return Some(Self { corners: all, closest: None });
+            return Some(Spread { corners: all, closest: None });
         }
         let (one, none) = (S::constant(1.0), S::constant(0.0));
         let mut share = one;
@@ -221,15 +338,52 @@ impl<S: Number> Spread<S> {
         } else {
             none
         };
-        let is_parallel = |cell: &&Cell<S>| dot2(&cell.slope, &cell.slope).value() < PARALLEL * PARALLEL;
-        if let Some(cell) = cells.iter().position(is_parallel) {
+        if let Some(cell) = cells.iter().position(Cell::is_parallel) {
             let corners = &cells[cell].corners;
             let share = S::constant(1.0 / corners.len() as f64);
             let middle = corners.iter().fold(Vector2::repeat(none), |sum, corner| sum + corner.at * share);
-            all.insert(0, Spot { phi: phi + back, ..spot(&middle, cell, rest) });
-            return Some(Self { corners: all, closest: None });
+            all.insert(0, Spot { phi: phi + back, ..self.spot(&middle, sides, pairs[cell], rest) });
+            return Some(Spread { corners: all, closest: None });
         }
-        Some(Self { corners: all, closest: Some(Closest { weight: rest, back }) })
+        Some(Spread { corners: all, closest: Some(Closest { weight: rest, back }) })
+    }
+}
+
+impl<'a> View<'a, f64> {
+    /// Of flat parts those that count, the pairs of them that meet, and how their cells hang together. Cells count around
+    /// vertices that have weight.
+    fn what_counts(&self, mut flats: Flats<'a>) -> Option<(Flats<'a>, Vec<[usize; 2]>, Net)> {
+        let sides = self.sides(&flats);
+        let Meeting { mut pairs, cells, mut net, spots, .. } = self.meeting(&sides)?;
+        net.keep(&spots.iter().map(|spot| spot.weight >= NONE).collect::<Vec<_>>());
+        let is_less = sides.iter().flatten().any(|side| side.inscribed.is_some());
+        let parallel = cells.iter().position(Cell::is_parallel).filter(|_| is_less);
+        let left = net.prune(&cells, parallel);
+        pairs = left.into_iter().map(|cell| pairs[cell]).collect();
+        for k in 0..2 {
+            // All of a side's edges count on a rim.
+            if flats[1 - k].iter().any(|flat| matches!(flat, Flat::Cap(_))) {
+                continue;
+            }
+            let used: Vec<usize> = (0..flats[k].len()).filter(|&i| pairs.iter().any(|pair| pair[k] == i)).collect();
+            flats[k] = used.iter().map(|&i| flats[k][i]).collect();
+            for pair in &mut pairs {
+                pair[k] = used.partition_point(|&i| i < pair[k]);
+            }
+        }
+        Some((flats, pairs, net))
+    }
+}
+
+impl<S: Number> Cell<S> {
+    /// Where a side of A and one of B lie over each other.
+    fn of(a: &Side<S>, b: &Side<S>) -> Self {
+        Self { corners: a.overlap(b), slope: sub2(&b.plane.slope, &a.plane.slope) }
+    }
+
+    /// Are all of its points the closest ones?
+    fn is_parallel(&self) -> bool {
+        dot2(&self.slope, &self.slope).value() < PARALLEL * PARALLEL
     }
 }
 
@@ -248,22 +402,33 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
     (corners, less_a || less_b)
 }
 
-/// The overlaps of A's sides with B's, with the planes of both.
-fn cells<S: Number>(sides: &[Vec<Side<S>>; 2]) -> Vec<(Cell<S>, [&Plane<S>; 2])> {
+/// The overlaps of A's sides with B's, and of which sides they are, given how high the contact points are.
+fn cells<S: Number>(sides: &[Vec<Side<S>>; 2], ends: [f64; 2], slope: f64) -> (Vec<[usize; 2]>, Vec<Cell<S>>) {
     let [of_a, of_b] = sides;
-    let is_one = of_a.len() == 1 && of_b.len() == 1;
-    let mut all = Vec::new();
-    for (a, b) in of_a.iter().flat_map(|a| of_b.iter().map(move |b| (a, b))) {
-        if !is_one && !a.window.meets(&b.window) {
-            continue;
-        }
-        let is_line = a.polygon.len() == 2 || b.polygon.len() == 2;
-        let corners = a.overlap(b);
-        if corners.len() >= if is_one || is_line { 2 } else { 3 } {
-            all.push((Cell { corners, slope: sub2(&b.plane.slope, &a.plane.slope) }, [&a.plane, &b.plane]));
+    if let ([a], [b]) = (&of_a[..], &of_b[..]) {
+        let cell = Cell::of(a, b);
+        return if cell.corners.len() >= 2 { (vec![[0, 0]], vec![cell]) } else { (Vec::new(), Vec::new()) };
+    }
+    let windows = |k: usize| -> Vec<Window> {
+        let sign = if k == 0 { -1.0 } else { 1.0 };
+        sides[k].iter().map(|side| Window::new(side, ends[k], sign, slope)).collect()
+    };
+    let windows = [windows(0), windows(1)];
+    let (mut pairs, mut all) = (Vec::new(), Vec::new());
+    for (i, a) in of_a.iter().enumerate() {
+        for (j, b) in of_b.iter().enumerate() {
+            if !windows[0][i].meets(&windows[1][j]) {
+                continue;
+            }
+            let is_line = a.polygon.len() == 2 || b.polygon.len() == 2;
+            let cell = Cell::of(a, b);
+            if cell.corners.len() >= if is_line { 2 } else { 3 } {
+                pairs.push([i, j]);
+                all.push(cell);
+            }
         }
     }
-    all
+    (pairs, all)
 }
 
 /// Makes the weights add up to one; the least are none, and the heaviest has what they had.
@@ -407,18 +572,13 @@ impl<'a, S: Number> Across<'a, S> {
         self.flat(&sub(point, &constant(&self.origin)))
     }
 
-    /// The patches of A and of B, given how high their contact points are.
-    fn sides(&self, patches: &[Vec<Patch<S>>; 2], ends: [f64; 2], slope: f64) -> [Vec<Side<S>>; 2] {
+    /// The patches of A and of B.
+    fn sides(&self, patches: &[Vec<Patch<S>>; 2]) -> [Vec<Side<S>>; 2] {
         let side = |k: usize| {
             let of = |patch: &Patch<S>| {
-                let mut points: Vec<_> = patch.corners.iter().map(|corner| self.over(corner)).collect();
-                if k == 1 {
-                    points.reverse();
-                }
-                let plane = self.plane(patch);
-                let down = |x: &Vector2<S>| (plane.height(x).value() - ends[k]) * if k == 0 { -1.0 } else { 1.0 };
-                let corners: Vec<_> = points.iter().map(|x| (x.map(S::value), down(x))).collect();
-                Side { polygon: polygon(&points), window: Window::new(&corners, slope), plane }
+                let points = patch.corners.iter().map(|corner| self.over(corner));
+                let polygon = if k == 0 { polygon(points) } else { polygon(points.rev()) };
+                Side { polygon, plane: self.plane(patch), inscribed: patch.inscribed }
             };
             patches[k].iter().map(of).collect()
         };
@@ -443,7 +603,8 @@ impl<'a, S: Number> Across<'a, S> {
 struct Side<S> {
     polygon: Vec<Corner<S>>,
     plane: Plane<S>,
-    window: Window,
+    /// As its patch's.
+    inscribed: Option<S>,
 }
 
 impl<S: Number> Side<S> {
@@ -467,12 +628,15 @@ struct Window {
 }
 
 impl Window {
-    /// Of corners with how far they are down. A corner outside the cone leaves of an edge what may be inside.
-    fn new(corners: &[(Vector2<f64>, f64)], slope: f64) -> Self {
+    /// Of a side, given how high the contact point is and which way is down. A corner outside the cone leaves of an edge what may be
+    /// inside.
+    fn new<S: Number>(Side { polygon, plane, .. }: &Side<S>, end: f64, sign: f64, slope: f64) -> Self {
         let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
-        if corners.len() < 3 {
+        if polygon.len() < 3 {
             return Self { low: all.high, high: all.low };
         }
+        let down = |corner: &Corner<S>| (plane.height(&corner.at).value() - end) * sign;
+        let corners: Vec<_> = polygon.iter().map(|corner| (corner.at.map(S::value), down(corner))).collect();
         let slope = slope * WIDER;
         let lies_out = |&(x, down): &(Vector2<f64>, f64)| down - slope * x.norm();
         let mut hold = |x: Vector2<f64>| (all.low, all.high) = (all.low.inf(&x), all.high.sup(&x));

@@ -24,9 +24,12 @@ pub(super) struct Corner<S> {
 }
 
 /// The polygon of points in their order; two are a line there and back.
-pub(super) fn polygon<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
-    let next = points.iter().cycle().skip(1);
-    points.iter().zip(next).map(|(&at, next)| Corner { at, edge: sub2(next, &at) }).collect()
+pub(super) fn polygon<S: Number>(points: impl Iterator<Item = Vector2<S>>) -> Vec<Corner<S>> {
+    let mut all: Vec<Corner<S>> = points.map(|at| Corner { at, edge: at }).collect();
+    for i in 0..all.len() {
+        all[i].edge = sub2(&all[(i + 1) % all.len()].at, &all[i].at);
+    }
+    all
 }
 
 /// The part of a polygon or a line inside a polygon, both counter-clockwise; none, one or two corners where that is less than a
@@ -34,29 +37,35 @@ pub(super) fn polygon<S: Number>(points: &[Vector2<S>]) -> Vec<Corner<S>> {
 pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> Vec<Corner<S>> {
     let is_line = inner.len() == 2;
     let most = inner.len() + polygon.len();
-    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    let (mut kept, mut next) = (Vec::with_capacity(most), Vec::new());
     kept.extend_from_slice(inner);
     let tolerance = SAME * largest(inner.iter().map(|corner| corner.edge.map(S::value).norm()));
     for side in polygon {
         let depth = |corner: &Corner<S>| cross2(&side.edge, &sub2(&corner.at, &side.at));
+        let (at, edge) = (side.at.map(S::value), side.edge.map(S::value));
         // A vertex nearest to an edge is on it, but for rounding, which must not decide the corners' order.
-        let least = -tolerance * side.edge.map(S::value).norm();
-        let is_in = |depth: S| depth.value() >= least;
+        let least = -tolerance * edge.norm();
+        // On values, as most corners need no more.
+        let is_in = |corner: &Corner<S>| cross2(&edge, &sub2(&corner.at.map(S::value), &at)) >= least;
+        if kept.iter().all(is_in) {
+            continue;
+        }
         next.clear();
+        next.reserve(most);
         let pairs = if is_line { kept.len().saturating_sub(1) } else { kept.len() };
         for (i, p) in kept.iter().enumerate() {
-            let here = depth(p);
-            if is_in(here) {
+            let here = is_in(p);
+            if here {
                 next.push(*p);
             }
             if i >= pairs {
                 continue;
             }
             let q = &kept[(i + 1) % kept.len()];
-            let there = depth(q);
-            if is_in(here) != is_in(there) {
-                let at = along2(&p.at, &sub2(&q.at, &p.at), here / (here - there));
-                next.push(Corner { at, edge: if is_in(here) { side.edge } else { p.edge } });
+            if here != is_in(q) {
+                let (from, to) = (depth(p), depth(q));
+                let at = along2(&p.at, &sub2(&q.at, &p.at), from / (from - to));
+                next.push(Corner { at, edge: if here { side.edge } else { p.edge } });
             }
         }
         std::mem::swap(&mut kept, &mut next);
@@ -103,11 +112,8 @@ pub(super) fn rim<'a, S: Number>(
     all.sort_by(|(x, _), (y, _)| x.total_cmp(y));
     let all: Vec<Vector2<S>> = all.into_iter().map(|(_, corner)| corner).collect();
     let outside = |v: &Vector2<S>| along2(&along2(middle, &radii[0], v.x), &radii[1], v.y);
-    let mut corners: Vec<Vector2<S>> = convex(&all).iter().map(outside).collect();
-    if area.value() < 0.0 {
-        corners.reverse();
-    }
-    polygon(&corners)
+    let corners = convex(&all);
+    if area.value() < 0.0 { polygon(corners.iter().rev().map(outside)) } else { polygon(corners.iter().map(outside)) }
 }
 
 /// The corners of the convex hull of points around the origin, given in the order of their angles.
@@ -130,20 +136,21 @@ fn convex<S: Number>(points: &[Vector2<S>]) -> Vec<Vector2<S>> {
 }
 
 /// Corners that coincide as one, with the edge that leaves them.
-fn joined<S: Number>(corners: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> {
-    let mut all: Vec<Corner<S>> = Vec::with_capacity(corners.len());
-    let same = |p: &Corner<S>, q: &Corner<S>| sub2(&p.at, &q.at).map(S::value).norm() <= tolerance;
-    for corner in corners {
-        match all.last_mut() {
-            Some(last) if same(last, &corner) => *last = corner,
-            _ => all.push(corner),
+fn joined<S: Number>(mut all: Vec<Corner<S>>, tolerance: f64) -> Vec<Corner<S>> {
+    let same = |p: &Corner<S>, q: &Corner<S>| (p.at.map(S::value) - q.at.map(S::value)).norm() <= tolerance;
+    let mut i = 1;
+    while i < all.len() {
+        if same(&all[i - 1], &all[i]) {
+            all.remove(i - 1);
+        } else {
+            i += 1;
         }
     }
     while all.len() > 1 && same(&all[all.len() - 1], &all[0]) {
         all.pop();
     }
     match all[..] {
-        [p, q] => polygon(&[p.at, q.at]),
+        [p, q] => polygon([p.at, q.at].into_iter()),
         _ => all,
     }
 }

@@ -37,6 +37,19 @@ impl<'a> Body<'a, f64> {
     }
 }
 
+impl<'a, S: Number> Body<'a, S> {
+    /// Without the rates.
+    pub(super) fn still(&self) -> Body<'a, f64> {
+        Body {
+            core: self.core,
+            sizes: self.sizes.map(S::value),
+            radius: self.radius.value(),
+            axes: self.axes.each_ref().map(values),
+            origin: values(&self.origin),
+        }
+    }
+}
+
 impl<'a, const N: usize> Body<'a, Dual<N>> {
     /// With rates by the twist if the body moves, and by the sizes, from place `first` on, if the numbers have them.
     pub(super) fn moving(body: Posed<'a>, first: usize, moves: bool) -> Self {
@@ -82,7 +95,21 @@ impl<'a, const N: usize> Body<'a, Dual<N>> {
     }
 }
 
-/// A polygon, counter-clockwise seen from outside, a line of two corners, or a whole plane, which has none.
+/// A flat part of a body.
+#[derive(Clone, Copy)]
+pub(super) enum Flat<'a> {
+    /// All of a half-space's surface.
+    Plane,
+    /// A capsule's, or a cylinder's where it is farthest out.
+    Line,
+    /// The one at the cylinder's end of this sign.
+    Cap(f64),
+    /// On an axis, at the end of this sign.
+    OfBox(usize, f64),
+    OfHull(&'a Hull, &'a HullFace),
+}
+
+/// What stands for a flat part: a polygon, counter-clockwise seen from outside, a line of two corners, or a whole plane, which has none.
 pub(super) struct Patch<S> {
     pub(super) corners: Vec<Vector3<S>>,
     /// A point of the patch's plane that is farthest out.
@@ -128,10 +155,10 @@ impl Cone {
     }
 }
 
-impl<S: Number> Patch<S> {
+impl<'a> Flat<'a> {
     /// The sides that meet the other body: of boxes and hulls all that have a corner in the cone. None of round bodies, nor
     /// where a vertex sticks out, so that it stays the deepest whatever the tilt.
-    pub(super) fn inside(body: &Body<'_, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
+    pub(super) fn inside<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
         let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
         let origin = values(&body.origin);
         let reach = |local: Vector3<f64>| cone.reach(&(turned(&rotation, &local) + origin));
@@ -154,7 +181,7 @@ impl<S: Number> Patch<S> {
                 }
                 let shows =
                     |&k: &usize| look(Vector3::ith(k, signs[k])) > UPRIGHT && reaches[k].iter().any(Option::is_some);
-                (0..3).filter(shows).map(|k| body.side_of_box(k, signs[k])).collect()
+                (0..3).filter(shows).map(|k| Self::OfBox(k, signs[k])).collect()
             }
             Core::Hull(hull) if !has_large_faces(hull) => {
                 let reaches: Vec<_> = hull.vertices().iter().map(|&vertex| reach(vertex.into())).collect();
@@ -164,42 +191,42 @@ impl<S: Number> Patch<S> {
                 let shows = |face: &&HullFace| {
                     look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| reaches[i].is_some())
                 };
-                hull.faces().iter().filter(shows).map(|face| body.face_of_hull(hull, face, &towards)).collect()
+                hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face)).collect()
             }
             _ => Self::towards(body, n, f64::INFINITY).into_iter().collect(),
         }
     }
 
-    /// As much as the flat part itself.
-    fn whole(corners: Vec<Vector3<S>>, anchor: Vector3<S>, normal: Vector3<S>) -> Self {
-        Self { corners, anchor, normal, inscribed: None, disc: None }
-    }
-
     /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by an
     /// angle of at least this sine.
-    pub(super) fn towards(body: &Body<'_, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
+    pub(super) fn towards<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
         let local = Vector3::from_fn(|k, _| dot(&body.axes[k], n).value());
         let falls = |sine: f64| sine >= sharp;
-        let patch = match body.core {
+        let flat = match body.core {
             Core::Point | Core::Ellipsoid(_) => return None,
-            Core::HalfSpace => Self::whole(Vec::new(), body.origin, body.axes[2]),
+            Core::HalfSpace => Self::Plane,
             Core::Segment(_) | Core::Box(_) | Core::Cylinder { .. } if falls(flattest(body.core, &local)) => {
                 return None;
             }
-            Core::Segment(_) => body.line(body.origin, body.sizes[0], n),
+            Core::Segment(_) => Self::Line,
             Core::Box(_) => {
                 let k = local.iamax();
-                body.side_of_box(k, 1_f64.copysign(local[k]))
+                Self::OfBox(k, 1_f64.copysign(local[k]))
             }
-            Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => body.cap(1_f64.copysign(local.z)),
-            Core::Cylinder { .. } => {
-                let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
-                body.line(along(&body.origin, &out, body.sizes[0]), body.sizes[1], n)
-            }
-            Core::Hull(hull) => body.side_of_hull(hull, &local, falls)?,
+            Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => Self::Cap(1_f64.copysign(local.z)),
+            Core::Cylinder { .. } => Self::Line,
+            Core::Hull(hull) => Self::OfHull(hull, side_of_hull(hull, &local, falls)?),
         };
-        let cosine = dot(&patch.normal, n).value() / dot(&patch.normal, &patch.normal).value().sqrt();
-        (cosine > STEEP).then_some(patch)
+        let normal = body.normal(flat, n);
+        let cosine = dot(&normal, n).value() / dot(&normal, &normal).value().sqrt();
+        (cosine > STEEP).then_some(flat)
+    }
+}
+
+impl<S: Number> Patch<S> {
+    /// As much as the flat part itself.
+    fn whole(corners: Vec<Vector3<S>>, anchor: Vector3<S>, normal: Vector3<S>) -> Self {
+        Self { corners, anchor, normal, inscribed: None, disc: None }
     }
 }
 
@@ -209,15 +236,46 @@ impl<S: Number> Body<'_, S> {
         along(&along(&along(&self.origin, x, local[0]), y, local[1]), z, local[2])
     }
 
+    /// The outward normal of a flat part, of any length.
+    fn normal(&self, flat: Flat<'_>, n: &Vector3<S>) -> Vector3<S> {
+        let axis = &self.axes[2];
+        match flat {
+            Flat::Plane => *axis,
+            Flat::Line => along(n, axis, -dot(n, axis)),
+            Flat::Cap(sign) => axis * S::constant(sign),
+            Flat::OfBox(k, sign) => self.axes[k] * S::constant(sign),
+            Flat::OfHull(_, face) => {
+                let [nx, ny, nz] = face.normal.map(S::constant);
+                self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz
+            }
+        }
+    }
+
+    /// What stands for a flat part, where n looks out of the body.
+    pub(super) fn patch(&self, flat: Flat<'_>, n: &Vector3<S>) -> Patch<S> {
+        let normal = self.normal(flat, n);
+        match flat {
+            Flat::Plane => Patch::whole(Vec::new(), self.origin, normal),
+            Flat::Line if matches!(self.core, Core::Cylinder { .. }) => {
+                let out = unit(&normal);
+                self.line(along(&self.origin, &out, self.sizes[0]), self.sizes[1], normal)
+            }
+            Flat::Line => self.line(self.origin, self.sizes[0], normal),
+            Flat::Cap(sign) => self.cap(sign, normal),
+            Flat::OfBox(k, sign) => self.side_of_box(k, sign, normal),
+            Flat::OfHull(hull, face) => self.face_of_hull(hull, face, n, normal),
+        }
+    }
+
     /// A line along the z axis.
-    fn line(&self, middle: Vector3<S>, half: S, n: &Vector3<S>) -> Patch<S> {
+    fn line(&self, middle: Vector3<S>, half: S, normal: Vector3<S>) -> Patch<S> {
         let axis = &self.axes[2];
         let corners = vec![along(&middle, axis, -half), along(&middle, axis, half)];
-        Patch::whole(corners, middle, along(n, axis, -dot(n, axis)))
+        Patch::whole(corners, middle, normal)
     }
 
     /// The one on an axis.
-    fn side_of_box(&self, k: usize, sign: f64) -> Patch<S> {
+    fn side_of_box(&self, k: usize, sign: f64, normal: Vector3<S>) -> Patch<S> {
         let (i, j) = ((k + 1) % 3, (k + 2) % 3);
         let corner = |(x, y)| {
             let mut at = self.sizes;
@@ -227,10 +285,10 @@ impl<S: Number> Body<'_, S> {
         };
         let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner).collect();
         let anchor = corners[0];
-        Patch::whole(corners, anchor, self.axes[k] * S::constant(sign))
+        Patch::whole(corners, anchor, normal)
     }
 
-    fn cap(&self, sign: f64) -> Patch<S> {
+    fn cap(&self, sign: f64, normal: Vector3<S>) -> Patch<S> {
         let [radius, half, _] = self.sizes;
         let end = half * S::constant(sign);
         let corner = |k: usize| {
@@ -240,43 +298,42 @@ impl<S: Number> Body<'_, S> {
         let corners: Vec<_> = (0..CORNERS).map(corner).collect();
         let middle = self.at([S::constant(0.0), S::constant(0.0), end]);
         let disc = Disc { middle, radii: [0, 1].map(|k| self.axes[k] * radius) };
-        let octagon = Patch::whole(corners, middle, self.axes[2] * S::constant(sign));
+        let octagon = Patch::whole(corners, middle, normal);
         Patch { inscribed: Some(radius), disc: Some(disc), ..octagon }
     }
 
-    /// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
-    fn side_of_hull(&self, hull: &Hull, local: &Vector3<f64>, falls: impl Fn(f64) -> bool) -> Option<Patch<S>> {
-        let vertices = hull.vertices();
-        let top = farthest(hull, local);
-        let drop = |&other: &usize| {
-            let edge = Vector3::from(vertices[top]) - Vector3::from(vertices[other]);
-            edge.dot(local) / edge.norm()
-        };
-        let end = hull.neighbours(top).iter().min_by(|x, y| drop(x).total_cmp(&drop(y)))?;
-        if falls(drop(end)) {
-            return None;
-        }
-        let look = |face: &HullFace| Vector3::from(face.normal).dot(local);
-        let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
-        beside.max_by(|x, y| look(x).total_cmp(&look(y))).map(|face| self.face_of_hull(hull, face, local))
-    }
-
     /// A face, at the height of its corner that is farthest along a direction.
-    fn face_of_hull(&self, hull: &Hull, face: &HullFace, local: &Vector3<f64>) -> Patch<S> {
+    fn face_of_hull(&self, hull: &Hull, face: &HullFace, n: &Vector3<S>, normal: Vector3<S>) -> Patch<S> {
+        let local = Vector3::from_fn(|k, _| values(&self.axes[k]).dot(&values(n)));
         let vertices = hull.vertices();
         let vertex = |i: usize| self.at(vertices[i].map(S::constant));
         let m = face.corners.len();
         let kept = m.min(CORNERS);
         let corners: Vec<_> = (0..kept).map(|k| vertex(face.corners[k * m / kept])).collect();
-        let [nx, ny, nz] = face.normal.map(S::constant);
-        let normal = self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz;
         let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
         let inscribed = (kept < m).then_some(S::constant(across / 2.0));
-        let height = |i: usize| Vector3::from(vertices[i]).dot(local);
+        let height = |i: usize| Vector3::from(vertices[i]).dot(&local);
         let top = face.corners.iter().copied().max_by(|&i, &j| height(i).total_cmp(&height(j)));
         let anchor = top.map_or(self.origin, vertex);
         Patch { inscribed, ..Patch::whole(corners, anchor, normal) }
     }
+}
+
+/// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
+fn side_of_hull<'a>(hull: &'a Hull, local: &Vector3<f64>, falls: impl Fn(f64) -> bool) -> Option<&'a HullFace> {
+    let vertices = hull.vertices();
+    let top = farthest(hull, local);
+    let drop = |&other: &usize| {
+        let edge = Vector3::from(vertices[top]) - Vector3::from(vertices[other]);
+        edge.dot(local) / edge.norm()
+    };
+    let end = hull.neighbours(top).iter().min_by(|x, y| drop(x).total_cmp(&drop(y)))?;
+    if falls(drop(end)) {
+        return None;
+    }
+    let look = |face: &HullFace| Vector3::from(face.normal).dot(local);
+    let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
+    beside.max_by(|x, y| look(x).total_cmp(&look(y)))
 }
 
 /// The sine of the least angle by which a cap, line or edge at the farthest point falls away.

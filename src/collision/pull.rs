@@ -182,7 +182,7 @@ impl<const N: usize> Moving<N> {
         let motion = Motion::of_b(distance, a, b);
         let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
-        let spread = Spread::new(&bodies.0, &bodies.1, &normal, phi, distance);
+        let spread = Spread::moving(&bodies.0, &bodies.1, &normal, phi, distance);
         Self { motion, normal, spread }
     }
 
