@@ -45,7 +45,8 @@ struct Joint {
 const SAME: f64 = 1e-7;
 
 impl Net {
-    pub(super) fn new<S: Number>(cells: &[Cell<S>]) -> Self {
+    /// Of the vertices that count, each given as a cell's corner.
+    pub(super) fn new<S: Number>(cells: &[Cell<S>], counts: impl Fn(&[usize; 2]) -> bool) -> Self {
         let corners = || cells.iter().flat_map(|cell| &cell.corners);
         let tolerance = SAME * largest(corners().flat_map(|corner| [corner.at.x.value(), corner.at.y.value()]));
         let most = corners().count();
@@ -65,10 +66,13 @@ impl Net {
                 }
             }
         }
+        let keep: Vec<bool> = vertices.iter().map(counts).collect();
         if cells.len() > 1 {
-            join(cells, &mut joints);
+            join(cells, &mut joints, &keep);
         }
-        Self { joints, vertices }
+        let mut all = Self { joints, vertices };
+        all.keep(&keep);
+        all
     }
 
     /// Leaves out some vertices.
@@ -144,34 +148,35 @@ impl Net {
     }
 }
 
-/// Finds where cells join.
-fn join<S>(cells: &[Cell<S>], joints: &mut [Joint]) {
-    // Each edge as the pair of its vertices: numbers of their own, so that they are soon compared.
-    let key = |[from, to]: [usize; 2]| ((from as u64) << 32) | to as u64;
-    let mut edges = Vec::with_capacity(joints.len());
-    let mut first = 0;
-    for Cell { corners, .. } in cells {
-        let own = &joints[first..first + corners.len()];
-        first += corners.len();
-        let places = own.iter().map(|joint| joint.vertex.unwrap_or(0));
-        edges.extend(places.clone().zip(places.cycle().skip(1)).map(|(from, to)| [from, to]));
+/// Finds where cells join, at vertices that count.
+fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
+    let mut places = Vec::with_capacity(joints.len());
+    let mut edges: Vec<([usize; 2], usize)> = Vec::with_capacity(joints.len());
+    let edge = |places: &[usize], k: usize| [places[k], places[(k + 1) % places.len()]];
+    places.extend(joints.iter().map(|joint| joint.vertex.unwrap_or(0)));
+    let mut rest = &places[..];
+    for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
+        let (own, others) = rest.split_at(corners.len());
+        rest = others;
+        let touches = |edge: &[usize; 2]| edge.iter().any(|&vertex| counts[vertex]);
+        edges.extend((0..own.len()).map(|k| edge(own, k)).filter(touches).map(|edge| (edge, cell)));
     }
-    let keys: Vec<u64> = edges.iter().map(|&edge| key(edge)).collect();
-    let has = |keys: &[u64], edge: u64| keys.iter().fold(false, |has, &key| has | (key == edge));
-    first = 0;
-    for Cell { corners, .. } in cells {
-        let end = first + corners.len();
+    let (mut rest, mut joints) = (&places[..], joints);
+    for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
+        let n = corners.len();
+        let (own, others) = rest.split_at(n);
+        rest = others;
+        let (own_joints, others) = joints.split_at_mut(n);
+        joints = others;
         // A line along the edge between two sides is over both: it counts once.
-        if corners.len() == 2 && has(&keys[..first], keys[first]) {
-            joints[first..end].iter_mut().for_each(|joint| joint.vertex = None);
+        if n == 2 && edges.iter().any(|&(other, of)| of < cell && other == edge(own, 0)) {
+            own_joints.iter_mut().for_each(|joint| joint.vertex = None);
         }
-        if corners.len() > 2 {
-            for k in first..end {
-                let [from, to] = edges[k];
-                let back = key([to, from]);
-                joints[k].joins = from != to && (has(&keys[..first], back) || has(&keys[end..], back));
+        for (k, joint) in own_joints.iter_mut().enumerate().filter(|_| n > 2) {
+            let [from, to] = edge(own, k);
+            if from != to && (counts[from] || counts[to]) {
+                joint.joins = edges.iter().any(|&(other, of)| of != cell && other == [to, from]);
             }
         }
-        first = end;
     }
 }

@@ -24,7 +24,7 @@ use super::collider::Posed;
 use super::core::Core;
 use super::number::{Dual, Number, along, along2, constant, cross, dot, dot2, sub, sub2, unit, values};
 use super::overlap::{Corner, overlap, polygon, rim};
-use super::patch::{self, Body, CORNERS, Cone, Flat, Patch, UPRIGHT, WIDER};
+use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, Patch, UPRIGHT, WIDER};
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
@@ -234,10 +234,17 @@ impl<'a, S: Number> View<'a, S> {
 
     fn sides(&self, flats: &Flats<'_>) -> [Vec<Side<S>>; 2] {
         let ([a, b], n) = (self.bodies, self.across.n);
-        let of = |body: &Body<'_, S>, flats: &[Flat<'_>], n: &Vector3<S>| -> Vec<Patch<S>> {
-            flats.iter().map(|&flat| body.patch(flat, n)).collect()
+        let mut corners = Vec::with_capacity(CORNERS);
+        let mut of = |body: &Body<'_, S>, k: usize, n: &Vector3<S>| -> Vec<Side<S>> {
+            let side = |&flat: &Flat<'_>| {
+                let patch = body.patch(flat, n, &mut corners);
+                let points = corners.iter().map(|corner| self.across.over(corner));
+                let polygon = if k == 0 { polygon(points) } else { polygon(points.rev()) };
+                Side { polygon, plane: self.across.plane(&patch), inscribed: patch.inscribed, disc: patch.disc }
+            };
+            flats[k].iter().map(side).collect()
         };
-        self.across.sides(&[of(a, &flats[0], n), of(b, &flats[1], &-n)])
+        self.across.with_rims([of(a, 0, n), of(b, 1, &-n)])
     }
 
     /// How high the contact points of A and of B are.
@@ -249,16 +256,13 @@ impl<'a, S: Number> View<'a, S> {
     /// Where all of these sides meet.
     fn meeting(&self, sides: &[Vec<Side<S>>; 2]) -> Option<Meeting<S>> {
         let (pairs, cells) = cells(sides, self.ends(), self.steepest);
-        let mut net = Net::new(&cells);
-        if !is_one(sides) {
-            let rounding = ROUNDING * self.bodies.iter().map(|body| body.core.reach()).sum::<f64>();
-            let is_in = |&[cell, k]: &[usize; 2]| {
-                let at = &cells[cell].corners[k].at;
-                let (_, phi) = self.height_and_gap(at, sides, pairs[cell]);
-                (phi - self.phi).value() <= self.steepest * at.map(S::value).norm() + rounding
-            };
-            net.keep(&net.vertices.iter().map(is_in).collect::<Vec<_>>());
-        }
+        let rounding = ROUNDING * self.bodies.iter().map(|body| body.core.reach()).sum::<f64>();
+        let is_in = |&[cell, k]: &[usize; 2]| {
+            let at = &cells[cell].corners[k].at;
+            let (_, phi) = self.height_and_gap(at, sides, pairs[cell]);
+            (phi - self.phi).value() <= self.steepest * at.map(S::value).norm() + rounding
+        };
+        let net = Net::new(&cells, |vertex| is_one(sides) || is_in(vertex));
         let all = self.weighed(sides, pairs, cells, net);
         let sum: f64 = all.spots.iter().map(|spot| spot.weight.value()).sum();
         // Not where it is not a number either.
@@ -409,9 +413,10 @@ fn cells<S: Number>(sides: &[Vec<Side<S>>; 2], ends: [f64; 2], slope: f64) -> (V
         let cell = Cell::of(a, b);
         return if cell.corners.len() >= 2 { (vec![[0, 0]], vec![cell]) } else { (Vec::new(), Vec::new()) };
     }
-    let windows = |k: usize| -> Vec<Window> {
+    let mut corners = Vec::new();
+    let mut windows = |k: usize| -> Vec<Window> {
         let sign = if k == 0 { -1.0 } else { 1.0 };
-        sides[k].iter().map(|side| Window::new(side, ends[k], sign, slope)).collect()
+        sides[k].iter().map(|side| Window::new(side, ends[k], sign, slope, &mut corners)).collect()
     };
     let windows = [windows(0), windows(1)];
     let (mut pairs, mut all) = (Vec::new(), Vec::new());
@@ -572,20 +577,11 @@ impl<'a, S: Number> Across<'a, S> {
         self.flat(&sub(point, &constant(&self.origin)))
     }
 
-    /// The patches of A and of B.
-    fn sides(&self, patches: &[Vec<Patch<S>>; 2]) -> [Vec<Side<S>>; 2] {
-        let side = |k: usize| {
-            let of = |patch: &Patch<S>| {
-                let points = patch.corners.iter().map(|corner| self.over(corner));
-                let polygon = if k == 0 { polygon(points) } else { polygon(points.rev()) };
-                Side { polygon, plane: self.plane(patch), inscribed: patch.inscribed }
-            };
-            patches[k].iter().map(of).collect()
-        };
-        let mut both: [Vec<Side<S>>; 2] = [side(0), side(1)];
+    /// A's and B's sides, where round caps have the corners of their rims.
+    fn with_rims(&self, mut both: [Vec<Side<S>>; 2]) -> [Vec<Side<S>>; 2] {
         for k in 0..2 {
-            let [Patch { disc: Some(disc), .. }] = &patches[k][..] else { continue };
-            if patches[1 - k].iter().all(|patch| patch.disc.is_none()) {
+            let [Side { disc: Some(disc), .. }] = &both[k][..] else { continue };
+            if both[1 - k].iter().all(|side| side.disc.is_none()) {
                 let edges = both[1 - k].iter().flat_map(|side| {
                     let is_line = side.polygon.len() == 2;
                     side.polygon.iter().map(move |edge| (edge, is_line))
@@ -605,6 +601,7 @@ struct Side<S> {
     plane: Plane<S>,
     /// As its patch's.
     inscribed: Option<S>,
+    disc: Option<Disc<S>>,
 }
 
 impl<S: Number> Side<S> {
@@ -628,15 +625,22 @@ struct Window {
 }
 
 impl Window {
-    /// Of a side, given how high the contact point is and which way is down. A corner outside the cone leaves of an edge what may be
-    /// inside.
-    fn new<S: Number>(Side { polygon, plane, .. }: &Side<S>, end: f64, sign: f64, slope: f64) -> Self {
+    /// Of a side, given how high the contact point is and which way is down; the corners are to work with. A corner outside the cone
+    /// leaves of an edge what may be inside.
+    fn new<S: Number>(
+        Side { polygon, plane, .. }: &Side<S>,
+        end: f64,
+        sign: f64,
+        slope: f64,
+        corners: &mut Vec<(Vector2<f64>, f64)>,
+    ) -> Self {
         let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
         if polygon.len() < 3 {
             return Self { low: all.high, high: all.low };
         }
         let down = |corner: &Corner<S>| (plane.height(&corner.at).value() - end) * sign;
-        let corners: Vec<_> = polygon.iter().map(|corner| (corner.at.map(S::value), down(corner))).collect();
+        corners.clear();
+        corners.extend(polygon.iter().map(|corner| (corner.at.map(S::value), down(corner))));
         let slope = slope * WIDER;
         let lies_out = |&(x, down): &(Vector2<f64>, f64)| down - slope * x.norm();
         let mut hold = |x: Vector2<f64>| (all.low, all.high) = (all.low.inf(&x), all.high.sup(&x));

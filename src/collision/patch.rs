@@ -109,9 +109,9 @@ pub(super) enum Flat<'a> {
     OfHull(&'a Hull, &'a HullFace),
 }
 
-/// What stands for a flat part: a polygon, counter-clockwise seen from outside, a line of two corners, or a whole plane, which has none.
+/// What stands for a flat part, but for its corners: a polygon, counter-clockwise seen from outside, a line of two corners, or a whole
+/// plane, which has none.
 pub(super) struct Patch<S> {
-    pub(super) corners: Vec<Vector3<S>>,
     /// A point of the patch's plane that is farthest out.
     pub(super) anchor: Vector3<S>,
     /// Outward normal of any length.
@@ -225,8 +225,8 @@ impl<'a> Flat<'a> {
 
 impl<S: Number> Patch<S> {
     /// As much as the flat part itself.
-    fn whole(corners: Vec<Vector3<S>>, anchor: Vector3<S>, normal: Vector3<S>) -> Self {
-        Self { corners, anchor, normal, inscribed: None, disc: None }
+    fn whole(anchor: Vector3<S>, normal: Vector3<S>) -> Self {
+        Self { anchor, normal, inscribed: None, disc: None }
     }
 }
 
@@ -251,31 +251,33 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// What stands for a flat part, where n looks out of the body.
-    pub(super) fn patch(&self, flat: Flat<'_>, n: &Vector3<S>) -> Patch<S> {
+    /// What stands for a flat part, where n looks out of the body. Its corners are in the place of others, so that bodies of many sides
+    /// need no more memory for them.
+    pub(super) fn patch(&self, flat: Flat<'_>, n: &Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
+        corners.clear();
         let normal = self.normal(flat, n);
         match flat {
-            Flat::Plane => Patch::whole(Vec::new(), self.origin, normal),
+            Flat::Plane => Patch::whole(self.origin, normal),
             Flat::Line if matches!(self.core, Core::Cylinder { .. }) => {
                 let out = unit(&normal);
-                self.line(along(&self.origin, &out, self.sizes[0]), self.sizes[1], normal)
+                self.line(along(&self.origin, &out, self.sizes[0]), self.sizes[1], normal, corners)
             }
-            Flat::Line => self.line(self.origin, self.sizes[0], normal),
-            Flat::Cap(sign) => self.cap(sign, normal),
-            Flat::OfBox(k, sign) => self.side_of_box(k, sign, normal),
-            Flat::OfHull(hull, face) => self.face_of_hull(hull, face, n, normal),
+            Flat::Line => self.line(self.origin, self.sizes[0], normal, corners),
+            Flat::Cap(sign) => self.cap(sign, normal, corners),
+            Flat::OfBox(k, sign) => self.side_of_box(k, sign, normal, corners),
+            Flat::OfHull(hull, face) => self.face_of_hull(hull, face, n, normal, corners),
         }
     }
 
     /// A line along the z axis.
-    fn line(&self, middle: Vector3<S>, half: S, normal: Vector3<S>) -> Patch<S> {
+    fn line(&self, middle: Vector3<S>, half: S, normal: Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
         let axis = &self.axes[2];
-        let corners = vec![along(&middle, axis, -half), along(&middle, axis, half)];
-        Patch::whole(corners, middle, normal)
+        corners.extend([along(&middle, axis, -half), along(&middle, axis, half)]);
+        Patch::whole(middle, normal)
     }
 
     /// The one on an axis.
-    fn side_of_box(&self, k: usize, sign: f64, normal: Vector3<S>) -> Patch<S> {
+    fn side_of_box(&self, k: usize, sign: f64, normal: Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
         let (i, j) = ((k + 1) % 3, (k + 2) % 3);
         let corner = |(x, y)| {
             let mut at = self.sizes;
@@ -283,39 +285,46 @@ impl<S: Number> Body<'_, S> {
             at[k] *= S::constant(sign);
             self.at(at)
         };
-        let corners: Vec<_> = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner).collect();
+        corners.extend([(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner));
         let anchor = corners[0];
-        Patch::whole(corners, anchor, normal)
+        Patch::whole(anchor, normal)
     }
 
-    fn cap(&self, sign: f64, normal: Vector3<S>) -> Patch<S> {
+    fn cap(&self, sign: f64, normal: Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
         let [radius, half, _] = self.sizes;
         let end = half * S::constant(sign);
         let corner = |k: usize| {
             let (sine, cosine) = (sign * FRAC_PI_4 * k as f64).sin_cos();
             self.at([radius * S::constant(cosine), radius * S::constant(sine), end])
         };
-        let corners: Vec<_> = (0..CORNERS).map(corner).collect();
+        corners.extend((0..CORNERS).map(corner));
         let middle = self.at([S::constant(0.0), S::constant(0.0), end]);
         let disc = Disc { middle, radii: [0, 1].map(|k| self.axes[k] * radius) };
-        let octagon = Patch::whole(corners, middle, normal);
+        let octagon = Patch::whole(middle, normal);
         Patch { inscribed: Some(radius), disc: Some(disc), ..octagon }
     }
 
     /// A face, at the height of its corner that is farthest along a direction.
-    fn face_of_hull(&self, hull: &Hull, face: &HullFace, n: &Vector3<S>, normal: Vector3<S>) -> Patch<S> {
+    fn face_of_hull(
+        &self,
+        hull: &Hull,
+        face: &HullFace,
+        n: &Vector3<S>,
+        normal: Vector3<S>,
+        corners: &mut Vec<Vector3<S>>,
+    ) -> Patch<S> {
         let local = Vector3::from_fn(|k, _| values(&self.axes[k]).dot(&values(n)));
         let vertices = hull.vertices();
         let vertex = |i: usize| self.at(vertices[i].map(S::constant));
         let m = face.corners.len();
         let kept = m.min(CORNERS);
-        let corners: Vec<_> = (0..kept).map(|k| vertex(face.corners[k * m / kept])).collect();
+        corners.extend((0..kept).map(|k| vertex(face.corners[k * m / kept])));
         let across = (Vector3::from(vertices[face.corners[0]]) - Vector3::from(vertices[face.corners[m / 2]])).norm();
         let inscribed = (kept < m).then_some(S::constant(across / 2.0));
         let height = |i: usize| Vector3::from(vertices[i]).dot(&local);
         let top = face.corners.iter().copied().max_by(|&i, &j| height(i).total_cmp(&height(j)));
         let anchor = top.map_or(self.origin, vertex);
-        Patch { inscribed, ..Patch::whole(corners, anchor, normal) }
+        Patch { inscribed, ..Patch::whole(anchor, normal) }
     }
 }
 
