@@ -22,9 +22,11 @@ use nalgebra::{Isometry3, Vector2, Vector3};
 use super::cells::{Cell, Net};
 use super::collider::Posed;
 use super::core::Core;
-use super::number::{Dual, Number, along, along2, constant, cross, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, overlap, polygon, rim};
-use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, Patch, UPRIGHT, WIDER};
+use super::number::{Dual, Number, along, constant, dot2, values};
+use super::overlap::polygon;
+use super::patch::{self, Body, CORNERS, Cone, Flat, UPRIGHT};
+use super::side::{Across, Side, cells};
+use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread, stand_back};
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
@@ -102,14 +104,6 @@ impl Manifold {
         let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
         Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }
     }
-}
-
-/// A contact point in numbers that may carry rates.
-pub(super) struct Spot<S> {
-    pub(super) phi: S,
-    pub(super) point_a: Vector3<S>,
-    pub(super) point_b: Vector3<S>,
-    pub(super) weight: S,
 }
 
 /// The contact points other than the closest ones, and the weight of those, if they are one.
@@ -379,18 +373,6 @@ impl<'a> View<'a, f64> {
     }
 }
 
-impl<S: Number> Cell<S> {
-    /// Where a side of A and one of B lie over each other.
-    fn of(a: &Side<S>, b: &Side<S>) -> Self {
-        Self { corners: a.overlap(b), slope: sub2(&b.plane.slope, &a.plane.slope) }
-    }
-
-    /// Are all of its points the closest ones?
-    fn is_parallel(&self) -> bool {
-        dot2(&self.slope, &self.slope).value() < PARALLEL * PARALLEL
-    }
-}
-
 /// How many points a manifold of these cores has at most but for the closest ones, and whether those may be one.
 fn room(a: &Core, b: &Core) -> (usize, bool) {
     let (Some((of_a, less_a)), Some((of_b, less_b))) = (patch::corners(a), patch::corners(b)) else {
@@ -406,102 +388,6 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
     (corners, less_a || less_b)
 }
 
-/// The overlaps of A's sides with B's, and of which sides they are, given how high the contact points are.
-fn cells<S: Number>(sides: &[Vec<Side<S>>; 2], ends: [f64; 2], slope: f64) -> (Vec<[usize; 2]>, Vec<Cell<S>>) {
-    let [of_a, of_b] = sides;
-    if let ([a], [b]) = (&of_a[..], &of_b[..]) {
-        let cell = Cell::of(a, b);
-        return if cell.corners.len() >= 2 { (vec![[0, 0]], vec![cell]) } else { (Vec::new(), Vec::new()) };
-    }
-    let mut corners = Vec::new();
-    let mut windows = |k: usize| -> Vec<Window> {
-        let sign = if k == 0 { -1.0 } else { 1.0 };
-        sides[k].iter().map(|side| Window::new(side, ends[k], sign, slope, &mut corners)).collect()
-    };
-    let windows = [windows(0), windows(1)];
-    let (mut pairs, mut all) = (Vec::new(), Vec::new());
-    for (i, a) in of_a.iter().enumerate() {
-        for (j, b) in of_b.iter().enumerate() {
-            if !windows[0][i].meets(&windows[1][j]) {
-                continue;
-            }
-            let is_line = a.polygon.len() == 2 || b.polygon.len() == 2;
-            let cell = Cell::of(a, b);
-            if cell.corners.len() >= if is_line { 2 } else { 3 } {
-                pairs.push([i, j]);
-                all.push(cell);
-            }
-        }
-    }
-    (pairs, all)
-}
-
-/// Makes the weights add up to one; the least are none, and the heaviest has what they had.
-fn complete<S: Number>(spots: &mut [Spot<S>]) {
-    let mut rest = S::constant(1.0);
-    for spot in spots.iter_mut() {
-        if spot.weight.value() < NONE {
-            spot.weight = S::constant(0.0);
-        }
-        rest -= spot.weight;
-    }
-    if let Some(heaviest) = heaviest(spots) {
-        heaviest.weight += rest;
-    }
-}
-
-fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>> {
-    spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
-}
-
-/// Leaves out points without weight. Of more than there is room for, the lightest goes to the one beside it.
-fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
-    let mut keep = spots.iter().map(|spot| spot.weight.value() > 0.0);
-    places.retain(|_| keep.next() == Some(true));
-    spots.retain(|spot| spot.weight.value() > 0.0);
-    while spots.len() > room
-        && let Some(lightest) =
-            (0..spots.len()).min_by(|&i, &j| spots[i].weight.value().total_cmp(&spots[j].weight.value()))
-    {
-        let (at, weight) = (places.remove(lightest), spots.remove(lightest).weight);
-        let far = |place: &Vector2<S>| sub2(place, &at).map(S::value).norm();
-        if let Some(beside) = (0..spots.len()).min_by(|&i, &j| far(&places[i]).total_cmp(&far(&places[j]))) {
-            spots[beside].weight += weight;
-        }
-    }
-}
-
-/// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
-/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none. Corners that have just
-/// parted are still one: w is what there is around.
-fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>], spread: S, closest: S) {
-    let one = S::constant(1.0);
-    let near = spread * S::constant(NEAR * NEAR);
-    for (i, here) in places.iter().enumerate() {
-        let (own, height) = (spots[i].weight.value(), spots[i].phi - closest);
-        if !(own > 0.0 && own < LIGHT && height.value() > 0.0) {
-            continue;
-        }
-        let mut around = S::constant(0.0);
-        for (there, spot) in places.iter().zip(&*spots) {
-            let between = sub2(there, here);
-            around += spot.weight * (one - part(dot2(&between, &between) / near));
-        }
-        if around.value() < LIGHT {
-            let lacks = S::constant(LIGHT) - around;
-            spots[i].phi += height * lacks * lacks / (around * S::constant(LIGHT));
-        }
-    }
-}
-
-/// Where slopes are less than this all points of the overlap are the closest ones: the middle of its corners stands for them.
-const PARALLEL: f64 = 1e-9;
-
-/// The weight below which a point of a [`Collider::manifold`] stands back.
-pub const LIGHT: f64 = 0.02;
-/// Corners this near to each other, in parts of the polygon's size, count as one in part.
-pub(crate) const NEAR: f64 = 0.05;
-
 /// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
 const SMALL: f64 = 0.3;
@@ -513,154 +399,3 @@ const MISSED: f64 = 0.05;
 const OFF: f64 = 0.5;
 /// Heights above the closest points, in parts of the bodies' size, that rounding may make.
 const ROUNDING: f64 = 1e-9;
-
-/// The sum of the squared distances between neighbouring corners.
-fn circumference<S: Number>(corners: &[Corner<S>]) -> S {
-    let next = corners.iter().cycle().skip(1);
-    corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
-        let between = sub2(&q.at, &p.at);
-        sum + between.x * between.x + between.y * between.y
-    })
-}
-
-/// The same of a line or square that carries as far from its middle as these points do.
-fn spread<S: Number>(places: &[Vector2<S>], spots: &[Spot<S>]) -> S {
-    let none = S::constant(0.0);
-    let all = || places.iter().zip(spots.iter().map(|spot| spot.weight));
-    let middle = all().fold(Vector2::repeat(none), |sum, (at, weight)| along2(&sum, at, weight));
-    let square = |at| dot2(&sub2(at, &middle), &sub2(at, &middle));
-    all().fold(none, |sum, (at, weight)| sum + weight * square(at)) * S::constant(8.0)
-}
-
-/// The plane across n through a point.
-struct Across<'a, S> {
-    axes: [Vector3<S>; 2],
-    n: &'a Vector3<S>,
-    origin: Vector3<f64>,
-}
-
-/// The plane of a patch: its height along n over the plane across n.
-struct Plane<S> {
-    through: Vector2<S>,
-    height: S,
-    slope: Vector2<S>,
-}
-
-impl<S: Number> Plane<S> {
-    fn height(&self, x: &Vector2<S>) -> S {
-        let step = sub2(x, &self.through);
-        self.height + self.slope.x * step.x + self.slope.y * step.y
-    }
-}
-
-impl<'a, S: Number> Across<'a, S> {
-    fn new(n: &'a Vector3<S>, origin: &Vector3<f64>) -> Self {
-        let u = unit(&cross(n, &constant(&Vector3::ith(values(n).iamin(), 1.0))));
-        Self { axes: [u, cross(n, &u)], n, origin: *origin }
-    }
-
-    fn flat(&self, v: &Vector3<S>) -> Vector2<S> {
-        Vector2::new(dot(&self.axes[0], v), dot(&self.axes[1], v))
-    }
-
-    fn plane(&self, patch: &Patch<S>) -> Plane<S> {
-        let from = sub(&patch.anchor, &constant(&self.origin));
-        let (tilted, down) = (self.flat(&patch.normal), S::constant(-1.0) / dot(self.n, &patch.normal));
-        Plane {
-            through: self.flat(&from),
-            height: dot(self.n, &from),
-            slope: Vector2::new(tilted.x * down, tilted.y * down),
-        }
-    }
-
-    fn over(&self, point: &Vector3<S>) -> Vector2<S> {
-        self.flat(&sub(point, &constant(&self.origin)))
-    }
-
-    /// A's and B's sides, where round caps have the corners of their rims.
-    fn with_rims(&self, mut both: [Vec<Side<S>>; 2]) -> [Vec<Side<S>>; 2] {
-        for k in 0..2 {
-            let [Side { disc: Some(disc), .. }] = &both[k][..] else { continue };
-            if both[1 - k].iter().all(|side| side.disc.is_none()) {
-                let edges = both[1 - k].iter().flat_map(|side| {
-                    let is_line = side.polygon.len() == 2;
-                    side.polygon.iter().map(move |edge| (edge, is_line))
-                });
-                let (middle, radii) = (self.over(&disc.middle), disc.radii.each_ref().map(|v| self.flat(v)));
-                let rim = rim(&both[k][0].polygon, edges, &middle, &radii);
-                both[k][0].polygon = rim;
-            }
-        }
-        both
-    }
-}
-
-/// A patch as it is seen along n.
-struct Side<S> {
-    polygon: Vec<Corner<S>>,
-    plane: Plane<S>,
-    /// As its patch's.
-    inscribed: Option<S>,
-    disc: Option<Disc<S>>,
-}
-
-impl<S: Number> Side<S> {
-    /// Where the other side lies over this one; nothing if none of them is a polygon.
-    fn overlap(&self, other: &Self) -> Vec<Corner<S>> {
-        let (own, others) = (&self.polygon, &other.polygon);
-        match (own.len(), others.len()) {
-            (0, _) => others.clone(),
-            (_, 0) => own.clone(),
-            (_, 3..) => overlap(own, others),
-            (3.., _) => overlap(others, own),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// A rectangle over what a polygon has in the cone above the contact point.
-struct Window {
-    low: Vector2<f64>,
-    high: Vector2<f64>,
-}
-
-impl Window {
-    /// Of a side, given how high the contact point is and which way is down; the corners are to work with. A corner outside the cone
-    /// leaves of an edge what may be inside.
-    fn new<S: Number>(
-        Side { polygon, plane, .. }: &Side<S>,
-        end: f64,
-        sign: f64,
-        slope: f64,
-        corners: &mut Vec<(Vector2<f64>, f64)>,
-    ) -> Self {
-        let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
-        if polygon.len() < 3 {
-            return Self { low: all.high, high: all.low };
-        }
-        let down = |corner: &Corner<S>| (plane.height(&corner.at).value() - end) * sign;
-        corners.clear();
-        corners.extend(polygon.iter().map(|corner| (corner.at.map(S::value), down(corner))));
-        let slope = slope * WIDER;
-        let lies_out = |&(x, down): &(Vector2<f64>, f64)| down - slope * x.norm();
-        let mut hold = |x: Vector2<f64>| (all.low, all.high) = (all.low.inf(&x), all.high.sup(&x));
-        let n = corners.len();
-        for (i, corner) in corners.iter().enumerate() {
-            let out = lies_out(corner);
-            if out > 0.0 {
-                continue;
-            }
-            hold(corner.0);
-            for other in [&corners[(i + 1) % n], &corners[(i + n - 1) % n]] {
-                let rise = other.1 - corner.1 - slope * (other.0 - corner.0).norm();
-                let part = if rise > -out { -out / rise } else { 1.0 };
-                hold(corner.0 + (other.0 - corner.0) * part);
-            }
-        }
-        all
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        (0..2).all(|k| self.low[k] <= other.high[k] && other.low[k] <= self.high[k])
-    }
-}

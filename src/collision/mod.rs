@@ -43,7 +43,9 @@ mod polish;
 mod pull;
 mod query;
 mod sensitivity;
+mod side;
 mod smooth;
+mod spot;
 mod tilt;
 
 use nalgebra::Isometry3;
@@ -53,12 +55,13 @@ use crate::error::{Error, Result};
 
 pub use collider::Collider;
 pub use distance::Distance;
-pub(crate) use manifold::NEAR;
-pub use manifold::{ContactPoint, LIGHT, MANIFOLD, Manifold};
+pub use manifold::{ContactPoint, MANIFOLD, Manifold};
 pub(crate) use patch::TILT;
 pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
+pub use spot::LIGHT;
+pub(crate) use spot::NEAR;
 pub(crate) use tilt::NONE;
 
 /// Signed distance of two shapes in the world. For many queries make [`Collider`]s once.

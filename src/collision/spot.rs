@@ -1,0 +1,96 @@
+//! Contact points with weights, before they are a manifold: which are none, and how far those of little weight stand back.
+
+use nalgebra::{Vector2, Vector3};
+
+use super::number::{Number, along2, dot2, sub2};
+use super::overlap::Corner;
+use super::tilt::{NONE, part};
+
+/// The weight below which a point of a [`Collider::manifold`](super::Collider::manifold) stands back.
+pub const LIGHT: f64 = 0.02;
+/// Corners this near to each other, in parts of the polygon's size, count as one in part.
+pub(crate) const NEAR: f64 = 0.05;
+
+/// A contact point in numbers that may carry rates.
+pub(super) struct Spot<S> {
+    pub(super) phi: S,
+    pub(super) point_a: Vector3<S>,
+    pub(super) point_b: Vector3<S>,
+    pub(super) weight: S,
+}
+
+/// Makes the weights add up to one; the least are none, and the heaviest has what they had.
+pub(super) fn complete<S: Number>(spots: &mut [Spot<S>]) {
+    let mut rest = S::constant(1.0);
+    for spot in spots.iter_mut() {
+        if spot.weight.value() < NONE {
+            spot.weight = S::constant(0.0);
+        }
+        rest -= spot.weight;
+    }
+    if let Some(heaviest) = heaviest(spots) {
+        heaviest.weight += rest;
+    }
+}
+
+pub(super) fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>> {
+    spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
+}
+
+/// Leaves out points without weight. Of more than there is room for, the lightest goes to the one beside it.
+pub(super) fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
+    let mut keep = spots.iter().map(|spot| spot.weight.value() > 0.0);
+    places.retain(|_| keep.next() == Some(true));
+    spots.retain(|spot| spot.weight.value() > 0.0);
+    while spots.len() > room
+        && let Some(lightest) =
+            (0..spots.len()).min_by(|&i, &j| spots[i].weight.value().total_cmp(&spots[j].weight.value()))
+    {
+        let (at, weight) = (places.remove(lightest), spots.remove(lightest).weight);
+        let far = |place: &Vector2<S>| sub2(place, &at).map(S::value).norm();
+        if let Some(beside) = (0..spots.len()).min_by(|&i, &j| far(&places[i]).total_cmp(&far(&places[j]))) {
+            spots[beside].weight += weight;
+        }
+    }
+}
+
+/// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
+/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none. Corners that have just
+/// parted are still one: w is what there is around.
+pub(super) fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>], spread: S, closest: S) {
+    let one = S::constant(1.0);
+    let near = spread * S::constant(NEAR * NEAR);
+    for (i, here) in places.iter().enumerate() {
+        let (own, height) = (spots[i].weight.value(), spots[i].phi - closest);
+        if !(own > 0.0 && own < LIGHT && height.value() > 0.0) {
+            continue;
+        }
+        let mut around = S::constant(0.0);
+        for (there, spot) in places.iter().zip(&*spots) {
+            let between = sub2(there, here);
+            around += spot.weight * (one - part(dot2(&between, &between) / near));
+        }
+        if around.value() < LIGHT {
+            let lacks = S::constant(LIGHT) - around;
+            spots[i].phi += height * lacks * lacks / (around * S::constant(LIGHT));
+        }
+    }
+}
+
+/// The sum of the squared distances between neighbouring corners.
+pub(super) fn circumference<S: Number>(corners: &[Corner<S>]) -> S {
+    let next = corners.iter().cycle().skip(1);
+    corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
+        let between = sub2(&q.at, &p.at);
+        sum + between.x * between.x + between.y * between.y
+    })
+}
+
+/// The same of a line or square that carries as far from its middle as these points do.
+pub(super) fn spread<S: Number>(places: &[Vector2<S>], spots: &[Spot<S>]) -> S {
+    let none = S::constant(0.0);
+    let all = || places.iter().zip(spots.iter().map(|spot| spot.weight));
+    let middle = all().fold(Vector2::repeat(none), |sum, (at, weight)| along2(&sum, at, weight));
+    let square = |at| dot2(&sub2(at, &middle), &sub2(at, &middle));
+    all().fold(none, |sum, (at, weight)| sum + weight * square(at)) * S::constant(8.0)
+}
