@@ -121,7 +121,7 @@ fn compare(name: &str, model: &Model, params: DynamicParams, random: &mut Random
     };
     let (found, expected) = (gradients(&found), gradients(&expected));
     for &w in &solved {
-        let all = expected.iter().map(|of| largest(&of[w])).fold(0.0, f64::max);
+        let all = largest(&expected.iter().map(|of| largest(&of[w])).collect::<Vec<_>>());
         for (((what, _), a), b) in vars.iter().zip(&found).zip(&expected) {
             let apart = apart(&a[w], &b[w], largest(&b[w]).max(SMALL * all));
             let limit = GRADIENT + ROUNDING * all;
