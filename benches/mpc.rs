@@ -1,6 +1,6 @@
 //! Planning: one iteration of differential dynamic programming, and a control period, in the middle of an episode.
 //!
-//! `cargo bench --bench mpc`; `BENCHMARKS.md` has figures.
+//! `cargo bench --bench mpc`; with `--features native` the same with native code beside it. `BENCHMARKS.md` has figures.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fingertip::mpc::{Clock, Controller, Ilqr, Problem, Start, Task};
@@ -22,6 +22,9 @@ const PERIODS: usize = 12;
 /// The iteration starts at the plan before, but for this share: else there is nothing left to do.
 const SHARE: f64 = 0.9;
 
+/// Lanes, and native code.
+const FORMS: &[bool] = if cfg!(feature = "native") { &[false, true] } else { &[false] };
+
 struct Middle {
     controller: Controller,
     problem: Problem,
@@ -29,8 +32,18 @@ struct Middle {
     v: Vec<f64>,
 }
 
-fn middle(name: &str) -> candle_core::Result<Middle> {
+/// The task with lanes or native code.
+fn task(name: &str, is_native: bool) -> candle_core::Result<Task> {
     let task = Task::load(format!("assets/tasks/{name}.toml"))?;
+    #[cfg(feature = "native")]
+    if is_native {
+        return task.native();
+    }
+    assert!(!is_native, "a build without the feature `native`");
+    Ok(task)
+}
+
+fn middle(task: &Task) -> candle_core::Result<Middle> {
     let episode = task.episode(0, 0)?;
     let mut controller = task.controller(&episode)?;
     let (mut q, mut warm) = (episode.start.q.clone(), Vec::new());
@@ -48,11 +61,13 @@ fn middle(name: &str) -> candle_core::Result<Middle> {
 }
 
 fn bench(c: &mut Criterion) {
-    for (name, horizon) in TASKS {
-        let Middle { controller, mut problem, start, mut v } = middle(name).expect("the task is in assets");
+    for ((name, horizon), is_native) in TASKS.into_iter().flat_map(|task| FORMS.iter().map(move |&form| (task, form))) {
+        let task = task(name, is_native).expect("the task is in assets");
+        let Middle { controller, mut problem, start, mut v } = middle(&task).expect("the task can be planned");
         problem.horizon = horizon;
         v.resize(horizon * start.u.len(), 0.0);
-        let mut group = c.benchmark_group(name);
+        let form = if is_native { "native" } else { "lanes" };
+        let mut group = c.benchmark_group(format!("{name}/{form}"));
         group.sample_size(20);
         let solve = |iterations| {
             let method = Ilqr { iterations, tolerance: 1e-6, small: 0.0 };

@@ -10,6 +10,7 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction, Object, Scene, Shape};
 use fingertip::math::lane::InstructionSet;
+use fingertip::mpc::Task;
 use fingertip::rollout::rollout;
 use fingertip::solve::Report;
 use fingertip::step::Quasidynamic;
@@ -69,6 +70,18 @@ fn all(step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Vec<Named>> {
     Ok(found)
 }
 
+/// The same natively; nothing without a compiler.
+fn natively<T, U>(name: &str, of: T, native: impl Fn(T) -> Result<U>) -> Option<U> {
+    match native(of) {
+        Ok(native) => Some(native),
+        Err(error) if error.to_string().contains("expected a C compiler") => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
 /// Compares all that a native step gives with what lanes give; false without a compiler.
 fn compare(
     name: &str,
@@ -76,14 +89,7 @@ fn compare(
     native: impl Fn(&Quasidynamic) -> Result<Quasidynamic>,
     batch: &Batch,
 ) -> bool {
-    let native = match native(step) {
-        Ok(native) => native,
-        Err(error) if error.to_string().contains("expected a C compiler") => {
-            println!("skipped: {error}");
-            return false;
-        }
-        Err(error) => panic!("{name}: {error}"),
-    };
+    let Some(native) = natively(name, step, native) else { return false };
     let (expected, found) = (all(step, &batch.q, &batch.u).unwrap(), all(&native, &batch.q, &batch.u).unwrap());
     assert_eq!(expected.len(), found.len());
     for ((what, expected), (_, found)) in expected.iter().zip(&found) {
@@ -236,4 +242,43 @@ fn the_command_line_says_the_same() {
         text.lines().map(|line| line.split(" at most), ").next().unwrap_or(line).to_owned()).collect()
     };
     assert_eq!((native.status.code(), words(&native)), (lanes.status.code(), words(&lanes)), "{said}");
+}
+
+/// Of as many worlds as narrower registers have too.
+#[test]
+fn held_commands_have_the_bits_of_the_lanes() {
+    let batch = Batch::strange(&states::model("push"), WORLDS, &mut Random::new(71));
+    let step = step_of(&batch);
+    let Some(native) = natively("push", &step, Quasidynamic::native) else { return };
+    let numbers = |t: &Tensor, worlds| t.narrow(0, 0, worlds)?.flatten_all()?.to_vec1::<f64>();
+    let held = |step: &Quasidynamic, worlds: usize, is_warm: bool| -> Result<[Vec<u64>; 4]> {
+        let parameters = step.parameters().map(|_, t| t.narrow(0, 0, worlds.min(t.dim(0)?)))?;
+        let warm = if is_warm { numbers(&step.step(&batch.q, &batch.u)?.warm, worlds)? } else { Vec::new() };
+        let (q, u) = (numbers(&batch.q, worlds)?, numbers(&batch.u, worlds)?);
+        let held = step.with_parameters(&parameters)?.hold(&q, &u, &warm, STEPS)?;
+        Ok([held.q, held.warm, held.force, held.gap].map(|of| of.iter().map(|x| x.to_bits()).collect()))
+    };
+    for (worlds, is_warm) in [(1, true), (3, true), (3, false), (WORLDS, true)] {
+        assert_eq!(held(&step, worlds, is_warm).unwrap(), held(&native, worlds, is_warm).unwrap(), "{worlds} worlds");
+    }
+}
+
+/// Everything that a planner tries, and how far it goes, is in the command.
+#[test]
+fn plans_have_the_bits_of_the_lanes() {
+    let task = || Task::load("assets/tasks/planar_push.toml").unwrap();
+    let commands = |task: &Task| -> Result<Vec<u64>> {
+        let episode = task.episode(0, 0)?;
+        let mut controller = task.controller(&episode)?;
+        let mut q = episode.start.q.clone();
+        let mut commands = Vec::new();
+        for _ in 0..4 {
+            let u = controller.command(&q, None)?.u;
+            q = task.simulator().advance(&q, &u, &[])?.q.split_off((task.simulator().hold() - 1) * q.len());
+            commands.extend(u.iter().chain(&q).map(|x| x.to_bits()));
+        }
+        Ok(commands)
+    };
+    let Some(native) = natively("planar_push", task(), Task::native) else { return };
+    assert_eq!(commands(&task()).unwrap(), commands(&native).unwrap());
 }

@@ -23,7 +23,8 @@ impl Codegen {
             let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
             let operands = |State { q, u }: &State| {
                 // Later commands are a little less.
-                let controls = (0..n_steps).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32)));
+                let n_commands = if kernel.has_commands() { n_steps } else { 1 };
+                let controls = (0..n_commands).flat_map(|t| u.iter().map(move |u| u * 0.99_f64.powi(t as i32)));
                 vec![q.clone(), controls.collect(), values.clone()]
             };
             let name = kernel.name().to_owned();
@@ -121,13 +122,16 @@ impl Check {
         let n_steps = if kernel.has_steps() { CHECKED_STEPS } else { 1 };
         let [rows, _] = step.rows_of(kernel);
         let given = operands.len();
-        let run = |kernel, operands: &[Vec<f64>]| match step.run(kernel, Precision::Double, n_steps, operands)? {
-            Some(row) => Ok::<_, candle_core::Error>(row),
-            None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
+        let run = |kernel: Kernel, operands: &[Vec<f64>]| {
+            let n_steps = if kernel.has_steps() { n_steps } else { 1 };
+            match step.run(kernel, Precision::Double, n_steps, operands)? {
+                Some(row) => Ok::<_, candle_core::Error>(row),
+                None => Ok(step.record(kernel, Precision::Double)?.run_steps(&operands.concat(), n_steps)),
+            }
         };
         match kernel {
             Kernel::Step | Kernel::Jacobians | Kernel::Rollout => {}
-            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Adjoint => {
+            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Hold | Kernel::RoughHold | Kernel::Adjoint => {
                 let row = run(Kernel::Step, &operands)?;
                 for Row { name, width, .. } in &rows[given..] {
                     operands.push(match *name {
@@ -168,6 +172,12 @@ fn about(kernel: Kernel) -> &'static str {
              same of the forces along normal and tangents. Where growth exceeds 1e7 they have few digits."
         }
         Kernel::WarmJacobians => "The same, with the solve started at the forces `warm` of a step before.",
+        Kernel::Hold => {
+            "Steps one after the other under one command, the first solve started at the forces `warm`, each later one at the forces
+   \
+             before: of each step the state after it, the forces to start from, contact forces, the gaps that it leaves and its report."
+        }
+        Kernel::RoughHold => "The same, not to full accuracy: enough to tell which of some commands is better.",
         Kernel::Rollout => {
             "Steps one after the other, each solve started at the forces before: all states, the first among them, and each step's\n   \
              contact forces, limit forces and report (status, iterations, residual, slip_gap)."

@@ -114,6 +114,15 @@ impl Simulator {
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
+    /// The same with native code, see [`Quasidynamic::native`].
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "native")]
+    pub fn native(&self) -> Result<Self> {
+        Ok(Self { step: self.step.native()?, ..self.clone() })
+    }
+
     /// The step.
     pub fn step(&self) -> &Quasidynamic {
         &self.step

@@ -27,7 +27,7 @@ const STEPS: usize = 400;
 /// Prints the step of a scene, its second-order step or its dynamics as C: without allocation, with nothing but libm to depend on, bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
-/// arguments. Without one of --step, --adjoint, --jacobians, --rollout, --second-order and --dynamics, the step and its adjoint are
+/// arguments. Without one of --step, --adjoint, --jacobians, --hold, --rollout, --second-order and --dynamics, the step and its adjoint are
 /// printed.
 #[derive(clap::Args)]
 pub struct Args {
@@ -49,6 +49,10 @@ pub struct Args {
     /// The step with its Jacobians A, B, C, D.
     #[arg(long)]
     jacobians: bool,
+
+    /// Some steps under one command, as many as the caller says, to full accuracy and as rough as planners ask for.
+    #[arg(long)]
+    hold: bool,
 
     /// Many steps, as many as the caller says, and the gradients of that.
     #[arg(long)]
@@ -74,12 +78,13 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (source, step) = args.scene.load()?;
-    let of_step = args.step || args.adjoint || args.jacobians || args.rollout;
+    let of_step = args.step || args.adjoint || args.jacobians || args.hold || args.rollout;
     let default = !(of_step || args.second_order || args.dynamics.is_some());
     let wanted = |kernel: &Kernel| match kernel {
         Kernel::Step | Kernel::WarmStep => args.step || default,
         Kernel::Adjoint => args.adjoint || default,
         Kernel::Jacobians | Kernel::WarmJacobians => args.jacobians,
+        Kernel::Hold | Kernel::RoughHold => args.hold,
         Kernel::Rollout | Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => args.rollout,
     };
     let kernels: Vec<Kernel> = Kernel::ALL.into_iter().filter(wanted).collect();

@@ -82,11 +82,15 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
     if is_wanted { step.native() } else { Ok(step) }
 }
 
+/// What a build without native code says when it is asked for.
+#[cfg(not(feature = "native"))]
+pub const NOT_NATIVE: &str = "--native: expected a build with the feature `native`, got one without it";
+
 /// The step, unless native code is asked for.
 #[cfg(not(feature = "native"))]
 pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
     if is_wanted {
-        candle_core::bail!("--native: expected a build with the feature `native`, got one without it");
+        candle_core::bail!(NOT_NATIVE);
     }
     Ok(step)
 }

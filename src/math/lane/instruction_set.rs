@@ -162,7 +162,7 @@ impl Arithmetic {
 
     /// The narrowest part that takes so many worlds at once, or else the whole. A lane costs the same however few of its worlds
     /// are wanted: four 1.2 times as much as one, eight 1.6 times as much as four.
-    pub(in crate::math) fn within(self, worlds: usize) -> Self {
+    pub(crate) fn within(self, worlds: usize) -> Self {
         let narrower = match (self.set, self.precision) {
             (InstructionSet::Eight, _) => InstructionSet::Four,
             (InstructionSet::Four, Precision::Double) => InstructionSet::Fma,

@@ -70,6 +70,15 @@ fn processor() -> &'static str {
     })
 }
 
+/// Is all there to compile with?
+///
+/// # Errors
+/// If there is no compiler; if there can be no folder for compiled code.
+pub(crate) fn check() -> Result<(), String> {
+    compiler()?;
+    folder(KIND).map(drop)
+}
+
 /// A shared object made of code: the one that is kept, if it is there and whole, else a new one.
 ///
 /// # Errors

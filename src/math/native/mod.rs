@@ -15,6 +15,7 @@ use libloading::Library;
 use crate::math::lane::{InstructionSet, Number, Precision};
 use crate::math::record::c::{STEPS, VECTOR_PRELUDE, Worlds, print};
 use crate::math::record::{Row, Trace};
+pub(crate) use compiler::check;
 
 use super::program::{Block, share};
 use super::rows::{Output, Rows};

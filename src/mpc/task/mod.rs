@@ -92,11 +92,7 @@ impl Task {
         whole("horizon", file.horizon, HORIZON, 1)?;
         let inner = |error: candle_core::Error| Error::invalid("scene", error.to_string());
         let hard = Simulator::new(&scene, hold).map_err(inner)?;
-        let mut simulators = schedule[..schedule.len() - 1]
-            .iter()
-            .map(|&kappa| hard.with_kappa(kappa).map_err(inner))
-            .collect::<Result<Vec<_>>>()?;
-        simulators.push(hard);
+        let simulators = scheduled(hard, &schedule).map_err(inner)?;
         let mut settings = Settings::default();
         settings.ilqr.iterations = file.iterations.unwrap_or(ITERATIONS);
         positive("tolerance", file.tolerance)?;
@@ -124,6 +120,17 @@ impl Task {
         task.goals = task.read_goals(folder)?;
         task.check()?;
         Ok(task)
+    }
+
+    /// The same task, planned with native code, see [`Quasidynamic::native`](crate::step::Quasidynamic::native). The first
+    /// commands take as long as the compiler, unless its work was kept.
+    ///
+    /// # Errors
+    /// As there.
+    #[cfg(feature = "native")]
+    pub fn native(self) -> candle_core::Result<Self> {
+        let kappas: Vec<f64> = self.simulators.iter().map(Simulator::kappa).collect();
+        Ok(Self { simulators: scheduled(self.simulator().native()?, &kappas)?, ..self })
     }
 
     /// The model whose plan counts.
@@ -239,4 +246,12 @@ impl std::str::FromStr for Method {
         let unknown = || Error::invalid("method", unknown("method", name, known().map(Self::name)));
         known().find(|method| method.name() == name).ok_or_else(unknown)
     }
+}
+
+/// The models of a schedule, the last of which is given.
+fn scheduled(hard: Simulator, schedule: &[f64]) -> candle_core::Result<Vec<Simulator>> {
+    let softer = schedule[..schedule.len() - 1].iter().map(|&kappa| hard.with_kappa(kappa));
+    let mut simulators = softer.collect::<candle_core::Result<Vec<_>>>()?;
+    simulators.push(hard);
+    Ok(simulators)
 }

@@ -3,13 +3,14 @@
 use candle_core::{Result, Tensor};
 
 use crate::contact::lanes;
-use crate::math::lane::{Lane, Packed, Real, Single, copy};
-use crate::math::program::{Group, Program, Stage, run_parts_on};
+use crate::math::lane::{Lane, Packed, Real, Single, clear, copy};
+use crate::math::program::{Group, Order, Program, Stage};
 use crate::math::rows::{Output, Rows, TensorGuard, worlds};
-use crate::solve::{Accuracy, INFO, Status};
+use crate::solve::{Accuracy, Status};
 
 use super::super::gaps::gap;
 use super::jacobian;
+use super::kernel::Kernel;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
 use super::stages::{Load, Operands};
@@ -25,9 +26,14 @@ pub(in super::super) fn hold(
 ) -> Result<[Vec<f64>; 5]> {
     let par = TensorGuard::new(par);
     let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
-    let s = &plan.structure;
-    let widths = [plan.nq, s.n_eta(), plan.n_forces(), plan.nc, INFO].map(|width| n_steps * width);
-    Ok(run_parts_on(plan.set.into(), &Hold { plan, operands, n_steps, accuracy }, b, widths))
+    let kernel = match accuracy {
+        Accuracy::Fine => Kernel::Hold,
+        Accuracy::Rough => Kernel::RoughHold,
+    };
+    let widths = plan.hold_rows().map(|row| row.length(n_steps));
+    let program = Hold { plan, operands: &operands, n_steps, accuracy };
+    let none = plan.no_forces();
+    plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)
 }
 
 /// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
@@ -78,11 +84,12 @@ fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usi
     Ok(operands)
 }
 
-struct Hold<'a> {
-    plan: &'a Plan,
-    operands: Operands<'a>,
-    n_steps: usize,
-    accuracy: Accuracy,
+/// Steps under one command.
+pub(super) struct Hold<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
+    pub(super) n_steps: usize,
+    pub(super) accuracy: Accuracy,
 }
 
 impl Program for Hold<'_> {
@@ -93,29 +100,28 @@ impl Program for Hold<'_> {
     fn group(&self, group: &mut Group) {
         let Self { plan, operands, n_steps, accuracy } = self;
         group.run(&Load { plan, operands });
-        for t in 0..*n_steps {
-            if t > 0 {
-                group.run(&GoOn(plan));
-            }
-            plan.prepare(group);
-            plan.solve_to(*accuracy, group, t > 0 || operands.warm.is_some());
-            group.run(&Keep { plan, t });
+        if operands.warm.is_none() {
+            group.run(&Forget(plan));
         }
+        group.each(*n_steps, Order::Forward, |group, t| {
+            plan.prepare(group);
+            plan.solve_to(*accuracy, group, true);
+            group.run(&Keep { plan, t });
+        });
     }
 }
 
-/// The next step begins where this one has ended.
-struct GoOn<'a>(&'a Plan);
+/// There are no forces for the first step to start from.
+struct Forget<'a>(&'a Plan);
 
-impl Stage for GoOn<'_> {
+impl Stage for Forget<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
-        let m = self.0.places.memory(memory).0.numbers;
-        copy(m.q, m.q_next);
+        clear(self.0.places.memory(memory).0.numbers.warm);
     }
 }
 
-/// Writes what step t has given.
+/// Writes what step t has given, and goes on to the next.
 struct Keep<'a> {
     plan: &'a Plan,
     t: usize,
@@ -136,5 +142,6 @@ impl Stage for Keep<'_> {
             let gap = R::select(solved, gap, m.geometry[GEOMETRY * i + 9]);
             out.store_in(3, first, t * self.plan.nc + i, &[gap]);
         }
+        copy(m.q, m.q_next);
     }
 }

@@ -23,6 +23,10 @@ pub enum Kernel {
     Jacobians,
     /// (q, u, parameters, forces) → the same, with the solve started at given forces.
     WarmJacobians,
+    /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one command.
+    Hold,
+    /// The same as far as is needed to tell which command is better: each solve ends a step or two sooner.
+    RoughHold,
     /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
     Rollout,
     /// (q₀ … q_T, u₀ … u_T₋₁, parameters, forces, limit forces, reports, gradient of q₀ … q_T) → gradients of q₀, u and the
@@ -35,12 +39,14 @@ pub enum Kernel {
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Step,
         Self::WarmStep,
         Self::Adjoint,
         Self::Jacobians,
         Self::WarmJacobians,
+        Self::Hold,
+        Self::RoughHold,
         Self::Rollout,
         Self::RolloutAdjoint,
         Self::RolloutForceAdjoint,
@@ -57,6 +63,8 @@ impl Kernel {
             Self::Adjoint => "adjoint",
             Self::Jacobians => "jacobians",
             Self::WarmJacobians => "jacobians_from",
+            Self::Hold => "hold",
+            Self::RoughHold => "rough_hold",
             Self::Rollout => "rollout",
             Self::RolloutAdjoint => "rollout_adjoint",
             Self::RolloutForceAdjoint => "rollout_force_adjoint",
@@ -65,16 +73,24 @@ impl Kernel {
 
     /// Has it rows of many steps?
     pub fn has_steps(self) -> bool {
+        matches!(self, Self::Hold | Self::RoughHold | Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
+    }
+
+    /// Has it a command for each step?
+    pub(crate) fn has_commands(self) -> bool {
         matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
 
-    /// The precision that it computes in where this one is wanted: adjoints and Jacobians always compute in double precision.
+    /// The precision that it computes in where this one is wanted: adjoints, Jacobians and steps that planners hold always compute in double
+    /// precision.
     pub fn precision(self, wanted: Precision) -> Precision {
         match self {
             Self::Step | Self::WarmStep | Self::Rollout => wanted,
             Self::Adjoint
             | Self::Jacobians
             | Self::WarmJacobians
+            | Self::Hold
+            | Self::RoughHold
             | Self::RolloutAdjoint
             | Self::RolloutForceAdjoint => Precision::Double,
         }

@@ -1,5 +1,5 @@
-//! The step's kernels as native code, each compiled when it is first asked for. A cold start is one from forces of zero: one
-//! kernel does for both.
+//! The step's kernels as native code, each compiled when it is first asked for, for registers that its number of worlds fills. A cold
+//! start is one from forces of zero: one kernel does for both.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use candle_core::{Error, Result};
 
-use crate::math::lane::{InstructionSet, Precision};
+use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::native::Function;
 
 use super::kernel::{Kernel, Recorder};
@@ -19,7 +19,7 @@ type Made = Arc<OnceLock<std::result::Result<Arc<Function>, String>>>;
 pub(super) struct Native {
     set: InstructionSet,
     recorder: Recorder,
-    kernels: Mutex<HashMap<(Kernel, Precision), Made>>,
+    kernels: Mutex<HashMap<(Kernel, Precision, usize), Made>>,
 }
 
 impl fmt::Debug for Native {
@@ -34,19 +34,20 @@ impl Native {
         Self { set, recorder, kernels: Mutex::default() }
     }
 
-    /// A kernel; the first to ask for it compiles it, others wait.
+    /// A kernel for so many worlds; the first to ask for it compiles it, others wait.
     ///
     /// # Errors
     /// If it cannot be recorded or compiled.
-    pub(super) fn function(&self, kernel: Kernel, precision: Precision) -> Result<Arc<Function>> {
+    pub(super) fn function(&self, kernel: Kernel, precision: Precision, worlds: usize) -> Result<Arc<Function>> {
         let precision = kernel.precision(precision);
+        let Arithmetic { set, .. } = Arithmetic { set: self.set, precision }.within(worlds);
         let made = {
             let mut kernels = self.kernels.lock().map_err(|_| Error::msg("native code: a thread has failed"))?;
-            kernels.entry((kernel, precision)).or_default().clone()
+            kernels.entry((kernel, precision, set.width())).or_default().clone()
         };
         let make = || {
             let trace = self.recorder.0(kernel, precision).map_err(|error| error.to_string())?;
-            Ok(Arc::new(Function::new(&trace, precision, self.set)?))
+            Ok(Arc::new(Function::new(&trace, precision, set)?))
         };
         made.get_or_init(make).clone().map_err(Error::msg)
     }

@@ -11,7 +11,9 @@ use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
 use crate::math::record::{Trace, places, record};
 use crate::math::rows::Rows;
+use crate::solve::Accuracy;
 
+use super::hold::Hold;
 use super::jacobian::Linearize;
 use super::kernel::Kernel;
 #[cfg(any(feature = "native", feature = "cuda"))]
@@ -40,12 +42,15 @@ impl Plan {
             _ => data,
         };
         let row = |k: usize| Rows::from_slice(&data[k], 1, data[k].len());
-        let warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians).then(|| row(3));
+        let is_warm = matches!(kernel, Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Hold | Kernel::RoughHold);
+        let warm = is_warm.then(|| row(3));
         let operands = Operands { q: row(0), u: row(1), par: row(2), warm };
         match kernel {
             Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
             Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
             Kernel::Jacobians | Kernel::WarmJacobians => f(&Linearize { plan: self, operands, forces: true }),
+            Kernel::Hold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Fine }),
+            Kernel::RoughHold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough }),
             Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps }),
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => f(&backward::Backward {
                 forward: forward::Forward { plan: self, operands: &operands, n_steps },
@@ -152,7 +157,7 @@ impl Plan {
     ///
     /// # Errors
     /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a contact),
-    /// or if the step cannot be compiled.
+    /// or if there is no compiler.
     #[cfg(feature = "native")]
     pub(in super::super) fn native<'a>(
         &self,
@@ -171,11 +176,10 @@ impl Plan {
                 None => bail!("native code: expected a processor with fused multiply-adds, got one without"),
             },
         };
+        crate::math::native::check().map_err(candle_core::Error::msg)?;
         let native = Arc::new(super::native::Native::new(set, self.recorder()));
-        let plan = Self { native: Some(native.clone()), ..self.clone() };
-        let precision = plan.arithmetic(dtype).precision;
-        plan.record(Kernel::WarmStep, precision, names)?;
-        native.function(Kernel::WarmStep, precision)?;
+        let plan = Self { native: Some(native), ..self.clone() };
+        plan.record(Kernel::WarmStep, plan.arithmetic(dtype).precision, names)?;
         Ok(plan)
     }
 

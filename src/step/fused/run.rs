@@ -34,7 +34,7 @@ impl Plan {
     ) -> Result<[Vec<f64>; N]> {
         #[cfg(feature = "native")]
         if let Some(native) = &self.native {
-            return Ok(native.function(kernel, arithmetic.precision)?.run(n_steps, rows, worlds));
+            return Ok(native.function(kernel, arithmetic.precision, worlds)?.run(n_steps, rows, worlds));
         }
         Ok(run_parts_on(arithmetic, program, worlds, widths))
     }
@@ -49,7 +49,9 @@ impl Plan {
         rows.push(Row::new("par", self.at.n));
         match kernel {
             Kernel::Step | Kernel::Jacobians => {}
-            Kernel::WarmStep | Kernel::WarmJacobians => rows.push(Row::new("warm", self.structure.n_eta())),
+            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Hold | Kernel::RoughHold => {
+                rows.push(Row::new("warm", self.structure.n_eta()));
+            }
             Kernel::Adjoint => rows.extend([Row::new("row", self.n_row()), Row::new("grad", self.n_results())]),
             Kernel::Rollout => rows[1].step = self.nu,
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
@@ -61,6 +63,19 @@ impl Plan {
             }
         }
         rows
+    }
+
+    /// What steps under one command write.
+    pub(super) fn hold_rows(&self) -> [Row; 5] {
+        let s = &self.structure;
+        let parts = [
+            ("states", self.nq),
+            ("warm_next", s.n_eta()),
+            ("force", self.n_forces()),
+            ("gap", self.nc),
+            ("info", INFO),
+        ];
+        parts.map(|(name, width)| Row { name, width, step: width })
     }
 
     /// What a rollout writes.
@@ -104,6 +119,7 @@ impl Plan {
                 let names = ["row", "a", "b", "c", "d", "growth"];
                 names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
             }
+            Kernel::Hold | Kernel::RoughHold => self.hold_rows().to_vec(),
             Kernel::Rollout => self.rollout_rows().to_vec(),
             Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
                 let first = match kernel {

@@ -51,6 +51,10 @@ pub struct Args {
     #[arg(long, value_name = "MS")]
     deadline: Option<f64>,
 
+    /// Plans with native code: kernels that the machine's C compiler compiles for the scene before the first command, and keeps.
+    #[arg(long)]
+    native: bool,
+
     /// κ of the own plant, 1/J.
     #[arg(long, value_name = "KAPPA", default_value_t = PLANT_KAPPA)]
     plant_kappa: f64,
@@ -91,6 +95,7 @@ impl Args {
             iterations: None,
             cap: Some(cap),
             deadline: None,
+            native: false,
             plant_kappa: PLANT_KAPPA,
             json: false,
             record: Some(record),
@@ -134,7 +139,21 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     }
     args.deadline.map(|ms| milliseconds("--deadline", ms, 0.0)).transpose()?;
     plant_kappa(args.plant_kappa)?;
+    if args.native { natively(task, args.first) } else { Ok(task) }
+}
+
+/// The task planned with native code, which is compiled by planning once.
+#[cfg(feature = "native")]
+fn natively(task: Task, first: usize) -> Result<Task, Box<dyn std::error::Error>> {
+    let task = task.native()?;
+    let episode = task.episode(task.settings.seed, first)?;
+    task.controller(&episode)?.command(&episode.start.q, None)?;
     Ok(task)
+}
+
+#[cfg(not(feature = "native"))]
+fn natively(_: Task, _: usize) -> Result<Task, Box<dyn std::error::Error>> {
+    Err(crate::scene::NOT_NATIVE.into())
 }
 
 /// A time from milliseconds, if it can be one.

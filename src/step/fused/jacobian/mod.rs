@@ -65,7 +65,7 @@ pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool)
     let program = Linearize { plan, operands, forces };
     let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
     if !forces {
-        // What is recorded has the forces' Jacobians.
+        // What is recorded has the forces' Jacobians; native code would be no faster.
         return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
     }
     let rows = program.operands.rows(&none);
