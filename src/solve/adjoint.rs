@@ -38,66 +38,71 @@ pub(crate) fn pull<R: Real>(
     }
 
     clear(to.screws);
-    let mut grad_kappa = R::zero();
+    let mut grad_kappa = [R::zero()];
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        if R::is_idle(cone.is_there()) {
-            clear(&mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)]);
-            continue;
-        }
-        let (own, eta) = (cone.kappa(kappa), triple(work.eta, i));
-        // d = J δ and e = J y + f̄ with the plain columns.
-        let mut d = zero();
-        let mut e = triple(grad_force, i);
-        for &(screw, slot, b) in &contact.columns {
-            let dof = contact.dofs[slot];
-            let seen = seen(problem.screws, contact.slip, &cone, screw, b);
-            let seen = if b { seen } else { scale(-R::one(), seen) };
-            d = axpy(work.delta[dof], seen, d);
-            e = axpy(y[dof], seen, e);
-        }
-        let weighed = triple(work.contact_states, i);
-        let pull = match s.friction {
-            Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
-            Friction::Coulomb => {
-                let z = s.displacement(&cone, own, eta, is_unsettled(work.info[0]));
-                cone.pull_by(own, (eta, z), d, e, weighed)
-            }
-        };
-        let force = cone.scaled(eta);
-        let (mut points, mut grad_n) = ([zero(); 2], pull.n);
-        for &(screw, slot, b) in &contact.columns {
-            let dof = contact.dofs[slot];
-            let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
-            let column = if b { column } else { scale(-R::one(), column) };
-            let point = if b { cone.point_b } else { cone.point_a };
-            let (omega, m) = (triple(problem.screws, 2 * screw), triple(problem.screws, 2 * screw + 1));
-            let column = match contact.slip {
-                Slip::Slides => column,
-                Slip::Turns => {
-                    let velocity = add(m, cross(omega, point));
-                    let Turning { by_velocity, by_omega, by_n } = cone.pull_turning(velocity, omega, column);
-                    put_triple(to.screws, 2 * screw, add(triple(to.screws, 2 * screw), by_omega));
-                    grad_n = add(grad_n, by_n);
-                    by_velocity
-                }
-            };
-            put_triple(to.screws, 2 * screw, add(triple(to.screws, 2 * screw), cross(point, column)));
-            put_triple(to.screws, 2 * screw + 1, add(triple(to.screws, 2 * screw + 1), column));
-            let side = &mut points[usize::from(b)];
-            *side = add(*side, cross(column, omega));
-        }
-        let there = cone.is_there();
-        let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
-        grad_kappa += pull.kappa * inverse;
         let out = &mut to.contacts[CONTACT_OPERAND * i..CONTACT_OPERAND * (i + 1)];
-        put_triple(out, 0, grad_n);
-        put_triple(out, 1, points[0]);
-        put_triple(out, 2, points[1]);
-        out[9] = pull.phi;
-        out[10] = pull.mu;
-        out[11] = -(pull.kappa * own * inverse);
+        clear(out);
+        R::when(
+            cone.is_there(),
+            &mut (out, &mut *to.screws, &mut grad_kappa),
+            #[inline(always)]
+            |(out, screws, [grad_kappa])| {
+                let (own, eta) = (cone.kappa(kappa), triple(work.eta, i));
+                // d = J δ and e = J y + f̄ with the plain columns.
+                let mut d = zero();
+                let mut e = triple(grad_force, i);
+                for &(screw, slot, b) in &contact.columns {
+                    let dof = contact.dofs[slot];
+                    let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                    let seen = if b { seen } else { scale(-R::one(), seen) };
+                    d = axpy(work.delta[dof], seen, d);
+                    e = axpy(y[dof], seen, e);
+                }
+                let weighed = triple(work.contact_states, i);
+                let pull = match s.friction {
+                    Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
+                    Friction::Coulomb => {
+                        let z = s.displacement(&cone, own, eta, is_unsettled(work.info[0]));
+                        cone.pull_by(own, (eta, z), d, e, weighed)
+                    }
+                };
+                let force = cone.scaled(eta);
+                let (mut points, mut grad_n) = ([zero(); 2], pull.n);
+                for &(screw, slot, b) in &contact.columns {
+                    let dof = contact.dofs[slot];
+                    let column = axpy(y[dof], force, scale(work.delta[dof], pull.d));
+                    let column = if b { column } else { scale(-R::one(), column) };
+                    let point = if b { cone.point_b } else { cone.point_a };
+                    let (omega, m) = (triple(problem.screws, 2 * screw), triple(problem.screws, 2 * screw + 1));
+                    let column = match contact.slip {
+                        Slip::Slides => column,
+                        Slip::Turns => {
+                            let velocity = add(m, cross(omega, point));
+                            let Turning { by_velocity, by_omega, by_n } = cone.pull_turning(velocity, omega, column);
+                            put_triple(screws, 2 * screw, add(triple(screws, 2 * screw), by_omega));
+                            grad_n = add(grad_n, by_n);
+                            by_velocity
+                        }
+                    };
+                    put_triple(screws, 2 * screw, add(triple(screws, 2 * screw), cross(point, column)));
+                    put_triple(screws, 2 * screw + 1, add(triple(screws, 2 * screw + 1), column));
+                    let side = &mut points[usize::from(b)];
+                    *side = add(*side, cross(column, omega));
+                }
+                let there = cone.is_there();
+                let inverse = R::select(there, R::one() / R::select(there, cone.weight, R::one()), R::zero());
+                *grad_kappa += pull.kappa * inverse;
+                put_triple(out, 0, grad_n);
+                put_triple(out, 1, points[0]);
+                put_triple(out, 2, points[1]);
+                out[9] = pull.phi;
+                out[10] = pull.mu;
+                out[11] = -(pull.kappa * own * inverse);
+            },
+        );
     }
+    let [mut grad_kappa] = grad_kappa;
     for (entry, grad) in s.entries.iter().zip_inline(to.p.iter_mut()) {
         let product = y[entry.row] * work.delta[entry.column];
         let both = entry.row != entry.column;

@@ -151,16 +151,21 @@ impl<R: Real> Approach<R> {
     #[inline(always)]
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
-        let mut end = R::splat(f64::INFINITY);
+        let mut room = [R::splat(f64::INFINITY)];
         for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-            if R::is_idle(state.is_there()) {
-                continue;
-            }
-            state.d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
             let (cone, there) = (&state.cone, state.is_there());
-            let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, state.d_slack).0);
-            end = R::select(there, end.min(room), end);
+            R::when(
+                there,
+                &mut (&mut state.d_slack, &mut room),
+                #[inline(always)]
+                |(d_slack, [end])| {
+                    **d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
+                    let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
+                    *end = R::select(there, end.min(room), *end);
+                },
+            );
         }
+        let [mut end] = room;
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
             for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
@@ -182,17 +187,23 @@ impl<R: Real> Approach<R> {
     ) {
         let kappa = problem.kappa;
         let moving = moving.and(self.worlds);
-        let mut worst = R::zero();
+        let mut worst = [R::zero()];
         for state in R::parts(ContactState::of(work.contact_states)) {
-            if R::is_idle(state.is_there()) {
-                continue;
-            }
-            for (x, &step) in state.slack.iter_mut().zip_inline(&state.d_slack) {
-                *x = R::select(moving, alpha.mul_add(step, *x), *x);
-            }
-            let misfit = state.cone.misfit(kappa * state.share, state.eta, state.slack) * state.cone.weight;
-            worst = worst.max(R::select(state.is_there(), misfit, R::zero()));
+            let there = state.is_there();
+            R::when(
+                there,
+                &mut (&mut state.slack, &mut worst),
+                #[inline(always)]
+                |(slack, [worst])| {
+                    for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
+                        *x = R::select(moving, alpha.mul_add(step, *x), *x);
+                    }
+                    let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
+                    *worst = worst.max(R::select(there, misfit, R::zero()));
+                },
+            );
         }
+        let [mut worst] = worst;
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             let slack = work.limit_slack[l];
             let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - slack);

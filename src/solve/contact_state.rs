@@ -1,6 +1,6 @@
 //! The state of a contact during a solve: the contact itself and its iterates, side by side in memory.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, state};
 use crate::math::vector::{Vec3, zero};
 
 use super::cone::Cone;
@@ -35,6 +35,12 @@ pub(super) struct ContactState<R> {
     /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
     pub(super) along_step: Vec3<R>,
 }
+
+state!(ContactState {
+    numbers: [share],
+    flags: [],
+    states: [eta, d_eta, zeta, slack, d_slack, response, error, reduced, compliance, along_step]
+});
 
 impl<R: Real> ContactState<R> {
     /// The contacts in [`CONTACT_STATE`] numbers each.

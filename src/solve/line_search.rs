@@ -41,21 +41,24 @@ pub(super) fn line_search<R: Real>(
     let columns = work.columns.as_chunks().0;
     let states = ContactState::of(work.contact_states);
     // Slope of the quadratic part at 0 and its curvature, times κ.
-    let mut slope = R::zero();
-    let mut curvature = R::zero();
-    let mut end = R::splat(f64::INFINITY);
+    let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
     for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        let step = state.d_eta;
-        slope += dot(state.zeta, step);
-        curvature += dot(along(contact, columns, work.step), step);
         let there = state.is_there();
-        let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
-        end = R::select(there, end.min(room), end);
-        state.along_step = [R::select(there, c0, R::one()), c1, c2];
+        R::when(
+            there,
+            &mut (&mut state.along_step, &mut found),
+            #[inline(always)]
+            |(along_step, [slope, curvature, end])| {
+                let step = state.d_eta;
+                *slope += dot(state.zeta, step);
+                *curvature += dot(along(contact, columns, work.step), step);
+                let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
+                *end = R::select(there, end.min(room), *end);
+                **along_step = [R::select(there, c0, R::one()), c1, c2];
+            },
+        );
     }
+    let [mut slope, mut curvature, mut end] = found;
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, step) = (work.limit_force[l], work.limit_step[l]);
         slope += work.limit_gap[l] * step;
@@ -81,18 +84,22 @@ pub(super) fn line_search<R: Real>(
         #[inline(always)]
         |search| {
             let alpha = search.alpha;
-            let mut first = curvature.mul_add(alpha, slope);
-            let mut second = curvature;
+            let mut slopes = [curvature.mul_add(alpha, slope), curvature];
             for state in states {
-                if R::is_idle(state.is_there()) {
-                    continue;
-                }
-                let [c0, c1, c2] = state.along_step;
-                let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
-                let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
-                first -= state.cone.weight * log;
-                second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
+                R::when(
+                    state.is_there(),
+                    &mut slopes,
+                    #[inline(always)]
+                    |[first, second]| {
+                        let [c0, c1, c2] = state.along_step;
+                        let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+                        let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+                        *first -= state.cone.weight * log;
+                        *second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
+                    },
+                );
             }
+            let [mut first, mut second] = slopes;
             for (&eta, &step) in limit_force.iter().zip_inline(limit_step) {
                 let log = step / alpha.mul_add(step, eta);
                 first -= log.scale(2.0);

@@ -12,7 +12,7 @@
 //! [`super::friction`], and Hᵀ that of H.
 
 use crate::description::Friction;
-use crate::math::lane::{Mask, Real, Zip, clear, copy, state};
+use crate::math::lane::{Mask, Real, State, Zip, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub, zero};
 
 use super::cone::Cone;
@@ -57,14 +57,19 @@ struct Refinement<'a, R: Real> {
 state!(Refinement<'a> { numbers: [], flags: [again], states: [y, free] });
 
 impl<R: Real> System<'_, R> {
-    /// A contact's cone and answer; none where it has no weight in any world.
+    /// Calls `body` with a contact's cone and answer, where it has a weight.
     #[inline(always)]
-    fn answer(&self, i: usize) -> Option<(Cone<R>, Answer<R>)> {
-        let (cone, eta) = (Cone::read(self.problem.contacts, i), triple(self.eta, i));
-        if R::is_idle(cone.is_there()) {
-            return None;
-        }
-        Some((cone, self.s.answer(&cone, cone.kappa(self.problem.kappa), eta, self.relaxed)))
+    fn answer<S: State<R> + ?Sized>(&self, i: usize, state: &mut S, body: impl Fn(&Cone<R>, &Answer<R>, &mut S)) {
+        let cone = Cone::read(self.problem.contacts, i);
+        R::when(
+            cone.is_there(),
+            state,
+            #[inline(always)]
+            |state| {
+                let (own, eta) = (cone.kappa(self.problem.kappa), triple(self.eta, i));
+                body(&cone, &self.s.answer(&cone, own, eta, self.relaxed), state);
+            },
+        );
     }
 
     /// What W̃ᵀ makes of x, with one F still to come.
@@ -85,8 +90,14 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn subtract(&self, w: &Parts<R>, x: &mut [R]) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let Some((_, Answer { root, .. })) = self.answer(i) else { continue };
-            add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
+            self.answer(
+                i,
+                x,
+                #[inline(always)]
+                |_, Answer { root, .. }, x| {
+                    add_force(contact, self.columns, scale(-R::one(), root.times(triple(w.contacts, i))), x);
+                },
+            );
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             x[dof] -= (self.limit_scaling(l) * w.limits[l]).scale(sign);
@@ -97,9 +108,15 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn add_moved(&self, y: &[R], w: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let Some((cone, answer)) = self.answer(i) else { continue };
-            let moved = self.gather(&cone, &answer, along(contact, self.columns, y));
-            put_triple(w.contacts, i, add(triple(w.contacts, i), moved));
+            self.answer(
+                i,
+                &mut w.contacts[3 * i..3 * (i + 1)],
+                #[inline(always)]
+                |cone, answer, w| {
+                    let moved = self.gather(cone, answer, along(contact, self.columns, y));
+                    put_triple(w, 0, add(triple(w, 0), moved));
+                },
+            );
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             w.limits[l] += self.limit_scaling(l) * y[dof].scale(sign);
@@ -110,12 +127,16 @@ impl<R: Real> System<'_, R> {
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {
-            let Some((cone, answer)) = self.answer(i) else {
-                put_triple(to.contacts, i, zero());
-                continue;
-            };
-            let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
-            put_triple(to.contacts, i, sub(self.gather(&cone, &answer, moved), triple(w.contacts, i)));
+            put_triple(to.contacts, i, zero());
+            self.answer(
+                i,
+                &mut to.contacts[3 * i..3 * (i + 1)],
+                #[inline(always)]
+                |cone, answer, to| {
+                    let moved = add(along(contact, self.columns, y), cone.scaled(triple(grad_force, i)));
+                    put_triple(to, 0, sub(self.gather(cone, answer, moved), triple(w.contacts, i)));
+                },
+            );
         }
         for (l, &(dof, sign)) in self.s.limits.iter().enumerate() {
             to.limits[l] = self.limit_scaling(l) * (y[dof].scale(sign) + grad_limit[l]) - w.limits[l];
@@ -199,8 +220,12 @@ pub(super) fn solve<R: Real>(
         },
     );
     for i in R::parts(0..s.nc()) {
-        let Some((_, Answer { root, .. })) = system.answer(i) else { continue };
-        put_triple(w.contacts, i, root.times(triple(w.contacts, i)));
+        system.answer(
+            i,
+            &mut w.contacts[3 * i..3 * (i + 1)],
+            #[inline(always)]
+            |_, Answer { root, .. }, w| put_triple(w, 0, root.times(triple(w, 0))),
+        );
     }
     for (l, force) in w.limits.iter_mut().enumerate() {
         *force = *force * system.limit_scaling(l);

@@ -83,16 +83,18 @@ pub(super) fn step<R: Real>(
 ) -> (R, R) {
     begin(s, problem, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    let scaled_columns = work.scaled.as_chunks_mut().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
-        eliminate(contact, columns, kappa, approach, state, work.pivot, work.step);
-        let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
-        let (to_h, to_step) = (&mut *work.h, &mut *work.step);
-        shared::add(contact, columns, &state.response, force, scaled_columns, to_h, to_step);
+        R::when(
+            state.is_there(),
+            &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled),
+            #[inline(always)]
+            |(state, (h, step), scaled)| {
+                state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+                eliminate(contact, columns, kappa, approach, state, work.pivot, step);
+                let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
+                shared::add(contact, columns, &state.response, force, scaled.as_chunks_mut().0, h, step);
+            },
+        );
     }
     for x in work.step.iter_mut() {
         *x = R::zero() - *x;
@@ -100,27 +102,29 @@ pub(super) fn step<R: Real>(
     shared::solve(s, work.h, work.step);
 
     // decrement² = −r₂ · Δη.
-    let mut decrement = R::zero();
-    let mut change = R::zero();
+    let mut sizes = [R::zero(); 2];
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        let moved = along_shared(contact, columns, work.step);
-        let response = &state.response;
-        let w = response.weighed(add(state.reduced, response.along(moved)));
-        let d_eta = scale(-R::one(), response.force(w));
-        state.d_eta = d_eta;
-        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
-        {
-            *step += dot(column, d_eta);
-        }
-        decrement += dot(state.error, w);
-        let y = response.up(w);
-        change = change.max(state.share * dot(y, y));
+        R::when(
+            state.is_there(),
+            &mut (&mut state.d_eta, &mut *work.step, &mut sizes),
+            #[inline(always)]
+            |(to, step, [decrement, change])| {
+                let moved = along_shared(contact, columns, step);
+                let response = &state.response;
+                let w = response.weighed(add(state.reduced, response.along(moved)));
+                let d_eta = scale(-R::one(), response.force(w));
+                **to = d_eta;
+                let private = contact.private_part(columns).iter();
+                for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                    *step += dot(column, d_eta);
+                }
+                *decrement += dot(state.error, w);
+                let y = response.up(w);
+                *change = change.max(state.share * dot(y, y));
+            },
+        );
     }
-    decrement = decrement * kappa;
-    change = change * kappa;
+    let [mut decrement, change] = sizes.map(|size| size * kappa);
     end(s, kappa, approach, work);
     for l in 0..s.nl() {
         decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);

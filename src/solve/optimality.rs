@@ -1,7 +1,7 @@
 //! The optimality conditions at an iterate: their residual, by which a solution counts, or a certificate that no δ is feasible.
 
 use crate::description::Friction;
-use crate::math::lane::{Mask, Precision, Real, Zip, clear};
+use crate::math::lane::{Mask, Precision, Real, Zip, clear, state};
 use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 use super::contact_state::ContactState;
@@ -33,16 +33,21 @@ pub(super) fn certificate<R: Real>(s: &Structure, problem: &Problem<R>, work: &m
         size = size.max(largest(&state.eta));
     }
     let inverse = R::one() / size;
-    let mut depth = R::zero();
+    let mut depth = [R::zero()];
     clear(work.step);
     for (state, contact) in R::parts(states.iter().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        let eta = scale(inverse, state.eta);
-        depth -= state.cone.phi * dot(state.cone.n, eta);
-        add_force(contact, columns, eta, work.step);
+        R::when(
+            state.is_there(),
+            &mut (&mut depth, &mut *work.step),
+            #[inline(always)]
+            |([depth], step)| {
+                let eta = scale(inverse, state.eta);
+                *depth -= state.cone.phi * dot(state.cone.n, eta);
+                add_force(contact, columns, eta, step);
+            },
+        );
     }
+    let [mut depth] = depth;
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let eta = work.limit_force[l] * inverse;
         depth -= problem.gaps[l] * eta;
@@ -132,25 +137,30 @@ pub(super) fn residual<R: Real>(s: &Structure, problem: &Problem<R>, law: Fricti
     times_p(s, problem.p, work.delta, work.step);
     let mut worst = Worst { error: R::zero(), is_relative: R::Mask::splat(true) };
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
-        let own = R::select(there, kappa * state.share, R::one());
-        let (rho, square) = (cone.rho(eta), dot(eta, eta));
-        let zeta = cone.by(law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
-        add_force(contact, columns, eta, work.free);
-        let pole = cone.pole(own, eta, rho);
-        let mut lengths = cone.phi.abs() + length(pole) * square / rho;
-        for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
-            lengths = (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
-        }
-        let error = cone.misfit(own, eta, zeta).abs().sqrt();
-        let missed = length(sub(zeta, pole)).max(R::tiny());
-        let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
-        // Whether a force is inside its cone at all is more than rounding may say.
-        let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
-        worst.add(R::select(there, relative, R::zero()));
+        R::when(
+            state.is_there(),
+            &mut (&mut worst, &mut *work.free),
+            #[inline(always)]
+            |(worst, free)| {
+                let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+                let own = R::select(there, kappa * state.share, R::one());
+                let (rho, square) = (cone.rho(eta), dot(eta, eta));
+                let zeta = cone.by(law, axpy(cone.phi, cone.n, along(contact, columns, work.delta)));
+                add_force(contact, columns, eta, free);
+                let pole = cone.pole(own, eta, rho);
+                let mut lengths = cone.phi.abs() + length(pole) * square / rho;
+                for (column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
+                    lengths =
+                        (column[0].abs() + column[1].abs() + column[2].abs()).mul_add(work.delta[dof].abs(), lengths);
+                }
+                let error = cone.misfit(own, eta, zeta).abs().sqrt();
+                let missed = length(sub(zeta, pole)).max(R::tiny());
+                let relative = error / (error * lengths / missed).mul_add(R::splat(unit), R::one());
+                // Whether a force is inside its cone at all is more than rounding may say.
+                let relative = R::select(rho.gt(square.scale(rounding)), relative, R::one());
+                worst.add(R::select(there, relative, R::zero()));
+            },
+        );
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (eta, gap, delta) = (work.limit_force[l], problem.gaps[l], work.delta[dof]);
@@ -177,6 +187,8 @@ struct Worst<R: Real> {
     /// Are all of them less than 1? NaN is not.
     is_relative: R::Mask,
 }
+
+state!(Worst { numbers: [error], flags: [is_relative], states: [] });
 
 impl<R: Real> Worst<R> {
     #[inline(always)]

@@ -144,18 +144,22 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        if R::is_idle(cone.is_there()) {
-            continue;
-        }
-        let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
-        let columns = contact.part(columns);
-        let mut entries = contact.entries.iter();
-        for (a, &column) in columns.iter().enumerate() {
-            let weighed = weights.times(column);
-            for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
-                h[entry] += dot(weighed, other);
-            }
-        }
+        R::when(
+            cone.is_there(),
+            h,
+            #[inline(always)]
+            |h| {
+                let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
+                let columns = contact.part(columns);
+                let mut entries = contact.entries.iter();
+                for (a, &column) in columns.iter().enumerate() {
+                    let weighed = weights.times(column);
+                    for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
+                        h[entry] += dot(weighed, other);
+                    }
+                }
+            },
+        );
     }
     for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
         h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
@@ -182,23 +186,27 @@ pub(super) fn fill_pair<R: Real>(
     copy(upper, lower);
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        if R::is_idle(cone.is_there()) {
-            continue;
-        }
-        let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
-        // W̃ = G² + (G b)(G n)ᵀ
-        let (up, down) = (root.times(tilt), root.times(cone.n));
-        let columns = contact.part(columns);
-        let mut entries = contact.entries.iter();
-        for (a, &column) in columns.iter().enumerate() {
-            let weighed = root.times(root.times(column));
-            let (row, along) = (dot(up, column), dot(down, column));
-            for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
-                let both = dot(weighed, other);
-                lower[entry] += row.mul_add(dot(down, other), both);
-                upper[entry] += along.mul_add(dot(up, other), both);
-            }
-        }
+        R::when(
+            cone.is_there(),
+            &mut (&mut *lower, &mut *upper),
+            #[inline(always)]
+            |(lower, upper)| {
+                let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
+                // W̃ = G² + (G b)(G n)ᵀ
+                let (up, down) = (root.times(tilt), root.times(cone.n));
+                let columns = contact.part(columns);
+                let mut entries = contact.entries.iter();
+                for (a, &column) in columns.iter().enumerate() {
+                    let weighed = root.times(root.times(column));
+                    let (row, along) = (dot(up, column), dot(down, column));
+                    for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
+                        let both = dot(weighed, other);
+                        lower[entry] += row.mul_add(dot(down, other), both);
+                        upper[entry] += along.mul_add(dot(up, other), both);
+                    }
+                }
+            },
+        );
     }
 }
 

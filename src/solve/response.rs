@@ -8,7 +8,7 @@
 //!
 //! which needs no W⁻¹: a force may lie as near to the boundary of its cone as rounding allows, and D may be singular.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, state};
 use crate::math::vector::{Mat3, Vec3, axpy, dot, rotate, rotate_back, zero};
 
 use super::symmetric::Symmetric;
@@ -22,6 +22,8 @@ pub(super) struct Response<R> {
     /// L below its diagonal: (2, 1), (3, 1), (3, 2).
     l: Vec3<R>,
 }
+
+state!(Response { numbers: [], flags: [], states: [z, e, l] });
 
 impl<R: Real> Response<R> {
     /// Without private degrees of freedom: A = W.

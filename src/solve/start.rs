@@ -121,25 +121,30 @@ pub(super) fn renew<R: Real>(
     let kappa = problem.kappa;
     let part = (soft / kappa).min(R::one());
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if law == Friction::Relaxed && R::is_idle(state.is_there()) {
-            continue;
-        }
-        let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
-        let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
-        let zeta = cone.by(law, z);
-        let own = R::select(there, kappa * state.share, R::one());
-        // Not a number where there is no force yet.
-        let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
-        let d = compliance(contact, columns, cone.n, work.pivot, least);
-        let own_soft = own * part;
-        let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
-        let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
-        let anew = mask.and(there).and(keep.not());
-        for k in 0..3 {
-            state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
-            let slack = R::select(keep, kept[k], fresh * cone.n[k]);
-            state.slack[k] = R::select(mask, slack, state.slack[k]);
-        }
+        // By Coulomb's law contacts without weight have slacks too.
+        R::when(
+            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            state,
+            #[inline(always)]
+            |state| {
+                let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
+                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                let zeta = cone.by(law, z);
+                let own = R::select(there, kappa * state.share, R::one());
+                // Not a number where there is no force yet.
+                let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
+                let d = compliance(contact, columns, cone.n, work.pivot, least);
+                let own_soft = own * part;
+                let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
+                let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
+                let anew = mask.and(there).and(keep.not());
+                for k in 0..3 {
+                    state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+                    let slack = R::select(keep, kept[k], fresh * cone.n[k]);
+                    state.slack[k] = R::select(mask, slack, state.slack[k]);
+                }
+            },
+        );
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let (force, d) = (work.limit_force[l], work.pivot[dof]);
@@ -152,15 +157,20 @@ pub(super) fn renew<R: Real>(
         work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
     }
     balance(s, problem, mask, work);
+    let columns = work.columns.as_chunks().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if law == Friction::Relaxed && R::is_idle(state.is_there()) {
-            continue;
-        }
-        let cone = &state.cone;
-        let z = axpy(cone.phi, cone.n, along(contact, work.columns.as_chunks().0, work.delta));
-        let off = sub(cone.by(law, z), state.slack);
-        let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
-        state.slack = axpy(lift, cone.n, state.slack);
+        R::when(
+            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            &mut state.slack,
+            #[inline(always)]
+            |slack| {
+                let cone = &state.cone;
+                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                let off = sub(cone.by(law, z), *slack);
+                let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
+                *slack = axpy(lift, cone.n, *slack);
+            },
+        );
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let gap = work.delta[dof].scale(sign) + problem.gaps[l];
@@ -213,18 +223,21 @@ pub(super) fn start_again<R: Real>(
     let columns = work.columns.as_chunks().0;
     let least = least_compliance(work.pivot);
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        let cone = &state.cone;
-        let d = compliance(contact, columns, cone.n, work.pivot, least);
-        let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
-        let there = state.is_there();
-        let own = R::select(there, kappa * state.share, R::one());
-        let cold = scale(root(d, c, own), cone.n);
-        for (eta, cold) in state.eta.iter_mut().zip_inline(cold) {
-            *eta = R::select(mask.and(there), cold, *eta);
-        }
+        let (cone, there) = (&state.cone, state.is_there());
+        R::when(
+            there,
+            &mut state.eta,
+            #[inline(always)]
+            |eta| {
+                let d = compliance(contact, columns, cone.n, work.pivot, least);
+                let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
+                let own = R::select(there, kappa * state.share, R::one());
+                let cold = scale(root(d, c, own), cone.n);
+                for (eta, cold) in eta.iter_mut().zip_inline(cold) {
+                    *eta = R::select(mask.and(there), cold, *eta);
+                }
+            },
+        );
     }
     for (l, &(dof, sign)) in s.limits.iter().enumerate() {
         let c = work.free[dof].scale(sign) + problem.gaps[l];
@@ -241,10 +254,12 @@ fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &m
         *x = R::zero() - g;
     }
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
-        if R::is_idle(state.is_there()) {
-            continue;
-        }
-        add_force(contact, columns, state.eta, work.step);
+        R::when(
+            state.is_there(),
+            &mut *work.step,
+            #[inline(always)]
+            |step| add_force(contact, columns, state.eta, step),
+        );
     }
     for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
         work.step[dof] += force.scale(sign);

@@ -1,6 +1,6 @@
 //! Symmetric 3×3 matrices in six numbers.
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, Slot, State};
 use crate::math::vector::{Mat3, Vec3, rotate, scale};
 
 /// Numbers of a matrix: xx, xy, yy, xz, yz, zz.
@@ -10,6 +10,12 @@ const SYMMETRIC: usize = 6;
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct Symmetric<R>([R; SYMMETRIC]);
+
+impl<R: Real> State<R> for Symmetric<R> {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.0.each(f);
+    }
+}
 
 impl<R: Real> Symmetric<R> {
     /// s 1.

@@ -150,7 +150,8 @@ pub trait Real:
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
     /// Calls `body` if the mask is set in any world. What it does to `state` counts in these worlds; in the others it must not
-    /// change anything that is read later.
+    /// change the bits of anything that is read later. Adding zeros does not, but to −0, which becomes 0: write 0 − x for −x in
+    /// sums of which a branch may be left out.
     fn when<S: State<Self> + ?Sized>(mask: Self::Mask, state: &mut S, body: impl Fn(&mut S));
     /// Calls `go` and then `body`, `most` times at most, until `go` is false in all worlds. In a world where it is false it and
     /// the body must not change anything that is read later.
@@ -160,10 +161,6 @@ pub trait Real:
         go: impl Fn(&mut S) -> Self::Mask,
         body: impl Fn(&mut S),
     );
-
-    /// Is the mask set in no world? What it alone is for may be left out then, and only what changes no bit of any world: a number
-    /// that records always says no. Zeros may be added to anything but −0, which becomes 0: write 0 − x for −x in such sums.
-    fn is_idle(mask: Self::Mask) -> bool;
 
     /// Runs a routine that is compiled once for this kind of lane.
     fn call(routine: &mut impl Routine);

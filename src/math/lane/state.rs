@@ -23,6 +23,12 @@ impl<R: Real> State<R> for [R] {
     }
 }
 
+impl<R: Real, const N: usize, const M: usize> State<R> for [[R; N]; M] {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.as_flattened_mut().each(f);
+    }
+}
+
 impl<R: Real, const N: usize> State<R> for [R; N] {
     fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
         self.as_mut_slice().each(f);
@@ -66,7 +72,7 @@ macro_rules! state {
 }
 pub(crate) use state;
 
-/// [`Real::when`], [`Real::is_idle`] and [`Real::repeat`] of numbers that are there, given the type of their masks: the worlds of a
+/// [`Real::when`] and [`Real::repeat`] of numbers that are there, given the type of their masks: the worlds of a
 /// lane go together.
 macro_rules! branches {
     ($Mask:ty) => {
@@ -75,10 +81,6 @@ macro_rules! branches {
             if mask.any() {
                 body(state);
             }
-        }
-        #[inline(always)]
-        fn is_idle(mask: $Mask) -> bool {
-            !mask.any()
         }
         #[inline(always)]
         fn repeat<S: State<Self> + ?Sized>(

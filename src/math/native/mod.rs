@@ -13,7 +13,7 @@ use std::ffi::{c_ulonglong, c_void};
 use libloading::Library;
 
 use crate::math::lane::{InstructionSet, Number, Precision};
-use crate::math::record::c::{STEPS, VECTOR_PRELUDE, Worlds, print};
+use crate::math::record::c::{PRELUDE, STEPS, VECTOR_PRELUDE, Worlds, print};
 use crate::math::record::{Row, Trace};
 pub(crate) use compiler::check;
 
@@ -58,20 +58,27 @@ struct Code {
 /// The code of a trace for the registers of an instruction set.
 fn code(trace: &Trace, precision: Precision, set: InstructionSet) -> Code {
     const NAME: &str = "kernel";
-    let code = print(trace, NAME, precision, Worlds::Register);
-    let number = if precision == Precision::Double { "d_t" } else { "s_t" };
+    // One world is a number.
+    let is_one = set.width() == 1 && precision == Precision::Double;
+    let code = print(trace, NAME, precision, if is_one { Worlds::One } else { Worlds::Register });
+    let number = match precision {
+        _ if is_one => "double",
+        Precision::Double => "d_t",
+        Precision::Single => "s_t",
+    };
+    let prelude = if is_one {
+        format!("{PRELUDE}#undef STAGE\n#define STAGE __attribute__((noinline, visibility(\"hidden\"))) void\n")
+    } else {
+        let is_single = u8::from(precision == Precision::Single);
+        format!("#define DOUBLES {}\n#define SINGLE {is_single}\n{VECTOR_PRELUDE}", set.width())
+    };
     let n = trace.operands().len() + trace.results().len();
     let rows: Vec<String> = (0..n).map(|k| format!("({number} *)rows[{k}]")).collect();
     let steps = if trace.has_steps() { ", n_steps" } else { "" };
     let stages: Vec<String> = code.stages.split("STAGE ").skip(1).map(|text| format!("STAGE {text}")).collect();
     let declared: String = stages.iter().filter_map(|text| Some(format!("{};\n", text.lines().next()?))).collect();
     Code {
-        head: format!(
-            "#define DOUBLES {}\n#define SINGLE {}\n{VECTOR_PRELUDE}\n{}\n{declared}\n",
-            set.width(),
-            u8::from(precision == Precision::Single),
-            code.work
-        ),
+        head: format!("{prelude}\n{}\n{declared}\n", code.work),
         stages,
         last: format!(
             "static void {}\n{}\n\

@@ -199,10 +199,6 @@ impl Real for Recorded {
         }
     }
 
-    fn is_idle(_: RecordedMask) -> bool {
-        false
-    }
-
     /// Everything in the state is a variable at first; what does not change is none in the next pass over the body, until all
     /// that is left changes.
     fn repeat<S: State<Self> + ?Sized>(

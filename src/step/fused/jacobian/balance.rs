@@ -67,23 +67,27 @@ impl Stage for Balance<'_> {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
         }
         for contact in R::parts(0..s.nc()) {
-            if R::is_idle(Cone::read(m.contacts, contact).is_there()) {
-                let of = &s.contacts[contact];
-                let slots = 3 * of.first..3 * (of.first + of.dofs.len());
-                clear(&mut to.lambda[slots.clone()]);
-                clear(&mut to.columns[slots]);
-                continue;
-            }
-            plan.push_contact(
-                contact,
-                plan.screws(m.kin),
-                m.contacts,
-                share(m.share, plan.contacts.torsion.once(contact)),
-                kappa,
-                (work.eta, work.info[0]),
-                work.delta,
-                work.columns,
+            let of = &s.contacts[contact];
+            let slots = 3 * of.first..3 * (of.first + of.dofs.len());
+            clear(&mut to.lambda[slots.clone()]);
+            clear(&mut to.columns[slots]);
+            R::when(
+                Cone::read(m.contacts, contact).is_there(),
                 &mut to,
+                #[inline(always)]
+                |to| {
+                    plan.push_contact(
+                        contact,
+                        plan.screws(m.kin),
+                        m.contacts,
+                        share(m.share, plan.contacts.torsion.once(contact)),
+                        kappa,
+                        (work.eta, work.info[0]),
+                        work.delta,
+                        work.columns,
+                        to,
+                    );
+                },
             );
         }
         // The part of a normal force that goes with turning is one of the contact's own.

@@ -23,32 +23,36 @@ impl Stage for ContactRates<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
-        let (Memory { numbers: m, .. }, to) = plan.with_jacobian(memory);
+        let (Memory { numbers: m, .. }, mut to) = plan.with_jacobian(memory);
         let screws = plan.screws(m.kin);
         clear(to.geometry);
         clear(to.share);
         for pair in R::parts(&plan.pairs.pairs) {
             let heaviest = plan.heaviest(pair, m.contacts);
-            if R::is_idle(heaviest.gt(R::zero())) {
-                continue;
-            }
-            let shapes = pair.shapes(m.kin, plan.sizes(m.par));
-            match &pair.method {
-                Method::Formula(function) if lanes::has_push(function.kind) => {
-                    plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
-                }
-                Method::Formula(function) => {
-                    plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
-                }
-                Method::Convex(convex, k) => {
-                    let [(a, _), (b, _)] = shapes;
-                    let origins = [vec3_at(a, 0), vec3_at(b, 0)];
-                    let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
-                    let rates = &mut to.rates[..convex.n_rates()];
-                    lanes::convex::rates(convex, shapes, nearest, heaviest, rates);
-                    plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
-                }
-            }
+            R::when(
+                heaviest.gt(R::zero()),
+                &mut to,
+                #[inline(always)]
+                |to| {
+                    let shapes = pair.shapes(m.kin, plan.sizes(m.par));
+                    match &pair.method {
+                        Method::Formula(function) if lanes::has_push(function.kind) => {
+                            plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
+                        }
+                        Method::Formula(function) => {
+                            plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
+                        }
+                        Method::Convex(convex, k) => {
+                            let [(a, _), (b, _)] = shapes;
+                            let origins = [vec3_at(a, 0), vec3_at(b, 0)];
+                            let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                            let rates = &mut to.rates[..convex.n_rates()];
+                            lanes::convex::rates(convex, shapes, nearest, heaviest, rates);
+                            plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
+                        }
+                    }
+                },
+            );
         }
         for (twin, Turning { contact, .. }) in plan.turning() {
             let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
