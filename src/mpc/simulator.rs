@@ -6,6 +6,8 @@ use nalgebra::{DMatrix, DMatrixView, DVector};
 use crate::description::Scene;
 use crate::kinematics::Manifold;
 use crate::model::Model;
+#[cfg(feature = "native")]
+use crate::solve::Accuracy;
 use crate::step::{Held, Quasidynamic};
 
 /// A commanded joint.
@@ -26,6 +28,10 @@ pub struct Joint {
     /// Largest torque or force, N m or N; ∞ where the robot's description gives none.
     pub effort: f64,
 }
+
+/// Worlds that a plan, a line search and samples are in a register.
+#[cfg(feature = "native")]
+const WIDTHS: [usize; 3] = [1, 4, 8];
 
 /// A scene's step on plain numbers. A control period is `hold` steps of the model, for which a command is held.
 #[derive(Clone, Debug)]
@@ -114,13 +120,20 @@ impl Simulator {
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
-    /// The same with native code, see [`Quasidynamic::native`].
+    /// The same with native code, see [`Quasidynamic::native`]. What planners ask for is compiled here, not at their first command.
     ///
     /// # Errors
-    /// As there.
+    /// As there, and if the compiler refuses the code.
     #[cfg(feature = "native")]
     pub fn native(&self) -> Result<Self> {
-        Ok(Self { step: self.step.native()?, ..self.clone() })
+        let step = self.step.native()?;
+        let q = self.model().tree.home();
+        let u = self.positions(&q);
+        step.hold(&q, &u, &[], 1)?;
+        for worlds in WIDTHS {
+            step.hold_to(Accuracy::Rough, [&q.repeat(worlds), &u.repeat(worlds), &[]], 1)?;
+        }
+        Ok(Self { step, ..self.clone() })
     }
 
     /// The step.

@@ -122,8 +122,7 @@ impl Task {
         Ok(task)
     }
 
-    /// The same task, planned with native code, see [`Quasidynamic::native`](crate::step::Quasidynamic::native). The first
-    /// commands take as long as the compiler, unless its work was kept.
+    /// The same task, planned with native code: see [`Simulator::native`].
     ///
     /// # Errors
     /// As there.

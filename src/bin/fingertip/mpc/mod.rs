@@ -139,20 +139,17 @@ fn load(args: &Args) -> Result<Task, Box<dyn std::error::Error>> {
     }
     args.deadline.map(|ms| milliseconds("--deadline", ms, 0.0)).transpose()?;
     plant_kappa(args.plant_kappa)?;
-    if args.native { natively(task, args.first) } else { Ok(task) }
+    if args.native { natively(task) } else { Ok(task) }
 }
 
-/// The task planned with native code, which is compiled by planning once.
+/// The task planned with native code.
 #[cfg(feature = "native")]
-fn natively(task: Task, first: usize) -> Result<Task, Box<dyn std::error::Error>> {
-    let task = task.native()?;
-    let episode = task.episode(task.settings.seed, first)?;
-    task.controller(&episode)?.command(&episode.start.q, None)?;
-    Ok(task)
+fn natively(task: Task) -> Result<Task, Box<dyn std::error::Error>> {
+    Ok(task.native()?)
 }
 
 #[cfg(not(feature = "native"))]
-fn natively(_: Task, _: usize) -> Result<Task, Box<dyn std::error::Error>> {
+fn natively(_: Task) -> Result<Task, Box<dyn std::error::Error>> {
     Err(crate::scene::NOT_NATIVE.into())
 }
 
