@@ -32,6 +32,12 @@ pub fn add_vec3<R: Real>(to: &mut [R], at: usize, v: Vec3<R>) {
     put_vec3(to, at, add(vec3_at(to, at), v));
 }
 
+/// a where the mask is set, else b.
+#[inline(always)]
+pub fn select<R: Real>(mask: R::Mask, a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
+    [R::select(mask, a[0], b[0]), R::select(mask, a[1], b[1]), R::select(mask, a[2], b[2])]
+}
+
 /// a + b.
 #[inline(always)]
 pub fn add<R: Real>(a: Vec3<R>, b: Vec3<R>) -> Vec3<R> {
@@ -78,6 +84,12 @@ pub fn rotate<R: Real>(m: &Mat3<R>, a: Vec3<R>) -> Vec3<R> {
 #[inline(always)]
 pub fn rotate_back<R: Real>(m: &Mat3<R>, a: Vec3<R>) -> Vec3<R> {
     axpy(a[0], m[0], axpy(a[1], m[1], scale(a[2], m[2])))
+}
+
+/// mᵀ.
+#[inline(always)]
+pub fn transposed<R: Real>(&[a, b, c]: &Mat3<R>) -> Mat3<R> {
+    [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]]
 }
 
 /// a b.

@@ -20,7 +20,7 @@
 
 use crate::description::Friction;
 use crate::math::lane::{Mask, Real, state};
-use crate::math::vector::{Mat3, Vec3, add, axpy, dot, product, scale, sub, zero};
+use crate::math::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
 
 use super::cone::{Cone, Pull, Rates};
 use super::coulomb::is_unsettled;
@@ -93,14 +93,13 @@ impl Structure {
     /// How the force of a contact answers at its η, for its own κ; by the relaxed law in worlds of the mask.
     #[inline(always)]
     pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
-        let root = || cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
+        let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
         match self.friction {
-            Friction::Relaxed => Answer { root: root(), tilt: zero() },
+            Friction::Relaxed => Answer { root, tilt: zero() },
             Friction::Coulomb => {
                 let there = kappa.gt(R::zero()).and(relaxed.not());
                 let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n);
-                let tilt = [0, 1, 2].map(|k| R::select(there, tilt[k], R::zero()));
-                Answer { root: Symmetric::select(there, own, root()), tilt }
+                Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
             }
         }
     }
@@ -111,7 +110,7 @@ impl Structure {
         let rho = cone.rho(eta);
         let (relaxed_z, z) = (cone.pole(kappa, eta, rho), cone.displacement(kappa, eta, rho));
         let there = kappa.gt(R::zero());
-        [0, 1, 2].map(|k| R::select(there, R::select(relaxed, relaxed_z[k], z[k]), R::zero()))
+        select(there, select(relaxed, relaxed_z, z), zero())
     }
 
     /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose status says so.
@@ -179,12 +178,14 @@ impl<R: Real> Cone<R> {
     #[inline(always)]
     fn rates_by(&self, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, w: &Mat3<R>) -> Rates<R> {
         let (n, keep) = (self.n, R::one() - self.mu);
-        let columns = |m: &Mat3<R>| -> Mat3<R> { [0, 1, 2].map(|k| [m[0][k], m[1][k], m[2][k]]) };
         // M W̃ by its columns.
-        let mw = columns(&columns(w).map(|column| self.scaled(column)));
-        let by_zeta = mw.map(|row| scale(-R::one(), row));
-        let by_d = by_zeta.map(|row| self.scaled(row));
-        let by_phi = [0, 1, 2].map(|k| dot(by_zeta[k], n));
+        let [a, b, c] = transposed(w);
+        let mw = transposed(&[self.scaled(a), self.scaled(b), self.scaled(c)]);
+        let [a, b, c] = mw;
+        let minus = -R::one();
+        let by_zeta = [scale(minus, a), scale(minus, b), scale(minus, c)];
+        let [a, b, c] = by_zeta;
+        let (by_d, by_phi) = ([self.scaled(a), self.scaled(b), self.scaled(c)], [dot(a, n), dot(b, n), dot(c, n)]);
         let (eta_n, d_n) = (dot(n, eta), dot(n, d));
         let turned = dot(n, z) - self.phi - keep * d_n;
         let zd = axpy(keep, d, z);

@@ -124,7 +124,7 @@ pub(super) fn step<R: Real>(
             },
         );
     }
-    let [mut decrement, change] = sizes.map(|size| size * kappa);
+    let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
     end(s, kappa, approach, work);
     for l in 0..s.nl() {
         decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);

@@ -1,6 +1,6 @@
 //! Symmetric 3×3 matrices in six numbers.
 
-use crate::math::lane::{Real, Slot, State};
+use crate::math::lane::{Real, Slot, State, Zip};
 use crate::math::vector::{Mat3, Vec3, rotate, scale};
 
 /// Numbers of a matrix: xx, xy, yy, xz, yz, zz.
@@ -28,7 +28,11 @@ impl<R: Real> Symmetric<R> {
     /// `yes` where the mask is set, else `no`.
     #[inline(always)]
     pub(super) fn select(mask: R::Mask, yes: Self, no: Self) -> Self {
-        Self(std::array::from_fn(|k| R::select(mask, yes.0[k], no.0[k])))
+        let mut chosen = no;
+        for (x, &yes) in chosen.0.iter_mut().zip_inline(&yes.0) {
+            *x = R::select(mask, yes, *x);
+        }
+        chosen
     }
 
     /// self + s v vᵀ.

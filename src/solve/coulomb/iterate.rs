@@ -100,6 +100,12 @@ pub(super) fn find<R: Real>(
     (iterate.found, iterate.iterations)
 }
 
+/// A number of the pace that worlds go at.
+#[inline(always)]
+fn pace<R: Real>(careful: R::Mask, brisk: f64, careful_one: f64) -> R {
+    R::select(careful, R::splat(careful_one), R::splat(brisk))
+}
+
 impl<R: Real> Iterate<R> {
     /// One step of the worlds that are running, and where they go from there.
     #[inline(always)]
@@ -107,9 +113,8 @@ impl<R: Real> Iterate<R> {
         let (running, apart) = (self.running, self.approach.worlds);
         step(s, problem, &self.approach, work);
         let careful = self.is_in(CAREFULLY);
-        let pace = |brisk: f64, careful_one: f64| R::select(careful, R::splat(careful_one), R::splat(brisk));
         let end = length(s, problem.kappa, &self.approach, work);
-        let alpha = (end * pace(BRISK.reach, CAREFUL.reach)).min(R::one());
+        let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
         let sound = alpha.is_finite();
         let moving = running.and(sound);
         for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
@@ -123,7 +128,7 @@ impl<R: Real> Iterate<R> {
         let on_path = self.approach.tau.lt(R::splat(NEAR));
         self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
         let short = R::one() - alpha;
-        let part = (short * short).max(pace(BRISK.fastest, CAREFUL.fastest)).min(R::one());
+        let part = (short * short).max(pace(careful, BRISK.fastest, CAREFUL.fastest)).min(R::one());
         self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
         let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
         let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
@@ -145,7 +150,7 @@ impl<R: Real> Iterate<R> {
                 join_anew(late, s, problem, approach, work);
             },
         );
-        let lost = self.running.and(sound.not().or(self.steps.gt(pace(BRISK.longest, CAREFUL.longest))));
+        let lost = self.running.and(sound.not().or(self.steps.gt(pace(careful, BRISK.longest, CAREFUL.longest))));
         R::when(
             lost,
             &mut (self, work),

@@ -1,7 +1,7 @@
 //! One step of the iteration.
 
 use crate::math::lane::{Mask, Real, Zip, clear};
-use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
+use crate::math::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
 
 use super::super::approach::{Approach, limit_misfit};
 use super::super::contact_state::ContactState;
@@ -105,14 +105,14 @@ fn eliminate<R: Real>(
     );
     // A contact of no weight: finite, and without an answer.
     let none = there.not();
-    scaling.v = [0, 1, 2].map(|k| R::select(none, cone.n[k], scaling.v[k]));
+    scaling.v = select(none, cone.n, scaling.v);
     (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
     slide.scaling = scaling;
     let law = scaling.answer(cone.n);
     let tau = R::select(here, approach.tau, R::one());
     let target = scale(tau, cone.displacement(own, eta, cone.rho(eta)));
     let error = sub(state.zeta, target);
-    state.error = [0, 1, 2].map(|k| R::select(none, R::zero(), error[k]));
+    state.error = select(none, zero(), error);
     if contact.private.is_empty() {
         state.response = Response::rigid(&law.root);
         (slide.up, slide.down) = (law.root.times(law.tilt), law.root.times(cone.n));

@@ -17,6 +17,12 @@ use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
 use super::super::stages::{per, share};
 
+/// What λ of a contact that turns does along the normal: a force and a torque.
+#[inline(always)]
+fn acting<R: Real>(lambda: Vec3<R>, n: Vec3<R>) -> [Vec3<R>; 2] {
+    [scale(lambda[0], n), scale(lambda[1], n)]
+}
+
 /// The wrench of a force at p.
 #[inline(always)]
 fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
@@ -235,7 +241,6 @@ impl Plan {
         }
 
         // What acts on B besides moments of the force about other points: force, and torque about the normal.
-        let acting = |lambda: Vec3<R>, n: Vec3<R>| [scale(lambda[0], n), scale(lambda[1], n)];
         let lambda = rotate(&frame, force);
         let [force, torque] = match of.slip {
             Slip::Slides => [force, zero()],
