@@ -5,9 +5,10 @@
 //! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
 //! probability that a small tilt makes it the deepest, see `tilt.rs` and `cells.rs`: the weights add up to one and, with the points,
 //! are continuous as long as n is, whichever sides meet. As its weight vanishes a point stands back: its gap grows until it is out of
-//! reach. Which sides meet does not depend on the order of the bodies: all that have a corner that a tilt can make the deepest. What is
-//! left to jump: of two boxes each shows one side, as their formula on lanes does, so where two faces beside an edge look alike
-//! along n, and the other box's edge is nearly along both, contact points change sides.
+//! reach. Which sides meet does not depend on the order of the bodies: all that have a corner that a tilt can make the deepest. Of two boxes
+//! each shows one side, as their formula on lanes does: `faces.rs` says which. It is another where no point is lost or won; what is left
+//! are sides of two boxes that are parallel and both steep along n, beside an edge that is nearly both's: there points go from one
+//! box's edge to the other's, which is next to it.
 //!
 //! A capsule and the side of a cylinder are lines. A round cap, and the sides of a hull that has faces of more corners than a patch, are
 //! more than the polygon in their place: the closest points are a contact too, and take the others' weight as the sides tilt, or as the
@@ -22,6 +23,7 @@ use nalgebra::{Isometry3, Vector2, Vector3};
 use super::cells::{Cell, Net};
 use super::collider::Posed;
 use super::core::Core;
+use super::faces;
 use super::number::{Dual, Number, along, constant, dot2, values};
 use super::overlap::polygon;
 use super::patch::{self, Body, CORNERS, Cone, Flat, UPRIGHT};
@@ -214,15 +216,15 @@ impl<'a, S: Number> View<'a, S> {
 
     /// The flat parts that meet the other body; nothing if one body has none.
     fn flats(&self) -> Option<Flats<'a>> {
+        let ([a, b], n) = (self.bodies, self.across.n);
+        if self.are_boxes {
+            let shown = faces::shown([a.still(), b.still()], &values(n), self.tilt / self.tilt.hypot(1.0))?;
+            return Some(shown.map(|face| vec![face]));
+        }
         let of = |body: &Body<'a, S>, point: &Vector3<f64>, n: &Vector3<S>| {
-            let flats: Vec<Flat<'a>> = if self.are_boxes {
-                Flat::towards(body, n, self.tilt / self.tilt.hypot(1.0)).into_iter().collect()
-            } else {
-                Flat::inside(body, n, &Cone::new(body, point, &values(n), self.steepest))
-            };
+            let flats = Flat::inside(body, n, &Cone::new(body, point, &values(n), self.steepest));
             Some(flats).filter(|flats| !flats.is_empty())
         };
-        let ([a, b], n) = (self.bodies, self.across.n);
         Some([of(a, &self.distance.point_a, n)?, of(b, &self.distance.point_b, &-n)?])
     }
 

@@ -33,6 +33,7 @@ mod collider;
 mod core;
 mod cylinder;
 mod distance;
+mod faces;
 mod feature;
 mod frame;
 mod manifold;

@@ -23,10 +23,10 @@ pub(super) const UPRIGHT: f64 = 1e-3;
 pub(super) struct Body<'a, S> {
     pub(super) core: &'a Core,
     /// As the core orders its own.
-    sizes: [S; 3],
+    pub(super) sizes: [S; 3],
     pub(super) radius: S,
-    axes: [Vector3<S>; 3],
-    origin: Vector3<S>,
+    pub(super) axes: [Vector3<S>; 3],
+    pub(super) origin: Vector3<S>,
 }
 
 impl<'a> Body<'a, f64> {
@@ -156,7 +156,8 @@ impl Cone {
 }
 
 impl<'a> Flat<'a> {
-    /// The sides that meet the other body: of boxes and hulls all that have a corner in the cone. None of round bodies, nor
+    /// The sides that meet the other body: of boxes and hulls all that have a corner in the cone, of other bodies the one that looks most
+    /// along the normal. None of round bodies, nor
     /// where a vertex sticks out, so that it stays the deepest whatever the tilt.
     pub(super) fn inside<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
         let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
@@ -164,7 +165,7 @@ impl<'a> Flat<'a> {
         let reach = |local: Vector3<f64>| cone.reach(&(turned(&rotation, &local) + origin));
         let towards = turned_back(&rotation, &cone.out);
         let look = |local: Vector3<f64>| towards.dot(&local);
-        match body.core {
+        let flat = match body.core {
             Core::Box(half) => {
                 let signs = [0, 1, 2].map(|k| 1_f64.copysign(look(Vector3::ith(k, 1.0))));
                 let corner = |k: usize, a: f64, b: f64| {
@@ -181,7 +182,7 @@ impl<'a> Flat<'a> {
                 }
                 let shows =
                     |&k: &usize| look(Vector3::ith(k, signs[k])) > UPRIGHT && reaches[k].iter().any(Option::is_some);
-                (0..3).filter(shows).map(|k| Self::OfBox(k, signs[k])).collect()
+                return (0..3).filter(shows).map(|k| Self::OfBox(k, signs[k])).collect();
             }
             Core::Hull(hull) if !has_large_faces(hull) => {
                 let reaches: Vec<_> = hull.vertices().iter().map(|&vertex| reach(vertex.into())).collect();
@@ -191,35 +192,22 @@ impl<'a> Flat<'a> {
                 let shows = |face: &&HullFace| {
                     look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| reaches[i].is_some())
                 };
-                hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face)).collect()
+                return hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face)).collect();
             }
-            _ => Self::towards(body, n, f64::INFINITY).into_iter().collect(),
-        }
-    }
-
-    /// None of round bodies, or where all flat parts, edges and lines at the body's farthest point fall away from it by an
-    /// angle of at least this sine.
-    pub(super) fn towards<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, sharp: f64) -> Option<Self> {
-        let local = Vector3::from_fn(|k, _| dot(&body.axes[k], n).value());
-        let falls = |sine: f64| sine >= sharp;
-        let flat = match body.core {
-            Core::Point | Core::Ellipsoid(_) => return None,
+            Core::Point | Core::Ellipsoid(_) => return Vec::new(),
             Core::HalfSpace => Self::Plane,
-            Core::Segment(_) | Core::Box(_) | Core::Cylinder { .. } if falls(flattest(body.core, &local)) => {
-                return None;
+            Core::Cylinder { .. } if look(Vector3::z()).abs() >= FRAC_1_SQRT_2 => {
+                Self::Cap(1_f64.copysign(look(Vector3::z())))
             }
-            Core::Segment(_) => Self::Line,
-            Core::Box(_) => {
-                let k = local.iamax();
-                Self::OfBox(k, 1_f64.copysign(local[k]))
-            }
-            Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => Self::Cap(1_f64.copysign(local.z)),
-            Core::Cylinder { .. } => Self::Line,
-            Core::Hull(hull) => Self::OfHull(hull, side_of_hull(hull, &local, falls)?),
+            Core::Segment(_) | Core::Cylinder { .. } => Self::Line,
+            Core::Hull(hull) => match side_of_hull(hull, &towards) {
+                Some(face) => Self::OfHull(hull, face),
+                None => return Vec::new(),
+            },
         };
         let normal = body.normal(flat, n);
         let cosine = dot(&normal, n).value() / dot(&normal, &normal).value().sqrt();
-        (cosine > STEEP).then_some(flat)
+        if cosine > STEEP { vec![flat] } else { Vec::new() }
     }
 }
 
@@ -329,7 +317,7 @@ impl<S: Number> Body<'_, S> {
 }
 
 /// Of the two faces at the flattest edge of the farthest vertex, the one that looks more along the direction.
-fn side_of_hull<'a>(hull: &'a Hull, local: &Vector3<f64>, falls: impl Fn(f64) -> bool) -> Option<&'a HullFace> {
+fn side_of_hull<'a>(hull: &'a Hull, local: &Vector3<f64>) -> Option<&'a HullFace> {
     let vertices = hull.vertices();
     let top = farthest(hull, local);
     let drop = |&other: &usize| {
@@ -337,21 +325,9 @@ fn side_of_hull<'a>(hull: &'a Hull, local: &Vector3<f64>, falls: impl Fn(f64) ->
         edge.dot(local) / edge.norm()
     };
     let end = hull.neighbours(top).iter().min_by(|x, y| drop(x).total_cmp(&drop(y)))?;
-    if falls(drop(end)) {
-        return None;
-    }
     let look = |face: &HullFace| Vector3::from(face.normal).dot(local);
     let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
     beside.max_by(|x, y| look(x).total_cmp(&look(y)))
-}
-
-/// The sine of the least angle by which a cap, line or edge at the farthest point falls away.
-fn flattest(core: &Core, local: &Vector3<f64>) -> f64 {
-    match core {
-        Core::Box(_) => local.amin(),
-        Core::Cylinder { .. } if local.z.abs() >= FRAC_1_SQRT_2 => local.xy().norm(),
-        _ => local.z.abs(),
-    }
 }
 
 /// Is no point but the contact itself in the cone?

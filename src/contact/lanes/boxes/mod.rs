@@ -6,6 +6,7 @@
 //! then place, is A, whichever was named so.
 
 mod closest;
+mod faces;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,9 @@ use closest::Features;
 
 /// Contacts of two boxes at most: one for each edge of two faces.
 pub(crate) const POINTS: usize = 8;
+/// sin 5°: where each of a box's axes is turned away from the plane across n by more, a vertex sticks out;
+/// a side that looks along n by less is upright.
+const SHARP: f64 = 0.087_155_742_747_658_17;
 /// Places on a tape: B's place, its axes, half extents of A and B, their radii.
 const VARIABLES: usize = 20;
 

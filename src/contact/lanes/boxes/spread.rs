@@ -12,14 +12,12 @@ use super::super::scalar::{
     Scalar, V2, V3, axpy, choose, cross, cross_constant, cross2, dot, dot_constant, dot2, scale, sub2, values,
 };
 use super::super::total::{indicator, sign};
-use super::closest::{Closest, combined, largest, least};
-use super::{Boxes, POINTS, Spot};
+use super::closest::{Closest, combined, least};
+use super::{Boxes, POINTS, SHARP, Spot, faces};
 use crate::collision::{LIGHT, NEAR, NONE, TILT};
 use crate::math::lane::{Mask, Precision, Real};
 use crate::math::vector::{self, Vec3};
 
-/// sin 5°: where each of a box's axes is turned away from the plane across n by more, a vertex sticks out.
-const SHARP: f64 = 0.087_155_742_747_658_17;
 /// Edges of A this near to B's sides, in parts of half B's size, are inside, and edges of B on A's sides are not: coinciding
 /// ones count once.
 #[inline(always)]
@@ -236,9 +234,12 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
     let n = closest.normal;
     let across = Across::new(n);
 
-    // The faces that look most along the normal, B's from its back.
     let on_a = values(n);
-    let face_a = largest(on_a);
+    let mut on_b = on_a;
+    for k in 0..3 {
+        on_b[k] = vector::dot(values(boxes.b[k]), on_a);
+    }
+    let [face_a, face_b] = faces::shown(boxes, [on_a, on_b]);
     let sense = sign(vector::dot(face_a, on_a));
     let [i, j] = around(face_a);
     let (mut c, mut u, mut v, mut normal) = (n, n, n, n);
@@ -250,11 +251,6 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
     }
     let a = across.parallelogram(c, u, v, normal);
 
-    let mut on_b = on_a;
-    for k in 0..3 {
-        on_b[k] = vector::dot(values(boxes.b[k]), on_a);
-    }
-    let face_b = largest(on_b);
     let sense = -sign(vector::dot(face_b, on_b));
     let [i, j] = around(face_b);
     let (normal, along_i, along_j) = (combined(face_b, &boxes.b), combined(i, &boxes.b), combined(j, &boxes.b));
