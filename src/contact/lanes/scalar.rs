@@ -7,7 +7,7 @@
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use crate::math::lane::Real;
+use crate::math::lane::{Real, inlined};
 
 /// A number, or one that remembers what it was computed of.
 pub(super) trait Scalar:
@@ -296,14 +296,20 @@ pub(super) fn dot_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> S {
 /// a × b.
 #[inline(always)]
 pub(super) fn cross<S: Scalar>(a: V3<S>, b: V3<S>) -> V3<S> {
-    let part = |k: usize, l: usize| S::difference([a[k], a[l]], [b[l], b[k]]);
+    let part = inlined(
+        #[inline(always)]
+        |k: usize, l: usize| S::difference([a[k], a[l]], [b[l], b[k]]),
+    );
     [part(1, 2), part(2, 0), part(0, 1)]
 }
 
 /// a × b of a constant b.
 #[inline(always)]
 pub(super) fn cross_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> V3<S> {
-    let part = |k: usize, l: usize| S::weighted2([a[k], a[l]], [b[l], -b[k]]);
+    let part = inlined(
+        #[inline(always)]
+        |k: usize, l: usize| S::weighted2([a[k], a[l]], [b[l], -b[k]]),
+    );
     [part(1, 2), part(2, 0), part(0, 1)]
 }
 

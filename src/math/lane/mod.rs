@@ -16,7 +16,7 @@
 //! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
 //! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
 //! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Zip::zip_inline`, `copy`,
-//! `clear` and loops.
+//! `clear` and loops. Closures say `#[inline(always)]` too, those with a name by `inlined`. `tests/inlined.rs` looks for what was forgotten.
 
 #[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
@@ -306,6 +306,12 @@ pub trait Flags: Mask {
     fn get(self, i: usize) -> bool;
     /// Sets the flag of world `i`.
     fn set(&mut self, i: usize, flag: bool);
+}
+
+/// A closure that a kernel calls by a name. `#[inline(always)]` may stand before it where it is an argument, as it is here.
+#[inline(always)]
+pub(crate) fn inlined<F>(f: F) -> F {
+    f
 }
 
 /// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.

@@ -8,7 +8,7 @@ use super::super::block::smallest;
 use super::super::scalar::{Scalar, V3, axpy, choose, cross, dot, scale, sub, times};
 use super::super::total::{indicator, limited, sign};
 use super::Boxes;
-use crate::math::lane::{Mask, Precision, Real};
+use crate::math::lane::{Mask, Precision, Real, inlined};
 use crate::math::vector::{self, Vec3};
 
 /// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
@@ -370,6 +370,9 @@ pub(super) fn least<R: Real>(v: Vec3<R>) -> Vec3<R> {
 /// Σ w_k a_k.
 #[inline(always)]
 pub(super) fn combined<S: Scalar>(weights: Vec3<S::Lane>, axes: &[V3<S>; 3]) -> V3<S> {
-    let component = |i: usize| S::weighted([axes[0][i], axes[1][i], axes[2][i]], weights);
+    let component = inlined(
+        #[inline(always)]
+        |i: usize| S::weighted([axes[0][i], axes[1][i], axes[2][i]], weights),
+    );
     [component(0), component(1), component(2)]
 }

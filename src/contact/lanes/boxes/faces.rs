@@ -4,7 +4,7 @@ use super::closest::{combined, largest, least};
 use super::{Boxes, SHARP};
 use crate::contact::lanes::scalar::Scalar;
 use crate::contact::lanes::total::{choose, sign};
-use crate::math::lane::Real;
+use crate::math::lane::{Real, inlined};
 use crate::math::vector::{self, Vec3};
 
 /// A box's two faces that look most along the normal, and the edge between them.
@@ -24,7 +24,10 @@ struct Roof<R> {
 #[inline(always)]
 pub(super) fn shown<S: Scalar>(boxes: &Boxes<S>, along: [Vec3<S::Lane>; 2]) -> [Vec3<S::Lane>; 2] {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let numbers = |v: [S; 3]| [v[0].value(), v[1].value(), v[2].value()];
+    let numbers = inlined(
+        #[inline(always)]
+        |v: [S; 3]| [v[0].value(), v[1].value(), v[2].value()],
+    );
     let own = [[one, zero, zero], [zero, one, zero], [zero, zero, one]];
     let [of_a, of_b] = along;
     let a = Roof::new([zero; 3], own, numbers(boxes.half_a), of_a);

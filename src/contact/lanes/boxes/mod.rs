@@ -18,7 +18,7 @@ use super::scalar::{self, Scalar, Traced, V3, axpy, dot};
 use super::tape::{NUMBERS, Place, Rates, Slopes, Structure, Tape};
 use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
-use crate::math::lane::{Mask, Real, Routine, Single};
+use crate::math::lane::{Mask, Real, Routine, Single, inlined};
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
 
 use closest::Features;
@@ -91,10 +91,13 @@ struct Ordered<R: Real> {
 impl<R: Real> Ordered<R> {
     #[inline(always)]
     fn new(a: &Side<R>, b: &Side<R>) -> Self {
-        let key = |side: &Side<R>| {
-            let [x, y, z] = side.box_core();
-            [x, y, z, side.size[3], side.pose.p[0], side.pose.p[1], side.pose.p[2]]
-        };
+        let key = inlined(
+            #[inline(always)]
+            |side: &Side<R>| {
+                let [x, y, z] = side.box_core();
+                [x, y, z, side.size[3], side.pose.p[0], side.pose.p[1], side.pose.p[2]]
+            },
+        );
         let (key_a, key_b) = (key(a), key(b));
         let (mut larger, mut decided) = (R::Mask::splat(false), R::Mask::splat(false));
         for k in 0..7 {
@@ -193,7 +196,10 @@ impl<R: Real> Routine for Witness<'_, '_, R> {
         let (normal, doubt) = (pair.turned(normal), pair.doubt());
         for k in 0..POINTS {
             let Spot { phi, point_a, point_b, weight } = spots[k];
-            let place = |p: Vec3<R>| add(pair.a.pose.p, pair.turned(p));
+            let place = inlined(
+                #[inline(always)]
+                |p: Vec3<R>| add(pair.a.pose.p, pair.turned(p)),
+            );
             let (point_a, point_b) = (place(point_a), place(point_b));
             let contact = Contact { normal, point_a, point_b, phi: phi + doubt };
             self.contacts.set(k, exchanged(pair.swapped, contact));
@@ -232,7 +238,10 @@ type Plain = Single<f64, false>;
 /// Two boxes whose numbers are variables, in their places.
 #[inline(always)]
 fn variables<R: Real, S: Scalar<Lane = R>>(boxes: &Boxes<R>, variable: &impl Fn(R) -> S) -> Boxes<S> {
-    let vector = |v: Vec3<R>| [variable(v[0]), variable(v[1]), variable(v[2])];
+    let vector = inlined(
+        #[inline(always)]
+        |v: Vec3<R>| [variable(v[0]), variable(v[1]), variable(v[2])],
+    );
     Boxes {
         t: vector(boxes.t),
         b: [vector(boxes.b[0]), vector(boxes.b[1]), vector(boxes.b[2])],
@@ -317,9 +326,15 @@ fn pull<R: Real>(
     }
     tape.pull(&places.structure, &mut by);
 
-    let v = |k: usize| [by[k], by[k + 1], by[k + 2]];
+    let v = inlined(
+        #[inline(always)]
+        |k: usize| [by[k], by[k + 1], by[k + 2]],
+    );
     let force_b = v(1);
-    let turn = |k: usize| cross(boxes.b[k], v(4 + 3 * k));
+    let turn = inlined(
+        #[inline(always)]
+        |k: usize| cross(boxes.b[k], v(4 + 3 * k)),
+    );
     let moment_b = add(turn(0), add(turn(1), turn(2)));
     let (half_a, half_b) = (v(13), v(16));
     let moment_a = sub(sub(moment, moment_b), cross(boxes.t, force_b));
@@ -375,8 +390,14 @@ fn push<R: Real, const AT_ONCE: usize>(
         tape.push(&places.structure, &moved, &mut rates);
         for k in 0..AT_ONCE {
             let motion = AT_ONCE * part + k;
-            let rate = |place: usize| R::select(is_needed, rates.get(place)[k], R::zero());
-            let vector = |v: Vec3<usize>| pair.turned([rate(v[0]), rate(v[1]), rate(v[2])]);
+            let rate = inlined(
+                #[inline(always)]
+                |place: usize| R::select(is_needed, rates.get(place)[k], R::zero()),
+            );
+            let vector = inlined(
+                #[inline(always)]
+                |v: Vec3<usize>| pair.turned([rate(v[0]), rate(v[1]), rate(v[2])]),
+            );
             let turned = vector(places.normal);
             for i in 0..3 {
                 shared[1 + 6 * i + motion] = R::select(pair.swapped, -turned[i], turned[i]);

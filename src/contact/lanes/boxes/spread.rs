@@ -15,7 +15,7 @@ use super::super::total::{indicator, sign};
 use super::closest::{Closest, combined, least};
 use super::{Boxes, POINTS, SHARP, Spot, faces};
 use crate::collision::{LIGHT, NEAR, NONE, TILT};
-use crate::math::lane::{Mask, Precision, Real};
+use crate::math::lane::{Mask, Precision, Real, inlined};
 use crate::math::vector::{self, Vec3};
 
 /// Edges of A this near to B's sides, in parts of half B's size, are inside, and edges of B on A's sides are not: coinciding
@@ -136,7 +136,10 @@ impl<S: Scalar> Parallelogram<S> {
 #[inline(always)]
 fn rays<S: Scalar>(edge: V2<S>, apex: V2<S>) -> (S, S) {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let number = |x: f64| edge[0].constant(S::Lane::splat(x));
+    let number = inlined(
+        #[inline(always)]
+        |x: f64| edge[0].constant(S::Lane::splat(x)),
+    );
     let per_length = number(1.0) / dot2(edge, edge).root();
     let outward = [edge[1] * per_length, -(edge[0] * per_length)];
     let (a, b) = (dot2(outward, apex), cross2(outward, apex));
@@ -150,7 +153,10 @@ fn rays<S: Scalar>(edge: V2<S>, apex: V2<S>) -> (S, S) {
     let half_turn = edge[0].constant(S::Lane::select(b.value().lt(zero), S::Lane::splat(-PI), S::Lane::splat(PI)));
 
     let room = number(2.0) - square;
-    let inside = |u: S| -((b * u) * S::weighted2([room, u * u], [one, S::Lane::splat(-1.0 / 3.0)]));
+    let inside = inlined(
+        #[inline(always)]
+        |u: S| -((b * u) * S::weighted2([room, u * u], [one, S::Lane::splat(-1.0 / 3.0)])),
+    );
     let (at_limit, here) = (inside(cosine), inside(a));
     let twice = (at_limit - limit).times(S::Lane::splat(2.0));
     let opposite = half_turn - angle;
@@ -170,16 +176,25 @@ const STRAIGHT: f64 = 1e-6;
 #[inline(always)]
 fn cut<S: Scalar>(k: usize, face: &Parallelogram<S>, seen: &[V2<S>; 3], grown: f64) -> Edge<S> {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let constant = |x: S::Lane| face.height.constant(x);
+    let constant = inlined(
+        #[inline(always)]
+        |x: S::Lane| face.height.constant(x),
+    );
     let ([su, sv], (axis, sense)) = (CORNERS[k], DIRECTIONS[k]);
-    let corner = |c: V2<S>, u: V2<S>, v: V2<S>| {
-        let (su, sv) = (S::Lane::splat(su), S::Lane::splat(sv));
-        [S::weighted([c[0], u[0], v[0]], [one, su, sv]), S::weighted([c[1], u[1], v[1]], [one, su, sv])]
-    };
-    let along = |u: V2<S>, v: V2<S>| {
-        let way = if axis == 0 { u } else { v };
-        [way[0].times(S::Lane::splat(sense)), way[1].times(S::Lane::splat(sense))]
-    };
+    let corner = inlined(
+        #[inline(always)]
+        |c: V2<S>, u: V2<S>, v: V2<S>| {
+            let (su, sv) = (S::Lane::splat(su), S::Lane::splat(sv));
+            [S::weighted([c[0], u[0], v[0]], [one, su, sv]), S::weighted([c[1], u[1], v[1]], [one, su, sv])]
+        },
+    );
+    let along = inlined(
+        #[inline(always)]
+        |u: V2<S>, v: V2<S>| {
+            let way = if axis == 0 { u } else { v };
+            [way[0].times(S::Lane::splat(sense)), way[1].times(S::Lane::splat(sense))]
+        },
+    );
     let (p, e) = (corner(seen[0], seen[1], seen[2]), along(seen[1], seen[2]));
 
     // Between which parts of the edge are both coordinates inside?
@@ -230,7 +245,10 @@ fn cut<S: Scalar>(k: usize, face: &Parallelogram<S>, seen: &[V2<S>; 3], grown: f
 #[inline(always)]
 pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot<S>; POINTS] {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let constant = |x: S::Lane| closest.gap.constant(x);
+    let constant = inlined(
+        #[inline(always)]
+        |x: S::Lane| closest.gap.constant(x),
+    );
     let n = closest.normal;
     let across = Across::new(n);
 
@@ -254,7 +272,10 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
     let sense = -sign(vector::dot(face_b, on_b));
     let [i, j] = around(face_b);
     let (normal, along_i, along_j) = (combined(face_b, &boxes.b), combined(i, &boxes.b), combined(j, &boxes.b));
-    let half = |one_hot: Vec3<S::Lane>| dot_constant(boxes.half_b, one_hot);
+    let half = inlined(
+        #[inline(always)]
+        |one_hot: Vec3<S::Lane>| dot_constant(boxes.half_b, one_hot),
+    );
     let (u, v) = (scale(half(i), along_i), scale(half(j).times(-sense), along_j));
     let b = across.parallelogram(axpy(half(face_b).times(sense), normal, boxes.t), u, v, normal);
 
@@ -282,7 +303,10 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
     for edge in &edges[1..] {
         sum = sum + edge.weight;
     }
-    let least_of = |v: Vec3<S::Lane>| vector::dot(least(v), [v[0].abs(), v[1].abs(), v[2].abs()]);
+    let least_of = inlined(
+        #[inline(always)]
+        |v: Vec3<S::Lane>| vector::dot(least(v), [v[0].abs(), v[1].abs(), v[2].abs()]),
+    );
     let is_sharp = least_of(on_a).max(least_of(on_b)).lt(S::Lane::splat(SHARP)).not();
     let is_point = sum.value().gt(S::Lane::splat(POINT)).not().or(is_sharp);
     let per_sum = constant(one) / S::choose(is_point, constant(one), sum);
@@ -315,10 +339,13 @@ pub(super) fn spread<S: Scalar>(boxes: &Boxes<S>, closest: &Closest<S>) -> [Spot
             point_a[i] = S::inner([height, x, y], [n[i], u[i], v[i]]);
         }
         let point_b = axpy(edge.phi, n, point_a);
-        let alone = |yes: S, no: f64| {
-            let no = constant(S::Lane::splat(no));
-            if first { S::choose(is_point, yes, no) } else { no }
-        };
+        let alone = inlined(
+            #[inline(always)]
+            |yes: S, no: f64| {
+                let no = constant(S::Lane::splat(no));
+                if first { S::choose(is_point, yes, no) } else { no }
+            },
+        );
         spots[k] = Spot {
             phi: S::choose(is_used, edge.phi + back[k], alone(closest_phi, crate::contact::UNUSED)),
             point_a: choose(is_used, point_a, closest_a),
@@ -405,7 +432,10 @@ fn nearness<S: Scalar>(p: V2<S>, q: V2<S>, per_near: S) -> S {
 #[inline(always)]
 fn stand_back<S: Scalar>(edges: &[Edge<S>; POINTS], closest: S, spread: S) -> [S; POINTS] {
     let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let constant = |x: S::Lane| closest.constant(x);
+    let constant = inlined(
+        #[inline(always)]
+        |x: S::Lane| closest.constant(x),
+    );
     let light = S::Lane::splat(LIGHT);
     let near = spread.times(S::Lane::splat(NEAR * NEAR));
     let is_there = near.value().gt(zero);
