@@ -106,7 +106,29 @@ fn stacked(random: &mut Random, tilt: f64, gap: f64, rounding: f64) -> Pair {
     let angle = random.between(0.0, tilt);
     let lower = Body::at(lower, [0.0; 3]);
     let upper = Body::at(upper, at).moved([0.0; 3], [0.0, 0.0, spin]).moved([0.0; 3], add([0.0; 3], angle, axis));
-    // Somewhere in the world, both; about a point that is neither's.
+    somewhere(random, &lower, &upper)
+}
+
+/// A box that stands on an edge, over another one that does: the edges are nearly one line.
+fn on_edges(random: &mut Random) -> Pair {
+    let mut standing = || {
+        let half = [0; 3].map(|_| random.between(0.05, 0.15));
+        let lean = random.between(0.3, 1.2);
+        let (sine, cosine) = f64::sin_cos(lean);
+        let body =
+            Body::at(Shape::Box { half_extents: half, rounding: 0.0 }, [0.0; 3]).moved([0.0; 3], [lean, 0.0, 0.0]);
+        // Where the upper edge is, across the line; the lower one is opposite.
+        (body, [half[1] * cosine - half[2] * sine, half[1] * sine + half[2] * cosine])
+    };
+    let ((lower, top), (upper, bottom)) = (standing(), standing());
+    let mut within = |most: f64| random.between(-most, most);
+    let shift = [within(0.1), top[0] + bottom[0] + within(0.01), top[1] + bottom[1] + 0.02];
+    let upper = upper.moved([0.0; 3], [within(0.08), within(0.08), within(0.08)]).moved(shift, [0.0; 3]);
+    somewhere(random, &lower, &upper)
+}
+
+/// Somewhere in the world, both; about a point that is neither's. In any order.
+fn somewhere(random: &mut Random, lower: &Body, upper: &Body) -> Pair {
     let (turn, shift) = (add([0.0; 3], random.between(0.0, 3.0), random.direction()), [0.2, -0.3, 0.1]);
     let carried = |body: &Body| {
         let turned = body.moved([0.0; 3], turn);
@@ -116,7 +138,7 @@ fn stacked(random: &mut Random, tilt: f64, gap: f64, rounding: f64) -> Pair {
         all.pose[..3].copy_from_slice(&at);
         all
     };
-    let pair = (carried(&lower), carried(&upper));
+    let pair = (carried(lower), carried(upper));
     if random.between(0.0, 1.0) < 0.5 { (pair.1, pair.0) } else { pair }
 }
 
@@ -129,6 +151,7 @@ fn samples(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<Pair>)> {
         ("rounded", many(&mut |random| random.pair(("rounded box", "rounded box"), 0.5))),
         ("stacked apart", many(&mut |random| stacked(random, 0.08, 0.02, 0.0))),
         ("stacked deep", many(&mut |random| stacked(random, 0.08, -0.01, 0.02))),
+        ("on edges", many(&mut on_edges)),
         ("nearly flat", many(&mut |random| stacked(random, 1e-3, 1e-4, 0.0))),
         ("flat", many(&mut |random| stacked(random, 0.0, 1e-4, 0.0))),
     ]
