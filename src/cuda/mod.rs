@@ -24,7 +24,7 @@ use candle_core::{Result, bail};
 use crate::math::record::cuda::{self, PRELUDE, THREADS};
 use crate::math::record::{Row, Trace};
 
-pub(crate) use rows::{Block, List, Number, Rows, SEGMENT, TensorGuard};
+pub(crate) use rows::{Block, Doubles, List, Number, Rows, SEGMENT, TensorGuard, worlds};
 
 /// A CUDA device and the kernels that have been loaded on it for one step.
 pub(crate) struct Gpu {
@@ -92,6 +92,11 @@ impl Gpu {
         })
     }
 
+    /// The device.
+    pub(crate) fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
     /// A kernel by its name, recorded by `record` for numbers of T, compiled and loaded when it is first asked for.
     ///
     /// # Errors
@@ -136,6 +141,9 @@ impl Gpu {
         let got: Vec<usize> = operands.iter().map(|rows| rows.width).collect();
         if expected != got || operands.iter().any(|rows| rows.rows != 1 && rows.rows != worlds) {
             bail!("cuda: expected operands of {worlds} worlds with {expected:?} numbers, got {got:?}");
+        }
+        if let Some(rows) = operands.iter().find(|rows| rows.width > 1 && rows.step != 1) {
+            bail!("cuda: expected rows of numbers that follow each other, got numbers {} apart", rows.step);
         }
         let block = |row: &Row| self.block(worlds, row.length(n_steps));
         let results = kernel.results.iter().map(block).collect::<Result<Vec<_>>>()?;
