@@ -1,5 +1,6 @@
 //! The composed form: each kernel an operation on the GPU's tensors, between a user's own expressions.
 
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
@@ -130,7 +131,11 @@ fn contacts_of_a_users_own_expression_have_the_bits_of_the_cpu() -> Result<()> {
             let made = own.with_geometry(Arc::new(Swollen { by: by.clone(), spoilt }));
             let mut all = variables.to_vec();
             all.push(("by", by));
-            step(&made, &all)
+            let u = variables[1].1.unsqueeze(1)?;
+            let path = rollout(&made, &variables[0].1, &Tensor::cat(&[&u, &u], 1)?)?;
+            let (mut values, reports) = step(&made, &all)?;
+            values.extend([("path", path.q.flatten_from(1)?), ("its forces", path.force.flatten_from(1)?)]);
+            Ok((values, reports))
         };
         let [(mut expected, expected_reports), (mut found, reports)] = on_both(&case, false, of_worlds)?;
         let is_shared = |(name, _): &(&str, Tensor)| *name == "by";
@@ -184,6 +189,41 @@ fn a_falling_ball_has_the_bits_of_the_cpu() -> Result<()> {
     let [(expected, expected_reports), (found, reports)] = on_both(&case, false, make)?;
     assert_same(&case.name, &found, &expected);
     assert_eq!(format!("{reports:?}"), format!("{expected_reports:?}"));
+    Ok(())
+}
+
+/// Bytes that this thread has copied from the emulated device; nothing where the device is not emulated.
+fn copied() -> Option<usize> {
+    unsafe extern "C" {
+        fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+        fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    }
+    const LAZY: c_int = 1;
+    // SAFETY: the library has been loaded already, and the emulator's function takes nothing and gives a number.
+    unsafe {
+        let library = dlopen(c"libcuda.so.1".as_ptr(), LAZY);
+        let count = dlsym(library, c"emulated_copied".as_ptr());
+        (!count.is_null()).then(|| std::mem::transmute::<*mut c_void, extern "C" fn() -> usize>(count)())
+    }
+}
+
+/// A step with a user's own contacts and its gradients: the host sees a report of each world, and whether it can be used.
+#[test]
+fn a_step_stays_on_the_device() -> Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let Some(_) = copied() else { return Ok(()) };
+    let mut case = Case::new("two_fingers", &scene("two_fingers", Friction::Relaxed), DType::F64, &device);
+    case.q = case.models[0].home(WORLDS)?;
+    let (own, variables) = case.tracked(1, false)?;
+    let by = Var::zeros(own.model().nc(), DType::F64, &device)?;
+    let made = own.with_geometry(Arc::new(Swollen { by: by.clone(), spoilt: false }));
+    let before = copied();
+    let step = made.step(&variables[0].1, &variables[1].1)?;
+    let gradients = (step.q_next.sum_all()? + step.force.sum_all()?)?.backward()?;
+    let after = copied();
+    assert!(gradients.get(&by).is_some());
+    let (flag, report) = (1, 4 * size_of::<f64>());
+    assert_eq!(after.zip(before).map(|(after, before)| after - before), Some(WORLDS * (flag + report)));
     Ok(())
 }
 
