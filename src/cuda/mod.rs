@@ -24,6 +24,7 @@ use candle_core::{Result, bail};
 use crate::math::record::cuda::{self, PRELUDE, THREADS};
 use crate::math::record::{Row, Trace};
 
+pub(crate) use compile::Effort;
 pub(crate) use rows::{Block, Doubles, List, Number, Rows, SEGMENT, TensorGuard, worlds};
 
 /// A CUDA device and the kernels that have been loaded on it for one step.
@@ -101,7 +102,12 @@ impl Gpu {
     ///
     /// # Errors
     /// Of recording; if NVRTC is missing or refuses the text; if the card does not take what it made.
-    pub(crate) fn kernel<T: Number>(&self, name: &str, record: impl FnOnce() -> Result<Trace>) -> Result<Arc<Kernel>> {
+    pub(crate) fn kernel<T: Number>(
+        &self,
+        name: &str,
+        effort: Effort,
+        record: impl FnOnce() -> Result<Trace>,
+    ) -> Result<Arc<Kernel>> {
         let name = format!("{name}_{}", T::NAME);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&name) {
@@ -109,7 +115,7 @@ impl Gpu {
         }
         let trace = record()?;
         let cuda::Kernel { text, name: entry, memory } = cuda::kernel(&trace, &name, T::PRECISION);
-        let module = self.load(&format!("{PRELUDE}\n{text}"))?;
+        let module = self.load(&format!("{PRELUDE}\n{text}"), effort)?;
         let function = driver(&entry, module.load_function(&entry))?;
         let occupancy = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = driver("occupancy", occupancy)?.max(1) as usize * self.multiprocessors;
@@ -120,8 +126,8 @@ impl Gpu {
     }
 
     /// The module of a text.
-    fn load(&self, text: &str) -> Result<Arc<CudaModule>> {
-        let image = compile::cubin(text, &self.architecture)?;
+    fn load(&self, text: &str, effort: Effort) -> Result<Arc<CudaModule>> {
+        let image = compile::cubin(text, &self.architecture, effort)?;
         driver("load a kernel", self.device.cuda_stream().context().load_module(image))
     }
 

@@ -12,7 +12,7 @@ use candle_core::cuda_backend::{CudaDType, CudaStorage};
 use candle_core::op::BackpropOp;
 use candle_core::{DType, Layout, Result, Storage, StorageRef, Tensor, bail};
 
-use super::{Gpu, config, driver};
+use super::{Effort, Gpu, config, driver};
 use crate::math::lane::Precision;
 
 /// What kernels compute with.
@@ -255,7 +255,7 @@ impl Gpu {
             let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
             match &*helpers {
                 Some(module) => module.clone(),
-                None => helpers.insert(self.load(TEXT)?).clone(),
+                None => helpers.insert(self.load(TEXT, Effort::Full)?).clone(),
             }
         };
         let function = driver(entry, module.load_function(entry))?;

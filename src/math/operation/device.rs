@@ -4,7 +4,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDevice;
 use candle_core::{CudaStorage, Layout, Result, Shape, Tensor, bail};
 
-use crate::cuda::{Block, Doubles, Gpu, Rows as DeviceRows, TensorGuard, worlds};
+use crate::cuda::{Block, Doubles, Effort, Gpu, Rows as DeviceRows, TensorGuard, worlds};
 use crate::math::lane::Precision;
 use crate::math::program::Program;
 use crate::math::record::{Row, Trace, places, record};
@@ -67,7 +67,7 @@ pub(super) fn value<const N: usize, F: Differentiable<N>>(
         check_given(given, (table.rows, table.width), b)?;
         rows.push(table);
     }
-    let kernel = gpu.kernel::<f64>(&of.kernel(), || {
+    let kernel = gpu.kernel::<f64>(&of.kernel(), Effort::Full, || {
         let (mut places, operands) = Places::of(&signature);
         let given = given.as_ref().map(|given| places.add("given", given.width));
         places.trace(name, &*of.value(operands, given), ("result", width))
@@ -86,7 +86,8 @@ pub(super) fn pull<const N: usize, F: Differentiable<N>>(
 ) -> Result<[Option<Tensor>; N]> {
     let (signature, gpu, dtype) = (of.signature(), &*kernels.on(device)?, grad.dtype());
     let widths = signature.operands.map(|(_, columns)| columns);
-    let kernel = gpu.kernel::<f64>(&format!("{}_adjoint", of.signature().name.replace(' ', "_")), || {
+    let name = format!("{}_adjoint", signature.name.replace(' ', "_"));
+    let kernel = gpu.kernel::<f64>(&name, Effort::Full, || {
         let (mut places, operands) = Places::of(&signature);
         let [result, grad] = ["result", "grad"].map(|name| places.add(name, signature.width));
         places.trace(signature.name, &*of.adjoint(operands, result, grad), ("gradients", widths.iter().sum()))

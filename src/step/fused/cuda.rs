@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
-use crate::cuda::{self, Block, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
+use crate::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
 use crate::description::Friction;
 use crate::math::known::wanted;
 use crate::math::lane::Precision;
@@ -40,7 +40,12 @@ impl Plan {
     /// A kernel for numbers of T on the device.
     fn kernel<T: Number>(&self, kernel: Kernel) -> Result<Arc<cuda::Kernel>> {
         let (gpu, recorder) = self.on_gpu()?;
-        gpu.kernel::<T>(kernel.name(), || recorder.0(kernel, T::PRECISION))
+        // Jacobians are three times as long as a step, and a step is done far more often.
+        let effort = match kernel {
+            Kernel::Jacobians | Kernel::WarmJacobians => Effort::Quick,
+            _ => Effort::Full,
+        };
+        gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
     /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
