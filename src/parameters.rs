@@ -5,6 +5,7 @@ use candle_core::{Device, Result, Tensor, bail};
 use crate::contact::{BodyShape, PairTable};
 use crate::description::{Scene, Shape};
 use crate::kinematics::Tree;
+use crate::math::tensor::beside;
 use crate::math::tensor::guarded;
 
 macro_rules! parameters {
@@ -121,14 +122,12 @@ impl Parameters {
         self.map(|_, t| guarded(t, worlds))
     }
 
-    /// All of them in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable. On a GPU those without numbers are
-    /// left out: candle's gradients fail there.
+    /// All of them in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
     pub(crate) fn packed(&self) -> Result<Tensor> {
         let tensors = self.tensors();
         let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
-        let tensors = tensors.iter().filter(|t| t.elem_count() > 0 || t.device().is_cpu());
-        let wide = tensors.map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
-        Tensor::cat(&wide, 1)
+        let wide = tensors.iter().map(|t| t.broadcast_as((rows, t.dim(1)?))).collect::<Result<Vec<_>>>()?;
+        beside(&wide.iter().collect::<Vec<_>>(), 1)
     }
 
     /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.

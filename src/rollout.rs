@@ -74,7 +74,7 @@ fn step_by_step(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout>
     Ok(Rollout { q: q?, force: force?, torque: torque?, reports })
 }
 
-/// The tracked parameters side by side in one row.
+/// The tracked parameters that have numbers, side by side in one row.
 struct Packed {
     /// (1 or B, n); one zero if nothing is tracked.
     values: Tensor,
@@ -84,8 +84,9 @@ struct Packed {
 
 impl Packed {
     fn new(parameters: &Parameters) -> Result<Self> {
+        let is_wanted = |(_, t): &(&str, &Tensor)| t.track_op() && t.elem_count() > 0;
         let tracked: Vec<(&'static str, &Tensor)> =
-            Parameters::NAMES.iter().copied().zip(parameters.tensors()).filter(|(_, t)| t.track_op()).collect();
+            Parameters::NAMES.iter().copied().zip(parameters.tensors()).filter(is_wanted).collect();
         let Some(rows) = tracked.iter().map(|(_, t)| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max() else {
             return Ok(Self { values: parameters.h.zeros_like()?, parts: Vec::new() });
         };

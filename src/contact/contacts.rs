@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::numbers::GEOMETRY;
-use crate::math::tensor::part;
+use crate::math::tensor::{beside, part};
 
 /// All contacts, in the order of [`PairTable::pair_of_contact`](super::PairTable::pair_of_contact). Differentiable.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Contacts {
 
     /// Normal, points on A and B and a gap (B, nc) of each, side by side (B, 10 nc).
     pub(crate) fn geometry(&self, gap: &Tensor) -> Result<Tensor> {
-        Tensor::cat(&[&self.normal, &self.point_a, &self.point_b, &gap.unsqueeze(2)?], 2)?.flatten_from(1)
+        beside(&[&self.normal, &self.point_a, &self.point_b, &gap.unsqueeze(2)?], 2)?.flatten_from(1)
     }
 
     /// Of a row (B, ·): normal, points on A and B and φ of each of n contacts, then their weights if they have any.

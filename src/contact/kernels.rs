@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, bail};
 
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, Zip, clear};
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::operation::{Function, Kernels, Operation, Signature};
 use crate::math::vector::{add_vec3, cross, scale, vec3_at};
 
 use super::contacts::Contacts;
@@ -23,6 +23,7 @@ pub(crate) const PULL: usize = 6;
 /// Pairs of shapes, in the order of their contacts.
 #[derive(Clone, Debug)]
 pub(crate) struct PairKernels {
+    kernels: Kernels,
     pub(crate) pairs: Vec<PairKernel>,
     pub(crate) n_shapes: usize,
     pub(crate) n_contacts: usize,
@@ -86,7 +87,7 @@ impl PairKernels {
             n_contacts += contacts;
             PairKernel { method, a, b, first: n_contacts - contacts, contacts }
         });
-        Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0 }
+        Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0, kernels: Kernels::default() }
     }
 
     /// Numbers of the weights: one for each contact, or none where those are 1 for all.
@@ -168,9 +169,22 @@ impl PairKernels {
         }
     }
 
-    /// The contacts of poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4) on the CPU.
+    /// A pair whose contacts come from a query that branches as it likes, as of all without a formula but boxes, if there is one.
+    pub(crate) fn searched(&self) -> Option<&PairKernel> {
+        self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
+    }
+
+    /// The contacts of poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
     pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
-        let op = Operation(Rowwise(Witness(self.clone())));
+        if !poses.device().is_cpu()
+            && let Some(PairKernel { a, b, .. }) = self.searched()
+        {
+            bail!(
+                "contacts: on a GPU expected pairs whose contacts have a formula, got shapes {a} and {b}, whose closest points \
+                 are searched for"
+            );
+        }
+        let op = Operation::rowwise(Witness(self.clone()), &self.kernels);
         Contacts::of_row(&poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, op)?, self.n_contacts)
     }
 }

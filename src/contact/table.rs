@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use candle_core::{Device, Result as TensorResult, Tensor};
+use candle_core::{Result as TensorResult, Tensor};
 
 use crate::description::{PairRule, Scene, Shape};
 use crate::error::{Error, Result};
@@ -92,13 +92,12 @@ impl PairTable {
         Some(Pair { a, b, mu, torsion, contacts, formula })
     }
 
-    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation, on the CPU.
+    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation.
     ///
     /// # Errors
-    /// If the tensors' shapes do not fit.
+    /// If the tensors' shapes do not fit; on a GPU, if the closest points of a pair are searched for.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
-        let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu)?.contiguous();
-        self.kernels.contacts(&on_cpu(poses)?, &on_cpu(sizes)?)?.map(|t| t.to_device(poses.device()))
+        self.kernels.contacts(poses, sizes)
     }
 
     /// A line for each two bodies that are left out, or deep inside each other.

@@ -9,20 +9,33 @@ use crate::math::cache;
 
 /// Rounding is IEEE's: products and sums that are to be one operation are written so.
 const OPTIONS: [&str; 2] = ["--fmad=false", "--std=c++14"];
+/// Fewer of the optimisations that take long; NVRTC has it from 13 on.
+const QUICK: &str = "--Ofast-compile=min";
+const FIRST_WITH_QUICK: i32 = 13;
 /// Lines of the compiler's that a message repeats, at most.
 const LINES: usize = 20;
+
+/// How well a kernel is to be compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As well as NVRTC can.
+    Full,
+    /// In a third of the time, where NVRTC can do that; the code is a fifth longer.
+    Quick,
+}
 
 /// The text, compiled for an architecture (`sm_90`), or what is left of an earlier time.
 ///
 /// # Errors
 /// If NVRTC is not there, or refuses the text. A folder that cannot be written is no error.
-pub(super) fn cubin(text: &str, architecture: &str) -> Result<Ptx> {
+pub(super) fn cubin(text: &str, architecture: &str, effort: Effort) -> Result<Ptx> {
     let (mut major, mut minor) = (0, 0);
     // SAFETY: two places for two numbers.
     if unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) }.result().is_err() || major == 0 {
         bail!("cuda: expected NVRTC, the compiler of NVIDIA's CUDA toolkit, as libnvrtc.so on the loader's path");
     }
-    let options = [format!("--gpu-architecture={architecture}"), OPTIONS[0].to_owned(), OPTIONS[1].to_owned()];
+    let mut options = vec![format!("--gpu-architecture={architecture}"), OPTIONS[0].to_owned(), OPTIONS[1].to_owned()];
+    options.extend((effort == Effort::Quick && major >= FIRST_WITH_QUICK).then(|| QUICK.to_owned()));
     let version = format!("{major}.{minor}\n{}", options.join("\n"));
     let key = cache::hash(&[version.as_bytes(), text.as_bytes()]);
     let path = cache::folder("cuda").map(|folder| folder.join(format!("{key:032x}.cubin"))).ok();

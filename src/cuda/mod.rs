@@ -24,7 +24,8 @@ use candle_core::{Result, bail};
 use crate::math::record::cuda::{self, PRELUDE, THREADS};
 use crate::math::record::{Row, Trace};
 
-pub(crate) use rows::{Block, List, Number, Rows, SEGMENT, TensorGuard};
+pub(crate) use compile::Effort;
+pub(crate) use rows::{Block, Doubles, List, Number, Rows, SEGMENT, TensorGuard, worlds};
 
 /// A CUDA device and the kernels that have been loaded on it for one step.
 pub(crate) struct Gpu {
@@ -92,11 +93,21 @@ impl Gpu {
         })
     }
 
+    /// The device.
+    pub(crate) fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
     /// A kernel by its name, recorded by `record` for numbers of T, compiled and loaded when it is first asked for.
     ///
     /// # Errors
     /// Of recording; if NVRTC is missing or refuses the text; if the card does not take what it made.
-    pub(crate) fn kernel<T: Number>(&self, name: &str, record: impl FnOnce() -> Result<Trace>) -> Result<Arc<Kernel>> {
+    pub(crate) fn kernel<T: Number>(
+        &self,
+        name: &str,
+        effort: Effort,
+        record: impl FnOnce() -> Result<Trace>,
+    ) -> Result<Arc<Kernel>> {
         let name = format!("{name}_{}", T::NAME);
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&name) {
@@ -104,7 +115,7 @@ impl Gpu {
         }
         let trace = record()?;
         let cuda::Kernel { text, name: entry, memory } = cuda::kernel(&trace, &name, T::PRECISION);
-        let module = self.load(&format!("{PRELUDE}\n{text}"))?;
+        let module = self.load(&format!("{PRELUDE}\n{text}"), effort)?;
         let function = driver(&entry, module.load_function(&entry))?;
         let occupancy = function.occupancy_max_active_blocks_per_multiprocessor(THREADS, 0, None);
         let blocks = driver("occupancy", occupancy)?.max(1) as usize * self.multiprocessors;
@@ -115,8 +126,8 @@ impl Gpu {
     }
 
     /// The module of a text.
-    fn load(&self, text: &str) -> Result<Arc<CudaModule>> {
-        let image = compile::cubin(text, &self.architecture)?;
+    fn load(&self, text: &str, effort: Effort) -> Result<Arc<CudaModule>> {
+        let image = compile::cubin(text, &self.architecture, effort)?;
         driver("load a kernel", self.device.cuda_stream().context().load_module(image))
     }
 
@@ -136,6 +147,9 @@ impl Gpu {
         let got: Vec<usize> = operands.iter().map(|rows| rows.width).collect();
         if expected != got || operands.iter().any(|rows| rows.rows != 1 && rows.rows != worlds) {
             bail!("cuda: expected operands of {worlds} worlds with {expected:?} numbers, got {got:?}");
+        }
+        if let Some(rows) = operands.iter().find(|rows| rows.width > 1 && rows.step != 1) {
+            bail!("cuda: expected rows of numbers that follow each other, got numbers {} apart", rows.step);
         }
         let block = |row: &Row| self.block(worlds, row.length(n_steps));
         let results = kernel.results.iter().map(block).collect::<Result<Vec<_>>>()?;

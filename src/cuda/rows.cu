@@ -21,26 +21,26 @@ extern "C" __global__ void unsolved_f32(const float *reports, Count stride, Coun
   list_unsolved(reports, stride, info, steps, n, list);
 }
 
-// Rows from one place to another; where one has a list, row k is the world that the list has there, and there are as many rows
+// Rows, whose numbers are `step` apart, from one place to another; where one has a list, row k is the world that the list has there, and there are as many rows
 // as the list has worlds.
 template <class From, class To>
-static __device__ void move_rows(const From *from, Count from_stride, const unsigned *from_list, To *to, Count to_stride,
-                                 const unsigned *to_list, Count width, Count n)
+static __device__ void move_rows(const From *from, Count from_stride, Count step, const unsigned *from_list, To *to,
+                                 Count to_stride, const unsigned *to_list, Count width, Count n)
 {
   if (from_list) n = from_list[0];
   if (to_list) n = to_list[0];
   for (Count k = FIRST; k < n * width; k += ALL) {
     const Count row = k / width, column = k % width;
     to[(to_list ? to_list[1 + row] : row) * to_stride + column] =
-      (To)from[(from_list ? from_list[1 + row] : row) * from_stride + column];
+      (To)from[(from_list ? from_list[1 + row] : row) * from_stride + column * step];
   }
 }
 
 #define MOVE(NAME, FROM, TO) \
-  extern "C" __global__ void NAME(const FROM *from, Count from_stride, const unsigned *from_list, TO *to, Count to_stride, \
-                                  const unsigned *to_list, Count width, Count n) \
+  extern "C" __global__ void NAME(const FROM *from, Count from_stride, Count step, const unsigned *from_list, TO *to, \
+                                  Count to_stride, const unsigned *to_list, Count width, Count n) \
   { \
-    move_rows(from, from_stride, from_list, to, to_stride, to_list, width, n); \
+    move_rows(from, from_stride, step, from_list, to, to_stride, to_list, width, n); \
   }
 
 MOVE(move_f32_f64, float, double)

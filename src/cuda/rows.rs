@@ -4,14 +4,15 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
+use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::cudarc::driver::{
     CudaModule, CudaSlice, DevicePtr, DeviceRepr, PushKernelArg, ValidAsZeroBits,
 };
 use candle_core::cuda_backend::{CudaDType, CudaStorage};
 use candle_core::op::BackpropOp;
-use candle_core::{Layout, Result, Storage, StorageRef, Tensor, bail};
+use candle_core::{DType, Layout, Result, Storage, StorageRef, Tensor, bail};
 
-use super::{Gpu, config, driver};
+use super::{Effort, Gpu, config, driver};
 use crate::math::lane::Precision;
 
 /// What kernels compute with.
@@ -37,8 +38,9 @@ pub(crate) struct Rows<'a, T> {
     pub(super) pointer: u64,
     pub(crate) rows: usize,
     pub(crate) width: usize,
-    /// Numbers from one row to the next.
+    /// Numbers from one row to the next, and from one column to the next.
     pub(super) stride: usize,
+    pub(super) step: usize,
     data: PhantomData<&'a T>,
 }
 
@@ -53,7 +55,7 @@ impl<T> Copy for Rows<'_, T> {}
 impl<T> Rows<'_, T> {
     /// Some columns.
     pub(crate) fn columns(self, columns: Range<usize>) -> Self {
-        let pointer = self.pointer + (columns.start * size_of::<T>()) as u64;
+        let pointer = self.pointer + (columns.start * self.step * size_of::<T>()) as u64;
         Self { pointer, width: columns.len(), ..self }
     }
 
@@ -88,6 +90,44 @@ impl<'a> TensorGuard<'a> {
         let Storage::Cuda(storage) = &*self.storage else { bail!("cuda: expected a tensor on the GPU") };
         gpu.rows(storage, self.layout)
     }
+
+    /// The tensor as a matrix in double precision.
+    ///
+    /// # Errors
+    /// If it is not on a GPU, or as [`Gpu::doubles`].
+    pub(crate) fn doubles(&self, gpu: &Gpu) -> Result<Doubles<'_>> {
+        let Storage::Cuda(storage) = &*self.storage else { bail!("cuda: expected a tensor on the GPU") };
+        gpu.doubles(storage, self.layout)
+    }
+}
+
+/// A matrix in double precision whose rows are of numbers that follow each other: a tensor's own numbers, or a copy.
+pub(crate) enum Doubles<'a> {
+    Own(Rows<'a, f64>),
+    Made(Block<f64>),
+}
+
+impl Doubles<'_> {
+    /// The rows.
+    pub(crate) fn rows(&self, gpu: &Gpu) -> Rows<'_, f64> {
+        match self {
+            Self::Own(rows) => *rows,
+            Self::Made(block) => block.rows(gpu),
+        }
+    }
+}
+
+/// The number of worlds of operands that have each one row per world or one for all.
+///
+/// # Errors
+/// If two operands disagree.
+pub(crate) fn worlds<T>(name: &str, operands: &[Rows<T>]) -> Result<usize> {
+    let worlds = operands.iter().map(|rows| rows.rows).find(|&rows| rows != 1).unwrap_or(1);
+    if operands.iter().any(|rows| rows.rows != 1 && rows.rows != worlds) {
+        let rows: Vec<usize> = operands.iter().map(|rows| rows.rows).collect();
+        bail!("{name}: operands of {rows:?} worlds; expected the same number, or one row for all");
+    }
+    Ok(worlds)
 }
 
 /// Rows that a kernel writes, one after the other.
@@ -101,7 +141,7 @@ impl<T: Number> Block<T> {
     /// The rows.
     pub(crate) fn rows(&self, gpu: &Gpu) -> Rows<'_, T> {
         let (pointer, _) = self.data.device_ptr(&gpu.device.cuda_stream());
-        Rows { pointer, rows: self.rows, width: self.width, stride: self.width, data: PhantomData }
+        Rows { pointer, rows: self.rows, width: self.width, stride: self.width, step: 1, data: PhantomData }
     }
 
     /// As a tensor's storage.
@@ -113,6 +153,31 @@ impl<T: Number> Block<T> {
     pub(crate) fn tensor(self, gpu: &Gpu) -> Tensor {
         let shape = (self.rows, self.width);
         Tensor::from_storage(Storage::Cuda(self.storage(gpu)), shape, BackpropOp::none(), false)
+    }
+}
+
+impl Block<f64> {
+    /// As storage of a type.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn storage_of(self, gpu: &Gpu, dtype: DType) -> Result<CudaStorage> {
+        if dtype == DType::F64 {
+            return Ok(self.storage(gpu));
+        }
+        let single = gpu.block::<f32>(self.rows, self.width)?;
+        gpu.scatter(self.rows(gpu), single.rows(gpu), None)?;
+        Ok(single.storage(gpu))
+    }
+
+    /// As a tensor (rows, width) of a type, without a graph.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn tensor_of(self, gpu: &Gpu, dtype: DType) -> Result<Tensor> {
+        let shape = (self.rows, self.width);
+        let storage = Storage::Cuda(self.storage_of(gpu, dtype)?);
+        Ok(Tensor::from_storage(storage, shape, BackpropOp::none(), false))
     }
 }
 
@@ -136,15 +201,28 @@ impl Gpu {
     /// A matrix operand.
     ///
     /// # Errors
-    /// If it is no matrix of this type whose rows are of numbers that follow each other.
+    /// If it is no matrix of this type.
     pub(crate) fn rows<'a, T: Number>(&self, storage: &'a CudaStorage, layout: &Layout) -> Result<Rows<'a, T>> {
         let (rows, width) = layout.shape().dims2()?;
-        if width > 1 && layout.stride()[1] != 1 {
-            bail!("cuda: expected rows of numbers that follow each other, got strides {:?}", layout.stride());
-        }
         let (pointer, _) = storage.as_cuda_slice::<T>()?.device_ptr(&self.device.cuda_stream());
         let pointer = pointer + (layout.start_offset() * size_of::<T>()) as u64;
-        Ok(Rows { pointer, rows, width, stride: layout.stride()[0], data: PhantomData })
+        Ok(Rows { pointer, rows, width, stride: layout.stride()[0], step: layout.stride()[1], data: PhantomData })
+    }
+
+    /// A matrix operand of either type in double precision, its rows numbers that follow each other.
+    ///
+    /// # Errors
+    /// If it is no matrix of `f32` or `f64`.
+    pub(crate) fn doubles<'a>(&self, storage: &'a CudaStorage, layout: &Layout) -> Result<Doubles<'a>> {
+        match storage.dtype() {
+            DType::F32 => Ok(Doubles::Made(self.gather(self.rows::<f32>(storage, layout)?, None)?)),
+            DType::F64 => {
+                let rows = self.rows::<f64>(storage, layout)?;
+                let is_plain = rows.width <= 1 || rows.step == 1;
+                Ok(if is_plain { Doubles::Own(rows) } else { Doubles::Made(self.gather(rows, None)?) })
+            }
+            other => bail!("expected a tensor of f32 or f64, got {other:?}"),
+        }
     }
 
     /// Room for rows, whose numbers are whatever was there.
@@ -177,7 +255,7 @@ impl Gpu {
             let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
             match &*helpers {
                 Some(module) => module.clone(),
-                None => helpers.insert(self.load(TEXT)?).clone(),
+                None => helpers.insert(self.load(TEXT, Effort::Full)?).clone(),
             }
         };
         let function = driver(entry, module.load_function(entry))?;
@@ -229,9 +307,10 @@ impl Gpu {
         (to, to_list): (Rows<U>, Option<&List>),
     ) -> Result<()> {
         let pointer = |list: Option<&List>| list.map_or(0, |list| list.pointer(self));
-        let [from_stride, to_stride, width, n] = [from.stride, to.stride, from.width, from.rows].map(|n| n as u64);
+        let [from_stride, step, to_stride, width, n] =
+            [from.stride, from.step, to.stride, from.width, from.rows].map(|n| n as u64);
         let arguments =
-            [from.pointer, from_stride, pointer(from_list), to.pointer, to_stride, pointer(to_list), width, n];
+            [from.pointer, from_stride, step, pointer(from_list), to.pointer, to_stride, pointer(to_list), width, n];
         self.launch_helper(&format!("move_{}_{}", T::NAME, U::NAME), from.rows * from.width, &arguments)
     }
 

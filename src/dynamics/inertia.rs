@@ -4,7 +4,7 @@ use candle_core::{Device, Result, Tensor};
 
 use crate::description::Inertia;
 use crate::math::lane::{Lane, Packed, Real, Single, copy};
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::operation::{Function, Kernels, Operation, Signature};
 use crate::math::vector::{Vec3, add, dot, scale};
 
 use super::links::{INERTIA, PAIRS};
@@ -58,7 +58,7 @@ pub fn inertias_of(mass: &Tensor, com: &Tensor, tensor: &Tensor) -> Result<Tenso
         }
     }
     let on_cpu = |t: &Tensor| t.flatten_from(1)?.to_device(&Device::Cpu)?.contiguous();
-    let op = Operation(Rowwise(Ten(n)));
+    let op = Operation::rowwise(Ten(n), &Kernels::default());
     on_cpu(mass)?.apply_op3(&on_cpu(com)?, &on_cpu(tensor)?, op)?.to_device(mass.device())
 }
 

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 use crate::kinematics::Tree;
-use crate::math::operation::Operation;
+use crate::math::operation::{Kernels, Operation};
 use crate::math::rows::Rows;
 
 pub(crate) use embedded::{MassAndBias, MassGradients, MassNumbers, State};
@@ -58,6 +58,7 @@ use stages::Operands;
 #[derive(Clone, Debug)]
 pub struct Dynamics {
     links: Arc<Links>,
+    kernels: Kernels,
     bodies: Vec<usize>,
     /// All bodies' names.
     names: Arc<[String]>,
@@ -100,7 +101,8 @@ impl Dynamics {
         let (gravity, inertias, offsets) = (row(gravity.to_vec())?, row(inertias)?, row(offsets)?);
         let names = tree.bodies.iter().map(|body| body.name.clone()).collect();
         let links = Arc::new(links);
-        let dynamics = Self { links, bodies, names, weightless: None, gravity, inertias, offsets };
+        let kernels = Kernels::default();
+        let dynamics = Self { links, kernels, bodies, names, weightless: None, gravity, inertias, offsets };
         let weightless = dynamics.find_weightless(tree, &(0..tree.nv).collect::<Vec<_>>())?;
         let there = |tensor: &Tensor| tensor.to_dtype(dtype)?.to_device(device);
         Ok(Self {
@@ -294,7 +296,7 @@ impl Dynamics {
     }
 
     fn apply(&self, quantity: Quantity, parts: &[(&str, &Tensor)]) -> Result<Tensor> {
-        let op = Operation(DynamicsOp { links: self.links.clone(), quantity });
+        let op = Operation::new(DynamicsOp { links: self.links.clone(), quantity }, &self.kernels);
         self.state(parts)?.apply_op3(&self.parameters()?, &self.offsets, op)
     }
 

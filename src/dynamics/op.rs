@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
+use candle_core::Result;
 
 use crate::kinematics::{PlaceFrames, PullFrames};
 use crate::math::operation::{Differentiable, Signature};
@@ -172,12 +172,12 @@ impl Differentiable<3> for DynamicsOp {
         Signature { name: quantity.name(), operands, width: quantity.n_outputs(links) }
     }
 
-    fn value<'a>(&'a self, operands: [Rows<'a>; 3], _: usize) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(self.forward(operands, false)))
+    fn value<'a>(&'a self, operands: [Rows<'a>; 3], _: Option<Rows<'a>>) -> Box<dyn Program + 'a> {
+        Box::new(self.forward(operands, false))
     }
 
-    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 3], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(self.backward(operands, grad)))
+    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 3], _: Rows<'a>, grad: Rows<'a>) -> Box<dyn Program + 'a> {
+        Box::new(self.backward(operands, grad))
     }
 }
 

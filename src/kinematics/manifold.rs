@@ -9,12 +9,12 @@ use std::sync::Arc;
 use candle_core::{D, DType, Device, Result, Tensor, bail};
 
 use crate::math::lane::Packed;
+use crate::math::operation::Kernels;
 use crate::math::tensor::{cross, dot, index};
 
 use super::manifold_op::ManifoldOp;
 use super::points::{One, lanes, zeros};
 use super::retraction::{Difference, Integrate, Map, Retraction};
-use super::rotation::LONGEST_TURN;
 use super::tree::{Coordinate, Tree};
 
 /// The numbers of q and of the tangent, sorted into those that add and quaternions.
@@ -25,6 +25,7 @@ pub struct Manifold {
     /// None if nothing rotates freely: then q ⊕ δ = q + δ.
     floating: Option<Floating>,
     retraction: Arc<Retraction>,
+    kernels: Kernels,
     pub(super) coordinates: Vec<Coordinate>,
 }
 
@@ -41,9 +42,6 @@ struct Floating {
     order_q: Tensor,
     order_v: Tensor,
 }
-
-/// Below this θ² the series are exact to rounding: the first term left out is θ¹⁰/10¹⁰.
-const SERIES: f64 = 1e-2;
 
 impl Manifold {
     /// The manifold of a forest's configurations.
@@ -84,7 +82,7 @@ impl Manifold {
             })
             .transpose()?;
         let (retraction, coordinates) = (Arc::new(Retraction::new(tree)), tree.coordinates.clone());
-        Ok(Self { nq: tree.nq, nv: tree.nv, floating, retraction, coordinates })
+        Ok(Self { nq: tree.nq, nv: tree.nv, floating, retraction, kernels: Kernels::default(), coordinates })
     }
 
     /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). Quaternions come out with unit length. Differentiable.
@@ -93,22 +91,21 @@ impl Manifold {
     /// If the shapes are not as said, or the types are not both `f32` or both `f64`.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
-        let Some(f) = &self.floating else { return q.broadcast_add(delta) };
-        if q.device().is_cpu() {
-            return q.apply_op2(delta, ManifoldOp::<Integrate>::operation(&self.retraction));
+        match &self.floating {
+            None => q.broadcast_add(delta),
+            Some(_) => q.apply_op2(delta, ManifoldOp::<Integrate>::operation(&self.retraction, &self.kernels)),
         }
-        f.integrate(q, delta)
     }
 
     /// The δ (B, nv) with `from` ⊕ δ = `to` up to the quaternions' sign, both (B or 1, nq): angles are not wrapped,
-    /// rotations turn by π at most. Differentiable, on the CPU only. Where a rotation is by exactly π there are two such
+    /// rotations turn by π at most. Differentiable. Where a rotation is by exactly π there are two such
     /// δ, and value and gradient are those of one.
     ///
     /// # Errors
     /// As [`Manifold::integrate`].
     pub fn difference(&self, from: &Tensor, to: &Tensor) -> Result<Tensor> {
         check("difference", [("from", from, self.nq), ("to", to, self.nq)])?;
-        from.apply_op2(to, ManifoldOp::<Difference>::operation(&self.retraction))
+        from.apply_op2(to, ManifoldOp::<Difference>::operation(&self.retraction, &self.kernels))
     }
 
     /// q ⊕ δ of plain numbers, nq and nv of them.
@@ -182,23 +179,9 @@ impl Manifold {
 }
 
 impl Floating {
-    /// q ⊕ δ as a tensor program: the definition, and the form for devices other than the CPU.
-    fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
-        let plain =
-            (q.contiguous()?.index_select(&self.plain_q, 1)? + delta.contiguous()?.index_select(&self.plain_v, 1)?)?;
-        let turned = multiply(&exponential(&self.tangents(delta)?)?, &self.quaternions(q)?)?;
-        self.assemble(&plain, &turned, &self.order_q)
-    }
-
     /// The quaternions' numbers (B, n, 4) in q.
     fn numbers(&self, q: &Tensor) -> Result<Tensor> {
         q.contiguous()?.index_select(&self.quaternion_q, 1)?.reshape(((), self.n, 4))
-    }
-
-    /// Unit quaternions (B, n, 4) of q.
-    fn quaternions(&self, q: &Tensor) -> Result<Tensor> {
-        let [near_one, _] = self.scaled(q)?;
-        near_one.broadcast_div(&near_one.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?)
     }
 
     /// The quaternions' numbers (B, n, 4) over the largest of each, so that squares neither vanish nor overflow, and the
@@ -255,44 +238,64 @@ fn split(quaternion: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((quaternion.narrow(D::Minus1, 0, 1)?, quaternion.narrow(D::Minus1, 1, 3)?))
 }
 
-/// The unit quaternion of a rotation vector ω (.., 3): (cos θ/2, ω sin(θ/2)/θ), θ = |ω|.
-fn exponential(omega: &Tensor) -> Result<Tensor> {
-    let omega = omega.clamp(-LONGEST_TURN, LONGEST_TURN)?;
-    let square = omega.sqr()?.sum_keepdim(D::Minus1)?;
-    let small = square.lt(SERIES)?;
-    let polynomial = |coefficients: [f64; 5]| -> Result<Tensor> {
-        let mut sum = square.affine(coefficients[4], coefficients[3])?;
-        for &c in coefficients[..3].iter().rev() {
-            sum = sum.mul(&square)?.affine(1.0, c)?;
-        }
-        Ok(sum)
-    };
-    let sine_series = polynomial([0.5, -1.0 / 48.0, 1.0 / 3840.0, -1.0 / 645_120.0, 1.0 / 185_794_560.0])?;
-    let cosine_series = polynomial([1.0, -1.0 / 8.0, 1.0 / 384.0, -1.0 / 46_080.0, 1.0 / 10_321_920.0])?;
-    // The root's argument is replaced before, not after: its derivative at 0 is infinite.
-    let angle = small.where_cond(&square.ones_like()?, &square)?.sqrt()?;
-    let half = (&angle * 0.5)?;
-    let sine = small.where_cond(&sine_series, &(half.sin()? / &angle)?)?;
-    let cosine = small.where_cond(&cosine_series, &half.cos()?)?;
-    Tensor::cat(&[cosine, omega.broadcast_mul(&sine)?], D::Minus1)
-}
-
-/// The product of quaternions (.., 4).
-fn multiply(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    let ((aw, av), (bw, bv)) = (split(a)?, split(b)?);
-    let scalar = (aw.mul(&bw)? - dot(&av, &bv)?)?;
-    let vector = ((aw.broadcast_mul(&bv)? + bw.broadcast_mul(&av)?)? + cross(&av, &bv)?)?;
-    Tensor::cat(&[scalar, vector], D::Minus1)
-}
-
 #[cfg(test)]
 mod tests {
     use candle_core::Var;
 
     use super::*;
     use crate::description::{Object, Scene, Shape};
+    use crate::kinematics::rotation::LONGEST_TURN;
 
-    /// The fused step and the tensor program, values and gradients, from no rotation to nearly two turns.
+    /// Below this θ² the series are exact to rounding: the first term left out is θ¹⁰/10¹⁰.
+    const SERIES: f64 = 1e-2;
+
+    impl Floating {
+        /// q ⊕ δ as a tensor program: the definition.
+        fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
+            let plain = (q.contiguous()?.index_select(&self.plain_q, 1)?
+                + delta.contiguous()?.index_select(&self.plain_v, 1)?)?;
+            let turned = multiply(&exponential(&self.tangents(delta)?)?, &self.quaternions(q)?)?;
+            self.assemble(&plain, &turned, &self.order_q)
+        }
+
+        /// Unit quaternions (B, n, 4) of q.
+        fn quaternions(&self, q: &Tensor) -> Result<Tensor> {
+            let [near_one, _] = self.scaled(q)?;
+            near_one.broadcast_div(&near_one.sqr()?.sum_keepdim(D::Minus1)?.sqrt()?)
+        }
+    }
+
+    /// The unit quaternion of a rotation vector ω (.., 3): (cos θ/2, ω sin(θ/2)/θ), θ = |ω|.
+    fn exponential(omega: &Tensor) -> Result<Tensor> {
+        let omega = omega.clamp(-LONGEST_TURN, LONGEST_TURN)?;
+        let square = omega.sqr()?.sum_keepdim(D::Minus1)?;
+        let small = square.lt(SERIES)?;
+        let polynomial = |coefficients: [f64; 5]| -> Result<Tensor> {
+            let mut sum = square.affine(coefficients[4], coefficients[3])?;
+            for &c in coefficients[..3].iter().rev() {
+                sum = sum.mul(&square)?.affine(1.0, c)?;
+            }
+            Ok(sum)
+        };
+        let sine_series = polynomial([0.5, -1.0 / 48.0, 1.0 / 3840.0, -1.0 / 645_120.0, 1.0 / 185_794_560.0])?;
+        let cosine_series = polynomial([1.0, -1.0 / 8.0, 1.0 / 384.0, -1.0 / 46_080.0, 1.0 / 10_321_920.0])?;
+        // The root's argument is replaced before, not after: its derivative at 0 is infinite.
+        let angle = small.where_cond(&square.ones_like()?, &square)?.sqrt()?;
+        let half = (&angle * 0.5)?;
+        let sine = small.where_cond(&sine_series, &(half.sin()? / &angle)?)?;
+        let cosine = small.where_cond(&cosine_series, &half.cos()?)?;
+        Tensor::cat(&[cosine, omega.broadcast_mul(&sine)?], D::Minus1)
+    }
+
+    /// The product of quaternions (.., 4).
+    fn multiply(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+        let ((aw, av), (bw, bv)) = (split(a)?, split(b)?);
+        let scalar = (aw.mul(&bw)? - dot(&av, &bv)?)?;
+        let vector = ((aw.broadcast_mul(&bv)? + bw.broadcast_mul(&av)?)? + cross(&av, &bv)?)?;
+        Tensor::cat(&[scalar, vector], D::Minus1)
+    }
+
+    /// The kernel and the definition, values and gradients, from no rotation to nearly two turns.
     #[test]
     fn both_forms_of_a_step_agree() -> Result<()> {
         let ball = |name: &str| Object::rigid(name, Shape::Sphere { radius: 0.1 }, 1.0);

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::math::lane::Lane;
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::operation::{Function, Kernels, Operation, Rowwise, Signature};
 
 use super::retraction::{Map, Retraction};
 
@@ -16,8 +16,8 @@ pub(super) struct ManifoldOp<M> {
 
 impl<M: Map> ManifoldOp<M> {
     /// Its tensor operation.
-    pub(super) fn operation(retraction: &Arc<Retraction>) -> Operation<Rowwise<Self>> {
-        Operation(Rowwise(Self { retraction: retraction.clone(), map: PhantomData }))
+    pub(super) fn operation(retraction: &Arc<Retraction>, kernels: &Kernels) -> Operation<Rowwise<Self>> {
+        Operation::rowwise(Self { retraction: retraction.clone(), map: PhantomData }, kernels)
     }
 }
 

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
-use crate::math::operation::Operation;
+use crate::math::operation::{Kernels, Operation};
 use crate::math::tensor::{constant, cross, index, part, position, rotate};
 
 pub use frames::{FrameSpec, FrameTables};
@@ -52,6 +52,7 @@ pub use tree::{Body, Coordinate, Owner, Tree};
 #[derive(Clone, Debug)]
 pub struct Kinematics {
     tables: Arc<FrameTables>,
+    kernels: Kernels,
     offsets: Tensor,
     paths: Arc<[Path]>,
     nv: usize,
@@ -90,7 +91,7 @@ impl Kinematics {
             Ok(Path { screws: index(screws.into_iter(), device)?, dofs })
         };
         let paths = frames.iter().map(path).collect::<Result<_>>()?;
-        Ok(Self { tables, offsets, paths, nv: tree.nv })
+        Ok(Self { tables, kernels: Kernels::default(), offsets, paths, nv: tree.nv })
     }
 
     /// The kinematics of the bodies with these names, `"owner/link"` or `"owner"` for a rigid object: a frame each, the
@@ -119,7 +120,7 @@ impl Kinematics {
     /// # Errors
     /// If a shape is not as said, naming what was expected.
     pub fn frames(&self, q: &Tensor, offsets: &Tensor) -> Result<Frames> {
-        let packed = q.apply_op2(offsets, Operation(op::FramesOp(self.tables.clone())))?;
+        let packed = q.apply_op2(offsets, Operation::new(op::FramesOp(self.tables.clone()), &self.kernels))?;
         let (b, n) = packed.dims2()?;
         let n_frames = self.paths.len();
         let n_poses = POSE * n_frames;

@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
-
 use crate::math::lane::{Lane, clear};
 use crate::math::operation::{Differentiable, Signature};
 use crate::math::program::{Group, Program, Stage};
@@ -116,11 +114,11 @@ impl Differentiable<2> for FramesOp {
         Signature { name: "frames", operands, width: self.0.n_outputs() }
     }
 
-    fn value<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: usize) -> Result<Box<dyn Program + 'a>> {
-        Ok(Box::new(Forward::new(&self.0, q, offsets)))
+    fn value<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: Option<Rows<'a>>) -> Box<dyn Program + 'a> {
+        Box::new(Forward::new(&self.0, q, offsets))
     }
 
-    fn adjoint<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: &Tensor, grad: Rows<'a>) -> Result<Box<dyn Program + 'a>> {
+    fn adjoint<'a>(&'a self, [q, offsets]: [Rows<'a>; 2], _: Rows<'a>, grad: Rows<'a>) -> Box<dyn Program + 'a> {
         let forward = Forward::new(&self.0, q, offsets);
         let tables = &self.0;
         let sizes = FrameGradients {
@@ -130,6 +128,6 @@ impl Differentiable<2> for FramesOp {
             offsets: tables.n_offsets(),
         };
         let gradients = sizes.from(forward.at.end());
-        Ok(Box::new(Backward { forward, gradients, grad }))
+        Box::new(Backward { forward, gradients, grad })
     }
 }

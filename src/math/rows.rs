@@ -96,20 +96,8 @@ impl<'a> Rows<'a> {
     /// Column `k` of the worlds from `first` on.
     #[inline(always)]
     pub fn load<R: Lane>(&self, first: usize, k: usize) -> R {
-        if self.rows == 1 {
-            return R::splat(self.data[k]);
-        }
         let mut lane = [R::zero()];
-        R::exchange(
-            [],
-            [&mut lane],
-            #[inline(always)]
-            |[], [to]| {
-                for i in 0..R::WIDTH {
-                    to[i] = Number::of(self.row(first + i)[k]);
-                }
-            },
-        );
+        self.load_all(first, k, &mut lane);
         lane[0]
     }
 

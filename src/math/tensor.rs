@@ -39,6 +39,17 @@ pub(crate) fn gather(tensor: &Tensor, index: &Tensor, dim: usize) -> Result<Tens
     tensor.contiguous()?.index_select(index, dim)
 }
 
+/// [`Tensor::cat`], also where parts have no numbers: candle's gradients on a GPU fail for those.
+pub(crate) fn beside(parts: &[&Tensor], dim: usize) -> Result<Tensor> {
+    let there: Vec<&Tensor> = parts.iter().copied().filter(|part| part.elem_count() > 0).collect();
+    if !there.is_empty() {
+        return Tensor::cat(&there, dim);
+    }
+    let mut shape = parts[0].dims().to_vec();
+    shape[dim] = parts.iter().map(|part| part.dims()[dim]).sum();
+    Tensor::zeros(shape, parts[0].dtype(), parts[0].device())
+}
+
 /// Lengths up to this one, in metres, count as zero where a direction is asked for: far below any length that matters
 /// and above the rounding of coordinates of a few centimetres.
 pub const fn no_length(dtype: DType) -> f64 {
@@ -55,10 +66,11 @@ pub(crate) fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
 }
 
 /// x (1 or B, n) as rows of each world's own (B, n), if it is tracked: what a world's gradient has that is not finite is dropped,
-/// number by number, before a row that all worlds share is the sum of theirs.
+/// number by number, before a row that all worlds share is the sum of theirs. Nothing has no gradient: candle's kernels for GPUs fail
+/// without numbers.
 pub(crate) fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
-    if !x.track_op() {
-        return Ok(x.clone());
+    if !x.track_op() || x.elem_count() == 0 {
+        return Ok(if x.elem_count() == 0 { x.detach() } else { x.clone() });
     }
     x.broadcast_as((worlds, x.dim(1)?))?.force_contiguous()?.apply_op1(Guard)
 }

@@ -149,7 +149,8 @@ pub(crate) fn barrier_from(
     start: Start,
 ) -> Result<Solution> {
     let op = op::BarrierOp { structure: structure.clone(), max_iterations, start };
-    let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, Operation(op))?;
+    let op = Operation::new(op, &structure.kernels);
+    let packed = problem.screws.apply_op3(&problem.contacts, &problem.problem, op)?;
     let (nv, nc, nl) = (structure.nv, structure.nc(), structure.nl());
     let n = structure.n_eta();
     let b = packed.dim(0)?;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor, bail};
+use candle_core::{Device, Result, Tensor};
 
 use crate::math::lane::{Lane, Mask};
-use crate::math::operation::{Differentiable, Signature};
+use crate::math::operation::{Differentiable, Given, Signature};
 use crate::math::program::{Group, Program, Stage, run};
 use crate::math::rows::{Output, Rows, gradient};
 use crate::math::vector::dot;
@@ -239,32 +239,37 @@ impl Differentiable<3> for BarrierOp {
         Signature { name: "barrier solve", operands, width: s.n_results() + s.n_eta() + INFO }
     }
 
-    fn value<'a>(&'a self, operands: [Rows<'a>; 3], worlds: usize) -> Result<Box<dyn Program + 'a>> {
-        let s = &*self.structure;
-        let (warm, way) = match &self.start {
+    fn given(&self) -> Option<Given<'_>> {
+        let s = &self.structure;
+        Some(match &self.start {
             Start::Forces(warm) => {
-                let warm = warm.as_ref().map(Rows::from_tensor).transpose()?;
-                if let Some(warm) = &warm
-                    && (warm.width() != s.n_eta() || (warm.rows() != worlds && warm.rows() != 1))
-                {
-                    let (n, rows, width) = (s.n_eta(), warm.rows(), warm.width());
-                    bail!("warm start: expected forces (1 or {worlds}, {n}), got ({rows}, {width})");
-                }
-                (warm, Way::Solve { max_iterations: self.max_iterations })
+                Given { expected: "warm start: expected forces", width: s.n_eta(), rows: warm.as_ref() }
             }
-            Start::Answer(rows) => (None, Way::Recall(Rows::from_tensor(rows)?)),
-        };
-        Ok(Box::new(Forward { base: Base::new(s, operands, warm), way }))
+            Start::Answer(rows) => {
+                let width = s.nv + s.n_eta() + INFO;
+                Given { expected: "barrier solve: expected answers", width, rows: Some(rows) }
+            }
+        })
     }
 
-    fn adjoint<'a>(
-        &'a self,
-        operands: [Rows<'a>; 3],
-        result: &Tensor,
-        grad: Rows<'a>,
-    ) -> Result<Box<dyn Program + 'a>> {
-        let base = Base::new(&self.structure, operands, None);
-        Ok(Box::new(Backward { base, result: Rows::from_tensor(result)?, grad }))
+    fn kernel(&self) -> String {
+        match self.start {
+            Start::Forces(_) => format!("barrier_solve_{}", self.max_iterations),
+            Start::Answer(_) => "barrier_answer".to_owned(),
+        }
+    }
+
+    fn value<'a>(&'a self, operands: [Rows<'a>; 3], given: Option<Rows<'a>>) -> Box<dyn Program + 'a> {
+        let s = &*self.structure;
+        let (warm, way) = match (&self.start, given) {
+            (Start::Answer(_), Some(rows)) => (None, Way::Recall(rows)),
+            (_, warm) => (warm, Way::Solve { max_iterations: self.max_iterations }),
+        };
+        Box::new(Forward { base: Base::new(s, operands, warm), way })
+    }
+
+    fn adjoint<'a>(&'a self, operands: [Rows<'a>; 3], result: Rows<'a>, grad: Rows<'a>) -> Box<dyn Program + 'a> {
+        Box::new(Backward { base: Base::new(&self.structure, operands, None), result, grad })
     }
 }
 
@@ -291,8 +296,10 @@ impl Program for Displacement<'_> {
 
 /// See [`super::smoothing_error`].
 pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], result: &Tensor) -> Result<Tensor> {
-    let base = Base::from_tensors(structure, operands)?;
+    let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu);
+    let [a, b, c] = operands.map(on_cpu);
+    let base = Base::from_tensors(structure, [&a?, &b?, &c?])?;
     let (b, n) = result.dims2()?;
-    let data = run(&Displacement { base, result: Rows::from_tensor(result)? }, b, n);
-    gradient(&data, n, 0..structure.nv, b, operands[0].dtype())
+    let data = run(&Displacement { base, result: Rows::from_tensor(&on_cpu(result)?)? }, b, n);
+    gradient(&data, n, 0..structure.nv, b, result.dtype())?.to_device(result.device())
 }

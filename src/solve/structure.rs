@@ -10,6 +10,7 @@ use super::elimination::{Graph, rows};
 use crate::description::Friction;
 use crate::math::factor::Pattern;
 use crate::math::lane::{Real, Zip};
+use crate::math::operation::Kernels;
 
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
@@ -45,6 +46,7 @@ pub struct Structure {
     pub(crate) n_slots: usize,
     /// The law of all contacts.
     pub(crate) friction: Friction,
+    pub(crate) kernels: Kernels,
 }
 
 /// An entry P_ij = P_ji.
@@ -178,12 +180,13 @@ impl Structure {
             diagonal,
             limited,
             friction: Friction::default(),
+            kernels: Kernels::default(),
         }
     }
 
     /// The same with another law of friction; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
-        Self { friction, ..self }
+        Self { friction, kernels: Kernels::default(), ..self }
     }
 
     /// Contacts.

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use crate::contact::numbers::GEOMETRY;
 use crate::contact::{Contacts, UNUSED};
 use crate::description::{Params, Shape};
-use crate::kinematics::Frames;
-use crate::math::lane::{Lane, Real, Zip, copy};
-use crate::math::largest::USABLE;
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
-use crate::math::rows::Rows;
+use crate::kinematics::{Frames, Tree};
+use crate::math::lane::{Lane, Mask, Real, Zip, copy};
+use crate::math::operation::{Function, Kernels, Operation, Signature};
+use crate::math::tensor::beside;
 use crate::model::Model;
 use crate::parameters::Parameters;
 use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip};
@@ -61,6 +60,7 @@ pub(super) struct ContactTables {
     distance: Option<f64>,
     fade: f64,
     pub(super) torsion: Torsion,
+    kernels: Kernels,
 }
 
 impl ContactTables {
@@ -72,7 +72,7 @@ impl ContactTables {
             distance => (distance.map(|distance| distance.min(UNUSED)), fade),
         };
         let (pairs, n_pairs) = (model.pairs.pair_of_contact.clone(), model.pairs.pairs.len());
-        Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model) })
+        Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model), kernels: Kernels::default() })
     }
 
     /// Weight of the barrier of a contact with this φ, and its derivative: 1 up to `contact_distance − fade`, 0 from
@@ -111,7 +111,7 @@ impl ContactTables {
 
     /// Weights (B, nc) of the barriers of contacts with these φ (B, nc).
     pub(super) fn weights(self: &Arc<Self>, phi: &Tensor) -> Result<Tensor> {
-        phi.apply_op1(Operation(Rowwise(Weights(self.clone()))))
+        phi.apply_op1(Operation::rowwise(Weights(self.clone()), &self.kernels))
     }
 
     /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight; gaps (the problem's φ) and weights, of which each contact
@@ -128,8 +128,8 @@ impl ContactTables {
             Some(part) => (weight * part)?,
             None => weight.clone(),
         };
-        let rows = Tensor::cat(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?;
-        let op = Operation(Rowwise(Complete(self.clone())));
+        let rows = beside(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?;
+        let op = Operation::rowwise(Complete(self.clone()), &self.kernels);
         rows.flatten_from(1)?.apply_op3(&parameters.mu, &parameters.torsion, op)
     }
 }
@@ -197,25 +197,60 @@ impl Function<3> for Complete {
     }
 }
 
-/// Is a configuration finite and in range, with quaternions that have a length: zero has none, and a subnormal number has
-/// lost its direction?
-pub(super) fn is_usable(model: &Model, q: &[f64]) -> bool {
-    let mut floating = model.tree.coordinates.iter().filter(|c| c.kind.nq() == 7);
-    q.iter().all(|x| x.abs() <= USABLE) && floating.all(|c| q[c.q + 3..c.q + 7].iter().any(|&x| x.is_normal()))
-}
-
-/// A mask (B, 1) of worlds whose q is usable; none if all are.
-pub(super) fn worlds_with_usable_q(model: &Model, q: &Tensor) -> Result<Option<Tensor>> {
-    let rows = Rows::from_tensor(&q.to_device(&Device::Cpu)?)?;
-    let usable: Vec<bool> = (0..rows.rows()).map(|world| is_usable(model, rows.row(world))).collect();
-    mask(&usable, q.device())
-}
-
-/// A mask (B, 1) of worlds; none if all are in it.
-pub(super) fn mask(worlds: &[bool], device: &Device) -> Result<Option<Tensor>> {
-    if worlds.iter().all(|&good| good) {
-        return Ok(None);
+/// Is a configuration finite and in range, with quaternions, which start at these places, that have a length: zero has none, and a
+/// subnormal number has lost its direction?
+#[inline(always)]
+pub(super) fn is_usable<R: Real>(q: &[R], quaternions: &[usize]) -> R::Mask {
+    let mut sum = R::zero();
+    for &x in q {
+        sum = x.doubt(sum);
     }
-    let mask: Vec<u8> = worlds.iter().map(|&good| u8::from(good)).collect();
-    Tensor::from_vec(mask, (worlds.len(), 1), device).map(Some)
+    let mut usable = sum.is_finite();
+    for &at in quaternions {
+        let mut largest = R::zero();
+        for k in 0..4 {
+            largest = largest.max(q[at + k].abs());
+        }
+        usable = usable.and(largest.lt(R::tiny()).not());
+    }
+    usable
+}
+
+/// First numbers in q of the quaternions.
+pub(super) fn quaternions(tree: &Tree) -> Vec<usize> {
+    tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect()
+}
+
+/// A mask (B, 1) of worlds whose q (B, nq) is usable; none if all are.
+pub(super) fn worlds_with_usable_q(model: &Model, kernels: &Kernels, q: &Tensor) -> Result<Option<Tensor>> {
+    let op = UsableState { nq: model.nq(), quaternions: quaternions(&model.tree) };
+    mask(&q.detach().apply_op1(Operation::rowwise(op, kernels))?)
+}
+
+/// q → 1 if it is usable, else 0.
+struct UsableState {
+    nq: usize,
+    quaternions: Vec<usize>,
+}
+
+impl Function<1> for UsableState {
+    fn signature(&self) -> Signature<1> {
+        Signature { name: "usable states", operands: [("q", self.nq)], width: 1 }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [q]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
+        out[0] = R::select(is_usable(q, &self.quaternions), R::one(), R::zero());
+    }
+
+    /// A choice has no slope.
+    #[inline(always)]
+    fn pull<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
+}
+
+/// A mask (B, 1) of the worlds where a number (B, 1) is not zero; none if all are in it. That alone is what the host asks for.
+pub(super) fn mask(worlds: &Tensor) -> Result<Option<Tensor>> {
+    let mask = worlds.detach().ne(0.0)?;
+    let is_all = mask.flatten_all()?.to_vec1::<u8>()?.iter().all(|&good| good != 0);
+    Ok((!is_all).then_some(mask))
 }

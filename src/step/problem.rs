@@ -18,7 +18,8 @@ use candle_core::{Result, Tensor};
 use crate::description::JointKind;
 use crate::kinematics::{Coordinate, Frames, POSE, Pose, SCREW, Tree};
 use crate::math::lane::{Lane, Real, Zip, clear};
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::operation::{Function, Operation, Signature};
+use crate::math::tensor::beside;
 use crate::math::vector::{Mat3, add, add_vec3, axpy, cross, dot, put_vec3, rotate, rotate_back, scale, vec3_at};
 use crate::model::Model;
 use crate::parameters::{ParameterPlaces, Parameters};
@@ -252,10 +253,10 @@ impl ProblemTables {
         frames: &Frames,
         parameters: &Parameters,
     ) -> Result<Tensor> {
-        let state = Tensor::cat(&[q, u], 1)?;
-        let kin = Tensor::cat(&[&frames.poses.flatten_from(1)?, &frames.screws], 1)?;
+        let state = beside(&[q, u], 1)?;
+        let kin = beside(&[&frames.poses.flatten_from(1)?, &frames.screws], 1)?;
         let op = ProblemOp { tables: self.clone(), structure: structure.clone() };
-        state.apply_op3(&kin, &parameters.packed()?, Operation(Rowwise(op)))
+        state.apply_op3(&kin, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
     }
 }
 

@@ -19,7 +19,7 @@ use candle_core::{Result, Tensor};
 
 use crate::description::Friction;
 use crate::math::lane::{Lane, Real, Zip, copy};
-use crate::math::operation::{Function, Operation, Rowwise, Signature};
+use crate::math::operation::{Function, Kernels, Operation, Signature};
 use crate::math::tensor::{gather, index, part};
 use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::model::Model;
@@ -48,6 +48,7 @@ pub(super) struct Torsion {
     pub(super) n_pairs: usize,
     /// How many times as large as the scene's the coefficients of the two are.
     sharing: f64,
+    kernels: Kernels,
 }
 
 impl Torsion {
@@ -61,7 +62,8 @@ impl Torsion {
             Friction::Relaxed => 1.0,
             Friction::Coulomb => 2.0,
         };
-        Self { nc: model.nc(), turning: model.pairs.torsional.iter().map(of).collect(), n_pairs: pairs.len(), sharing }
+        let turning = model.pairs.torsional.iter().map(of).collect();
+        Self { nc: model.nc(), turning, n_pairs: pairs.len(), sharing, kernels: Kernels::default() }
     }
 
     /// The numbers of the twins among the solver's contacts.
@@ -164,8 +166,8 @@ impl Torsion {
             return Ok([solution.force.clone(), Tensor::zeros((b, 0), contacts.dtype(), contacts.device())?]);
         }
         let eta = solution.warm.narrow(1, 0, 3 * self.n_contacts())?;
-        let forces =
-            contacts.apply_op3(&solution.force.flatten_from(1)?, &eta, Operation(Rowwise(Totals(self.clone()))))?;
+        let op = Operation::rowwise(Totals(self.clone()), &self.kernels);
+        let forces = contacts.apply_op3(&solution.force.flatten_from(1)?, &eta, op)?;
         let force = forces.narrow(1, 0, 3 * self.nc)?.reshape((b, self.nc, 3))?;
         Ok([force, torques(&part(&forces, 1, 3 * self.nc, TURNING * n)?, 1)?])
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
-use crate::cuda::{self, Block, Gpu, Number, Rows, SEGMENT, TensorGuard};
+use crate::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
 use crate::description::Friction;
 use crate::math::known::wanted;
 use crate::math::lane::Precision;
@@ -27,16 +27,6 @@ fn chunks(worlds: usize) -> impl Iterator<Item = Range<usize>> {
     (0..worlds).step_by(CHUNK).map(move |first| first..worlds.min(first + CHUNK))
 }
 
-/// The number of worlds of operands that have each one row per world or one for all.
-fn worlds<T>(name: &str, operands: &[Rows<T>]) -> Result<usize> {
-    let worlds = operands.iter().map(|rows| rows.rows).max().unwrap_or(1);
-    if operands.iter().any(|rows| rows.rows != 1 && rows.rows != worlds) {
-        let rows: Vec<usize> = operands.iter().map(|rows| rows.rows).collect();
-        bail!("{name}: operands of {rows:?} worlds; expected the same number, or one row for all");
-    }
-    Ok(worlds)
-}
-
 impl Plan {
     fn gpu(&self) -> Result<&Gpu> {
         self.on_gpu().map(|(gpu, _)| gpu)
@@ -50,7 +40,12 @@ impl Plan {
     /// A kernel for numbers of T on the device.
     fn kernel<T: Number>(&self, kernel: Kernel) -> Result<Arc<cuda::Kernel>> {
         let (gpu, recorder) = self.on_gpu()?;
-        gpu.kernel::<T>(kernel.name(), || recorder.0(kernel, T::PRECISION))
+        // Jacobians are three times as long as a step, and a step is done far more often.
+        let effort = match kernel {
+            Kernel::Jacobians | Kernel::WarmJacobians => Effort::Quick,
+            _ => Effort::Full,
+        };
+        gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
     /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
@@ -148,9 +143,9 @@ fn pulled<const N: usize>(
     let gpu = plan.gpu()?;
     let (program, grad) = (plan.kernel::<f64>(kernel)?, read[read.len() - 1]);
     let worlds = grad.dim(0)?;
-    let tensors = doubles(gpu, read)?;
-    let held: Vec<TensorGuard> = tensors.iter().map(TensorGuard::new).collect();
-    let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
+    let held: Vec<TensorGuard> = read.iter().map(|tensor| TensorGuard::new(tensor)).collect();
+    let doubles = held.iter().map(|held| held.doubles(gpu)).collect::<Result<Vec<_>>>()?;
+    let rows: Vec<Rows<f64>> = doubles.iter().map(|table| table.rows(gpu)).collect();
     let [first, second, third] = operands.map(|operand| operand.dim(1));
     let has_own = operands[2].dim(0)? == worlds;
     let gradients = Gradients::new(gpu, worlds, [first?, second?, third?], has_own)?;
@@ -160,29 +155,6 @@ fn pulled<const N: usize>(
         gradients.add(chunk, cut(parts.each_ref().map(|block| block.rows(gpu))))?;
     }
     Ok(wanted(operands, gradients.tensors(grad.dtype())?))
-}
-
-/// Tensors in double precision, their rows numbers that follow each other. Candle's own conversion fails without numbers.
-fn doubles(gpu: &Gpu, tensors: &[&Tensor]) -> Result<Vec<Tensor>> {
-    let double = |tensor: &&Tensor| {
-        let tensor = tensor.detach().contiguous()?;
-        match tensor.dtype() {
-            DType::F32 => Ok(gpu.gather(TensorGuard::new(&tensor).rows::<f32>(gpu)?, None)?.tensor(gpu)),
-            _ => Ok(tensor),
-        }
-    };
-    tensors.iter().map(double).collect()
-}
-
-/// A block as a tensor of a type.
-fn tensor(gpu: &Gpu, block: Block<f64>, dtype: DType) -> Result<Tensor> {
-    if dtype == DType::F64 {
-        return Ok(block.tensor(gpu));
-    }
-    let rows = block.rows(gpu);
-    let single = gpu.block::<f32>(rows.rows, rows.width)?;
-    gpu.scatter(rows, single.rows(gpu), None)?;
-    Ok(single.tensor(gpu))
 }
 
 /// Gradients of three operands, which come some worlds at a time; those of the last are summed if it has one row for all.
@@ -216,7 +188,7 @@ impl<'a> Gradients<'a> {
         while is_summed && third.rows(gpu).rows > 1 {
             third = gpu.sums(third.rows(gpu))?;
         }
-        Ok([tensor(gpu, first, dtype)?, tensor(gpu, second, dtype)?, tensor(gpu, third, dtype)?])
+        Ok([first.tensor_of(gpu, dtype)?, second.tensor_of(gpu, dtype)?, third.tensor_of(gpu, dtype)?])
     }
 }
 
@@ -226,13 +198,13 @@ pub(super) fn jacobians(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     let kernel = plan.kernel::<f64>(Kernel::WarmJacobians)?;
     let none = gpu.zeros::<f64>(plan.structure.n_eta())?.tensor(gpu);
     let [q, u, par] = operands;
-    let doubles = doubles(gpu, &[q, u, par, warm.unwrap_or(&none)])?;
-    let held: Vec<TensorGuard> = doubles.iter().map(TensorGuard::new).collect();
-    let rows = held.iter().map(|held| held.rows::<f64>(gpu)).collect::<Result<Vec<_>>>()?;
+    let held = [q, u, par, warm.unwrap_or(&none)].map(TensorGuard::new);
+    let doubles = held.iter().map(|held| held.doubles(gpu)).collect::<Result<Vec<_>>>()?;
+    let rows: Vec<Rows<f64>> = doubles.iter().map(|table| table.rows(gpu)).collect();
     let worlds = worlds("linearize", &rows[..3])?;
     plan.check_warm(Some([rows[3].rows, rows[3].width]), worlds)?;
     let blocks: [Block<f64>; 6] = gpu.run(&kernel, (worlds, 1), None, &rows)?;
-    let [a, b, c, d, e, f] = blocks.map(|block| tensor(gpu, block, dtype));
+    let [a, b, c, d, e, f] = blocks.map(|block| block.tensor_of(gpu, dtype));
     Ok([a?, b?, c?, d?, e?, f?])
 }
 

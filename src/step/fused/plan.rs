@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::parameters::ParameterPlaces;
 use crate::solve::{INFO, Structure};
 
-use super::super::operands::ContactTables;
+use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
 use super::super::torsion::Turning;
 use super::inertial::SecondOrder;
@@ -83,7 +83,7 @@ impl Plan {
             pairs: pairs.clone(),
             at: problem.at,
             home: tree.home(),
-            quaternions: tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect(),
+            quaternions: quaternions(tree),
             max_iterations: model.params.max_iterations,
             second_order: None,
         })

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candle_core::{Device, Result, bail};
 
-use crate::contact::kernels::Method;
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
 use crate::math::program::{Program, run_parts_on};
@@ -70,11 +69,7 @@ impl Plan {
     /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
     /// message names the pair, by a contact's names.
     fn check_pairs<'a>(&self, names: impl Fn(usize) -> (&'a str, &'a str)) -> Result<()> {
-        let Some(pair) =
-            self.pairs.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
-        else {
-            return Ok(());
-        };
+        let Some(pair) = self.pairs.searched() else { return Ok(()) };
         let (a, b) = names(pair.first);
         bail!(
             "record: expected pairs whose contacts have a formula, got \"{a}\" and \"{b}\", whose closest points are \

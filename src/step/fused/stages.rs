@@ -7,6 +7,7 @@ use crate::math::lane::{Lane, Mask, Real, Zip, copy};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows, TensorGuard};
 use crate::solve::{CONTACT_OPERAND, Status};
+use crate::step::operands::is_usable;
 
 use super::memory::{GEOMETRY, Memory, Numbers};
 use super::plan::Plan;
@@ -69,18 +70,7 @@ impl Stage for Check<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.0;
         let m = plan.places.memory(memory).0.numbers;
-        let mut sum = R::zero();
-        for &x in m.q.iter() {
-            sum = x.doubt(sum);
-        }
-        let mut usable = sum.is_finite();
-        for &at in &plan.quaternions {
-            let mut largest = R::zero();
-            for k in 0..4 {
-                largest = largest.max(m.q[at + k].abs());
-            }
-            usable = usable.and(largest.lt(R::tiny()).not());
-        }
+        let usable = is_usable(m.q, &plan.quaternions);
         m.usable[0] = R::select(usable, R::one(), R::zero());
         m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
         for (x, &home) in m.q.iter_mut().zip_inline(&plan.home) {

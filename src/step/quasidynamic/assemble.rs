@@ -46,6 +46,10 @@ impl Quasidynamic {
         let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
         let good = Tensor::from_vec(good, (worlds, 1), q.device())?;
         let keep = |t: &Tensor, other: &Tensor| {
+            // Candle's kernels for GPUs fail without numbers.
+            if t.elem_count() == 0 {
+                return Ok(t.clone());
+            }
             let shape = (worlds, t.dim(1)?);
             good.broadcast_as(shape)?.where_cond(&t.broadcast_as(shape)?, &other.broadcast_as(shape)?)
         };
@@ -65,7 +69,7 @@ impl Quasidynamic {
 
     /// q, in worlds where it is finite with nonzero quaternions; the model's home in others.
     pub(super) fn usable(&self, q: &Tensor) -> Result<Tensor> {
-        match worlds_with_usable_q(&self.model, q)? {
+        match worlds_with_usable_q(&self.model, &self.structure.kernels, q)? {
             Some(mask) => mask.broadcast_as(q.shape())?.where_cond(q, &self.model.home(q.dim(0)?)?),
             None => Ok(q.clone()),
         }

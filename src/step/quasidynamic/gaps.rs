@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::Quasidynamic;
-use crate::math::operation::{Operation, Rowwise};
+use crate::math::operation::Operation;
 use crate::step::gaps::Gaps;
 use crate::step::result::Step;
 
@@ -19,6 +19,7 @@ impl Quasidynamic {
     pub fn gaps(&self, q: &Tensor, step: &Step) -> Result<Tensor> {
         let frames = self.model.kinematics.frames(&self.usable(q)?, &self.parameters.offsets)?;
         let op = Gaps { structure: self.structure.clone(), nc: self.model.nc() };
-        step.contacts.geometry(&step.contacts.phi)?.apply_op3(&frames.screws, &step.delta, Operation(Rowwise(op)))
+        let op = Operation::rowwise(op, &self.structure.kernels);
+        step.contacts.geometry(&step.contacts.phi)?.apply_op3(&frames.screws, &step.delta, op)
     }
 }

@@ -7,9 +7,12 @@ use candle_core::{DType, Result, Tensor, bail};
 
 use super::Quasidynamic;
 use crate::contact::Contacts;
+use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::Frames;
-use crate::math::largest::USABLE;
+use crate::math::lane::{Lane, Mask, Zip};
+use crate::math::operation::{Function, Operation, Signature};
 use crate::math::tensor::select;
+use crate::math::vector::{dot, vec3_at};
 use crate::step::operands::{detect, mask, shape_poses};
 
 /// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
@@ -76,10 +79,13 @@ impl Quasidynamic {
         let Some(geometry) = &self.geometry else { return Ok((own, None)) };
         let poses = shape_poses(model, frames)?;
         let contacts = asked(&**geometry, &poses, &own)?;
-        let usable = if model.nc() > 0 { self.usable_worlds(&contacts)? } else { Vec::new() };
-        let Some(good) = mask(&usable, poses.device())? else { return Ok((contacts, None)) };
+        if model.nc() == 0 {
+            return Ok((contacts, None));
+        }
+        let Some(good) = mask(&self.usable_worlds(&contacts)?)? else { return Ok((contacts, None)) };
         let shapes = own.map(|t| Ok(t.detach()))?;
-        let Some(stand_in) = usable.iter().position(|&good| good) else { return Ok((shapes, Some(good))) };
+        let first = good.flatten_all()?.to_vec1::<u8>()?.iter().position(|&good| good != 0);
+        let Some(stand_in) = first else { return Ok((shapes, Some(good))) };
         // What comes of these poses is finite, and so is what it hands back of a gradient of zero.
         let sound = |t: &Tensor| select(&deep(&good, t)?, t, &t.detach().narrow(0, stand_in, 1)?);
         let contacts = asked(&**geometry, &sound(&poses)?, &own.map(sound)?)?;
@@ -99,26 +105,49 @@ impl Quasidynamic {
         Ok((contacts, Some(good)))
     }
 
-    /// The worlds whose contacts have numbers in range and normals of length one.
-    fn usable_worlds(&self, contacts: &Contacts) -> Result<Vec<bool>> {
-        let rows = |t: &Tensor| t.detach().flatten_from(1)?.to_dtype(DType::F64)?.to_vec2::<f64>();
-        let Contacts { point_a, point_b, normal, phi, weight } = contacts;
-        let mut all = self.contacts.weights(phi)?;
-        if let Some(weight) = weight {
-            all = (all * weight)?;
+    /// 1 in worlds whose contacts have numbers in range and normals of length one, 0 in others (B, 1).
+    fn usable_worlds(&self, contacts: &Contacts) -> Result<Tensor> {
+        let contacts = contacts.map(|t| Ok(t.detach()))?;
+        let mut weights = self.contacts.weights(&contacts.phi)?;
+        if let Some(weight) = &contacts.weight {
+            weights = (weights * weight)?;
         }
-        let [points_a, points_b, normals, gaps, weights] = [point_a, point_b, normal, phi, &all].map(rows);
-        let (points_a, points_b, normals, gaps, weights) = (points_a?, points_b?, normals?, gaps?, weights?);
-        let tolerance = tolerance(self.model.dtype);
-        let is_usable = |world: usize| {
-            let parts = [&points_a, &points_b, &normals, &gaps, &weights];
-            let in_range = parts.iter().all(|part| part[world].iter().all(|x| x.abs() <= USABLE));
-            let normals = normals[world].as_chunks::<3>().0.iter();
-            let is_unit = |n: &[f64; 3]| (n.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= tolerance;
-            in_range && normals.zip(&weights[world]).all(|(n, &weight)| weight <= 0.0 || is_unit(n))
-        };
-        Ok((0..gaps.len()).map(is_usable).collect())
+        let op = UsableContacts { nc: self.model().nc(), tolerance: tolerance(self.model().dtype) };
+        let op = Operation::rowwise(op, &self.structure.kernels);
+        contacts.geometry(&contacts.phi)?.apply_op2(&weights, op)
     }
+}
+
+/// (contacts, weights) → 1 if numbers are in range and the normals of those with weight of length one, else 0.
+struct UsableContacts {
+    nc: usize,
+    tolerance: f64,
+}
+
+impl Function<2> for UsableContacts {
+    fn signature(&self) -> Signature<2> {
+        let operands = [("contacts", GEOMETRY * self.nc), ("weights", self.nc)];
+        Signature { name: "usable contacts", operands, width: 1 }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [contacts, weights]: [&[R]; 2], _: &mut [R], out: &mut [R]) {
+        let mut sum = R::zero();
+        for &x in contacts.iter().chain(weights) {
+            sum = x.doubt(sum);
+        }
+        let mut usable = sum.is_finite();
+        for (contact, &weight) in contacts.chunks_exact(GEOMETRY).zip_inline(weights) {
+            let normal = vec3_at(contact, 0);
+            let is_off = R::splat(self.tolerance).lt((dot(normal, normal) - R::one()).abs());
+            usable = usable.and(is_off.and(weight.gt(R::zero())).not());
+        }
+        out[0] = R::select(usable, R::one(), R::zero());
+    }
+
+    /// A choice has no slope.
+    #[inline(always)]
+    fn pull<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
 
 /// What a geometry says, of the shapes and types that it should be of.

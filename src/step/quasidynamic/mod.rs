@@ -63,7 +63,7 @@ struct Fused {
 pub enum Form {
     /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
     Fused,
-    /// The same kernels, each as a tensor operation: open to other tensors between them; on the CPU.
+    /// The same kernels, each as a tensor operation: open to other tensors between them.
     TensorProgram,
 }
 

@@ -2,7 +2,10 @@
 //! and Jacobians. Where there is no device the tests say that they were skipped, or fail if FINGERTIP_CUDA is set.
 #![cfg(feature = "cuda")]
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod composed;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
 use fingertip::description::{Friction, Object, Scene, Shape};
@@ -79,9 +82,7 @@ impl Case {
             variables.push((name, variable));
             Ok(tensor)
         })?;
-        let step = Quasidynamic::new(model, &parameters)?;
-        assert_eq!(step.form(), Form::Fused);
-        Ok((step, variables))
+        Ok((Quasidynamic::new(model, &parameters)?, variables))
     }
 }
 
@@ -170,6 +171,7 @@ fn steps_and_gradients_have_the_bits_of_the_cpu() -> Result<()> {
             let name = format!("{}, shared parameters: {shared}", case.name);
             let [expected, found] = [0, 1].map(|device| {
                 let (own, variables) = case.tracked(device, shared)?;
+                assert_eq!(own.form(), Form::Fused);
                 step(&own, &variables)
             });
             let ((expected, expected_reports), (found, reports)) = (expected?, found?);
