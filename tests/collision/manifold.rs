@@ -165,9 +165,9 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of 640 paths none jumps. Of many about one in 10,000 does: where an edge of a box or hull
-/// cuts a short line off a round cap and is parallel to it, the closest point changes ends; where the distance is not polished, its normal
-/// jumps; and where steep sides of two boxes are parallel, see `faces.rs`, one in 18,000 between boxes. `FINGERTIP_PATHS` is how many each pair
+/// halving the step down to nothing leaves nothing. Of 640 paths none jumps, of many about one in 4,000: most where an edge of a box or hull
+/// cuts a short line off a round cap and is parallel to it, so that the closest point changes ends; a few where the distance is not polished
+/// and its normal jumps, and with capsules. Of paths of two boxes one in 18,000 jumps, see `faces.rs`. `FINGERTIP_PATHS` is how many each pair
 /// of kinds has, `FINGERTIP_SEED` gives others.
 #[test]
 fn manifolds_are_continuous() {
