@@ -86,7 +86,7 @@ pub(super) fn pull<const N: usize, F: Differentiable<N>>(
 ) -> Result<[Option<Tensor>; N]> {
     let (signature, gpu, dtype) = (of.signature(), &*kernels.on(device)?, grad.dtype());
     let widths = signature.operands.map(|(_, columns)| columns);
-    let name = format!("{}_adjoint", signature.name.replace(' ', "_"));
+    let name = format!("{}_adjoint", signature.identifier());
     let kernel = gpu.kernel::<f64>(&name, Effort::Full, || {
         let (mut places, operands) = Places::of(&signature);
         let [result, grad] = ["result", "grad"].map(|name| places.add(name, signature.width));

@@ -22,6 +22,13 @@ pub(crate) struct Signature<const N: usize> {
     pub(crate) width: usize,
 }
 
+impl<const N: usize> Signature<N> {
+    /// The name, as printed code has it.
+    fn identifier(&self) -> String {
+        self.name.replace(' ', "_")
+    }
+}
+
 /// An operand that gets no gradient: what messages say is expected, its columns, its rows if there are any. On a GPU zeros are in the
 /// place of rows that are not there.
 pub(crate) struct Given<'a> {
@@ -41,8 +48,9 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
     }
 
     /// What the value's program is called among those of the same [`Kernels`].
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
     fn kernel(&self) -> String {
-        self.signature().name.replace(' ', "_")
+        self.signature().identifier()
     }
 
     /// The program that writes the result.
