@@ -28,7 +28,7 @@ namespace cuda {
 fn through_cuda(name: &str, printed: &Printed) -> String {
     let (read, written) = (printed.trace.operands(), printed.trace.results());
     let function = format!("{name}_{}", printed.name);
-    let has_steps = read.iter().any(|row| row.step > 0);
+    let has_steps = read.iter().chain(written).any(|row| row.step > 0);
     // The program that checks itself takes four steps.
     let steps = if has_steps { 4 } else { 1 };
     let all = || read.iter().chain(written);
