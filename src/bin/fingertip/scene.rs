@@ -90,7 +90,7 @@ pub const NOT_NATIVE: &str = "--native: expected a build with the feature `nativ
 #[cfg(not(feature = "native"))]
 pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynamic> {
     if is_wanted {
-        candle_core::bail!(NOT_NATIVE);
+        candle_core::bail!("{NOT_NATIVE}");
     }
     Ok(step)
 }
