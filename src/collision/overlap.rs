@@ -112,15 +112,16 @@ pub(super) fn rim<'a, S: Number>(
     all.sort_by(|(x, _), (y, _)| x.total_cmp(y));
     let all: Vec<Vector2<S>> = all.into_iter().map(|(_, corner)| corner).collect();
     let outside = |v: &Vector2<S>| along2(&along2(middle, &radii[0], v.x), &radii[1], v.y);
-    let corners = convex(&all);
+    // The octagon's first corner is on the ellipse, as others are: rounding must not decide which is the first.
+    let from_first = |v: &Vector2<S>| (v.x.value() - 1.0).hypot(v.y.value());
+    let first = (0..all.len()).min_by(|&i, &j| from_first(&all[i]).total_cmp(&from_first(&all[j])));
+    let corners = convex(&all, first.unwrap_or(0));
     if area.value() < 0.0 { polygon(corners.iter().rev().map(outside)) } else { polygon(corners.iter().map(outside)) }
 }
 
-/// The corners of the convex hull of points around the origin, given in the order of their angles.
-fn convex<S: Number>(points: &[Vector2<S>]) -> Vec<Vector2<S>> {
+/// The corners of the convex hull of points around the origin, given in the order of their angles; the first one to go from is a corner.
+fn convex<S: Number>(points: &[Vector2<S>], first: usize) -> Vec<Vector2<S>> {
     let n = points.len();
-    let first = (0..n).max_by(|&i, &j| points[i].map(S::value).norm().total_cmp(&points[j].map(S::value).norm()));
-    let first = first.unwrap_or(0);
     let mut all: Vec<Vector2<S>> = Vec::with_capacity(n + 1);
     for k in 0..=n {
         let next = &points[(first + k) % n];

@@ -135,7 +135,12 @@ pub(super) struct Cone {
     /// Out of the body.
     out: Vector3<f64>,
     slope: f64,
+    /// Points no farther from the axis are the contact point.
+    touching: f64,
 }
+
+/// A corner this near to the contact point, in parts of the body's size, is that.
+const TOUCHING: f64 = 1e-9;
 
 /// Sides are looked for in a cone that is steeper by this part, so that rounding leaves out none that count.
 pub(super) const WIDER: f64 = 1.01;
@@ -143,15 +148,16 @@ pub(super) const WIDER: f64 = 1.01;
 impl Cone {
     /// The one of a body whose contact point this is.
     pub(super) fn new<S: Number>(body: &Body<'_, S>, point: &Vector3<f64>, out: &Vector3<f64>, tilt: f64) -> Self {
-        Self { tip: point - out * body.radius.value(), out: *out, slope: tilt * WIDER }
+        let touching = TOUCHING * body.core.reach();
+        Self { tip: point - out * body.radius.value(), out: *out, slope: tilt * WIDER, touching }
     }
 
-    /// How far a point is from the axis, if it is inside.
-    fn reach(&self, point: &Vector3<f64>) -> Option<f64> {
+    /// Is a point inside? The contact point is not: rounding would decide, and sides that come and go change the order of the points.
+    fn holds(&self, point: &Vector3<f64>) -> bool {
         let from = point - self.tip;
         let down = -self.out.dot(&from);
         let aside = (from + self.out * down).norm();
-        (down <= self.slope * aside).then_some(aside)
+        aside > self.touching && down <= self.slope * aside
     }
 }
 
@@ -162,7 +168,7 @@ impl<'a> Flat<'a> {
     pub(super) fn inside<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
         let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
         let origin = values(&body.origin);
-        let reach = |local: Vector3<f64>| cone.reach(&(turned(&rotation, &local) + origin));
+        let is_inside = |local: Vector3<f64>| cone.holds(&(turned(&rotation, &local) + origin));
         let towards = turned_back(&rotation, &cone.out);
         let look = |local: Vector3<f64>| towards.dot(&local);
         let flat = match body.core {
@@ -176,22 +182,14 @@ impl<'a> Flat<'a> {
                 };
                 let of_side =
                     |k: usize| [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].map(|(a, b)| corner(k, a, b));
-                let reaches = [0, 1, 2].map(|k| of_side(k).map(reach));
-                if is_vertex(reaches.iter().flatten(), body.core.reach()) {
-                    return Vec::new();
-                }
                 let shows =
-                    |&k: &usize| look(Vector3::ith(k, signs[k])) > UPRIGHT && reaches[k].iter().any(Option::is_some);
+                    |&k: &usize| look(Vector3::ith(k, signs[k])) > UPRIGHT && of_side(k).into_iter().any(is_inside);
                 return (0..3).filter(shows).map(|k| Self::OfBox(k, signs[k])).collect();
             }
             Core::Hull(hull) if !has_large_faces(hull) => {
-                let reaches: Vec<_> = hull.vertices().iter().map(|&vertex| reach(vertex.into())).collect();
-                if is_vertex(reaches.iter(), body.core.reach()) {
-                    return Vec::new();
-                }
-                let shows = |face: &&HullFace| {
-                    look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| reaches[i].is_some())
-                };
+                let inside: Vec<bool> = hull.vertices().iter().map(|&vertex| is_inside(vertex.into())).collect();
+                let shows =
+                    |face: &&HullFace| look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| inside[i]);
                 return hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face)).collect();
             }
             Core::Point | Core::Ellipsoid(_) => return Vec::new(),
@@ -329,14 +327,6 @@ fn side_of_hull<'a>(hull: &'a Hull, local: &Vector3<f64>) -> Option<&'a HullFace
     let beside = hull.faces().iter().filter(|face| face.corners.contains(&top) && face.corners.contains(end));
     beside.max_by(|x, y| look(x).total_cmp(&look(y)))
 }
-
-/// Is no point but the contact itself in the cone?
-fn is_vertex<'a>(mut reaches: impl Iterator<Item = &'a Option<f64>>, size: f64) -> bool {
-    reaches.all(|reach| reach.is_none_or(|aside| aside <= TOUCHING * size))
-}
-
-/// A corner this near to the contact point, in parts of the body's size, is that.
-const TOUCHING: f64 = 1e-9;
 
 /// Has a hull faces of more corners than a patch?
 fn has_large_faces(hull: &Hull) -> bool {
