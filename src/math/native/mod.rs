@@ -1,4 +1,4 @@
-//! Recorded programs as native code: printed for registers of worlds, compiled by the machine's C compiler, loaded.
+//! Recorded programs as native code: printed for registers of worlds, or as plain C for one world, compiled by the machine's C compiler, loaded.
 //!
 //! What is printed are the operations of the lanes in their order, so that results have the lanes' bits; what is gained is that
 //! there are no tables, and no number that is known is computed. Worlds that a branch or a loop is not for are left as they are
