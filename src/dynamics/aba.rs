@@ -130,7 +130,8 @@ pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau
             velocity.cross_wrench(inertia.apply(velocity)).write(forces, i);
         }
     }
-    for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
+    for i in R::parts((1..links.links.len()).rev()) {
+        let link = &links.links[i];
         let screw = Twist::read(placed.screws, i - 1);
         let inertia = Articulated::read(inertias, i);
         let force = Wrench::read(forces, i).plus(inertia.apply(Twist::read(carried, i)));

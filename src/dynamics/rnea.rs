@@ -74,7 +74,8 @@ impl<'a, R: Real> Motion<'a, R> {
     pub fn inverse_dynamics(&mut self, links: &Links, placed: &Placed<R>, v: &[R], a: &[R], tau: &mut [R]) {
         self.move_links(links, placed, v, a);
         clear(self.forces);
-        for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
+        for i in R::parts((1..links.links.len()).rev()) {
+            let link = &links.links[i];
             let mut force = Wrench::read(self.forces, i);
             if link.massive {
                 let inertia = SpatialInertia::read(placed.inertias, i);
@@ -129,7 +130,8 @@ impl<'a, R: Real> Motion<'a, R> {
                 }
             }
         }
-        for (i, link) in R::parts(links.links.iter().enumerate().skip(1).rev()) {
+        for i in R::parts((1..links.links.len()).rev()) {
+            let link = &links.links[i];
             let screw = Twist::read(placed.screws, i - 1);
             let of_a = Wrench::read(pull_a, i);
             let mut by_screw = Wrench::zero();

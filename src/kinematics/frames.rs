@@ -144,7 +144,8 @@ impl FrameTables {
             let body = Pose::read(&bodies[POSE * body..]);
             accumulate(grad_offsets, 3 * (self.joints.len() + f), rotate(&body.axes, pull.p));
         }
-        for (b, joint) in R::parts(self.joints.iter().enumerate().skip(1).rev()) {
+        for b in R::parts((1..self.joints.len()).rev()) {
+            let joint = &self.joints[b];
             let mut wrench = Wrench { moment: read3(wrenches, 6 * b), force: read3(wrenches, 6 * b + 3) };
             joint.pull(q, screws, grad_screws, &mut wrench, grad_q);
             accumulate(wrenches, 6 * joint.parent, wrench.moment);

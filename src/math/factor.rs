@@ -256,10 +256,10 @@ impl Pattern {
         }
     }
 
-    /// [`Pattern::solve_leading`] of all rows for N vectors side by side, so that their sums do not wait for each other. `reach` are the rows
-    /// that elimination makes nonzero, as [`Pattern::reach`] has them.
+    /// The first half of [`Pattern::solve_leading`], of all rows, for N vectors side by side, so that their sums do not wait for each other;
+    /// 1/D is left to [`Pattern::substitute_blocks`]. `reach` are the rows that elimination makes nonzero, as [`Pattern::reach`] has them.
     #[inline(always)]
-    pub fn solve_block<R: Real, const N: usize>(&self, [down, up]: [&[R]; 2], reach: &[usize], x: &mut [[R; N]]) {
+    pub fn eliminate_block<R: Real, const N: usize>(&self, down: &[R], reach: &[usize], x: &mut [[R; N]]) {
         for &i in R::parts(reach) {
             let Row { first, depth, .. } = self.rows[i];
             let below = x[i];
@@ -269,17 +269,29 @@ impl Pattern {
                 }
             }
         }
+    }
+
+    /// The second half for M such blocks, one after the other.
+    #[inline(always)]
+    pub fn substitute_blocks<R: Real, const N: usize, const M: usize>(&self, up: &[R], x: &mut [[R; N]]) {
+        let n_rows = self.n();
         for (i, &Row { first, depth, .. }) in R::parts(self.rows.iter().enumerate()) {
-            let mut sums = x[i];
-            for sum in &mut sums {
-                *sum = *sum * up[first + depth];
-            }
-            for (&l, &j) in up[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+            let mut sums = [[R::zero(); N]; M];
+            for m in 0..M {
                 for n in 0..N {
-                    sums[n] = x[j][n].mul_add(-l, sums[n]);
+                    sums[m][n] = x[m * n_rows + i][n] * up[first + depth];
                 }
             }
-            x[i] = sums;
+            for (&l, &j) in up[first..first + depth].iter().zip_inline(&self.columns[first..first + depth]) {
+                for m in 0..M {
+                    for n in 0..N {
+                        sums[m][n] = x[m * n_rows + j][n].mul_add(-l, sums[m][n]);
+                    }
+                }
+            }
+            for m in 0..M {
+                x[m * n_rows + i] = sums[m];
+            }
         }
     }
 

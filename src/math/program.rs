@@ -1,5 +1,8 @@
 //! Programs: stages of work on lanes of worlds, compiled for each instruction set, worlds shared among threads.
 
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::cell::Cell;
+
 use rayon::prelude::*;
 
 use super::lane::{
@@ -264,10 +267,17 @@ pub(in crate::math) fn share<M, const N: usize>(
     data
 }
 
-/// Working memory for lanes of any width.
+/// Working memory for lanes of any width. What is in it at first is left from other programs.
 pub struct Scratch {
     blocks: Vec<Block>,
     numbers: usize,
+}
+
+/// Blocks that a thread keeps for its next program: to clear them takes as long as a short one.
+const SPARE: usize = 1 << 14;
+
+thread_local! {
+    static BLOCKS: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
 }
 
 /// As much memory as the widest register has.
@@ -278,13 +288,35 @@ pub(in crate::math) struct Block {
 }
 
 impl Block {
-    pub(in crate::math) const ZERO: Self = Self { _numbers: [0.0; WIDTH] };
+    /// So many of zeros, which the allocator may have without writing them.
+    pub(in crate::math) fn zeros(n: usize) -> Vec<Self> {
+        let Ok(layout) = Layout::array::<Self>(n) else { handle_alloc_error(Layout::new::<Self>()) };
+        if n == 0 {
+            return Vec::new();
+        }
+        // SAFETY: the layout is that of `n` blocks and not empty, and zeros are numbers.
+        unsafe {
+            let start = alloc_zeroed(layout).cast::<Self>();
+            if start.is_null() {
+                handle_alloc_error(layout);
+            }
+            Vec::from_raw_parts(start, n, n)
+        }
+    }
 }
 
 impl Scratch {
     fn new(numbers: usize, arithmetic: Arithmetic) -> Self {
-        let blocks = (numbers * arithmetic.width()).div_ceil(WIDTH);
-        Self { blocks: vec![Block::ZERO; blocks], numbers }
+        let n = (numbers * arithmetic.width()).div_ceil(WIDTH);
+        let mut blocks = BLOCKS.take();
+        if blocks.len() < n {
+            blocks = Block::zeros(n);
+        }
+            for b in &mut blocks {
+                b._numbers = [f64::NAN; WIDTH];
+            }
+        }
+        Self { blocks, numbers }
     }
 
     #[inline(always)]
@@ -294,6 +326,14 @@ impl Scratch {
         // SAFETY: the memory is large enough and aligned, as asserted; `Packed` is `unsafe` to implement because its
         // implementations must be valid for any bits that were written as numbers.
         unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.blocks.len() <= SPARE {
+            BLOCKS.set(std::mem::take(&mut self.blocks));
+        }
     }
 }
 

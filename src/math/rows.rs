@@ -270,7 +270,8 @@ impl Part<'_> {
     #[inline(always)]
     fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
         let (blocks, rest) = from.as_chunks::<UNROLLED>();
-        for (i, row) in (0..W).zip(rows) {
+        for i in 0..W.min(rows.len()) {
+            let row = rows.start + i;
             let start = row * self.width + k;
             let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
             for (to, from) in to.iter_mut().zip_inline(blocks) {

@@ -1,9 +1,8 @@
 //! Box A, rounded or not, half-space B: the sphere in each corner, corner k having the signs of k's bits, bit 0 for x.
 
 use super::half_space;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, rotate, rotate_back};
 
 #[inline(always)]
@@ -37,7 +36,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let e = a.box_core();
     for k in 0..8 {
         let corner = add(a.pose.p, rotate_back(&a.pose.axes, signed(k, e)));

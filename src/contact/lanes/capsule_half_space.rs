@@ -1,9 +1,8 @@
 //! Capsule A, half-space B: the sphere at each end, the negative end first.
 
 use super::half_space;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, dot, scale};
 
 /// ∓h u: from the capsule's origin to its ends, with the sign.
@@ -34,7 +33,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     for k in 0..2 {
         let end = add(a.pose.p, arm(a, k).0);
         out.set(k, half_space::push_under(end, a.size[0], &b.pose, by_a.velocity(end), by_b));

@@ -1,12 +1,11 @@
 //! Spheres against a half-space: n = −N and gap = n·(o − x), with o the plane's point and N its outward normal.
 
 use super::core;
-use super::sides::{Contact, Reaction};
+use super::sides::{Contact, Motion, Reaction};
 use super::total::neg;
 use crate::kinematics::Pose;
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
-use crate::math::vector::{Vec3, axpy, cross, dot, scale, sub};
+use crate::math::vector::{Vec3, axpy, dot, scale, sub};
 
 /// The contact of a sphere about x.
 #[inline(always)]
@@ -22,11 +21,11 @@ pub(super) fn push_under<R: Real>(
     radius: R,
     plane: &Pose<R>,
     velocity: Vec3<R>,
-    motion: &Twist<R>,
+    motion: &Motion<R>,
 ) -> Contact<R> {
     let contact = under(x, radius, plane);
     let phi = dot(contact.normal, sub(motion.velocity(x), velocity));
-    core::push_offset(&contact, radius, velocity, phi, cross(motion.omega, contact.normal))
+    core::push_offset(&contact, radius, velocity, phi, motion.turn(contact.normal))
 }
 
 /// The gradients of x and the radius; adds to what the half-space feels.

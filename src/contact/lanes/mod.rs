@@ -38,7 +38,6 @@ mod total;
 
 use crate::kinematics::Pose;
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
 
 use super::kind::PairKind;
 #[cfg(test)]
@@ -46,6 +45,7 @@ use super::numbers::GEOMETRY;
 use sides::{Contact, Contacts, Gradients, Reaction, Side};
 
 pub(crate) use frame::{frame, frame_rates};
+pub(crate) use sides::Motion;
 
 /// The contacts of a pair, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many as [`PairKind::contacts`] says.
 ///
@@ -129,8 +129,14 @@ pub(crate) fn has_push(kind: PairKind) -> bool {
     }
 }
 
-/// How what [`witness`] gives changes with motions of the two sides; nothing for kinds without one, see [`has_push`].
-#[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
+/// Motions of one side or both, and what becomes of the changes that they make.
+pub(crate) trait Motions<R: Real> {
+    /// Calls `change` for one motion after the other: it sets how the contacts change.
+    fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
+}
+
+/// How what [`witness`] gives changes with motions of the two sides; nothing for kinds without one, see [`has_push`]. What does not
+/// depend on the motion is computed once for all of them.
 #[inline(always)]
 pub(crate) fn push<R: Real>(
     kind: PairKind,
@@ -139,19 +145,27 @@ pub(crate) fn push<R: Real>(
     size_a: &[R],
     b: &Pose<R>,
     size_b: &[R],
-    [by_a, by_b]: [Twist<R>; 2],
-    out: &mut [R],
+    motions: &mut impl Motions<R>,
 ) {
     let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
-    let by = &if swapped { [by_b, by_a] } else { [by_a, by_b] };
-    let out = &mut Contacts { numbers: out, swapped };
+    macro_rules! each {
+        ($pair:ident) => {
+            motions.each(
+                #[inline(always)]
+                |[by_a, by_b], numbers| {
+                    let by = &if swapped { [by_b, by_a] } else { [by_a, by_b] };
+                    $pair::push(&a, &b, by, &mut Contacts { numbers, swapped });
+                },
+            )
+        };
+    }
     match kind {
-        PairKind::SphereSphere => sphere_sphere::push(&a, &b, by, out),
-        PairKind::SphereCapsule => sphere_capsule::push(&a, &b, by, out),
-        PairKind::SphereBox => sphere_box::push(&a, &b, by, out),
-        PairKind::SphereHalfSpace => sphere_half_space::push(&a, &b, by, out),
-        PairKind::CapsuleHalfSpace => capsule_half_space::push(&a, &b, by, out),
-        PairKind::BoxHalfSpace => box_half_space::push(&a, &b, by, out),
+        PairKind::SphereSphere => each!(sphere_sphere),
+        PairKind::SphereCapsule => each!(sphere_capsule),
+        PairKind::SphereBox => each!(sphere_box),
+        PairKind::SphereHalfSpace => each!(sphere_half_space),
+        PairKind::CapsuleHalfSpace => each!(capsule_half_space),
+        PairKind::BoxHalfSpace => each!(box_half_space),
         PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {}
     }
 }

@@ -5,6 +5,7 @@ use crate::contact::numbers::GEOMETRY;
 use crate::description::Shape;
 use crate::kinematics::Pose;
 use crate::math::lane::{Real, copy, state};
+use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, add, cross, sub, zero};
 
 /// A shape: where it is and how large.
@@ -32,6 +33,30 @@ impl<R: Real> Side<R> {
     pub(super) fn box_core(&self) -> Vec3<R> {
         let [x, y, z, rounding] = self.size;
         [x - rounding, y - rounding, z - rounding]
+    }
+}
+
+/// How a side moves, if it does.
+#[derive(Clone, Copy)]
+pub(crate) struct Motion<R>(pub(crate) Option<Twist<R>>);
+
+impl<R: Real> Motion<R> {
+    /// Of the side's point that is at p.
+    #[inline(always)]
+    pub(super) fn velocity(&self, p: Vec3<R>) -> Vec3<R> {
+        match self.0 {
+            Some(twist) => twist.velocity(p),
+            None => zero(),
+        }
+    }
+
+    /// The rate of a vector that is fixed to the side.
+    #[inline(always)]
+    pub(super) fn turn(&self, vector: Vec3<R>) -> Vec3<R> {
+        match self.0 {
+            Some(twist) => cross(twist.omega, vector),
+            None => zero(),
+        }
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::block::{self, Nearest};
 use super::core;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
-use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, sub};
+use crate::math::vector::{Vec3, add, rotate, rotate_back, sub};
 
 /// d from the box's origin to the sphere's, and that point against the box's core, in the box's frame.
 #[inline(always)]
@@ -37,13 +36,13 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (_, nearest) = nearest(a, b);
     let axes = &b.pose.axes;
     let normal = rotate_back(axes, nearest.normal());
     let contact = core::offset(a.pose.p, a.size[0], nearest.gap - b.size[3], normal);
     let core_a = by_a.velocity(a.pose.p);
     let (turn, gap) = nearest.push(rotate(axes, sub(core_a, by_b.velocity(a.pose.p))));
-    let turn = add(cross(by_b.omega, normal), rotate_back(axes, turn));
+    let turn = add(by_b.turn(normal), rotate_back(axes, turn));
     out.set(0, core::push_offset(&contact, a.size[0], core_a, gap, turn));
 }

@@ -1,11 +1,10 @@
 //! Sphere A, capsule B: a centre on the capsule's axis is pushed out along the capsule's x axis.
 
 use super::core::Between;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use super::total::{Limited, limited};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
-use crate::math::vector::{Vec3, add, axpy, cross, dot, scale, sub};
+use crate::math::vector::{Vec3, add, axpy, dot, scale, sub};
 
 /// The place s of the closest point on the capsule's core, and both points.
 #[inline(always)]
@@ -38,12 +37,12 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (s, between) = closest(a, b);
     let axis = b.pose.axes[2];
     let core_a = by_a.velocity(a.pose.p);
     // Along the capsule as it moves.
     let slide = s.of_x * dot(axis, sub(core_a, by_b.velocity(a.pose.p)));
     let core_b = axpy(slide, axis, by_b.velocity(between.core_b));
-    out.set(0, between.push(b.pose.axes[0], [core_a, core_b], cross(by_b.omega, b.pose.axes[0])));
+    out.set(0, between.push(b.pose.axes[0], [core_a, core_b], by_b.turn(b.pose.axes[0])));
 }

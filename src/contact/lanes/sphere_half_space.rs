@@ -1,9 +1,8 @@
 //! Sphere A, half-space B.
 
 use super::half_space;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
 
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
@@ -18,6 +17,6 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     out.set(0, half_space::push_under(a.pose.p, a.size[0], &b.pose, by_a.velocity(a.pose.p), by_b));
 }

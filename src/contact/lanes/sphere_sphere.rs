@@ -1,9 +1,8 @@
 //! Sphere A, sphere B: along the line of centres, along world +z where the centres coincide.
 
 use super::core::Between;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use crate::math::lane::Real;
-use crate::math::spatial::Twist;
 use crate::math::vector::{Vec3, splat, zero};
 
 #[inline(always)]
@@ -29,7 +28,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
 }
 
 #[inline(always)]
-pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Twist<R>; 2], out: &mut Contacts<R>) {
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (between, up) = between(a, b);
     let cores = [by_a.velocity(a.pose.p), by_b.velocity(b.pose.p)];
     out.set(0, between.push(up, cores, zero()));

@@ -5,11 +5,11 @@ pub(super) mod pair_support;
 
 use pair_support::{Body, COORDINATES, PAIRS, Random, add, aligned, cross, degenerate, moved};
 
-use super::{GEOMETRY, has_push, pull, push, witness};
+use super::{GEOMETRY, Motion, Motions, has_push, pull, push, witness};
 use crate::contact::kind::{PairFunction, PairKind};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
-use crate::math::lane::{InstructionSet, Lane, Number};
+use crate::math::lane::{InstructionSet, Lane, Number, Real};
 use crate::math::largest::largest;
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
@@ -168,6 +168,15 @@ fn any_width_gives_the_same_bits() {
 /// For a pair on one lane: the changes of its contacts with twists of its sides.
 fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
     struct Push<'a>(&'a (Body, Body), [[f64; 6]; 2]);
+    struct One<R> {
+        motion: [Motion<R>; 2],
+        change: Vec<R>,
+    }
+    impl<R: Real> Motions<R> for One<R> {
+        fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R])) {
+            change(self.motion, &mut self.change);
+        }
+    }
     impl Program for Push<'_> {
         fn scratch(&self) -> usize {
             0
@@ -183,10 +192,10 @@ fn pushed((a, b): &(Body, Body), twists: [[f64; 6]; 2]) -> Vec<f64> {
             let (kind, swapped) = PairKind::find(&a.shape, &b.shape).unwrap();
             let lanes = |numbers: &[f64]| numbers.iter().map(|&x| R::splat(x)).collect::<Vec<R>>();
             let pose = |body: &Body| Pose::read(&lanes(&body.pose));
-            let mut out = vec![R::zero(); GEOMETRY * kind.contacts()];
-            let by = twists.map(|twist| Twist::read(&lanes(&twist), 0));
-            push(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), by, &mut out);
-            to.store_all(first, 0, &out);
+            let motion = twists.map(|twist| Motion(Some(Twist::read(&lanes(&twist), 0))));
+            let mut one = One { motion, change: vec![R::zero(); GEOMETRY * kind.contacts()] };
+            push(kind, swapped, &pose(a), &lanes(&a.size), &pose(b), &lanes(&b.size), &mut one);
+            to.store_all(first, 0, &one.change);
         }
     }
     let kind = PairKind::find(&a.shape, &b.shape).unwrap().0;

@@ -282,7 +282,18 @@ impl<R: Packed> Lane for R {
         set: [&mut [Self]; M],
         f: impl FnOnce([&[Self::Number]; N], [&mut [Self::Number]; M]),
     ) {
-        f(read.map(R::numbers), set.map(R::numbers_mut));
+        f(
+            zip::map(
+                read,
+                #[inline(always)]
+                |lanes| R::numbers(lanes),
+            ),
+            zip::map(
+                set,
+                #[inline(always)]
+                |lanes| R::numbers_mut(lanes),
+            ),
+        );
     }
 }
 

@@ -1,6 +1,8 @@
-//! Iteration and copying for kernels: what the standard library's `zip` and `copy_from_slice` do, inlined for certain.
+//! Iteration and copying for kernels: what the standard library's `zip`, `copy_from_slice` and `map` of arrays do, inlined for certain.
 //!
 //! Those are functions of their own, compiled for the baseline processor: a call saves and clears all vector registers.
+
+use std::mem::{ManuallyDrop, MaybeUninit, transmute_copy};
 
 use super::Real;
 
@@ -51,4 +53,17 @@ pub(crate) fn copy<R: Real>(to: &mut [R], from: &[R]) {
     for (to, &x) in to.iter_mut().zip_inline(from) {
         *to = x;
     }
+}
+
+/// [`array::map`](https://doc.rust-lang.org/std/primitive.array.html#method.map) for kernels; what `f` panics over is not dropped.
+#[inline(always)]
+pub(super) fn map<T, U, const N: usize>(from: [T; N], f: impl Fn(T) -> U) -> [U; N] {
+    let from = ManuallyDrop::new(from);
+    let mut to = [const { MaybeUninit::<U>::uninit() }; N];
+    for i in 0..N {
+        // SAFETY: each is read once, and not dropped where it was.
+        to[i].write(f(unsafe { std::ptr::read(&from[i]) }));
+    }
+    // SAFETY: all of them are written.
+    unsafe { transmute_copy(&to) }
 }

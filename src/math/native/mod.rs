@@ -187,7 +187,7 @@ struct Buffer(Vec<Block>);
 impl Buffer {
     /// Room for `n` things of a type.
     fn new<T>(n: usize) -> Self {
-        Self(vec![Block::ZERO; (n * size_of::<T>()).div_ceil(size_of::<Block>()).max(1)])
+        Self(Block::zeros((n * size_of::<T>()).div_ceil(size_of::<Block>()).max(1)))
     }
 
     fn start(&mut self) -> *mut c_void {

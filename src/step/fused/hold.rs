@@ -56,14 +56,15 @@ impl Plan {
     fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let forces = self.nq + self.structure.nv;
         let geometry = forces + self.n_forces() + self.structure.nl();
-        let turned = |i: usize| {
-            let n: [f64; 3] = std::array::from_fn(|k| row[geometry + GEOMETRY * i + k]);
-            let force: [f64; 3] = std::array::from_fn(|k| row[forces + 3 * i + k]);
-            let axes = lanes::frame(n.map(Single::<f64, false>::splat));
-            axes.map(|axis| axis.iter().zip(force).map(|(a, f)| a.get(0) * f).sum())
-        };
-        let torque = |k: usize| row[forces + 3 * self.nc + TURNING * k + 1];
-        (0..self.nc).flat_map(turned).chain((0..self.n_turning()).map(torque)).collect()
+        let mut lambda = Vec::with_capacity(self.n_lambda());
+        for i in 0..self.nc {
+            let [n, force] = [geometry + GEOMETRY * i, forces + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
+            for axis in lanes::frame(n.map(Single::<f64, false>::splat)) {
+                lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
+            }
+        }
+        lambda.extend((0..self.n_turning()).map(|k| row[forces + 3 * self.nc + TURNING * k + 1]));
+        lambda
     }
 
     /// Forces and torques, step by step.

@@ -11,13 +11,14 @@ use super::memory::GEOMETRY;
 use crate::contact::kernels::{Method, PairKernel};
 
 /// Columns that are solved for at once and stored side by side; a multiple of this is stored.
-pub(super) const BLOCK: usize = 4;
+pub(super) const BLOCK: usize = 8;
 
 /// A screw on the path from the world to a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathScrew {
     pub(super) screw: usize,
-    /// Place of its degree of freedom in the order of elimination.
+    /// Its degree of freedom, and the place of that in the order of elimination.
+    pub(super) dof: usize,
     pub(super) place: usize,
     /// Slot of its degree of freedom in the contact's list; the contact's paths only.
     pub(super) slot: usize,
@@ -56,7 +57,7 @@ layout! {
         columns,
         /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Three rows by q and u to be written, each with a number more at its end that is not.
+        /// Three rows by q and u to be written, each with what fills its last block.
         rows,
     }
 }
@@ -69,11 +70,8 @@ pub(super) struct Paths {
     pub(super) bodies: Vec<BodyPath>,
     /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
     pub(super) reach: Vec<Vec<usize>>,
-    /// Where the columns of each block stand in a row by q and u. x has q in the order of elimination, then u likewise, so that
-    /// the columns of a block reach much the same rows; columns that only fill the last block go behind the row.
-    pub(super) targets: Vec<[usize; BLOCK]>,
-    /// The column of each command.
-    pub(super) commands: Vec<usize>,
+    /// The degree of freedom at each place in the order of elimination.
+    pub(super) dofs: Vec<usize>,
     nv: usize,
     pub(super) at: Jacobian<std::ops::Range<usize>>,
 }
@@ -116,18 +114,12 @@ impl Paths {
                 nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
             }
         }
-        let mut order: Vec<usize> = (0..tree.nu).collect();
-        order.sort_by_key(|&k| s.place[tree.actuated[k]]);
-        nonzero.extend(order.iter().map(|&k| vec![s.place[tree.actuated[k]]]));
-        let reach = nonzero.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
-        let mut order_q = vec![0; s.nv];
-        s.place.iter().enumerate().for_each(|(dof, &place)| order_q[place] = dof);
-        order_q.extend(order.iter().map(|&k| s.nv + k));
-        let n = order_q.len();
-        let block = |of: &[usize]| std::array::from_fn(|k| of.get(k).copied().unwrap_or(n));
-        let targets: Vec<_> = order_q.chunks(BLOCK).map(block).collect();
-        let mut commands = vec![0; tree.nu];
-        order.iter().enumerate().for_each(|(k, &command)| commands[command] = s.nv + k);
+        let mut dofs = vec![0; s.nv];
+        s.place.iter().enumerate().for_each(|(dof, &place)| dofs[place] = dof);
+        let by_q = s.place.iter().map(|&place| std::mem::take(&mut nonzero[place]));
+        let columns: Vec<_> = by_q.chain(tree.actuated.iter().map(|&dof| vec![s.place[dof]])).collect();
+        let reach: Vec<_> =
+            columns.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
 
         let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
         let n_seed = pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
@@ -145,13 +137,14 @@ impl Paths {
             force: 3 * s.n_slots,
             lambda: 3 * s.n_slots,
             columns: 3 * s.n_slots,
-            x: s.nv * BLOCK * targets.len(),
-            rows: 3 * (n + 1),
+            x: s.nv * BLOCK * reach.len(),
+            rows: 3 * BLOCK * reach.len(),
         };
-        Self { contacts, bodies, reach, targets, commands, nv: s.nv, at: sizes.from(start) }
+        Self { contacts, bodies, reach, dofs, nv: s.nv, at: sizes.from(start) }
     }
 
-    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side.
+    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side. Columns are degrees of freedom, then
+    /// commands; rows are in the order of elimination.
     #[inline(always)]
     pub(super) fn entry(&self, column: usize, row: usize) -> usize {
         (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK
@@ -182,7 +175,8 @@ impl<'a> Screws<'a> {
             // Rotations of a floating joint are about axes that stay in the parent: none carries another.
             let free_rotation = joint.kind == JointKind::Floating && screw >= joint.screw + 3;
             let after = if free_rotation { k + joint.screw + 6 - screw } else { k + 1 };
-            PathScrew { screw, place: s.place[self.tree.screw_dof[screw]], slot: 0, free: self.free[screw], after }
+            let dof = self.tree.screw_dof[screw];
+            PathScrew { screw, dof, place: s.place[dof], slot: 0, free: self.free[screw], after }
         };
         self.tree.path(body).iter().enumerate().map(entry).collect()
     }

@@ -2,7 +2,7 @@
 
 use crate::contact::lanes;
 use crate::kinematics::Pose;
-use crate::math::lane::{Lane, Real, Zip, clear};
+use crate::math::lane::{Lane, Real, Zip, clear, inlined};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
@@ -16,6 +16,9 @@ use super::super::memory::{GEOMETRY, Memory};
 use super::super::paths::{BodyPath, Jacobian, PathScrew};
 use super::super::plan::Plan;
 use super::super::stages::{per, share};
+
+/// Slots of a contact whose rates go to the rows together: numbers of one world fill a register.
+const TOGETHER: usize = 4;
 
 /// What λ of a contact that turns does along the normal: a force and a torque.
 #[inline(always)]
@@ -62,12 +65,12 @@ impl Stage for Balance<'_> {
         clear(to.x);
         for (k, &(dof, _)) in plan.problem.commanded.iter().enumerate() {
             let (place, stiffness) = (s.place[dof], m.par[plan.at.stiffness + k]);
-            to.x[plan.paths.entry(place, place)] -= stiffness;
-            to.x[plan.paths.entry(plan.paths.commands[k], place)] = stiffness;
+            to.x[plan.paths.entry(dof, place)] -= stiffness;
+            to.x[plan.paths.entry(s.nv + k, place)] = stiffness;
         }
         for (l, &(place, _)) in s.limits.iter().enumerate() {
             let eta = work.eta[3 * s.nc() + l];
-            to.x[plan.paths.entry(place, place)] -= (kappa * eta * eta).scale(0.5);
+            to.x[plan.paths.entry(plan.paths.dofs[place], place)] -= (kappa * eta * eta).scale(0.5);
         }
         for body in R::parts(&plan.paths.bodies) {
             plan.weigh_body(body, m.kin, m.par, work.delta, &mut to);
@@ -160,7 +163,7 @@ impl Plan {
             for (k, row) in path.iter().enumerate() {
                 if row.free {
                     let change = if k < column.after { change } else { carried };
-                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(change);
+                    to.x[self.paths.entry(column.dof, row.place)] -= Twist::read(screws, row.screw).dot(change);
                 }
             }
         }
@@ -248,21 +251,58 @@ impl Plan {
         };
         for side in 0..2 {
             let (path, own_force) = (&paths[side], signed(side, force));
-            for (slot, &column) in R::parts(slots.clone().zip_inline(&of.dofs)) {
-                let point = vec3_at(to.geometry, GEOMETRY * slot + 3 + 3 * side);
-                let [force, torque] = match of.slip {
-                    Slip::Slides => [vec3_at(to.force, 3 * slot), zero()],
-                    Slip::Turns => {
-                        let [by_force, by_torque] = acting(vec3_at(to.lambda, 3 * slot), cone.n);
-                        let [force, torque] = acting(lambda, vec3_at(to.geometry, GEOMETRY * slot));
-                        [add(by_force, force), add(by_torque, torque)]
+            // What a slot's degree of freedom changes of the wrench, for some of them at once.
+            let change_of = inlined(
+                #[inline(always)]
+                |slot: usize| {
+                    let point = vec3_at(to.geometry, GEOMETRY * slot + 3 + 3 * side);
+                    let [force, torque] = match of.slip {
+                        Slip::Slides => [vec3_at(to.force, 3 * slot), zero()],
+                        Slip::Turns => {
+                            let [by_force, by_torque] = acting(vec3_at(to.lambda, 3 * slot), cone.n);
+                            let [force, torque] = acting(lambda, vec3_at(to.geometry, GEOMETRY * slot));
+                            [add(by_force, force), add(by_torque, torque)]
+                        }
+                    };
+                    let mut change = at_point(points[side], signed(side, force));
+                    change.moment = add(change.moment, cross(point, own_force));
+                    if of.slip == Slip::Turns {
+                        change.moment = add(change.moment, signed(side, torque));
                     }
-                };
-                let mut change = at_point(points[side], signed(side, force));
-                change.moment = add(change.moment, cross(point, own_force));
-                if of.slip == Slip::Turns {
-                    change.moment = add(change.moment, signed(side, torque));
+                    change
+                },
+            );
+            let (together, rest) = of.dofs.as_chunks::<TOGETHER>();
+            for (k, places) in R::parts(together.iter().enumerate()) {
+                let mut columns = [0; TOGETHER];
+                let mut changes = [[R::zero(); TOGETHER]; 6];
+                for n in 0..TOGETHER {
+                    columns[n] = self.paths.dofs[places[n]];
+                    let Wrench { moment, force } = change_of(slots.start + TOGETHER * k + n);
+                    for i in 0..3 {
+                        (changes[i][n], changes[3 + i][n]) = (moment[i], force[i]);
+                    }
                 }
+                for row in path {
+                    let Twist { omega, m } = Twist::read(screws, row.screw);
+                    let (mut turned, mut moved) = (changes[2], changes[5]);
+                    for n in 0..TOGETHER {
+                        turned[n] = omega[2] * turned[n];
+                        moved[n] = m[2] * moved[n];
+                    }
+                    for i in [1, 0] {
+                        for n in 0..TOGETHER {
+                            turned[n] = omega[i].mul_add(changes[i][n], turned[n]);
+                            moved[n] = m[i].mul_add(changes[3 + i][n], moved[n]);
+                        }
+                    }
+                    for n in 0..TOGETHER {
+                        to.x[self.paths.entry(columns[n], row.place)] += turned[n] + moved[n];
+                    }
+                }
+            }
+            for (slot, &place) in R::parts((slots.end - rest.len()..slots.end).zip_inline(rest)) {
+                let (column, change) = (self.paths.dofs[place], change_of(slot));
                 for row in path {
                     to.x[self.paths.entry(column, row.place)] += Twist::read(screws, row.screw).dot(change);
                 }
@@ -274,7 +314,7 @@ impl Plan {
             for column in R::parts(path) {
                 let carried = Twist::read(screws, column.screw).cross_wrench(on);
                 for row in &path[column.after..] {
-                    to.x[self.paths.entry(column.place, row.place)] -= Twist::read(screws, row.screw).dot(carried);
+                    to.x[self.paths.entry(column.dof, row.place)] -= Twist::read(screws, row.screw).dot(carried);
                 }
             }
         }

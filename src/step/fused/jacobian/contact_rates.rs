@@ -1,7 +1,7 @@
 //! The rates of the contacts' geometry by the degrees of freedom that move it.
 
 use crate::contact::kernels::{Method, PULL, PairKernel};
-use crate::contact::lanes;
+use crate::contact::lanes::{self, Motion, Motions};
 use crate::contact::pair::PairFunction;
 use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::kinematics::Pose;
@@ -37,7 +37,11 @@ impl Stage for ContactRates<'_> {
                     let shapes = pair.shapes(m.kin, plan.sizes(m.par));
                     match &pair.method {
                         Method::Formula(function) if lanes::has_push(function.kind) => {
-                            plan.push_pair(pair, *function, shapes, screws, to.seed, to.geometry);
+                            let [(a, size_a), (b, size_b)] = shapes;
+                            let (a, b) = (&Pose::read(a), &Pose::read(b));
+                            let (change, geometry) = (&mut *to.seed, &mut *to.geometry);
+                            let motions = &mut ByScrews { plan, pair, screws, change, geometry };
+                            lanes::push(function.kind, function.swapped, a, size_a, b, size_b, motions);
                         }
                         Method::Formula(function) => {
                             plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
@@ -70,35 +74,58 @@ impl Stage for ContactRates<'_> {
 /// The poses and sizes of a pair's shapes.
 type Shapes<'a, R> = lanes::convex::Places<'a, R>;
 
-impl Plan {
-    /// Of a kind that tells how its contacts change with a motion: screw by screw.
+/// The screws that move a pair's shapes, and where the rates of its contacts by them go.
+struct ByScrews<'a, R> {
+    plan: &'a Plan,
+    pair: &'a PairKernel,
+    screws: &'a [R],
+    /// Room for the rates by one screw.
+    change: &'a mut [R],
+    geometry: &'a mut [R],
+}
+
+impl<R: Real> ByScrews<'_, R> {
+    /// By those that move one side, as `motions` says it.
     #[inline(always)]
-    fn push_pair<R: Lane>(
-        &self,
-        pair: &PairKernel,
-        PairFunction { kind, swapped }: PairFunction,
-        [(a, size_a), (b, size_b)]: Shapes<R>,
-        screws: &[R],
-        change: &mut [R],
-        geometry: &mut [R],
+    fn each_of(
+        &mut self,
+        side: usize,
+        motions: impl Fn(Motion<R>) -> [Motion<R>; 2],
+        push: &impl Fn([Motion<R>; 2], &mut [R]),
     ) {
-        let (a, b) = (&Pose::read(a), &Pose::read(b));
-        for side in 0..2 {
-            for entry in R::parts(&self.paths.contacts[pair.first][side]) {
-                let mut motions = [Twist::zero(); 2];
-                motions[side] = Twist::read(screws, entry.screw);
-                lanes::push(kind, swapped, a, size_a, b, size_b, motions, change);
-                for n in 0..pair.contacts {
-                    let at = GEOMETRY * (self.structure.contacts[pair.first + n].first + entry.slot);
-                    let (change, to) = (&change[GEOMETRY * n..GEOMETRY * (n + 1)], &mut geometry[at..at + GEOMETRY]);
-                    for k in 0..GEOMETRY {
-                        to[k] += change[k];
-                    }
+        let Self { plan, pair, screws, change, geometry } = self;
+        for entry in R::parts(&plan.paths.contacts[pair.first][side]) {
+            push(motions(Motion(Some(Twist::read(screws, entry.screw)))), change);
+            for n in 0..pair.contacts {
+                let at = GEOMETRY * (plan.structure.contacts[pair.first + n].first + entry.slot);
+                let (change, to) = (&change[GEOMETRY * n..GEOMETRY * (n + 1)], &mut geometry[at..at + GEOMETRY]);
+                for k in 0..GEOMETRY {
+                    to[k] += change[k];
                 }
             }
         }
     }
+}
 
+impl<R: Real> Motions<R> for ByScrews<'_, R> {
+    #[inline(always)]
+    fn each(&mut self, push: impl Fn([Motion<R>; 2], &mut [R])) {
+        self.each_of(
+            0,
+            #[inline(always)]
+            |a| [a, Motion(None)],
+            &push,
+        );
+        self.each_of(
+            1,
+            #[inline(always)]
+            |b| [Motion(None), b],
+            &push,
+        );
+    }
+}
+
+impl Plan {
     /// Of any other kind: number by number, but for the point on B, which is p_A + φ n.
     #[inline(always)]
     fn pull_pair<R: Lane>(
@@ -170,7 +197,7 @@ impl Plan {
             let own = if side == 0 { of_b.not() } else { of_b };
             for entry in R::parts(&self.paths.contacts[pair.first][side]) {
                 let screw = Twist::read(screws, entry.screw);
-                let motion = Motion { velocity: screw.velocity(origin), omega: screw.omega, own };
+                let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
                 let turned =
                     motion.rates(&shared[1..], cross(screw.omega, vec3_at(contacts, CONTACT_OPERAND * pair.first)));
                 for n in 0..pair.contacts {
@@ -196,7 +223,7 @@ fn select3<R: Real>(mask: R::Mask, yes: Vec3<R>, no: Vec3<R>) -> Vec3<R> {
 }
 
 /// A motion of one of two shapes.
-struct Motion<R: Real> {
+struct OneMoves<R: Real> {
     /// Of the origin of the shape that rates are by, and its angular velocity.
     velocity: Vec3<R>,
     omega: Vec3<R>,
@@ -204,7 +231,7 @@ struct Motion<R: Real> {
     own: R::Mask,
 }
 
-impl<R: Real> Motion<R> {
+impl<R: Real> OneMoves<R> {
     /// The rate of a number, given its six, and its rate by a motion of both shapes.
     #[inline(always)]
     fn rate(&self, six: &[R], common: R) -> R {

@@ -1,7 +1,7 @@
 //! ∂δ/∂q and ∂δ/∂u from the right-hand sides, and the matrices to be written.
 
 use crate::kinematics::Retraction;
-use crate::math::lane::{Lane, Mask, Real};
+use crate::math::lane::{Lane, Mask, Real, copy};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::vector::{Mat3, dot, vec3_at};
@@ -18,19 +18,22 @@ const TOGETHER: usize = 64;
 /// Zeros for what is not finite.
 #[inline(always)]
 fn clean<R: Real>(numbers: &mut [R]) {
-    let mut sums = [R::zero(); 4];
+    // Sums that do not wait for each other.
+    let (mut sums, mut sum) = ([R::zero(); 8], R::zero());
     for numbers in R::parts(numbers.chunks(TOGETHER)) {
-        let (quads, rest) = numbers.as_chunks::<4>();
-        for quad in quads {
-            for k in 0..4 {
-                sums[k] = quad[k].mul_add(R::zero(), sums[k]);
+        let (eights, rest) = numbers.as_chunks::<8>();
+        for eight in eights {
+            for k in 0..8 {
+                sums[k] = eight[k].mul_add(R::zero(), sums[k]);
             }
         }
         for &x in rest {
-            sums[0] = x.mul_add(R::zero(), sums[0]);
+            sum = x.mul_add(R::zero(), sum);
         }
     }
-    let sum = sums[0] + sums[1] + (sums[2] + sums[3]);
+    for x in sums {
+        sum += x;
+    }
     R::when(
         sum.is_finite().not(),
         numbers,
@@ -58,6 +61,7 @@ impl Stage for Respond<'_> {
         out.store_in(GROWTH, first, 0, &[s.factor_h.growth(s.factors(work.h, work.upper), own, work.step)]);
         let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
         let (x, _) = to.x.as_chunks_mut::<BLOCK>();
+        let [down, up] = s.factors(work.h, work.upper);
         for (b, reach) in R::parts(plan.paths.reach.iter().enumerate()) {
             let x = &mut x[b * s.nv..(b + 1) * s.nv];
             for &row in reach {
@@ -65,7 +69,20 @@ impl Stage for Respond<'_> {
                     *number = R::select(keep, *number, R::zero());
                 }
             }
-            s.factor_h.solve_block(s.factors(work.h, work.upper), reach, x);
+            s.factor_h.eliminate_block(down, reach, x);
+        }
+        // A block of one world is two registers, whose sums would wait for themselves.
+        let together = if R::WIDTH == 1 { 2 } else { 1 };
+        let mut pairs = x.chunks_exact_mut(together * s.nv.max(1));
+        for x in R::parts(&mut pairs) {
+            match together {
+                1 => s.factor_h.substitute_blocks::<R, BLOCK, 1>(up, x),
+                _ => s.factor_h.substitute_blocks::<R, BLOCK, 2>(up, x),
+            }
+        }
+        let last = pairs.into_remainder();
+        if !last.is_empty() {
+            s.factor_h.substitute_blocks::<R, BLOCK, 1>(up, last);
         }
         clean(to.x);
     }
@@ -79,11 +96,11 @@ impl Stage for StoreForces<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let plan = self.0;
         let (nv, nu) = (plan.structure.nv, plan.nu);
-        let width = nv + nu + 1;
+        let width = BLOCK * plan.paths.reach.len();
         let (_, to) = plan.with_jacobian(memory);
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (contact, of) in plan.structure.contacts.iter().enumerate() {
-            for (b, targets) in R::parts(plan.paths.targets.iter().enumerate()) {
+            for b in R::parts(0..plan.paths.reach.len()) {
                 let x = &x[b * nv..(b + 1) * nv];
                 let mut changes = [[R::zero(); BLOCK]; 3];
                 for (slot, &place) in of.dofs.iter().enumerate() {
@@ -96,16 +113,12 @@ impl Stage for StoreForces<'_> {
                     }
                 }
                 for i in 0..3 {
-                    let row = &mut to.rows[width * i..width * (i + 1)];
-                    for k in 0..BLOCK {
-                        row[targets[k]] = changes[i][k];
-                    }
+                    copy(&mut to.rows[width * i + BLOCK * b..][..BLOCK], &changes[i]);
                 }
             }
             for (slot, &place) in of.dofs.iter().enumerate() {
-                let dof = plan.paths.targets[place / BLOCK][place % BLOCK];
                 for i in 0..3 {
-                    to.rows[width * i + dof] += to.lambda[3 * (of.first + slot) + i];
+                    to.rows[width * i + plan.paths.dofs[place]] += to.lambda[3 * (of.first + slot) + i];
                 }
             }
             clean(to.rows);
@@ -135,7 +148,7 @@ impl Stage for StoreStates<'_> {
             let of = [place[dof], place[dof + 1], place[dof + 2]];
             let [wrt_q, wrt_delta]: [Mat3<R>; 2] = Retraction::rotation_differential(vec3_at(m.delta, dof));
             let (x, _) = to.x.as_chunks_mut::<BLOCK>();
-            for b in 0..plan.paths.targets.len() {
+            for b in 0..plan.paths.reach.len() {
                 let x = &mut x[b * nv..(b + 1) * nv];
                 for k in 0..BLOCK {
                     let change = [x[of[0]][k], x[of[1]][k], x[of[2]][k]];
@@ -148,20 +161,17 @@ impl Stage for StoreStates<'_> {
                 for k in 0..3 {
                     // The identity is added to all.
                     let one = if i == k { R::one() } else { R::zero() };
-                    to.x[plan.paths.entry(of[k], of[i])] += usable * (wrt_q[i][k] - one);
+                    to.x[plan.paths.entry(dof + k, of[i])] += usable * (wrt_q[i][k] - one);
                 }
             }
         }
-        for k in 0..nv {
-            to.x[plan.paths.entry(k, k)] += usable;
+        for (dof, &row) in place.iter().enumerate() {
+            to.x[plan.paths.entry(dof, row)] += usable;
         }
         let (x, _) = to.x.as_chunks::<BLOCK>();
         for (dof, &row) in place.iter().enumerate() {
-            for (b, targets) in plan.paths.targets.iter().enumerate() {
-                let x = &x[b * nv + row];
-                for k in 0..BLOCK {
-                    to.rows[targets[k]] = x[k];
-                }
+            for b in 0..plan.paths.reach.len() {
+                copy(&mut to.rows[BLOCK * b..BLOCK * (b + 1)], &x[b * nv + row]);
             }
             let (by_q, by_u) = to.rows[..nv + nu].split_at(nv);
             out.store_in(A, first, nv * dof, by_q);
