@@ -4,7 +4,7 @@ use nalgebra::{Isometry3, Matrix3, UnitQuaternion, Vector2, Vector3};
 
 use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
-use super::query::ClosestPoints;
+use super::relative::ClosestPoints;
 
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;

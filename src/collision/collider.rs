@@ -8,7 +8,8 @@ use super::Distance;
 use super::closed;
 use super::core::{Core, number, numbers};
 use super::frame::{matrix, turned_back};
-use super::query::{ClosestPoints, Relative, closest};
+use super::query::closest;
+use super::relative::{ClosestPoints, Relative};
 use crate::description::Shape;
 
 /// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
