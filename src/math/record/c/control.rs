@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
-use crate::math::program::Order;
+use crate::math::order::Order;
 
 use super::super::op::Id;
 use super::super::schedule::{Pool, Step};
