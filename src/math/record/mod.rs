@@ -6,6 +6,7 @@
 
 pub(crate) mod c;
 pub(crate) mod cuda;
+mod functions;
 mod kinds;
 mod op;
 mod pruned;

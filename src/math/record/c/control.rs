@@ -6,8 +6,8 @@ use std::fmt::Write;
 use crate::math::lane::Precision;
 use crate::math::order::Order;
 
+use super::super::functions::{Pool, Step};
 use super::super::op::Id;
-use super::super::schedule::{Pool, Step};
 use super::super::trace::{Item, Kind, Output, Region, Row, Variable};
 use super::text::{Text, declare_table, number_of};
 use super::{At, Printer, Slot};

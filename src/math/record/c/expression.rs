@@ -3,9 +3,9 @@
 use crate::math::lane::Precision;
 
 use super::super::cuda::THREADS;
+use super::super::functions::Pool;
 use super::super::kinds::Difference;
 use super::super::op::{Id, Op};
-use super::super::schedule::Pool;
 use super::text::number_of;
 use super::{At, Printer, Slot, Worlds};
 

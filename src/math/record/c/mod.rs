@@ -8,9 +8,10 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
+use super::functions::{Pool, is_prompt};
 use super::kinds::{Slot, Table};
 use super::op::{Id, Node};
-use super::schedule::{Pool, Schedule, is_prompt};
+use super::schedule::Schedule;
 use super::trace::{Output, Row, Trace};
 pub(crate) use expression::{literal, number};
 use text::{Text, declare_table};
