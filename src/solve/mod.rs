@@ -28,6 +28,7 @@ pub mod qcqp;
 mod qp;
 mod response;
 mod shared;
+mod slide;
 mod stages;
 mod start;
 mod status;

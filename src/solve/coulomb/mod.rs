@@ -23,7 +23,6 @@
 mod iterate;
 mod join;
 mod outcome;
-mod slide;
 mod step;
 
 use crate::math::lane::{Mask, Real};
@@ -34,7 +33,6 @@ use super::structure::Structure;
 use iterate::find;
 pub(super) use outcome::put_aside;
 use outcome::{keep_where, report, restore};
-pub(super) use slide::SLIDE;
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. What is not settled has that status, whatever the reason.
 ///
