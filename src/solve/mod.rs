@@ -52,7 +52,7 @@ pub use status::Status;
 pub use structure::{ContactPaths, Slip, Structure};
 
 use crate::math::operation::Operation;
-use crate::math::tensor::part;
+use crate::math::tensor::{numbers, part};
 
 /// A batch of contact problems of one structure, as differentiable tensors.
 ///
@@ -158,8 +158,7 @@ impl Solution {
 impl Report {
     /// The reports in rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
-        let rows = info.to_dtype(candle_core::DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-        Ok(Self::of(&rows).collect())
+        Ok(Self::of(&numbers(info)?).collect())
     }
 
     /// The report in [`INFO`] numbers.
