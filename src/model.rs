@@ -9,6 +9,7 @@ use crate::contact::{BodyShape, Overlap, PairTable};
 use crate::description::{Collision, ObjectBody, Params, Rest, Scene, unknown};
 use crate::error::Error;
 use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
+use crate::math::tensor::numbers;
 use crate::parameters::Parameters;
 
 /// A scene, compiled for one number type on one device. Cheap to clone.
@@ -157,7 +158,7 @@ impl Model {
     /// # Errors
     /// If the numbers cannot be fetched from the device.
     pub(crate) fn rests_with(&self, parameters: &Parameters) -> Result<(Vec<Rest>, [f64; 3])> {
-        let first = |t: &Tensor| t.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>();
+        let first = |t: &Tensor| numbers(&t.narrow(0, 0, 1)?);
         let (mass, gravity) = (first(&parameters.mass)?, first(&parameters.gravity)?);
         let of = |name: &str| -> f64 {
             let bodies = self.inertial.iter().zip(&mass);
@@ -173,7 +174,7 @@ impl Model {
     /// If the numbers cannot be fetched from the device.
     pub fn hover_warnings(&self, parameters: &Parameters) -> Result<Vec<String>> {
         let (things, gravity) = self.rests_with(parameters)?;
-        let kappa = parameters.kappa.narrow(0, 0, 1)?.flatten_all()?.to_dtype(DType::F64)?.to_vec1::<f64>()?[0];
+        let kappa = numbers(&parameters.kappa.narrow(0, 0, 1)?)?[0];
         Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
     }
 

@@ -5,7 +5,7 @@ use nalgebra::Vector3;
 use super::closed::segments;
 use super::core::Core;
 use super::frame::{column, turned_back};
-use super::query::{ClosestPoints, Relative};
+use super::relative::{ClosestPoints, Relative};
 
 /// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
 /// before it by this part of the bodies' reach.

@@ -1,10 +1,10 @@
 //! Closest points of points, segments, boxes and cylinders where there is a formula.
 
-use nalgebra::{Isometry3, Matrix3, Vector2, Vector3};
+use nalgebra::{Isometry3, Matrix3, UnitQuaternion, Vector2, Vector3};
 
 use super::core::Core;
 use super::frame::{column, matrix, turned, turned_back};
-use super::query::ClosestPoints;
+use super::relative::ClosestPoints;
 
 /// Cores nearer than this, in metres, have no direction between them: rounding of coordinates of a few centimetres.
 const NO_LENGTH: f64 = 1e-14;
@@ -16,31 +16,52 @@ pub(super) fn closest(
     (b, pose_b): (&Core, &Isometry3<f64>),
 ) -> Option<ClosestPoints> {
     let t = pose_b.translation.vector - pose_a.translation.vector;
-    let rotation = matrix(&pose_b.rotation);
+    let rotation = || matrix(&pose_b.rotation);
     Some(match (a, b) {
+        (Core::Segment(half_a), Core::Segment(half_b)) => between_segments((*half_a, pose_a), (*half_b, pose_b)),
         (Core::Point, Core::Point) => between(Vector3::zeros(), t, Vector3::z),
         (Core::Point, Core::Segment(half)) => {
-            let along = column(&rotation, 2);
+            let along = axis(&pose_b.rotation);
             let z = (-along.dot(&t)).clamp(-half, *half);
-            between(Vector3::zeros(), t + along * z, || column(&rotation, 0))
+            between(Vector3::zeros(), t + along * z, || column(&rotation(), 0))
         }
-        (Core::Point, Core::Box(half)) => from_point(&rotation, &t, |p| on_box(half, p)),
+        (Core::Point, Core::Box(half)) => from_point(&rotation(), &t, |p| on_box(half, p)),
         (Core::Point, Core::Cylinder { radius, half_length }) => {
-            from_point(&rotation, &t, |p| on_cylinder(*radius, *half_length, p))
-        }
-        (Core::Segment(half_a), Core::Segment(half_b)) => {
-            let (along_a, along_b) = (column(&matrix(&pose_a.rotation), 2), column(&rotation, 2));
-            segments((*half_a, &along_a), (*half_b, &along_b), &t)
+            from_point(&rotation(), &t, |p| on_cylinder(*radius, *half_length, p))
         }
         _ => return None,
     })
 }
 
-/// The points and the direction between them, or `fallback` where there is none.
+/// The closest points of two segments.
+#[inline(always)]
+pub(super) fn between_segments(
+    (half_a, pose_a): (f64, &Isometry3<f64>),
+    (half_b, pose_b): (f64, &Isometry3<f64>),
+) -> ClosestPoints {
+    let t = pose_b.translation.vector - pose_a.translation.vector;
+    segments((half_a, &axis(&pose_a.rotation)), (half_b, &axis(&pose_b.rotation)), &t)
+}
+
+/// Where the axis of a segment points.
 #[inline]
+fn axis(rotation: &UnitQuaternion<f64>) -> Vector3<f64> {
+    column(&matrix(rotation), 2)
+}
+
+/// The points and the direction between them, or `fallback` where there is none.
+#[inline(always)]
 fn between(point_a: Vector3<f64>, point_b: Vector3<f64>, fallback: impl FnOnce() -> Vector3<f64>) -> ClosestPoints {
-    let normal = (point_b - point_a).try_normalize(NO_LENGTH).unwrap_or_else(fallback);
+    let apart = point_b - point_a;
+    let length = apart.norm();
+    let normal = if length <= NO_LENGTH { fallback() } else { over(&apart, length) };
     ClosestPoints { normal, point_a, point_b }
+}
+
+/// v over a length; written out, it stays in registers.
+#[inline(always)]
+fn over(v: &Vector3<f64>, length: f64) -> Vector3<f64> {
+    Vector3::new(v.x / length, v.y / length, v.z / length)
 }
 
 /// A's origin against a solid B, whose surface `nearest` answers with the point next to p and its outward normal. B is
@@ -89,7 +110,7 @@ fn on_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>) -> (Vector3<f64>
 
 /// Segments, by half length and direction, about the origin and about `t`: Ericson, *Real-Time Collision Detection*, 5.1.9. Of parallel ones
 /// the middle of the common stretch; crossing ones are parted along their common perpendicular.
-#[inline]
+#[inline(always)]
 pub(super) fn segments(
     (half_a, axis_a): (f64, &Vector3<f64>),
     (half_b, axis_b): (f64, &Vector3<f64>),
@@ -110,11 +131,16 @@ pub(super) fn segments(
     let (point_a, point_b) = (axis_a * s, t + axis_b * r);
     // Inside of both, the common perpendicular is exact, also where rounding is all there is between the points.
     if s.abs() < half_a && r.abs() < half_b && sine2 > NO_LENGTH {
-        let normal = across / sine2.sqrt();
-        return ClosestPoints { normal: normal * 1_f64.copysign(normal.dot(&(point_b - point_a))), point_a, point_b };
+        let normal = over(&across, sine2.sqrt());
+        let sign = 1_f64.copysign(normal.dot(&(point_b - point_a)));
+        return ClosestPoints { normal: normal * sign, point_a, point_b };
     }
-    between(point_a, point_b, || {
-        let any = axis_a.cross(&Vector3::ith(axis_a.iamin(), 1.0));
-        across.try_normalize(NO_LENGTH).unwrap_or_else(|| any.normalize())
-    })
+    between(point_a, point_b, || any_across(axis_a, &across))
+}
+
+/// A direction across two lines that meet, one of which may be a point.
+#[cold]
+fn any_across(axis: &Vector3<f64>, across: &Vector3<f64>) -> Vector3<f64> {
+    let any = axis.cross(&Vector3::ith(axis.iamin(), 1.0));
+    across.try_normalize(NO_LENGTH).unwrap_or_else(|| any.normalize())
 }

@@ -6,9 +6,10 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::Distance;
 use super::closed;
-use super::core::{Core, numbers};
+use super::core::{Core, number, numbers};
 use super::frame::{matrix, turned_back};
-use super::query::{ClosestPoints, Relative, closest};
+use super::query::closest;
+use super::relative::{ClosestPoints, Relative};
 use crate::description::Shape;
 
 /// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
@@ -55,6 +56,7 @@ impl Collider {
     }
 
     /// [`distance`](Self::distance); a search begins along `start`, a unit vector, where that is given.
+    #[inline(always)]
     fn distance_along(
         &self,
         pose: &Isometry3<f64>,
@@ -63,11 +65,13 @@ impl Collider {
         start: Option<Vector3<f64>>,
     ) -> Option<Distance> {
         let (a, b) = (Posed(self, pose), Posed(other, other_pose));
-        if a.order(&b) == Ordering::Greater {
-            Some(b.distance_along(&a, start.map(|n| -n))?.swapped())
-        } else {
-            a.distance_along(&b, start)
+        let is_after = a.order(&b) == Ordering::Greater;
+        let (a, b) = if is_after { (b, a) } else { (a, b) };
+        if let Some(distance) = a.between_capsules(&b) {
+            return Some(distance.swapped_if(is_after));
         }
+        let start = if is_after { start.map(|n| -n) } else { start };
+        Some(a.distance_along(&b, start)?.swapped_if(is_after))
     }
 
     /// Corners of the box along the world's axes that holds the body, m; infinite for a half-space.
@@ -89,7 +93,7 @@ impl Collider {
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
 impl Posed<'_> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let places = || {
             let (p, q) = (&self.1.translation.vector, &other.1.translation.vector);
@@ -97,7 +101,7 @@ impl Posed<'_> {
                 .then_with(|| numbers(self.1.rotation.coords.as_slice(), other.1.rotation.coords.as_slice()))
         };
         let (a, b) = (self.0, other.0);
-        a.core.order(&b.core).then_with(|| a.radius.total_cmp(&b.radius)).then_with(places)
+        a.core.order(&b.core).then_with(|| number(a.radius, b.radius)).then_with(places)
     }
 
     /// The distance of bodies in the order of [`Posed::order`].
@@ -111,15 +115,30 @@ impl Posed<'_> {
         if matches!(b.core, Core::HalfSpace) {
             return self.above(pose_b);
         }
-        let ClosestPoints { normal, point_a, point_b } = closed::closest((&a.core, pose_a), (&b.core, pose_b))
-            .unwrap_or_else(|| {
-                let rotation = matrix(&pose_a.rotation);
-                let start = start.map(|n| turned_back(&rotation, &n));
-                closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start).turned(&rotation)
-            });
+        let points = closed::closest((&a.core, pose_a), (&b.core, pose_b)).unwrap_or_else(|| {
+            let rotation = matrix(&pose_a.rotation);
+            let start = start.map(|n| turned_back(&rotation, &n));
+            closest(&a.core, &b.core, &Relative::new(pose_a, &rotation, pose_b), start).turned(&rotation)
+        });
+        Some(self.parted(other, points))
+    }
+
+    /// [`distance`](Self::distance) of two capsules, none of other bodies. Among other pairs its result would go through memory, which
+    /// takes a third of the time.
+    #[inline(always)]
+    fn between_capsules(&self, other: &Self) -> Option<Distance> {
+        let (Core::Segment(half_a), Core::Segment(half_b)) = (&self.0.core, &other.0.core) else { return None };
+        Some(self.parted(other, closed::between_segments((*half_a, self.1), (*half_b, other.1))))
+    }
+
+    /// The distance of bodies whose cores' closest points are these, as [`closed::closest`] gives them.
+    #[inline(always)]
+    fn parted(&self, other: &Self, points: ClosestPoints) -> Distance {
+        let (Self(a, pose), Self(b, _)) = (self, other);
+        let ClosestPoints { normal, point_a, point_b } = points;
         let phi = normal.dot(&(point_b - point_a)) - a.radius - b.radius;
-        let point_a = point_a + pose_a.translation.vector + normal * a.radius;
-        Some(Distance { phi, point_a, point_b: point_a + normal * phi, normal })
+        let point_a = point_a + pose.translation.vector + normal * a.radius;
+        Distance { phi, point_a, point_b: point_a + normal * phi, normal }
     }
 
     /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.

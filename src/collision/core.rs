@@ -133,15 +133,22 @@ impl Core {
     }
 
     /// By kind, then by size: any order, but the same whichever is asked first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank()).then_with(|| match (self, other) {
-            (Self::Segment(a), Self::Segment(b)) => a.total_cmp(b),
+            (Self::Point, Self::Point) => Ordering::Equal,
+            (Self::Segment(a), Self::Segment(b)) => number(*a, *b),
             (Self::Hull(a), Self::Hull(b)) if Arc::ptr_eq(a, b) => Ordering::Equal,
             (Self::Hull(a), Self::Hull(b)) => numbers(a.vertices().as_flattened(), b.vertices().as_flattened()),
             _ => numbers(&self.sizes(), &other.sizes()),
         })
     }
+}
+
+/// The order of two numbers, which mostly are the same.
+#[inline]
+pub(super) fn number(a: f64, b: f64) -> Ordering {
+    if a.to_bits() == b.to_bits() { Ordering::Equal } else { a.total_cmp(&b) }
 }
 
 /// Lexicographic order.

@@ -28,7 +28,7 @@ use nalgebra::{Vector2, Vector3};
 use super::axes::{NEXT, PARALLEL, crossing, extents, is_pointed, outside};
 use super::core::Core;
 use super::frame::column;
-use super::query::{ClosestPoints, Relative};
+use super::relative::{ClosestPoints, Relative};
 
 /// Newton's method takes five steps, where the rim is steep bisection takes more.
 const STEPS: usize = 60;

@@ -29,6 +29,20 @@ impl Distance {
 
     #[inline]
     pub(super) fn swapped(self) -> Self {
-        Self { phi: self.phi, point_a: self.point_b, point_b: self.point_a, normal: -self.normal }
+        self.swapped_if(true)
+    }
+
+    /// [`swapped`](Self::swapped) or not, number by number, so that nothing leaves the registers.
+    #[inline(always)]
+    pub(super) fn swapped_if(self, is_swapped: bool) -> Self {
+        let Self { phi, point_a: p, point_b: q, normal: n } = self;
+        let either = |a: f64, b: f64| if is_swapped { b } else { a };
+        let sign = either(1.0, -1.0);
+        Self {
+            phi,
+            point_a: Vector3::new(either(p.x, q.x), either(p.y, q.y), either(p.z, q.z)),
+            point_b: Vector3::new(either(q.x, p.x), either(q.y, p.y), either(q.z, p.z)),
+            normal: n * sign,
+        }
     }
 }

@@ -43,6 +43,7 @@ mod patch;
 mod polish;
 mod pull;
 mod query;
+mod relative;
 mod sensitivity;
 mod side;
 mod smooth;

@@ -15,7 +15,7 @@ use nalgebra::{Matrix2, Vector2, Vector3};
 
 use super::core::Core;
 use super::feature::Feature;
-use super::query::{ClosestPoints, Relative};
+use super::relative::{ClosestPoints, Relative};
 
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.

@@ -1,6 +1,6 @@
 //! Distance of two cores, one seen from the other.
 
-use nalgebra::{Isometry3, Matrix3, Vector3};
+use nalgebra::Vector3;
 use parry3d_f64::math::{Pose, Rotation, Vector};
 use parry3d_f64::query::epa::EPA;
 use parry3d_f64::query::gjk::{CsoPoint, GJKResult, VoronoiSimplex, closest_points};
@@ -9,73 +9,13 @@ use parry3d_f64::shape::SupportMap;
 use super::axes::Axis;
 use super::core::Core;
 use super::cylinder;
-use super::frame::{column, matrix, turned, turned_back};
+use super::frame::column;
 use super::polish::polish;
+use super::relative::{ClosestPoints, Relative};
 use super::smooth;
-
-/// Where B is in A's frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Relative {
-    pub(super) rotation: Matrix3<f64>,
-    pub(super) translation: Vector3<f64>,
-}
-
-/// Witness points of two cores and the unit normal from A to B, in A's frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ClosestPoints {
-    pub(super) normal: Vector3<f64>,
-    pub(super) point_a: Vector3<f64>,
-    pub(super) point_b: Vector3<f64>,
-}
 
 /// Steps of the last resort, each a distance query; they climb to a local maximum of the separation.
 const CLIMBS: usize = 50;
-
-impl ClosestPoints {
-    /// The same in a frame in which this one has a rotation.
-    #[inline]
-    pub(super) fn turned(self, r: &Matrix3<f64>) -> Self {
-        let Self { normal, point_a, point_b } = self;
-        Self { normal: turned(r, &normal), point_a: turned(r, &point_a), point_b: turned(r, &point_b) }
-    }
-}
-
-impl Relative {
-    /// From B's pose, and A's with its rotation as a matrix.
-    pub(super) fn new(a: &Isometry3<f64>, rotation_a: &Matrix3<f64>, b: &Isometry3<f64>) -> Self {
-        let between = b.translation.vector - a.translation.vector;
-        let rotation = matrix(&(a.rotation.inverse() * b.rotation));
-        Self { rotation, translation: turned_back(rotation_a, &between) }
-    }
-
-    /// B's support in A's frame.
-    #[inline]
-    pub(super) fn support(&self, b: &Core, direction: &Vector3<f64>) -> Vector3<f64> {
-        self.in_a(&b.support(&turned_back(&self.rotation, direction)))
-    }
-
-    /// How far apart the cores are along a unit vector: the signed distance is the largest of all.
-    #[inline]
-    pub(super) fn separation(&self, a: &Core, b: &Core, n: &Vector3<f64>) -> f64 {
-        n.dot(&(self.support(b, &-n) - a.support(n)))
-    }
-
-    /// A point of A's frame in B's.
-    #[inline]
-    pub(super) fn in_b(&self, p: &Vector3<f64>) -> Vector3<f64> {
-        turned_back(&self.rotation, &(p - self.translation))
-    }
-
-    /// A point of B's frame in A's.
-    #[inline]
-    pub(super) fn in_a(&self, p: &Vector3<f64>) -> Vector3<f64> {
-        turned(&self.rotation, p) + self.translation
-    }
-
-    fn shifted(&self, by: &Vector3<f64>) -> Self {
-        Self { translation: self.translation + by, ..*self }
-    }
-}
 
 /// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`]. A search begins along
 /// `start`, a unit vector in A's frame, where that is given.

@@ -11,7 +11,7 @@ use super::core::Core;
 use super::feature::Feature;
 use super::frame::column;
 use super::polish::{CONVERGED, EXACT, Features};
-use super::query::{ClosestPoints, Relative};
+use super::relative::{ClosestPoints, Relative};
 
 /// Climbs inside, each from a direction whose cosine to those of the others is below the limit. Of 262,714 random pairs of overlapping
 /// ellipsoids, 1 cm to half a metre long, eight found what forty find in all, six in all but one, four in all but seven.

@@ -21,7 +21,8 @@ use candle_core::cuda_backend::cudarc::driver::{
 };
 use candle_core::{Result, bail};
 
-use crate::math::record::cuda::{self, PRELUDE, THREADS};
+use crate::math::record::c::THREADS;
+use crate::math::record::cuda::{self, PRELUDE};
 use crate::math::record::{Row, Trace};
 
 pub(crate) use compile::Effort;

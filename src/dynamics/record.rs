@@ -6,8 +6,8 @@ use super::op::DynamicsOp;
 use super::{Dynamics, Quantity};
 use crate::math::lane::{InstructionSet, Precision};
 use crate::math::operation::{Differentiable, Signature};
-use crate::math::program::{Program, run_parts_on};
-use crate::math::record::{Row, Trace, places, record};
+use crate::math::program::{Program, record, run_parts_on};
+use crate::math::record::{Row, Trace, places};
 use crate::math::rows::Rows;
 
 /// A program of the dynamics. It reads q, what else its quantity asks for, gravity, the inertias of [`Dynamics::bodies`] and the

@@ -11,12 +11,13 @@
 //! settles among them while they go on pressing, with ever smaller motions. What overlaps is parted by
 //! [`Separation::motion`] all along.
 
-use candle_core::{DType, Result, Tensor, bail};
+use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::kinematics::Manifold;
+use crate::math::tensor::numbers;
 use crate::model::Model;
 use crate::solve::Method;
 use crate::step::{Dynamic, DynamicParams, Gaps, Separation};
@@ -199,8 +200,4 @@ fn touches_object(model: &Model, contact: usize) -> bool {
         let path = model.tree.path(model.shapes[shape].body);
         path.iter().any(|&screw| !model.tree.actuated.contains(&model.tree.screw_dof[screw]))
     })
-}
-
-fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
-    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }

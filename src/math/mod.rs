@@ -10,6 +10,7 @@ pub(crate) mod layout;
 #[cfg(feature = "native")]
 pub(crate) mod native;
 pub(crate) mod operation;
+pub mod order;
 pub mod program;
 pub(crate) mod record;
 pub mod rows;

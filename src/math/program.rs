@@ -8,7 +8,8 @@ use rayon::prelude::*;
 use super::lane::{
     Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Packed, Precision, Single, SixteenF32, WIDTH,
 };
-use super::record::{Recorded, Recorder};
+use super::order::Order;
+use super::record::{Recorded, Recorder, Row, Trace, record_run};
 use super::rows::{Output, Part};
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
@@ -111,22 +112,6 @@ impl Program for Box<dyn Program + '_> {
     }
 }
 
-/// In which order steps follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// From the first to the last.
-    Forward,
-    /// From the last to the first.
-    Backward,
-}
-
-impl Order {
-    /// So many steps.
-    pub(super) fn steps(self, n: usize) -> impl Iterator<Item = usize> {
-        (0..n).map(move |k| if self == Self::Forward { k } else { n - 1 - k })
-    }
-}
-
 /// A lane of worlds on its way through a [`Program`].
 pub struct Group<'a, 'b> {
     numbers: Numbers<'a>,
@@ -143,7 +128,7 @@ enum Numbers<'a> {
 
 impl<'a, 'b> Group<'a, 'b> {
     /// A group whose stages are recorded.
-    pub(super) fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
+    fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
         Self { numbers: Numbers::Recorded(recorder), out }
     }
 
@@ -161,7 +146,7 @@ impl<'a, 'b> Group<'a, 'b> {
         let out = &mut *self.out;
         let (arithmetic, first, scratch) = match &mut self.numbers {
             Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
-            Numbers::Recorded(recorder) => return recorder.stage(stage, out),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
         };
         if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
             return self.run(stage);
@@ -181,7 +166,7 @@ impl<'a, 'b> Group<'a, 'b> {
         let out = &mut *self.out;
         let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
             Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
-            Numbers::Recorded(recorder) => return recorder.stage(stage, out),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
         };
         debug_assert_eq!(*precision, Precision::Double);
         if cfg!(feature = "narrow") {
@@ -236,6 +221,22 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
             program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
             first += arithmetic.width();
         }
+    })
+}
+
+/// Records a program whose operands' rows hold [`places`](super::record::places) in the place of numbers, one world's, and that writes such
+/// results.
+///
+/// # Errors
+/// The reason, if a stage does what cannot be recorded.
+pub(crate) fn record(
+    program: &dyn Program,
+    precision: Precision,
+    operands: Vec<Row>,
+    results: Vec<Row>,
+) -> Result<Trace, String> {
+    record_run(program.scratch(), precision, operands, results, |recorder, out| {
+        program.group(&mut Group::recording(recorder, out));
     })
 }
 

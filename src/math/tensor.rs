@@ -22,6 +22,11 @@ pub(crate) fn index(values: impl Iterator<Item = usize>, device: &Device) -> Res
     Tensor::from_vec(values, n, device)
 }
 
+/// All numbers, row after row, in double precision.
+pub(crate) fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
+}
+
 /// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where the numbers are read of a view without
 /// any that starts behind the end of what it views.
 pub(crate) fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {

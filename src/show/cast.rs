@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use candle_core::Result;
 use nalgebra::{Isometry3, Matrix3};
 
-use super::observe::{numbers, quaternion, vectors};
+use super::observe::{quaternion, vectors};
 use super::recording::{
     BodyRecord, Configuration, ObjectRecord, PairRecord, ParamsRecord, Recording, Role, ShapeRecord,
 };
 use super::source::Source;
 use crate::description::{JointKind, Look, ObjectBody, Scene, Shape, Triangles};
 use crate::kinematics::{Body, Coordinate, Tree};
+use crate::math::tensor::numbers;
 use crate::model::Model;
 use crate::parameters::Parameters;
 

@@ -5,6 +5,7 @@ use nalgebra::{Matrix3, Rotation3, UnitQuaternion};
 
 use super::recording::Configuration;
 use crate::kinematics::{FrameSpec, Kinematics, POSE};
+use crate::math::tensor::numbers;
 use crate::model::Model;
 
 /// Knows where all bodies are, on the CPU wherever the model is.
@@ -37,10 +38,6 @@ impl Observer {
 pub(super) fn quaternion(rotation: &Matrix3<f64>) -> [f64; 4] {
     let q = UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(*rotation));
     [q.w, q.i, q.j, q.k]
-}
-
-pub(super) fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
-    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }
 
 pub(super) fn vectors(tensor: &Tensor) -> Result<Vec<[f64; 3]>> {

@@ -6,11 +6,12 @@ use std::time::Instant;
 use candle_core::{Result, Tensor};
 
 use super::cast::cast;
-use super::observe::{Observer, numbers, vectors};
+use super::observe::{Observer, vectors};
 use super::plan::{COST, PLANNING, POSITION, ROTATION};
 use super::recording::{PlanRecord, Recording, StepRecord};
 use super::source::Source;
 use crate::contact::Contacts;
+use crate::math::tensor::numbers;
 use crate::model::Model;
 use crate::mpc::Answer;
 use crate::mpc::task::Errors;

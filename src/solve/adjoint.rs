@@ -15,10 +15,10 @@ use crate::math::lane::{Mask, Real, Zip, clear};
 use crate::math::vector::{add, axpy, cross, scale, zero};
 
 use super::cone::{CONTACT_OPERAND, Cone, Turning};
-use super::coulomb::is_unsettled;
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{put_triple, seen, triple};
+use super::status::is_unsettled;
 use super::structure::{Slip, Structure};
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.

@@ -19,7 +19,6 @@
 use crate::description::Friction;
 use crate::math::lane::{Mask, Precision, Real, Zip, copy, state};
 
-use super::Accuracy;
 use super::approach::{Approach, LONGEST};
 use super::contact_state::ContactState;
 use super::line_search::line_search;
@@ -27,6 +26,7 @@ use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_inside, certificate, noise, residual, tolerance};
 use super::start::{renew, soft_kappa, start, start_again};
+use super::status::{Accuracy, Status};
 use super::structure::Structure;
 
 /// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares. In single
@@ -62,62 +62,6 @@ const DOUBTFUL: f64 = 2.0;
 const STUCK: f64 = 8.0;
 const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
-
-/// How a world's solve ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The minimiser was found: the relative residual is 1e-8 at most, 1e-3 in single precision.
-    Solved,
-    /// The iteration limit, or what rounding allows, came first: the residual says how far from the minimiser. δ and λ are
-    /// the last iterate, inside the cones to rounding; zero where the iteration left those or the range of its numbers.
-    ///
-    /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ of 5 × 10¹⁴ on numbers in
-    /// double precision cannot tell it from one outside, nor the stiffness across the slip: the answer is hard contact's, its
-    /// derivatives are not to be trusted, and the residual is 1.
-    IterationLimit,
-    /// The iteration for Coulomb's law did not end: δ and λ are those of the relaxed law. Scenes of the relaxed law never have this
-    /// status.
-    Unsettled,
-    /// No δ satisfies the contacts and limits, or none within reach: δ = 0 and λ = 0.
-    Infeasible,
-    /// A number of the problem is NaN or out of its range (any number beyond 1e30; κ, μ, P): δ = 0 and λ = 0.
-    BadInput,
-}
-
-impl Status {
-    /// As results of a kernel spell it.
-    pub(crate) fn code(self) -> f64 {
-        match self {
-            Self::Solved => 0.0,
-            Self::IterationLimit => 1.0,
-            Self::Unsettled => 2.0,
-            Self::Infeasible => 3.0,
-            Self::BadInput => 4.0,
-        }
-    }
-
-    /// The opposite of [`Status::code`].
-    pub(crate) fn from_code(code: f64) -> Self {
-        match code {
-            0.0 => Self::Solved,
-            1.0 => Self::IterationLimit,
-            2.0 => Self::Unsettled,
-            3.0 => Self::Infeasible,
-            _ => Self::BadInput,
-        }
-    }
-
-    /// The name that the command line prints.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Solved => "solved",
-            Self::IterationLimit => "iteration_limit",
-            Self::Unsettled => "unsettled",
-            Self::Infeasible => "infeasible",
-            Self::BadInput => "bad_input",
-        }
-    }
-}
 
 /// Solves a lane of problems: δ, η and the report are left in `work`.
 ///

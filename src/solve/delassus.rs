@@ -23,6 +23,19 @@ pub struct Delassus {
     pub(super) response: DMatrix<f64>,
 }
 
+/// What a method found: impulses of all rows, and whether it has proved that there are none.
+pub(super) struct Found {
+    pub(super) impulses: DVector<f64>,
+    pub(super) iterations: usize,
+    pub(super) infeasible: bool,
+}
+
+impl Found {
+    pub(super) fn nothing() -> Self {
+        Self { impulses: DVector::zeros(0), iterations: 0, infeasible: false }
+    }
+}
+
 impl Delassus {
     /// Rows.
     pub(super) fn len(&self) -> usize {

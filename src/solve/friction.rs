@@ -23,7 +23,7 @@ use crate::math::lane::{Mask, Real, state};
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
 
 use super::cone::{Cone, Pull, Rates};
-use super::coulomb::is_unsettled;
+use super::status::is_unsettled;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 

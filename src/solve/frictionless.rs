@@ -14,72 +14,19 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use super::Status;
-use super::delassus::{Delassus, is_small};
-use super::{lcp, qp};
+use super::delassus::Delassus;
 use crate::error::{Error, Result};
-use crate::math::largest::{larger, largest};
-
-/// Velocities J v − l below this part of the largest number that they come from are rounding.
-const ROUNDING: f64 = 1e-14;
 
 /// One world's problem.
 #[derive(Clone, Debug)]
 pub struct Frictionless {
-    mass: DMatrix<f64>,
-    v_free: DVector<f64>,
-    jacobian: DMatrix<f64>,
-    bounds: DVector<f64>,
-    dry: DVector<f64>,
+    pub(super) mass: DMatrix<f64>,
+    pub(super) v_free: DVector<f64>,
+    pub(super) jacobian: DMatrix<f64>,
+    pub(super) bounds: DVector<f64>,
+    pub(super) dry: DVector<f64>,
     /// M's; none if M is not positive definite.
-    factor: Option<Cholesky<f64, Dyn>>,
-}
-
-/// How to solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// The quadratic program in v₊, by an interior-point method.
-    PrimalQp,
-    /// The quadratic program in Λ with the Delassus matrix, by an interior-point method.
-    DualQp,
-    /// The linear complementarity problem in Λ, by Lemke's pivoting; where rounding has led it astray, by the dual program.
-    Lemke,
-    /// The same by projected Gauss–Seidel sweeps, which converge slowly where contacts depend on each other.
-    GaussSeidel {
-        /// Sweeps after which it gives up, 100 … 100,000.
-        sweeps: usize,
-    },
-}
-
-/// What the contacts did to the velocity.
-#[derive(Clone, Debug)]
-pub struct Impact {
-    /// v₊ (nv), finite. Zero unless solved or at the iteration limit.
-    pub v_next: DVector<f64>,
-    /// Λ (nc), N·s, not negative.
-    pub impulse: DVector<f64>,
-    /// Dry friction's impulse on each degree of freedom (nv), N·s or N·m·s.
-    pub dry_impulse: DVector<f64>,
-    /// How the solve ended. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers too
-    /// large to compute with are [`Status::BadInput`].
-    pub status: Status,
-    /// Iterations, pivots or sweeps.
-    pub iterations: usize,
-    /// [`Delassus::residual`] at Λ or that of the velocities that Λ gives, the larger, m/s.
-    pub residual: f64,
-}
-
-/// What a method found: impulses of all rows, and whether it has proved that there are none.
-pub(super) struct Found {
-    pub(super) impulses: DVector<f64>,
-    pub(super) iterations: usize,
-    pub(super) infeasible: bool,
-}
-
-impl Found {
-    fn nothing() -> Self {
-        Self { impulses: DVector::zeros(0), iterations: 0, infeasible: false }
-    }
+    pub(super) factor: Option<Cholesky<f64, Dyn>>,
 }
 
 impl Frictionless {
@@ -168,7 +115,7 @@ impl Frictionless {
     }
 
     /// The problem in impulses with these contacts only.
-    fn delassus_of(&self, factor: &Cholesky<f64, Dyn>, contacts: &[usize]) -> Delassus {
+    pub(super) fn delassus_of(&self, factor: &Cholesky<f64, Dyn>, contacts: &[usize]) -> Delassus {
         let (nc, dry) = (contacts.len(), self.dry().collect::<Vec<_>>());
         let n = nc + dry.len();
         let mut rows = DMatrix::zeros(n, self.nv());
@@ -191,97 +138,4 @@ impl Frictionless {
             response,
         }
     }
-
-    /// Solves the problem. Only contacts that the motion would break take part: those that v_f breaks at first, then also
-    /// those that the answer of the others breaks, until none is left.
-    pub fn solve(&self, method: Method) -> Impact {
-        let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
-        let reach = &self.jacobian * &self.v_free;
-        let sound =
-            finite(numbers) && finite([reach.as_slice(), self.dry.as_slice()]) && self.dry.iter().all(|&c| c >= 0.0);
-        let Some(factor) = sound.then_some(self.factor.as_ref()).flatten() else {
-            return self.without_answer(Status::BadInput, 0);
-        };
-        let least = -ROUNDING * reach.amax().max(self.bounds.amax());
-        let broken = |slack: &DVector<f64>, contacts: &[usize]| -> Vec<usize> {
-            (0..self.nc()).filter(|i| slack[*i] < least && !contacts.contains(i)).collect()
-        };
-        let mut contacts = broken(&(reach - &self.bounds), &[]);
-        let mut iterations = 0;
-        loop {
-            let delassus = self.delassus_of(factor, &contacts);
-            if !finite([delassus.matrix.as_slice(), delassus.offset.as_slice(), delassus.response.as_slice()]) {
-                return self.without_answer(Status::BadInput, iterations);
-            }
-            let found = if delassus.len() == 0 { Found::nothing() } else { self.find(method, &contacts, &delassus) };
-            iterations += found.iterations;
-            if found.infeasible {
-                return self.without_answer(Status::Infeasible, iterations);
-            }
-            let v_next = &self.v_free + &delassus.response * &found.impulses;
-            let slack = &self.jacobian * &v_next - &self.bounds;
-            if !finite([found.impulses.as_slice(), v_next.as_slice(), slack.as_slice()]) {
-                return self.without_answer(Status::BadInput, iterations);
-            }
-            let missed = self.missed(&contacts, &delassus, &found.impulses, &slack);
-            let speed = [v_next.amax(), self.v_free.amax(), self.bounds.amax(), (&slack + &self.bounds).amax()];
-            let solved = delassus.is_solved(&found.impulses) && is_small(missed, largest(speed));
-            let more = broken(&slack, &contacts);
-            if solved && !more.is_empty() {
-                contacts.extend(more);
-                contacts.sort_unstable();
-                continue;
-            }
-            let others = largest(more.iter().map(|&i| slack[i]));
-            let mut impact = Impact {
-                v_next,
-                status: if solved { Status::Solved } else { Status::IterationLimit },
-                residual: larger(larger(delassus.residual(&found.impulses), missed), others),
-                ..self.without_answer(Status::Solved, iterations)
-            };
-            let impulses = found.impulses.iter();
-            contacts.iter().zip(impulses.clone()).for_each(|(&i, &impulse)| impact.impulse[i] = impulse);
-            self.dry().zip(impulses.skip(contacts.len())).for_each(|((dof, _), &c)| impact.dry_impulse[dof] = c);
-            return impact;
-        }
-    }
-
-    /// Impulses of these contacts and of dry friction. Where an interior-point method breaks down, the active-set method that
-    /// polishes its results starts from none.
-    fn find(&self, method: Method, contacts: &[usize], delassus: &Delassus) -> Found {
-        let found = match method {
-            Method::PrimalQp => qp::primal(self, contacts, delassus),
-            Method::DualQp => qp::dual(delassus),
-            Method::Lemke => Some(lcp::lemke(delassus)),
-            Method::GaussSeidel { sweeps } => Some(lcp::gauss_seidel(delassus, sweeps)),
-        };
-        let found = found.unwrap_or_else(|| Found {
-            impulses: delassus.polish(DVector::zeros(delassus.len())),
-            iterations: 0,
-            infeasible: false,
-        });
-        // Rounding can lead pivoting astray where many contacts depend on each other.
-        if method == Method::Lemke && !found.infeasible && !delassus.is_solved(&found.impulses) {
-            let dual = qp::dual(delassus);
-            let better = |dual: &Found| delassus.residual(&dual.impulses) < delassus.residual(&found.impulses);
-            return dual.filter(better).unwrap_or(found);
-        }
-        found
-    }
-
-    /// How far the velocities that came of impulses are from complementarity, the largest |min(D_ii Λ_i, w_i)|, m/s: where contacts press
-    /// against each other, velocities are what is left of impulses that may be 10⁹ times as large.
-    fn missed(&self, contacts: &[usize], delassus: &Delassus, impulses: &DVector<f64>, slack: &DVector<f64>) -> f64 {
-        let own = |k: usize| delassus.matrix[(k, k)] * impulses[k];
-        largest(contacts.iter().enumerate().map(|(k, &i)| if own(k) < slack[i] { own(k) } else { slack[i] }))
-    }
-
-    fn without_answer(&self, status: Status, iterations: usize) -> Impact {
-        let (v_next, impulse) = (DVector::zeros(self.nv()), DVector::zeros(self.nc()));
-        Impact { dry_impulse: v_next.clone(), v_next, impulse, status, iterations, residual: 0.0 }
-    }
-}
-
-fn finite<'a>(numbers: impl IntoIterator<Item = &'a [f64]>) -> bool {
-    numbers.into_iter().flatten().all(|x| x.is_finite())
 }

@@ -9,9 +9,8 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::Status;
-use super::delassus::{Delassus, is_small};
-use super::frictionless::Found;
+use super::delassus::{Delassus, Found, is_small};
+use super::status::Status;
 use crate::error::{Error, Result};
 use crate::math::largest::{larger, largest};
 

@@ -16,10 +16,10 @@ use crate::math::lane::{Mask, Real, State, Zip, clear, copy, state};
 use crate::math::vector::{Vec3, add, scale, sub, zero};
 
 use super::cone::Cone;
-use super::coulomb::is_unsettled;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{add_force, along, put_triple, times_p, triple};
+use super::status::is_unsettled;
 use super::structure::Structure;
 
 /// An imbalance of this part of its largest term is solved for again.

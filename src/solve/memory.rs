@@ -8,7 +8,7 @@ use crate::math::layout::layout;
 
 use super::cone::CONTACT_OPERAND;
 use super::contact_state::CONTACT_STATE;
-use super::coulomb::SLIDE;
+use super::slide::SLIDE;
 use super::structure::Structure;
 
 layout! {

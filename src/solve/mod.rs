@@ -14,6 +14,7 @@ mod delassus;
 mod elimination;
 mod friction;
 mod frictionless;
+mod impact;
 pub mod lcp;
 mod line_search;
 mod linear;
@@ -27,8 +28,10 @@ pub mod qcqp;
 mod qp;
 mod response;
 mod shared;
+mod slide;
 mod stages;
 mod start;
+mod status;
 mod structure;
 mod symmetric;
 
@@ -36,17 +39,20 @@ use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-pub use barrier::Status;
 pub use cone::CONTACT_OPERAND;
 pub(crate) use cone::{Cone, Rates};
 pub use delassus::Delassus;
-pub use frictionless::{Frictionless, Impact, Method};
+pub use frictionless::Frictionless;
+pub use impact::{Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
+pub(crate) use op::Start;
 pub(crate) use stages::{Balance, Factor, Pull, Solve};
+pub(crate) use status::Accuracy;
+pub use status::Status;
 pub use structure::{ContactPaths, Slip, Structure};
 
 use crate::math::operation::Operation;
-use crate::math::tensor::part;
+use crate::math::tensor::{numbers, part};
 
 /// A batch of contact problems of one structure, as differentiable tensors.
 ///
@@ -68,23 +74,6 @@ pub struct ContactProblem {
     pub problem: Tensor,
 }
 
-/// Where a solve begins.
-#[derive(Clone, Debug)]
-pub(crate) enum Start {
-    /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
-    Forces(Option<Tensor>),
-    /// At its answer, to be differentiated again: nothing is solved. Rows as the step that was solved keeps them; here δ, η and the
-    /// report ([`Report::row`]).
-    Answer(Tensor),
-}
-
-impl Start {
-    /// Without gradients.
-    pub(crate) fn forces(warm: Option<&Tensor>) -> Self {
-        Self::Forces(warm.map(Tensor::detach))
-    }
-}
-
 /// What a solve gives, as tensors.
 #[derive(Clone, Debug)]
 pub struct Solution {
@@ -100,15 +89,6 @@ pub struct Solution {
     packed: Tensor,
     /// Its first column of the report.
     info: usize,
-}
-
-/// How near to its minimiser a method has to come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Accuracy {
-    /// To about 1e-5 of the forces, or of what else is sought: enough to compare by, or to see which constraints are active.
-    Rough,
-    /// About as near as rounding allows.
-    Fine,
 }
 
 /// How one world's solve went.
@@ -178,8 +158,7 @@ impl Solution {
 impl Report {
     /// The reports in rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
-        let rows = info.to_dtype(candle_core::DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-        Ok(Self::of(&rows).collect())
+        Ok(Self::of(&numbers(info)?).collect())
     }
 
     /// The report in [`INFO`] numbers.

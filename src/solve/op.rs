@@ -14,8 +14,25 @@ use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
 use super::stages::{Factor, Pull, Smoothing, Solve};
+use super::status::Accuracy;
 use super::structure::Structure;
-use super::{Accuracy, Start};
+
+/// Where a solve begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Start {
+    /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
+    Forces(Option<Tensor>),
+    /// At its answer, to be differentiated again: nothing is solved. Rows as the step that was solved keeps them; here δ, η and the
+    /// report ([`Report::row`]).
+    Answer(Tensor),
+}
+
+impl Start {
+    /// Without gradients.
+    pub(crate) fn forces(warm: Option<&Tensor>) -> Self {
+        Self::Forces(warm.map(Tensor::detach))
+    }
+}
 
 /// (screws, contacts, [P | g | κ | gaps]) → [δ | f | limit forces | η | report].
 pub(super) struct BarrierOp {

@@ -1,6 +1,6 @@
 //! Quadratic programs with linear and second-order cone constraints, by Clarabel's interior-point method.
 
-use super::Accuracy;
+use super::status::Accuracy;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SecondOrderConeT, SolverStatus, ZeroConeT,

@@ -10,10 +10,10 @@
 
 use nalgebra::{DMatrix, DVector};
 
-use super::Accuracy;
-use super::delassus::Delassus;
-use super::frictionless::{Found, Frictionless};
+use super::delassus::{Delassus, Found};
+use super::frictionless::Frictionless;
 use super::program::{Optimum, Program};
+use super::status::Accuracy;
 
 /// The primal program of these contacts; none if it cannot be set up.
 pub(super) fn primal(problem: &Frictionless, contacts: &[usize], delassus: &Delassus) -> Option<Found> {

@@ -7,12 +7,12 @@ use crate::math::program::{Group, Stage};
 use crate::math::rows::Output;
 use crate::math::vector::scale;
 
-use super::Accuracy;
 use super::adjoint;
-use super::barrier::{self, Status};
-use super::coulomb::{self, is_unsettled};
+use super::barrier;
+use super::coulomb;
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
+use super::status::{Accuracy, Status, is_unsettled};
 use super::structure::Structure;
 
 /// The solve by the structure's law: δ, η and the report are left in the working memory.

@@ -89,7 +89,7 @@ impl Scene {
     /// As [`load`](Self::load).
     pub fn from_toml(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
         let mut findings = Findings::default();
-        let read = syntax::read(text, &mut findings).map(|file| {
+        let read = syntax::read(text, &mut findings).map(|file: SceneFile| {
             let hover = file.params.hover;
             (file.scene(folder.as_ref(), &mut findings), hover)
         });

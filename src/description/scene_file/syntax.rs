@@ -4,18 +4,17 @@
 
 use std::ops::Range;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer};
 
-use super::SceneFile;
 use crate::error::{Error, Findings};
 
 /// Errors that are looked for, at most.
 const MOST: usize = 50;
 
-/// Reads a scene's text. Where there are findings, the file is without the entries that have them.
-pub(super) fn read(text: &str, findings: &mut Findings) -> Option<SceneFile> {
+/// Reads a scene's text, as what its file holds. Where there are findings, the file is without the entries that have them.
+pub(super) fn read<T: DeserializeOwned>(text: &str, findings: &mut Findings) -> Option<T> {
     if let Ok(file) = toml::from_str(text) {
         return Some(file);
     }
@@ -28,7 +27,7 @@ pub(super) fn read(text: &str, findings: &mut Findings) -> Option<SceneFile> {
     }
     let mut found = Vec::new();
     let mut damaged = Vec::new();
-    while let Err(error) = read_table(&table)
+    while let Err(error) = read_table::<T>(&table)
         && found.len() < MOST
     {
         let taken = error.span().and_then(|span| Taken::out_of(table.get_mut(), &span));
@@ -52,8 +51,8 @@ pub(super) fn read(text: &str, findings: &mut Findings) -> Option<SceneFile> {
     read_table(&table).ok()
 }
 
-fn read_table(table: &Spanned<DeTable>) -> Result<SceneFile, toml::de::Error> {
-    SceneFile::deserialize(Deserializer::from(table.clone()))
+fn read_table<T: DeserializeOwned>(table: &Spanned<DeTable>) -> Result<T, toml::de::Error> {
+    T::deserialize(Deserializer::from(table.clone()))
 }
 
 /// What the parser says, on one line and with its place.

@@ -10,7 +10,6 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
-use super::Code;
 use crate::math::cache::{folder, hash, keep, kept, own};
 
 /// How code is compiled. Products and sums that are to be one operation are written so. There are no dead stores, and to look for
@@ -105,6 +104,15 @@ fn load(path: &Path) -> Result<Library, String> {
     // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can write to;
     // it has no initialisers.
     unsafe { Library::new(path) }.map_err(|error| format!("native code: {}: {error}", path.display()))
+}
+
+/// Code in parts that can be compiled side by side.
+pub(super) struct Code {
+    /// What every part starts with.
+    pub(super) head: String,
+    /// Functions that the last part calls.
+    pub(super) stages: Vec<String>,
+    pub(super) last: String,
 }
 
 impl Code {

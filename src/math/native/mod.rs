@@ -15,6 +15,7 @@ use libloading::Library;
 use crate::math::lane::{InstructionSet, Number, Precision};
 use crate::math::record::c::{PRELUDE, STEPS, VECTOR_PRELUDE, Worlds, print};
 use crate::math::record::{Row, Trace};
+use compiler::Code;
 pub(crate) use compiler::check;
 
 use super::program::{Block, share};
@@ -44,15 +45,6 @@ pub(crate) struct Function {
 /// The set whose registers native code fills; all but the baseline have fused multiply-adds, without which its bits are others.
 pub(crate) fn widest() -> Option<InstructionSet> {
     InstructionSet::ALL.into_iter().rev().find(|set| *set != InstructionSet::Baseline && set.is_there())
-}
-
-/// Code in parts that can be compiled side by side.
-struct Code {
-    /// What every part starts with.
-    head: String,
-    /// Functions that the last part calls.
-    stages: Vec<String>,
-    last: String,
 }
 
 /// The code of a trace for the registers of an instruction set.

@@ -6,11 +6,12 @@ use candle_core::{CudaStorage, Layout, Result, Shape, Tensor, bail};
 
 use crate::cuda::{Block, Doubles, Effort, Gpu, Rows as DeviceRows, TensorGuard, worlds};
 use crate::math::lane::Precision;
-use crate::math::program::Program;
-use crate::math::record::{Row, Trace, places, record};
+use crate::math::program::{Program, record};
+use crate::math::record::{Row, Trace, places};
 use crate::math::rows::Rows;
 
-use super::{Differentiable, Given, Kernels, Signature, check, check_given, each};
+use super::function::{Differentiable, Given, Signature, check, check_given, each};
+use super::kernels::Kernels;
 
 /// What the rows of a kernel are called; those of N operands first.
 const OPERANDS: [&str; 3] = ["first", "second", "third"];

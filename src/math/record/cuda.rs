@@ -4,11 +4,8 @@ use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
-use super::c::{CFunction, STEPS, Worlds, negated, number, print};
+use super::c::{CFunction, STEPS, THREADS, Worlds, negated, number, print};
 use super::trace::{Row, Trace};
-
-/// Threads of a block. They wait for nobody, so that a block is as small as the hardware takes them.
-pub(crate) const THREADS: u32 = 32;
 
 /// What the text starts with: NVRTC has no files to include.
 pub(crate) const PRELUDE: &str = concat!(

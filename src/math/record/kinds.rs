@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::math::lane::Precision;
 
+use super::functions::{Function, Layout, Pool};
 use super::op::{Id, Op};
-use super::schedule::{Function, Layout, Pool};
 use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// What a function has from elsewhere, or leaves there.

@@ -1,15 +1,16 @@
 //! Programs recorded: kernels run once, on numbers that remember what was done with them, and what comes out is the list of their
 //! operations for one world, with its branches and loops, ready to be printed in another language.
 //!
-//! [`record()`] takes any [`Program`] of [`super::program`]; [`Trace::run`] computes what it recorded, bit for bit what a lane
+//! [`record`](super::program::record) takes any program; [`Trace::run`] computes what it recorded, bit for bit what a lane
 //! of one world with fused multiply-adds computes; [`c`] prints it.
 
 pub(crate) mod c;
 pub(crate) mod cuda;
+mod functions;
 mod kinds;
 mod op;
+mod pruned;
 mod recorded;
-
 mod schedule;
 mod tape;
 #[cfg(test)]
@@ -20,10 +21,11 @@ pub use recorded::Recorded;
 pub use trace::{Row, Trace};
 
 use op::Id;
+use pruned::pruned;
 use trace::Kind;
 
-use super::lane::{Number, Precision, Real};
-use super::program::{Group, Order, Program, Stage};
+use super::lane::{Precision, Real};
+use super::order::Order;
 use super::rows::{Output, Part};
 
 /// Where the stages of a program leave what they do: a memory of numbers that record.
@@ -32,10 +34,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Records a stage, in the precision of the recording.
-    pub(super) fn stage(&mut self, stage: &impl Stage, out: &mut Output) {
-        begin(stage);
-        stage.record(&mut self.memory, out);
+    /// Records what a stage does to the memory, in the precision of the recording, under the name of the stage's type.
+    pub(super) fn stage<S>(&mut self, _: &S, run: impl FnOnce(&mut [Recorded])) {
+        let path = std::any::type_name::<S>();
+        let path = path.split('<').next().unwrap_or(path);
+        let name = path.rsplit("::").next().unwrap_or(path);
+        recorded::with(|tape| tape.stage(name));
+        run(&mut self.memory);
     }
 
     /// Records the body of a loop over time once: what it changes in the memory and wants again is a variable, and results that
@@ -81,56 +86,36 @@ impl Recorder {
     }
 }
 
-/// What follows belongs to a stage, by the name of its type.
-fn begin<S: Stage>(_: &S) {
-    let path = std::any::type_name::<S>();
-    let path = path.split('<').next().unwrap_or(path);
-    let name = path.rsplit("::").next().unwrap_or(path);
-    recorded::with(|tape| tape.stage(name));
-}
-
 /// The places of numbers that start behind `first`, as the rows of a program that is recorded have them.
 pub(crate) fn places(first: usize, n: usize) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "places in rows")]
     (first..first + n).map(|place| place as f64).collect()
 }
 
-/// Records a program whose operands' rows hold [`places`] in the place of numbers, one world's, and that writes such results.
-///
-/// # Errors
-/// The reason, if a stage does what cannot be recorded.
-pub(crate) fn record(
-    program: &dyn Program,
+/// Records what `run` does with so many numbers of memory; see [`record`](super::program::record).
+pub(super) fn record_run(
+    scratch: usize,
     precision: Precision,
     operands: Vec<Row>,
     results: Vec<Row>,
+    run: impl FnOnce(&mut Recorder, &mut Output),
 ) -> Result<Trace, String> {
     drop(recorded::replace(precision));
     recorded::with(|tape| tape.operands.clone_from(&operands));
-    let memory = vec![Recorded::zero(); program.scratch()];
+    let memory = vec![Recorded::zero(); scratch];
     // What is not written is zero.
     let zero = Recorded::zero().id();
     let mut data: Vec<Vec<f64>> = results.iter().map(|row| vec![f64::from(zero); row.width]).collect();
     let parts = data.iter_mut().zip(&results).map(|(data, row)| Part { data, width: row.width }).collect();
     let mut out = Output { worlds: 0..1, parts };
-    program.group(&mut Group::recording(&mut Recorder { memory }, &mut out));
+    run(&mut Recorder { memory }, &mut out);
     let tape = recorded::replace(Precision::Double);
     match tape.failure {
         Some(failure) => Err(failure),
         None => {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nodes of the tape")]
             let outputs = data.into_iter().flatten().map(|node| node as u32).collect();
-            Ok(Trace::new(tape, results, outputs))
-        }
-    }
-}
-
-impl Precision {
-    /// The nearest number of this precision.
-    pub(crate) fn rounded(self, x: f64) -> f64 {
-        match self {
-            Self::Double => x,
-            Self::Single => f32::of(x).value(),
+            Ok(pruned(tape, results, outputs))
         }
     }
 }

@@ -180,3 +180,13 @@ impl Node {
         (self.op == Op::Flag).then_some(self.bits != 0)
     }
 }
+
+impl Precision {
+    /// The nearest number of this precision.
+    pub(crate) fn rounded(self, x: f64) -> f64 {
+        match self {
+            Self::Double => x,
+            Self::Single => f32::of(x).value(),
+        }
+    }
+}

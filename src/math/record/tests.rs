@@ -1,10 +1,10 @@
 //! What folding may and may not do, and branches and loops of all kinds.
 
 use crate::math::lane::{InstructionSet, Lane, Mask, Precision, Real, State, state};
-use crate::math::program::{Group, Program, Stage, run_on};
+use crate::math::program::{Group, Program, Stage, record, run_on};
 use crate::math::rows::{Output, Rows};
 
-use super::{Row, Trace, places, record};
+use super::{Row, Trace, places};
 
 /// A program of one stage: a function of some numbers.
 pub(crate) struct Function<'a, F>(pub(crate) Rows<'a>, pub(crate) F);

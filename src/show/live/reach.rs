@@ -5,8 +5,8 @@ use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::command::Pull;
 use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
+use crate::math::tensor::numbers;
 use crate::model::Model;
-use crate::show::observe::numbers;
 
 /// Damping, m²: a joint with a lever of a centimetre gives way half as much as it would have to.
 const DAMPING: f64 = 1e-4;

@@ -1,10 +1,11 @@
 //! Pulling a body by a spring.
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use super::command::Pull;
 use crate::dynamics::Dynamics;
 use crate::kinematics::{FrameSpec, Kinematics};
+use crate::math::tensor::numbers;
 use crate::model::Model;
 use crate::parameters::Parameters;
 
@@ -58,8 +59,4 @@ impl Springs {
         let k = if moved > 0.0 { PART * square / moved } else { 0.0 };
         Ok(along.into_iter().map(|s| k * s).collect())
     }
-}
-
-fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
-    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }

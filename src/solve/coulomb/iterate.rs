@@ -1,14 +1,14 @@
 //! The iteration: its steps, and the attempts from several starts (multi-start continuation in κ).
 
+use crate::description::Friction;
 use crate::math::lane::{Mask, Real, Zip, state};
 
 use super::super::approach::Approach;
-use super::super::barrier::Status;
 use super::super::memory::{Problem, Work};
 use super::super::newton;
 use super::super::start::{renew, renew_all, soft_kappa, start};
+use super::super::status::Status;
 use super::super::structure::Structure;
-use super::LAW;
 use super::join::{join, join_anew, recall};
 use super::step::{go, length, mean_product, step};
 
@@ -77,7 +77,7 @@ pub(super) fn find<R: Real>(
         recall(s, problem, work);
         join(running, s, problem, &mut approach, work);
     } else {
-        let cold = start(s, problem, (LAW, warm, R::splat(SOFT_KAPPA)), work).and(running);
+        let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(SOFT_KAPPA)), work).and(running);
         join_anew(cold, s, problem, &mut approach, work);
     }
     let mut iterate = Iterate {
@@ -146,7 +146,7 @@ impl<R: Real> Iterate<R> {
             #[inline(always)]
             |(approach, work)| {
                 newton::prepare(s, problem, work);
-                renew(s, problem, (LAW, late, R::splat(SOFT_KAPPA)), work);
+                renew(s, problem, (Friction::Coulomb, late, R::splat(SOFT_KAPPA)), work);
                 join_anew(late, s, problem, approach, work);
             },
         );
@@ -174,7 +174,7 @@ impl<R: Real> Iterate<R> {
         let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
         self.steps = R::select(again, R::zero(), self.steps);
         newton::prepare(s, problem, work);
-        renew_all(s, problem, (LAW, again, soft), work);
+        renew_all(s, problem, (Friction::Coulomb, again, soft), work);
         join_anew(again, s, problem, &mut self.approach, work);
     }
 }

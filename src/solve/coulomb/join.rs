@@ -7,8 +7,8 @@ use super::super::approach::Approach;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::problem::triple;
+use super::super::slide::Slide;
 use super::super::structure::Structure;
-use super::slide::Slide;
 use super::step::mean_product;
 
 /// The relaxed answer's forces, and its slacks.

@@ -23,20 +23,16 @@
 mod iterate;
 mod join;
 mod outcome;
-mod slide;
 mod step;
 
-use crate::description::Friction;
 use crate::math::lane::{Mask, Real};
 
 use super::memory::{Problem, Work};
+use super::status::is_unsettled;
 use super::structure::Structure;
 use iterate::find;
-pub(super) use outcome::{is_unsettled, put_aside};
+pub(super) use outcome::put_aside;
 use outcome::{keep_where, report, restore};
-pub(super) use slide::SLIDE;
-
-const LAW: Friction = Friction::Coulomb;
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. What is not settled has that status, whatever the reason.
 ///

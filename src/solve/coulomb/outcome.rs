@@ -1,16 +1,16 @@
 //! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
+use crate::description::Friction;
 use crate::math::lane::{Mask, Real, Zip, copy};
 use crate::math::vector::dot;
 
-use super::super::barrier::Status;
 use super::super::cone::Cone;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{residual, tolerance};
 use super::super::problem::triple;
+use super::super::status::Status;
 use super::super::structure::Structure;
-use super::LAW;
 
 /// η and the report, zeros for δ and η where there is no answer.
 #[inline(always)]
@@ -25,7 +25,7 @@ pub(super) fn report<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
-    let residual = residual(s, problem, LAW, work);
+    let residual = residual(s, problem, Friction::Coulomb, work);
     let settled = found.and(residual.lt(R::splat(tolerance::<R>())));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(settled, *x, R::zero());
@@ -42,13 +42,6 @@ pub(in super::super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
     for (kept, &result) in work.kept.iter_mut().zip(results) {
         *kept = result;
     }
-}
-
-/// Does the status say that the answer is that of the relaxed law?
-#[inline(always)]
-pub(in super::super) fn is_unsettled<R: Real>(status: R) -> R::Mask {
-    let code = Status::Unsettled.code();
-    status.gt(R::splat(code - 0.5)).and(status.lt(R::splat(code + 0.5)))
 }
 
 /// The results of the first call are in `kept`: those of the relaxed solve take their place in worlds of the mask, with all

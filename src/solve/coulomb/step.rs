@@ -11,8 +11,8 @@ use super::super::newton;
 use super::super::problem::{along, along_shared};
 use super::super::response::Response;
 use super::super::shared;
+use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
-use super::slide::Slide;
 
 /// The step of δ into `work.step`, and the contacts' and limits' own.
 #[inline(always)]

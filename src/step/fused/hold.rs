@@ -4,7 +4,8 @@ use candle_core::{Result, Tensor};
 
 use crate::contact::lanes;
 use crate::math::lane::{Lane, Packed, Real, Single, clear, copy};
-use crate::math::program::{Group, Order, Program, Stage};
+use crate::math::order::Order;
+use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows, TensorGuard, worlds};
 use crate::solve::{Accuracy, Status};
 

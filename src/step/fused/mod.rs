@@ -28,10 +28,10 @@ mod step_op;
 
 use std::sync::Arc;
 
-use candle_core::{DType, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::math::tensor::part;
+use crate::math::tensor::{numbers, part};
 use crate::solve::{INFO, Report, Start};
 
 use super::result::{Linearization, Rollout, Step};
@@ -82,7 +82,7 @@ pub(super) struct Stiff {
 /// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
 pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
     let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
-    let growth = growth.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+    let growth = numbers(&growth)?;
     let step = read(plan, &rows)?;
     let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
     let stiff = Stiff { worlds, rows: rows.clone() };

@@ -7,8 +7,8 @@ use candle_core::{Device, Result, bail};
 
 use crate::description::Friction;
 use crate::math::lane::{Arithmetic, InstructionSet, Precision};
-use crate::math::program::{Program, run_parts_on};
-use crate::math::record::{Trace, places, record};
+use crate::math::program::{Program, record, run_parts_on};
+use crate::math::record::{Trace, places};
 use crate::math::rows::Rows;
 use crate::solve::Accuracy;
 

@@ -92,4 +92,16 @@ impl Quasidynamic {
         };
         Ok(Assembled { contacts, problem })
     }
+
+    /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
+    /// O(1/κ²) where every contact is either loaded or apart. 0 in worlds without a solution. No gradient.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::forward`].
+    pub fn smoothing_error(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
+        self.check(q, u)?;
+        let Assembled { problem, .. } = self.assemble(&q.detach(), &u.detach())?;
+        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
+        solve::smoothing_error(&self.structure, &problem, &solution)
+    }
 }

@@ -1,6 +1,7 @@
 //! The quasi-dynamic step: force balance of commanded joints with impedance and objects with regularised inertia.
 
 mod assemble;
+mod contacts;
 mod gaps;
 mod geometry;
 mod kernels;
@@ -17,14 +18,13 @@ use crate::math::lane::InstructionSet;
 use crate::math::tensor::guarded;
 use crate::model::Model;
 use crate::parameters::Parameters;
-use crate::solve::{self, ContactProblem, Start, Structure};
+use crate::solve::{ContactProblem, Start, Structure};
 
 use super::fused;
 use super::limits::LimitTables;
 use super::operands::{ContactTables, contact_paths};
 use super::problem::ProblemTables;
 use super::result::{Linearization, Rollout, Step};
-use assemble::Assembled;
 pub use geometry::Geometry;
 
 pub use plain::{Held, Jacobians};
@@ -258,18 +258,6 @@ impl Quasidynamic {
     pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
         fused.map(|Fused { plan, par }| (&**plan, par))
-    }
-
-    /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
-    /// O(1/κ²) where every contact is either loaded or apart. 0 in worlds without a solution. No gradient.
-    ///
-    /// # Errors
-    /// As [`Quasidynamic::forward`].
-    pub fn smoothing_error(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
-        self.check(q, u)?;
-        let Assembled { problem, .. } = self.assemble(&q.detach(), &u.detach())?;
-        let solution = solve::barrier(&self.structure, &problem, self.model.params.max_iterations, None)?;
-        solve::smoothing_error(&self.structure, &problem, &solution)
     }
 
     /// Checks the shapes and types of q and u.

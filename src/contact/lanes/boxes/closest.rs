@@ -7,7 +7,7 @@
 use super::super::block::smallest;
 use super::super::scalar::{Scalar, V3, axpy, choose, cross, dot, scale, sub, times};
 use super::super::total::{indicator, limited, sign};
-use super::Boxes;
+use super::pair::Boxes;
 use crate::math::lane::{Mask, Precision, Real, inlined};
 use crate::math::vector::{self, Vec3};
 

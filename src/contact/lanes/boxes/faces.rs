@@ -1,7 +1,7 @@
 //! Which face each box shows the other: the same rule as in `collision/faces.rs`.
 
 use super::closest::{combined, largest, least};
-use super::{Boxes, SHARP};
+use super::pair::{Boxes, SHARP};
 use crate::contact::lanes::scalar::Scalar;
 use crate::contact::lanes::total::{choose, sign};
 use crate::math::lane::{Real, inlined};

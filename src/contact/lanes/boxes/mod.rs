@@ -7,6 +7,7 @@
 
 mod closest;
 mod faces;
+mod pair;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ mod tests;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use super::scalar::{self, Scalar, Traced, V3, axpy, dot};
+use super::scalar::{self, Scalar, Traced, V3};
 use super::tape::{NUMBERS, Place, Rates, Slopes, Structure, Tape};
 use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
@@ -22,63 +23,11 @@ use crate::math::lane::{Mask, Real, Routine, Single, inlined};
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
 
 use closest::Features;
+pub(crate) use pair::POINTS;
+use pair::{Boxes, Spot};
 
-/// Contacts of two boxes at most: one for each edge of two faces.
-pub(crate) const POINTS: usize = 8;
-/// sin 5°: where each of a box's axes is turned away from the plane across n by more, a vertex sticks out;
-/// a side that looks along n by less is upright.
-const SHARP: f64 = 0.087_155_742_747_658_17;
 /// Places on a tape: B's place, its axes, half extents of A and B, their radii.
 const VARIABLES: usize = 20;
-
-/// Two boxes in A's frame.
-struct Boxes<S> {
-    /// B's origin.
-    t: V3<S>,
-    /// B's axes.
-    b: [V3<S>; 3],
-    /// Without the rounding.
-    half_a: V3<S>,
-    half_b: V3<S>,
-    radius_a: S,
-    radius_b: S,
-}
-
-/// A contact's numbers in A's frame, but for the normal.
-#[derive(Clone, Copy)]
-struct Spot<S> {
-    phi: S,
-    point_a: V3<S>,
-    point_b: V3<S>,
-    weight: S,
-}
-
-impl<R: Real> Boxes<R> {
-    /// Two of no particular place and size.
-    fn any() -> Self {
-        let (zero, one) = (R::zero(), R::one());
-        Self { t: [zero; 3], b: [[one; 3]; 3], half_a: [one; 3], half_b: [one; 3], radius_a: zero, radius_b: zero }
-    }
-}
-
-impl<S: Scalar> Boxes<S> {
-    /// The corner of B's core with these signs.
-    #[inline(always)]
-    fn corner_b(&self, signs: Vec3<S::Lane>) -> V3<S> {
-        let mut corner = self.t;
-        for k in 0..3 {
-            corner = axpy(self.half_b[k].times(signs[k]), self.b[k], corner);
-        }
-        corner
-    }
-
-    /// A point in B's frame.
-    #[inline(always)]
-    fn in_b(&self, p: V3<S>) -> V3<S> {
-        let from = scalar::sub(p, self.t);
-        [dot(self.b[0], from), dot(self.b[1], from), dot(self.b[2], from)]
-    }
-}
 
 /// Both boxes in the order in which they are worked with.
 struct Ordered<R: Real> {

@@ -13,7 +13,8 @@ use super::super::scalar::{
 };
 use super::super::total::{indicator, sign};
 use super::closest::{Closest, combined, least};
-use super::{Boxes, POINTS, SHARP, Spot, faces};
+use super::faces;
+use super::pair::{Boxes, POINTS, SHARP, Spot};
 use crate::collision::{LIGHT, NEAR, NONE, TILT};
 use crate::math::lane::{Mask, Precision, Real, inlined};
 use crate::math::vector::{self, Vec3};

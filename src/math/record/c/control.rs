@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
-use crate::math::program::Order;
+use crate::math::order::Order;
 
+use super::super::functions::{Pool, Step};
+use super::super::kinds::Slot;
 use super::super::op::Id;
-use super::super::schedule::{Pool, Step};
 use super::super::trace::{Item, Kind, Output, Region, Row, Variable};
+use super::printer::{At, Printer};
 use super::text::{Text, declare_table, number_of};
-use super::{At, Printer, Slot};
 
 /// Assignments in the driver from one place to another that a table is made for, at least.
 const MOVES: usize = 8;

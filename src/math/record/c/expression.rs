@@ -2,12 +2,11 @@
 
 use crate::math::lane::Precision;
 
-use super::super::cuda::THREADS;
-use super::super::kinds::Difference;
+use super::super::functions::Pool;
+use super::super::kinds::{Difference, Slot};
 use super::super::op::{Id, Op};
-use super::super::schedule::Pool;
+use super::printer::{At, Printer, THREADS, Worlds};
 use super::text::number_of;
-use super::{At, Printer, Slot, Worlds};
 
 /// The C type of numbers.
 pub(crate) fn number(precision: Precision) -> &'static str {

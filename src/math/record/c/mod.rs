@@ -2,17 +2,21 @@
 
 mod control;
 mod expression;
+mod printer;
 mod text;
 
 use std::fmt::Write;
 
 use crate::math::lane::Precision;
 
-use super::kinds::{Slot, Table};
-use super::op::{Id, Node};
-use super::schedule::{Pool, Schedule, is_prompt};
-use super::trace::{Output, Row, Trace};
+use super::functions::{Pool, is_prompt};
+use super::kinds::Slot;
+
+use super::schedule::Schedule;
+use super::trace::{Row, Trace};
 pub(crate) use expression::{literal, number};
+use printer::{At, Printer};
+pub(crate) use printer::{THREADS, Worlds};
 use text::{Text, declare_table};
 
 /// −x for x = fma(a, b, c): GCC 12 makes one instruction of both, which gives +0 for −0 where ab = −c. Put behind a definition of
@@ -81,18 +85,6 @@ pub(crate) struct CFunction {
     pub(crate) sizes: [usize; 3],
 }
 
-/// How many worlds the printed code computes at a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Worlds {
-    /// One.
-    One,
-    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
-    Thread,
-    /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
-    #[cfg(feature = "native")]
-    Register,
-}
-
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
@@ -144,40 +136,7 @@ pub(crate) const STEPS: &str = "unsigned long long n_steps";
 /// which compile in seconds anyway; GPUs have little room for instructions and gain by it always.
 const LONG: usize = 30_000;
 
-/// Where in the code something is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum At {
-    /// In the function with this number.
-    Function(usize),
-    Driver,
-}
-
-impl At {
-    fn is_function(self, function: Option<usize>) -> bool {
-        matches!(self, Self::Function(here) if function == Some(here))
-    }
-}
-
-struct Printer<'a> {
-    trace: &'a Trace,
-    schedule: &'a Schedule,
-    name: &'a str,
-    precision: Precision,
-    worlds: Worlds,
-    /// The results that are written at the end of the whole and of each step.
-    late: [Vec<Output>; 2],
-}
-
 impl Printer<'_> {
-    fn node(&self, id: Id) -> Node {
-        self.trace.nodes[id as usize]
-    }
-
-    /// Is there a loop over time?
-    fn has_steps(&self) -> bool {
-        self.trace.has_steps()
-    }
-
     fn signature(&self, name: &str, steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
@@ -189,16 +148,6 @@ impl Printer<'_> {
         let steps = steps.map(str::to_owned);
         let all = read.chain(written).chain(steps).chain([work]).chain(instance.map(str::to_owned));
         format!("{name}({})", all.collect::<Vec<_>>().join(", "))
-    }
-
-    /// The table of what differs among functions like this one.
-    fn table(&self, function: usize) -> &Table {
-        &self.schedule.tables[self.schedule.kinds.of[function].0]
-    }
-
-    /// The function that is printed for this one.
-    fn printed(&self, function: usize) -> usize {
-        self.schedule.kinds.functions[self.schedule.kinds.of[function].0][0]
     }
 
     fn function_name(&self, function: usize) -> String {
@@ -225,10 +174,6 @@ impl Printer<'_> {
         }
         self.items(&self.schedule.functions[function].items, (function, control::ACTIVE), 1, text);
         text.push_str("}\n\n");
-    }
-
-    fn is_vector(&self) -> bool {
-        !matches!(self.worlds, Worlds::One | Worlds::Thread)
     }
 }
 

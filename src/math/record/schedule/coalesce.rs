@@ -4,9 +4,9 @@
 //! Sets of such nodes grow one by one; a set may be if everyone who reads one of its nodes finds that one in the place, along every
 //! path through branches and loops. Worlds that a branch or a loop is not for keep what they have: see [`Coalesced::is_masked`].
 
+use super::super::functions::{Function, Pool, Step, is_prompt};
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace, Variable};
-use super::{Function, Pool, Step, is_prompt};
 
 /// Something that happens to places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

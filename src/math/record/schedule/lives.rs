@@ -1,8 +1,8 @@
 //! Where numbers wait between functions, and until when.
 
+use super::super::functions::{Function, Pool, Step, is_prompt};
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace};
-use super::{Function, Pool, Step, is_prompt};
 
 /// From when to when each node is wanted, in the driver's steps.
 pub(super) struct Lives<'a> {

@@ -9,57 +9,13 @@ mod coalesce;
 mod lives;
 mod runs;
 
-use crate::math::lane::Precision;
-
+use super::functions::{Function, LENGTH, Layout, Pool, Step, is_prompt, size};
 use super::kinds::{Kinds, Table};
 use super::op::Id;
-use super::trace::{Item, Kind, Output, Trace};
+use super::trace::{Item, Kind, Trace};
 use coalesce::Events;
 use lives::Lives;
 use runs::joined;
-
-/// Operations of a function, at most; a branch or loop that has more is the driver's.
-const LENGTH: usize = 400;
-
-/// What the driver does.
-#[derive(Debug)]
-pub(super) enum Step {
-    /// Calls a function.
-    Call(usize),
-    /// Runs steps where a region's flag is set, or again and again.
-    Region { region: usize, steps: Vec<Step> },
-    /// Leaves the innermost loop, a region, where the flag is not set.
-    LeaveUnless { region: usize, go: Id },
-}
-
-/// Operations of one stage in a row.
-#[derive(Debug)]
-pub(super) struct Function {
-    pub(super) stage: u16,
-    pub(super) items: Vec<Item>,
-}
-
-/// Kinds of working memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Pool {
-    Double,
-    Single,
-    Flag,
-}
-
-impl Pool {
-    pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
-
-    /// Where results of a node wait.
-    pub(super) fn of(trace: &Trace, id: Id) -> Self {
-        let node = trace.nodes[id as usize];
-        match node.precision {
-            _ if node.op.is_flag() => Self::Flag,
-            Precision::Double => Self::Double,
-            Precision::Single => Self::Single,
-        }
-    }
-}
 
 /// A trace cut into functions.
 #[derive(Debug)]
@@ -74,21 +30,6 @@ pub(super) struct Schedule {
     pub(super) tables: Vec<Table>,
     /// Constants that wait in memory from the start, as functions of their kind have other numbers in their place.
     pub(super) constants: Vec<Id>,
-}
-
-/// Who computes what, and where it waits.
-#[derive(Debug)]
-pub(super) struct Layout {
-    /// The function that computes each node; none for the driver's variables.
-    pub(super) function_of: Vec<Option<usize>>,
-    /// Where each node waits, if it does.
-    pub(super) places: Vec<Option<usize>>,
-    /// Must worlds that are not active keep what is in the place when the node is written there? Of a variable: when it starts.
-    pub(super) is_masked: Vec<bool>,
-    /// Places of each pool.
-    pub(super) sizes: [usize; 3],
-    /// The results that each node is where it is computed.
-    pub(super) outputs: Vec<Vec<Output>>,
 }
 
 impl Schedule {
@@ -132,17 +73,6 @@ impl Layout {
     }
 }
 
-impl Function {
-    fn length(&self, trace: &Trace) -> usize {
-        self.items.iter().map(|&item| size(trace, item)).sum()
-    }
-}
-
-/// Is a result written where its node is computed? If not, then at the end of the step that it is of, or of the whole.
-pub(super) fn is_prompt(trace: &Trace, in_time: &[bool], output: &Output) -> bool {
-    !trace.nodes[output.id as usize].op.is_given() && in_time[output.id as usize] == output.of_step
-}
-
 /// Which nodes the loop over time computes; its own variables are not among them.
 fn in_time(trace: &Trace) -> Vec<bool> {
     let mut all = vec![false; trace.nodes.len()];
@@ -161,19 +91,6 @@ fn in_time(trace: &Trace) -> Vec<bool> {
         }
     }
     all
-}
-
-/// Operations of an item.
-fn size(trace: &Trace, item: Item) -> usize {
-    match item {
-        Item::Node(_) => 1,
-        Item::Region(region) => {
-            let mut n = 0;
-            trace.visit(region, &mut |_| n += 1);
-            n
-        }
-        Item::LeaveUnless(_) | Item::Part => 0,
-    }
 }
 
 /// A region as steps of the driver, its functions as short as its parts.

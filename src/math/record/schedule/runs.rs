@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::super::functions::{Function, LENGTH, Step};
 use super::super::kinds::Kinds;
 use super::super::trace::Trace;
-use super::{Function, LENGTH, Step};
 
 /// Operations of a function that is called in several places, at least.
 const SHORTEST: usize = 40;

@@ -9,7 +9,7 @@ use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
 use crate::math::rows::Output;
 use crate::math::spatial::{Twist, Wrench};
-use crate::math::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, vec3_at};
+use crate::math::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, select, vec3_at};
 use crate::solve::CONTACT_OPERAND;
 
 use super::super::super::torsion::Turning;
@@ -192,7 +192,7 @@ impl Plan {
     ) {
         let (shared, rates) = rates.split_at(SHARED_RATES);
         let of_b = shared[0].gt(R::zero());
-        let origin = select3(of_b, origin_b, origin_a);
+        let origin = select(of_b, origin_b, origin_a);
         for side in 0..2 {
             let own = if side == 0 { of_b.not() } else { of_b };
             for entry in R::parts(&self.paths.contacts[pair.first][side]) {
@@ -215,11 +215,6 @@ impl Plan {
             }
         }
     }
-}
-
-#[inline(always)]
-fn select3<R: Real>(mask: R::Mask, yes: Vec3<R>, no: Vec3<R>) -> Vec3<R> {
-    [R::select(mask, yes[0], no[0]), R::select(mask, yes[1], no[1]), R::select(mask, yes[2], no[2])]
 }
 
 /// A motion of one of two shapes.

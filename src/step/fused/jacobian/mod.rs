@@ -32,11 +32,6 @@ use respond::{Respond, StoreForces, StoreStates};
 
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
 const PARTS: usize = 6;
-const A: usize = 1;
-const B: usize = 2;
-const C: usize = 3;
-const D: usize = 4;
-const GROWTH: usize = 5;
 
 /// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
 /// by how much more than solutions by P those by H amplify rounding.

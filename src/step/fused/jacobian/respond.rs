@@ -10,7 +10,13 @@ use crate::solve::Status;
 use super::super::memory::Memory;
 use super::super::paths::BLOCK;
 use super::super::plan::Plan;
-use super::{A, B, C, D, GROWTH};
+
+/// The places of the matrices among those that the program writes.
+const A: usize = 1;
+const B: usize = 2;
+const C: usize = 3;
+const D: usize = 4;
+const GROWTH: usize = 5;
 
 /// Numbers that are looked at together: several rows of a block.
 const TOGETHER: usize = 64;

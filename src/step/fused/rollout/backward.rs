@@ -2,7 +2,8 @@
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::math::lane::{Lane, Mask, Zip, clear, copy};
-use crate::math::program::{Group, Order, Program, Stage};
+use crate::math::order::Order;
+use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::{Output, Rows};
 use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};

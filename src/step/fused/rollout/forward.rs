@@ -1,7 +1,8 @@
 //! The forward sweep.
 
 use crate::math::lane::{Lane, clear, copy};
-use crate::math::program::{Group, Order, Program, Stage};
+use crate::math::order::Order;
+use crate::math::program::{Group, Program, Stage};
 use crate::math::rows::Output;
 use crate::solve::INFO;
 

@@ -1,14 +1,14 @@
-//! What the iteration knows of a contact.
+//! What the iteration for Coulomb's law knows of a contact.
 
 use crate::math::lane::Real;
 use crate::math::vector::Vec3;
 
-use super::super::friction::Scaling;
+use super::friction::Scaling;
 
-/// What the iteration knows of a contact beside [`ContactState`](super::super::contact_state::ContactState).
+/// What the iteration for Coulomb's law knows of a contact beside [`ContactState`](super::contact_state::ContactState).
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(in super::super) struct Slide<R> {
+pub(super) struct Slide<R> {
     pub(super) scaling: Scaling<R>,
     /// s_n.
     pub(super) gap: R,
@@ -20,7 +20,7 @@ pub(in super::super) struct Slide<R> {
 }
 
 /// Numbers of a [`Slide`].
-pub(in super::super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
+pub(super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
 
 impl<R: Real> Slide<R> {
     /// The contacts in [`SLIDE`] numbers each.
