@@ -313,10 +313,6 @@ impl Scratch {
         if blocks.len() < n {
             blocks = Block::zeros(n);
         }
-            for b in &mut blocks {
-                b._numbers = [f64::NAN; WIDTH];
-            }
-        }
         Self { blocks, numbers }
     }
 
