@@ -285,7 +285,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(in crate::math) struct Block {
-    _numbers: [f64; WIDTH],
+    numbers: [f64; WIDTH],
 }
 
 impl Block {
@@ -312,6 +312,10 @@ impl Scratch {
         let mut blocks = BLOCKS.take();
         if blocks.len() < n {
             blocks = Block::zeros(n);
+        }
+        if cfg!(any(test, debug_assertions)) {
+            // What a program reads it has written.
+            blocks.fill(Block { numbers: [f64::NAN; WIDTH] });
         }
         Self { blocks, numbers }
     }
