@@ -135,13 +135,13 @@ impl Core {
     /// By kind, then by size: any order, but the same whichever is asked first.
     #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank()).then_with(|| match (self, other) {
+        match (self, other) {
             (Self::Point, Self::Point) => Ordering::Equal,
             (Self::Segment(a), Self::Segment(b)) => number(*a, *b),
             (Self::Hull(a), Self::Hull(b)) if Arc::ptr_eq(a, b) => Ordering::Equal,
             (Self::Hull(a), Self::Hull(b)) => numbers(a.vertices().as_flattened(), b.vertices().as_flattened()),
-            _ => numbers(&self.sizes(), &other.sizes()),
-        })
+            _ => self.rank().cmp(&other.rank()).then_with(|| numbers(&self.sizes(), &other.sizes())),
+        }
     }
 }
 
@@ -154,8 +154,12 @@ pub(super) fn number(a: f64, b: f64) -> Ordering {
 /// Lexicographic order.
 #[inline]
 pub(super) fn numbers(a: &[f64], b: &[f64]) -> Ordering {
-    let differ = a.iter().zip(b).find(|(x, y)| x.to_bits() != y.to_bits());
-    differ.map_or(a.len().cmp(&b.len()), |(x, y)| x.total_cmp(y))
+    for k in 0..a.len().min(b.len()) {
+        if a[k].to_bits() != b[k].to_bits() {
+            return a[k].total_cmp(&b[k]);
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 pub(super) fn farthest(hull: &Hull, direction: &Vector3<f64>) -> usize {
