@@ -159,7 +159,13 @@ fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
         let (own, others) = rest.split_at(corners.len());
         rest = others;
         let touches = |edge: &[usize; 2]| edge.iter().any(|&vertex| counts[vertex]);
-        edges.extend((0..own.len()).map(|k| edge(own, k)).filter(touches).map(|edge| (edge, cell)));
+        edges.extend(
+            (0..own.len())
+                .filter(|&k| !corners[k].is_rim)
+                .map(|k| edge(own, k))
+                .filter(touches)
+                .map(|edge| (edge, cell)),
+        );
     }
     let (mut rest, mut joints) = (&places[..], joints);
     for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
@@ -172,7 +178,7 @@ fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
         if n == 2 && edges.iter().any(|&(other, of)| of < cell && other == edge(own, 0)) {
             own_joints.iter_mut().for_each(|joint| joint.vertex = None);
         }
-        for (k, joint) in own_joints.iter_mut().enumerate().filter(|_| n > 2) {
+        for (k, joint) in own_joints.iter_mut().enumerate().filter(|&(k, _)| n > 2 && !corners[k].is_rim) {
             let [from, to] = edge(own, k);
             if from != to && (counts[from] || counts[to]) {
                 joint.joins = edges.iter().any(|&(other, of)| of != cell && other == [to, from]);

@@ -25,8 +25,8 @@ use super::collider::Posed;
 use super::core::Core;
 use super::faces;
 use super::number::{Dual, Number, along, constant, dot2, values};
-use super::overlap::polygon;
-use super::patch::{self, Body, CORNERS, Cone, Flat, UPRIGHT};
+use super::overlap::{Ellipse, polygon};
+use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, UPRIGHT};
 use super::side::{Across, Side, cells};
 use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread, stand_back};
 use super::tilt::{NONE, part};
@@ -236,11 +236,15 @@ impl<'a, S: Number> View<'a, S> {
                 let patch = body.patch(flat, n, &mut corners);
                 let points = corners.iter().map(|corner| self.across.over(corner));
                 let polygon = if k == 0 { polygon(points) } else { polygon(points.rev()) };
-                Side { polygon, plane: self.across.plane(&patch), inscribed: patch.inscribed, disc: patch.disc }
+                let plane = self.across.plane(&patch);
+                let disc = patch.disc.map(|Disc { middle, radii }| {
+                    Ellipse::new(self.across.over(&middle), radii.each_ref().map(|v| self.across.flat(v)))
+                });
+                Side { polygon, plane, inscribed: patch.inscribed, disc }
             };
             flats[k].iter().map(side).collect()
         };
-        self.across.with_rims([of(a, 0, n), of(b, 1, &-n)])
+        [of(a, 0, n), of(b, 1, &-n)]
     }
 
     /// How high the contact points of A and of B are.
@@ -300,8 +304,9 @@ impl<'a, S: Number> View<'a, S> {
             spread(&places, &all)
         };
         let less = [0, 1].map(|k| match (&sides[k][..], &sides[1 - k][..]) {
-            ([Side { inscribed: Some(inscribed), plane, .. }], [other, ..]) => {
-                Some((*inscribed, plane.slope, other.polygon.len() == 2))
+            ([Side { inscribed: Some(inscribed), plane, disc, .. }], [other, ..]) => {
+                let is_exact = disc.is_some() && other.disc.is_none() && !other.polygon.is_empty();
+                Some((plane.slope, (!is_exact).then_some(*inscribed)))
             }
             _ => None,
         });
@@ -312,12 +317,12 @@ impl<'a, S: Number> View<'a, S> {
         let (one, none) = (S::constant(1.0), S::constant(0.0));
         let mut share = one;
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
-        for (radius, slope, is_chord) in less.into_iter().flatten() {
+        for (slope, inscribed) in less.into_iter().flatten() {
             share *= one - part(dot2(&slope, &slope) * S::constant(tilt.powi(-2)));
+            let Some(radius) = inscribed else { continue };
             let missed = (least - phi) / (radius * S::constant(MISSED * tilt));
             share *= one - part(missed * missed);
-            let small = if is_chord { SHORT } else { SMALL };
-            share *= part(size / (radius * radius * S::constant(small * small)));
+            share *= part(size / (radius * radius * S::constant(SMALL * SMALL)));
         }
         let mut rest = one - share;
         for spot in &mut all {
@@ -361,10 +366,6 @@ impl<'a> View<'a, f64> {
         let left = net.prune(&cells, parallel);
         pairs = left.into_iter().map(|cell| pairs[cell]).collect();
         for k in 0..2 {
-            // All of a side's edges count on a rim.
-            if flats[1 - k].iter().any(|flat| matches!(flat, Flat::Cap(_))) {
-                continue;
-            }
             let used: Vec<usize> = (0..flats[k].len()).filter(|&i| pairs.iter().any(|pair| pair[k] == i)).collect();
             flats[k] = used.iter().map(|&i| flats[k][i]).collect();
             for pair in &mut pairs {
@@ -393,8 +394,6 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
 /// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
 const SMALL: f64 = 0.3;
-/// The same of a line on a cap, which misses nothing: only so that the closest points take over before there is none.
-const SHORT: f64 = 0.1;
 const MISSED: f64 = 0.05;
 
 /// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.

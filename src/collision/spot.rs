@@ -68,7 +68,9 @@ pub(super) fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>]
         let mut around = S::constant(0.0);
         for (there, spot) in places.iter().zip(&*spots) {
             let between = sub2(there, here);
-            around += spot.weight * (one - part(dot2(&between, &between) / near));
+            let square = dot2(&between, &between);
+            // Where all are one, rounding is all there is between them.
+            around += if square.value() > 0.0 { spot.weight * (one - part(square / near)) } else { spot.weight };
         }
         if around.value() < LIGHT {
             let lacks = S::constant(LIGHT) - around;
