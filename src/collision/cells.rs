@@ -66,6 +66,7 @@ impl Net {
                 }
             }
         }
+        drop_points(cells, &mut joints);
         let keep: Vec<bool> = vertices.iter().map(counts).collect();
         if cells.len() > 1 {
             join(cells, &mut joints, &keep);
@@ -145,6 +146,18 @@ impl Net {
             }
         }
         weights
+    }
+}
+
+/// Cells whose corners are all one are no more than that point.
+fn drop_points<S>(cells: &[Cell<S>], joints: &mut [Joint]) {
+    let mut rest = joints;
+    for Cell { corners, .. } in cells {
+        let (own, others) = rest.split_at_mut(corners.len());
+        rest = others;
+        if own.iter().all(|joint| joint.vertex == own[0].vertex) {
+            own.iter_mut().for_each(|joint| joint.vertex = None);
+        }
     }
 }
 

@@ -11,8 +11,11 @@ use crate::math::largest::largest;
 /// Corners nearer to each other than this part of the polygon's size are one.
 const SAME: f64 = 1e-10;
 
-/// Angles that rounding may make of nothing, or of all around.
-const ROUNDING: f64 = 1e-6;
+/// A corner is inside a circle if its squared distance from the middle, in radii, is less than one by this: one that is nearest to the rim
+/// is on it, but for rounding.
+const ON: f64 = 1e-12;
+/// Angles that this may make of nothing, or of all around.
+const NOTHING: f64 = 1e-5;
 
 /// A corner of a polygon, and the direction of the edge to the next, of any length.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +144,7 @@ impl<S: Number> Ellipse<S> {
         let begin = angle(&from.at);
         let mut whole = (angle(&to.at) - begin).rem_euclid(TAU);
         // Nothing or all: the polygon goes around the disc, or does not.
-        if !(ROUNDING..TAU - ROUNDING).contains(&whole) {
+        if !(NOTHING..TAU - NOTHING).contains(&whole) {
             whole = if inside.goes_around(from, to) { TAU } else { 0.0 };
         }
         let radius = |v: &Vector2<S>| along2(&(self.radii[0] * v.x), &self.radii[1], v.y);
@@ -170,7 +173,7 @@ impl<S: Number> Inside<S> {
     /// Of a polygon or a line whose corners are these in the circle's coordinates.
     fn new(polygon: &[Corner<S>], corners: Vec<Vector2<S>>) -> Self {
         let n = corners.len();
-        let is_in = |v: &Vector2<S>| dot2(v, v).value() < 1.0;
+        let is_in = |v: &Vector2<S>| dot2(v, v).value() < 1.0 - ON;
         let mut path = Vec::with_capacity(2 * n);
         for (side, &corner) in polygon.iter().enumerate() {
             let (start, end) = (&corners[side], &corners[(side + 1) % n]);
