@@ -398,5 +398,6 @@ const MISSED: f64 = 0.05;
 
 /// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.
 const OFF: f64 = 0.5;
-/// Heights above the closest points, in parts of the bodies' size, that rounding may make.
-const ROUNDING: f64 = 1e-9;
+/// Heights above the closest points, in parts of the bodies' size, that rounding may make, and corners of a hull's face that are not quite
+/// in one plane.
+const ROUNDING: f64 = 3e-6;
