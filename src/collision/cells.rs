@@ -79,9 +79,9 @@ impl Net {
                 }
             }
         }
-        drop_points(cells, &mut joints);
         let keep: Vec<bool> = vertices.iter().map(counts).collect();
         if cells.len() > 1 {
+            drop_points(cells, &mut joints);
             join(cells, &mut joints, &keep);
         }
         let mut all = Self { joints, vertices };

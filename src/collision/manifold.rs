@@ -10,11 +10,12 @@
 //! are sides of two boxes that are parallel and both steep along n, beside an edge that is nearly both's: there points go from one
 //! box's edge to the other's, which is next to it.
 //!
-//! A capsule and the side of a cylinder are lines. A round cap, and the sides of a hull that has faces of more corners than a patch, are
-//! more than the polygon in their place: the closest points are a contact too, and take the others' weight as the sides tilt, or as the
-//! polygon misses where they meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes
-//! of the part that the polygon may miss. A cap's polygon has corners where the other's edges cross the rim, so that it
-//! misses little of them, and of lines nothing.
+//! A capsule and the side of a cylinder are lines. What a round cap has in common with flat sides and lines is exact, whatever little it is
+//! (`overlap.rs`), but where the cap leans, its deepest point is between the corners on the rim: there the closest points are a contact too,
+//! and take the others' weight as it leans. On another cap, and in the place of a hull's sides where it has faces of more corners than a
+//! patch, a polygon stands for more than it holds: there the closest points also take the weight as the polygon misses where the bodies
+//! meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes of the part that the
+//! polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -61,7 +62,7 @@ pub struct ContactPoint {
 impl Collider {
     /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
     ///
-    /// A cylinder's cap has an octagon in its place, fixed to its frame, with more corners where the other's edges cross the rim; a hull's
+    /// A cylinder's cap has an octagon in its place, fixed to its frame, of which what leaves the other's sides comes on to them; a hull's
     /// face of more than eight corners has eight of them; a cylinder's side and a capsule are lines. In exchanged bodies the points are
     /// the same, exchanged.
     pub fn manifold(

@@ -165,9 +165,8 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of 640 paths none jumps, of many about one in 4,000: most where an edge of a box or hull
-/// cuts a short line off a round cap and is parallel to it, so that the closest point changes ends; a few where the distance is not polished
-/// and its normal jumps, and with capsules. Of paths of two boxes one in 18,000 jumps, see `faces.rs`. `FINGERTIP_PATHS` is how many each pair
+/// halving the step down to nothing leaves nothing. Of many paths 1 in 50,000 jumps: of a cylinder's cap on a box with more points than there
+/// is room for, as two of them part, and of two boxes, which show one side each (`faces.rs`). `FINGERTIP_PATHS` is how many each pair
 /// of kinds has, `FINGERTIP_SEED` gives others, `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
 #[test]
 fn manifolds_are_continuous() {
@@ -227,7 +226,7 @@ fn manifolds_are_continuous() {
     }
     jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
-    assert!(3200 * jumps.len() <= paths, "{} jumps", jumps.len());
+    assert!(16_000 * jumps.len() <= paths, "{} jumps", jumps.len());
 }
 
 /// A displacement that rounding may make of poses, m, and what it may make of points, m, and weights: where sides meet at small angles they follow
