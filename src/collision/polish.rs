@@ -82,7 +82,7 @@ pub(super) fn polish(
         let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
         let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
         let found = pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact);
-        found.or_else(|| beside(a, b, relative, coarse, size, &exact)).or_else(|| {
+        found.or_else(|| beside(a, b, relative, coarse, size, exact)).or_else(|| {
             // Or the coarse points are at the wrong end of what touches, or on a wrong piece of many that meet in a corner.
             let places_a = [coarse.point_a, a.support(&coarse.normal)];
             let places_b = [in_b, b.support(&turned_back(&relative.rotation, &-coarse.normal))];
