@@ -10,7 +10,7 @@ use std::f64::consts::{PI, TAU};
 
 use nalgebra::Vector2;
 
-use super::number::Number;
+use super::number::{Number, dot2};
 use super::overlap::{Corner, turn};
 use super::tilt::outwards;
 use crate::math::largest::largest;
@@ -44,14 +44,22 @@ struct Joint {
 /// of crossings of nearly parallel edges.
 const SAME: f64 = 1e-7;
 
+/// Sides that rise by less than another, squared and as many times, are flatter.
+const FLATTER: f64 = 100.0;
+
 impl Net {
     /// Of the vertices that count, each given as a cell's corner.
     pub(super) fn new<S: Number>(cells: &[Cell<S>], counts: impl Fn(&[usize; 2]) -> bool) -> Self {
         let corners = || cells.iter().flat_map(|cell| &cell.corners);
         let tolerance = SAME * largest(corners().flat_map(|corner| [corner.at.x.value(), corner.at.y.value()]));
         let most = corners().count();
-        let (mut joints, mut vertices, mut points) =
-            (Vec::with_capacity(most), Vec::with_capacity(most), Vec::<Vector2<f64>>::with_capacity(most));
+        let (mut joints, mut vertices, mut points) = (
+            Vec::with_capacity(most),
+            Vec::<[usize; 2]>::with_capacity(most),
+            Vec::<Vector2<f64>>::with_capacity(most),
+        );
+        let steepness = |cell: usize| -> f64 { dot2(&cells[cell].slope, &cells[cell].slope).value() };
+        let is_flatter = |cell: usize, other: usize| FLATTER * steepness(cell) < steepness(other);
         for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
             for (k, corner) in corners.iter().enumerate() {
                 let at = Vector2::new(corner.at.x.value(), corner.at.y.value());
@@ -60,14 +68,20 @@ impl Net {
                     |point: &Vector2<f64>| (point.x - at.x).abs() <= tolerance && (point - at).norm() <= tolerance;
                 let found = points.iter().position(near);
                 joints.push(Joint { vertex: Some(found.unwrap_or(points.len())), joins: false });
-                if found.is_none() {
-                    points.push(at);
-                    vertices.push([cell, k]);
+                match found {
+                    // A steep side multiplies rounding.
+                    Some(vertex) if is_flatter(cell, vertices[vertex][0]) => vertices[vertex] = [cell, k],
+                    Some(_) => {}
+                    None => {
+                        points.push(at);
+                        vertices.push([cell, k]);
+                    }
                 }
             }
         }
         let keep: Vec<bool> = vertices.iter().map(counts).collect();
         if cells.len() > 1 {
+            drop_points(cells, &mut joints);
             join(cells, &mut joints, &keep);
         }
         let mut all = Self { joints, vertices };
@@ -148,6 +162,18 @@ impl Net {
     }
 }
 
+/// Cells whose corners are all one are no more than that point.
+fn drop_points<S>(cells: &[Cell<S>], joints: &mut [Joint]) {
+    let mut rest = joints;
+    for Cell { corners, .. } in cells {
+        let (own, others) = rest.split_at_mut(corners.len());
+        rest = others;
+        if own.iter().all(|joint| joint.vertex == own[0].vertex) {
+            own.iter_mut().for_each(|joint| joint.vertex = None);
+        }
+    }
+}
+
 /// Finds where cells join, at vertices that count.
 fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
     let mut places = Vec::with_capacity(joints.len());
@@ -159,7 +185,13 @@ fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
         let (own, others) = rest.split_at(corners.len());
         rest = others;
         let touches = |edge: &[usize; 2]| edge.iter().any(|&vertex| counts[vertex]);
-        edges.extend((0..own.len()).map(|k| edge(own, k)).filter(touches).map(|edge| (edge, cell)));
+        edges.extend(
+            (0..own.len())
+                .filter(|&k| !corners[k].is_rim)
+                .map(|k| edge(own, k))
+                .filter(touches)
+                .map(|edge| (edge, cell)),
+        );
     }
     let (mut rest, mut joints) = (&places[..], joints);
     for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
@@ -172,7 +204,7 @@ fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
         if n == 2 && edges.iter().any(|&(other, of)| of < cell && other == edge(own, 0)) {
             own_joints.iter_mut().for_each(|joint| joint.vertex = None);
         }
-        for (k, joint) in own_joints.iter_mut().enumerate().filter(|_| n > 2) {
+        for (k, joint) in own_joints.iter_mut().enumerate().filter(|&(k, _)| n > 2 && !corners[k].is_rim) {
             let [from, to] = edge(own, k);
             if from != to && (counts[from] || counts[to]) {
                 joint.joins = edges.iter().any(|&(other, of)| of != cell && other == [to, from]);

@@ -77,6 +77,23 @@ impl Feature {
         }
     }
 
+    /// All pieces that a surface point `p` may be on if it is off by `tolerance`, or by any length on other bodies than hulls.
+    pub(super) fn around(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Vec<Self> {
+        match core {
+            Core::Segment(_) => [f64::INFINITY, 0.0].map(|tolerance| Self::near(core, p, tolerance)).to_vec(),
+            Core::Box(half) => (1..8_usize).map(|set| part_of_box(half, p, |k| set >> k & 1 == 1)).collect(),
+            Core::Cylinder { radius, half_length } => {
+                let end = half_length.copysign(p.z);
+                let round = Round::Circle { axis: Vector3::z(), radius: *radius };
+                let rim = Self { round, ..Self::vertex(Vector3::new(0.0, 0.0, end)) };
+                let side = Self { round, ..Self::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()]) };
+                vec![rim, side, Self::flat(Vector3::new(p.x, p.y, end), &[Vector3::x(), Vector3::y()])]
+            }
+            Core::Hull(hull) => around_hull(hull, p, tolerance),
+            Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => vec![Self::near(core, p, tolerance)],
+        }
+    }
+
     /// The same in a frame in which the core's frame has this rotation and position.
     pub(super) fn placed(&self, rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Self {
         let round = match self.round {
@@ -186,7 +203,11 @@ impl Curvature<'_> {
 
 fn of_box(half: &Vector3<f64>, p: &Vector3<f64>, tolerance: f64) -> Feature {
     let nearest = (half - p.abs()).imin();
-    let bound = |k: usize| k == nearest || p[k].abs() > half[k] - tolerance;
+    part_of_box(half, p, |k| k == nearest || p[k].abs() > half[k] - tolerance)
+}
+
+/// The piece that is bound by a box's sides on these axes.
+fn part_of_box(half: &Vector3<f64>, p: &Vector3<f64>, bound: impl Fn(usize) -> bool) -> Feature {
     let mut base = *p;
     let (mut free, mut n) = ([Vector3::zeros(); 3], 0);
     for k in 0..3 {
@@ -238,4 +259,24 @@ fn of_hull(hull: &crate::description::Hull, p: &Vector3<f64>, tolerance: f64) ->
         let normal = Vector3::from(face.normal);
         Feature::plane(p - normal * height, &normal)
     })
+}
+
+fn around_hull(hull: &crate::description::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
+    let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
+    let mut all: Vec<Feature> =
+        (0..hull.vertices().len()).map(vertex).filter(|v| (v - p).norm() <= tolerance).map(Feature::vertex).collect();
+    all.extend(hull.edges().iter().filter_map(|&[i, j]| {
+        let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
+        let along = edge.normalize();
+        let reach = along.dot(&from);
+        let across = from - along * reach;
+        let is_near = across.norm() <= tolerance && reach >= -tolerance && reach <= edge.norm() + tolerance;
+        is_near.then(|| Feature::flat(p - across, &[along]))
+    }));
+    all.extend(hull.faces().iter().filter_map(|face| {
+        let height = face.height(p);
+        let normal = Vector3::from(face.normal);
+        (height >= -tolerance).then(|| Feature::plane(p - normal * height, &normal))
+    }));
+    all
 }

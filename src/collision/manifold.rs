@@ -10,11 +10,12 @@
 //! are sides of two boxes that are parallel and both steep along n, beside an edge that is nearly both's: there points go from one
 //! box's edge to the other's, which is next to it.
 //!
-//! A capsule and the side of a cylinder are lines. A round cap, and the sides of a hull that has faces of more corners than a patch, are
-//! more than the polygon in their place: the closest points are a contact too, and take the others' weight as the sides tilt, or as the
-//! polygon misses where they meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes
-//! of the part that the polygon may miss. A cap's polygon has corners where the other's edges cross the rim, so that it
-//! misses little of them, and of lines nothing.
+//! A capsule and the side of a cylinder are lines. What a round cap has in common with flat sides and lines is exact, whatever little it is
+//! (`overlap.rs`), but where the cap leans, its deepest point is between the corners on the rim: there the closest points are a contact too,
+//! and take the others' weight as it leans. On another cap, and in the place of a hull's sides where it has faces of more corners than a
+//! patch, a polygon stands for more than it holds: there the closest points also take the weight as the polygon misses where the bodies
+//! meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes of the part that the
+//! polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -25,8 +26,8 @@ use super::collider::Posed;
 use super::core::Core;
 use super::faces;
 use super::number::{Dual, Number, along, constant, dot2, values};
-use super::overlap::polygon;
-use super::patch::{self, Body, CORNERS, Cone, Flat, UPRIGHT};
+use super::overlap::{Ellipse, polygon};
+use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, UPRIGHT};
 use super::side::{Across, Side, cells};
 use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread, stand_back};
 use super::tilt::{NONE, part};
@@ -61,7 +62,7 @@ pub struct ContactPoint {
 impl Collider {
     /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
     ///
-    /// A cylinder's cap has an octagon in its place, fixed to its frame, with more corners where the other's edges cross the rim; a hull's
+    /// A cylinder's cap has an octagon in its place, fixed to its frame, of which what leaves the other's sides comes on to them; a hull's
     /// face of more than eight corners has eight of them; a cylinder's side and a capsule are lines. In exchanged bodies the points are
     /// the same, exchanged.
     pub fn manifold(
@@ -236,11 +237,15 @@ impl<'a, S: Number> View<'a, S> {
                 let patch = body.patch(flat, n, &mut corners);
                 let points = corners.iter().map(|corner| self.across.over(corner));
                 let polygon = if k == 0 { polygon(points) } else { polygon(points.rev()) };
-                Side { polygon, plane: self.across.plane(&patch), inscribed: patch.inscribed, disc: patch.disc }
+                let plane = self.across.plane(&patch);
+                let disc = patch.disc.map(|Disc { middle, radii }| {
+                    Ellipse::new(self.across.over(&middle), radii.each_ref().map(|v| self.across.flat(v)))
+                });
+                Side { polygon, plane, inscribed: patch.inscribed, disc }
             };
             flats[k].iter().map(side).collect()
         };
-        self.across.with_rims([of(a, 0, n), of(b, 1, &-n)])
+        [of(a, 0, n), of(b, 1, &-n)]
     }
 
     /// How high the contact points of A and of B are.
@@ -300,8 +305,9 @@ impl<'a, S: Number> View<'a, S> {
             spread(&places, &all)
         };
         let less = [0, 1].map(|k| match (&sides[k][..], &sides[1 - k][..]) {
-            ([Side { inscribed: Some(inscribed), plane, .. }], [other, ..]) => {
-                Some((*inscribed, plane.slope, other.polygon.len() == 2))
+            ([Side { inscribed: Some(inscribed), plane, disc, .. }], [other, ..]) => {
+                let is_exact = disc.is_some() && other.disc.is_none() && !other.polygon.is_empty();
+                Some((plane.slope, (!is_exact).then_some(*inscribed)))
             }
             _ => None,
         });
@@ -312,12 +318,12 @@ impl<'a, S: Number> View<'a, S> {
         let (one, none) = (S::constant(1.0), S::constant(0.0));
         let mut share = one;
         let least = all.iter().map(|spot| spot.phi).min_by(|x, y| x.value().total_cmp(&y.value()))?;
-        for (radius, slope, is_chord) in less.into_iter().flatten() {
+        for (slope, inscribed) in less.into_iter().flatten() {
             share *= one - part(dot2(&slope, &slope) * S::constant(tilt.powi(-2)));
+            let Some(radius) = inscribed else { continue };
             let missed = (least - phi) / (radius * S::constant(MISSED * tilt));
             share *= one - part(missed * missed);
-            let small = if is_chord { SHORT } else { SMALL };
-            share *= part(size / (radius * radius * S::constant(small * small)));
+            share *= part(size / (radius * radius * S::constant(SMALL * SMALL)));
         }
         let mut rest = one - share;
         for spot in &mut all {
@@ -361,10 +367,6 @@ impl<'a> View<'a, f64> {
         let left = net.prune(&cells, parallel);
         pairs = left.into_iter().map(|cell| pairs[cell]).collect();
         for k in 0..2 {
-            // All of a side's edges count on a rim.
-            if flats[1 - k].iter().any(|flat| matches!(flat, Flat::Cap(_))) {
-                continue;
-            }
             let used: Vec<usize> = (0..flats[k].len()).filter(|&i| pairs.iter().any(|pair| pair[k] == i)).collect();
             flats[k] = used.iter().map(|&i| flats[k][i]).collect();
             for pair in &mut pairs {
@@ -393,11 +395,10 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
 /// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
 /// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
 const SMALL: f64 = 0.3;
-/// The same of a line on a cap, which misses nothing: only so that the closest points take over before there is none.
-const SHORT: f64 = 0.1;
 const MISSED: f64 = 0.05;
 
 /// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.
 const OFF: f64 = 0.5;
-/// Heights above the closest points, in parts of the bodies' size, that rounding may make.
-const ROUNDING: f64 = 1e-9;
+/// Heights above the closest points, in parts of the bodies' size, that rounding may make, and corners of a hull's face that are not quite
+/// in one plane.
+const ROUNDING: f64 = 3e-6;

@@ -1,31 +1,34 @@
 //! Overlaps of polygons and lines in a plane (Sutherland and Hodgman, 1974).
 
-use std::f64::consts::FRAC_PI_4;
+use std::f64::consts::{FRAC_PI_4, TAU};
 
 use nalgebra::Vector2;
 
 use super::number::{Number, along2, cross2, dot2, sub2};
-use super::tilt::part;
+use super::patch::CORNERS;
 use crate::math::largest::largest;
 
 /// Corners nearer to each other than this part of the polygon's size are one.
 const SAME: f64 = 1e-10;
 
-/// Lines have corners on a rim if half of what is inside is this part of the radius, and none if it is nothing.
-const FULL: f64 = 0.1;
-/// A corner on a rim that turns by less than this, times the lengths of its edges in radii, is none.
-const FLAT: f64 = 1e-12;
+/// A corner is inside a circle if its squared distance from the middle, in radii, is less than one by this: one that is nearest to the rim
+/// is on it, but for rounding.
+const ON: f64 = 1e-12;
+/// Angles that this may make of nothing, or of all around.
+const NOTHING: f64 = 1e-5;
 
 /// A corner of a polygon, and the direction of the edge to the next, of any length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Corner<S> {
     pub(super) at: Vector2<S>,
     pub(super) edge: Vector2<S>,
+    /// Does it go along a rim, where nothing joins?
+    pub(super) is_rim: bool,
 }
 
 /// The polygon of points in their order; two are a line there and back.
 pub(super) fn polygon<S: Number>(points: impl Iterator<Item = Vector2<S>>) -> Vec<Corner<S>> {
-    let mut all: Vec<Corner<S>> = points.map(|at| Corner { at, edge: at }).collect();
+    let mut all: Vec<Corner<S>> = points.map(|at| Corner { at, edge: at, is_rim: false }).collect();
     for i in 0..all.len() {
         all[i].edge = sub2(&all[(i + 1) % all.len()].at, &all[i].at);
     }
@@ -65,7 +68,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
             if here != is_in(q) {
                 let (from, to) = (depth(p), depth(q));
                 let at = along2(&p.at, &sub2(&q.at, &p.at), from / (from - to));
-                next.push(Corner { at, edge: if here { side.edge } else { p.edge } });
+                next.push(Corner { at, edge: if here { side.edge } else { p.edge }, is_rim: false });
             }
         }
         std::mem::swap(&mut kept, &mut next);
@@ -73,67 +76,169 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     joined(kept, tolerance)
 }
 
-/// The octagon in an ellipse, with more corners where other polygons' edges or what continues them cross the ellipse. That is given by its
-/// middle and the images of two radii of a circle that are square to each other, from where the octagon's corners go around.
-///
-/// So that no corner is there at once, it moves out from the octagon's side as the part of the line inside grows.
-pub(super) fn rim<'a, S: Number>(
-    octagon: &[Corner<S>],
-    edges: impl Iterator<Item = (&'a Corner<S>, bool)>,
-    middle: &Vector2<S>,
-    radii: &[Vector2<S>; 2],
-) -> Vec<Corner<S>> {
-    // In coordinates where the ellipse is the unit circle.
-    let area = cross2(&radii[0], &radii[1]);
-    let round = |v: &Vector2<S>| Vector2::new(cross2(v, &radii[1]) / area, cross2(&radii[0], v) / area);
-    let angle = |v: &Vector2<S>| v.y.value().atan2(v.x.value());
-    let one = S::constant(1.0);
-    let mut all: Vec<(f64, Vector2<S>)> =
-        octagon.iter().map(|corner| round(&sub2(&corner.at, middle))).map(|corner| (angle(&corner), corner)).collect();
-    for (Corner { at, edge }, is_line) in edges {
-        let (start, along) = (round(&sub2(at, middle)), round(edge));
-        let (square, slope) = (dot2(&along, &along), dot2(&start, &along));
-        let half = slope * slope / square - dot2(&start, &start) + one;
-        if half.value() <= 0.0 {
-            continue;
-        }
-        let grown = if is_line { one } else { part(half * S::constant(FULL.powi(-2))) };
-        let reach = (half / square).sqrt();
-        for way in [reach, -reach] {
-            let corner = along2(&start, &along, way - slope / square);
-            let turned = angle(&corner);
-            let (sine, cosine) = (((turned / FRAC_PI_4).floor() + 0.5) * FRAC_PI_4).sin_cos();
-            let side = corner.x * S::constant(cosine) + corner.y * S::constant(sine);
-            let inner = S::constant((FRAC_PI_4 / 2.0).cos()) / side;
-            let out = inner + grown * (one - inner);
-            all.push((turned, corner * out));
-        }
-    }
-    all.sort_by(|(x, _), (y, _)| x.total_cmp(y));
-    let all: Vec<Vector2<S>> = all.into_iter().map(|(_, corner)| corner).collect();
-    let outside = |v: &Vector2<S>| along2(&along2(middle, &radii[0], v.x), &radii[1], v.y);
-    // The octagon's first corner is on the ellipse, as others are: rounding must not decide which is the first.
-    let from_first = |v: &Vector2<S>| (v.x.value() - 1.0).hypot(v.y.value());
-    let first = (0..all.len()).min_by(|&i, &j| from_first(&all[i]).total_cmp(&from_first(&all[j])));
-    let corners = convex(&all, first.unwrap_or(0));
-    if area.value() < 0.0 { polygon(corners.iter().rev().map(outside)) } else { polygon(corners.iter().map(outside)) }
+/// A round cap as it is seen along n: an ellipse.
+pub(super) struct Ellipse<S> {
+    middle: Vector2<S>,
+    /// The images of two radii of the circle that are square to each other, counter-clockwise. They end at corners of the octagon.
+    radii: [Vector2<S>; 2],
 }
 
-/// The corners of the convex hull of points around the origin, given in the order of their angles; the first one to go from is a corner.
-fn convex<S: Number>(points: &[Vector2<S>], first: usize) -> Vec<Vector2<S>> {
-    let n = points.len();
-    let mut all: Vec<Vector2<S>> = Vec::with_capacity(n + 1);
-    for k in 0..=n {
-        let next = &points[(first + k) % n];
-        while let [.., p, q] = &all[..]
-            && cross2(&sub2(q, p), &sub2(next, q)).value() <= FLAT
-        {
-            all.pop();
-        }
-        all.push(*next);
+/// A polygon in coordinates in which an ellipse is the unit circle, and what of its sides is inside.
+struct Inside<S> {
+    corners: Vec<Vector2<S>>,
+    path: Vec<Step<S>>,
+}
+
+/// A corner on the way around that, where a polygon's corner is or an edge meets the rim.
+struct Step<S> {
+    /// As the polygon is given.
+    corner: Corner<S>,
+    at: Vector2<S>,
+    /// The polygon's edge that goes on from here, or that meets the rim.
+    side: usize,
+    leaves: bool,
+}
+
+impl<S: Number> Ellipse<S> {
+    pub(super) fn new(middle: Vector2<S>, [first, second]: [Vector2<S>; 2]) -> Self {
+        let is_turned = cross2(&first, &second).value() < 0.0;
+        Self { middle, radii: [first, if is_turned { -second } else { second }] }
     }
-    all.pop();
-    all
+
+    /// The part of a polygon or a line inside. The rim is curved: it is cut into eight arcs about the octagon's corners, and what is left of an
+    /// arc counts as one corner, at the octagon's or where that is next to what is left of the disc, which turns by as much as the arc.
+    /// So nothing jumps, whatever the polygon leaves. `octagon` is what stands for all of the disc.
+    pub(super) fn overlap(&self, other: &[Corner<S>], octagon: &[Corner<S>]) -> Vec<Corner<S>> {
+        let area = cross2(&self.radii[0], &self.radii[1]);
+        let round = |corner: &Corner<S>| {
+            let v = sub2(&corner.at, &self.middle);
+            Vector2::new(cross2(&v, &self.radii[1]) / area, cross2(&self.radii[0], &v) / area)
+        };
+        let corners: Vec<Vector2<S>> = other.iter().map(round).collect();
+        let inside = Inside::new(other, corners);
+        let Inside { corners, path } = &inside;
+        if other.len() == 2 {
+            let [start, end] = &path[..] else { return Vec::new() };
+            let apart = sub2(&end.at, &start.at).map(S::value).norm();
+            return if apart > SAME { polygon([start.corner.at, end.corner.at].into_iter()) } else { Vec::new() };
+        }
+        if path.is_empty() {
+            let n = corners.len();
+            let is_around = (0..n).all(|k| cross2(&corners[k], &corners[(k + 1) % n]).value() > 0.0);
+            return if is_around { octagon.to_vec() } else { Vec::new() };
+        }
+        let mut kept = Vec::with_capacity(path.len() + octagon.len());
+        for (i, step) in path.iter().enumerate() {
+            if step.leaves {
+                self.go_along(&inside, step, &path[(i + 1) % path.len()], &mut kept);
+            } else {
+                kept.push(step.corner);
+            }
+        }
+        kept
+    }
+
+    /// The corners along the rim from where a polygon leaves the disc to before it enters again.
+    fn go_along(&self, inside: &Inside<S>, from: &Step<S>, to: &Step<S>, kept: &mut Vec<Corner<S>>) {
+        let angle = |v: &Vector2<S>| v.y.value().atan2(v.x.value());
+        let begin = angle(&from.at);
+        let mut whole = (angle(&to.at) - begin).rem_euclid(TAU);
+        // Nothing or all: the polygon goes around the disc, or does not.
+        if !(NOTHING..TAU - NOTHING).contains(&whole) {
+            whole = if inside.goes_around(from, to) { TAU } else { 0.0 };
+        }
+        let radius = |v: &Vector2<S>| along2(&(self.radii[0] * v.x), &self.radii[1], v.y);
+        let tangent = |v: &Vector2<S>| radius(&Vector2::new(-v.y, v.x));
+        kept.push(Corner { edge: tangent(&from.at), is_rim: true, ..from.corner });
+        let first = (begin / FRAC_PI_4).round();
+        for k in 0..=CORNERS {
+            let place = (first + k as f64) * FRAC_PI_4;
+            let border = place + FRAC_PI_4 / 2.0;
+            let is_last = k == CORNERS || border - begin >= whole;
+            let at = along2(&self.middle, &radius(&inside.nearest(&unit(place))), S::constant(1.0));
+            let end = if is_last { to.at } else { unit(border) };
+            kept.push(Corner { at, edge: tangent(&end), is_rim: true });
+            if is_last {
+                break;
+            }
+        }
+    }
+}
+
+fn unit<S: Number>(angle: f64) -> Vector2<S> {
+    Vector2::new(S::constant(angle.cos()), S::constant(angle.sin()))
+}
+
+impl<S: Number> Inside<S> {
+    /// Of a polygon or a line whose corners are these in the circle's coordinates.
+    fn new(polygon: &[Corner<S>], corners: Vec<Vector2<S>>) -> Self {
+        let n = corners.len();
+        let is_in = |v: &Vector2<S>| dot2(v, v).value() < 1.0 - ON;
+        let mut path = Vec::with_capacity(2 * n);
+        for (side, &corner) in polygon.iter().enumerate() {
+            let (start, end) = (&corners[side], &corners[(side + 1) % n]);
+            let (starts_in, ends_in) = (is_in(start), is_in(end));
+            if starts_in {
+                path.push(Step { corner, at: *start, side, leaves: false });
+            }
+            // A line is there and back.
+            if starts_in && ends_in || n == 2 && side == 1 {
+                continue;
+            }
+            let along = sub2(end, start);
+            let (square, lever) = (dot2(&along, &along), cross2(start, &along));
+            let half = S::constant(1.0) - lever * lever / square;
+            let foot = -dot2(start, &along) / square;
+            let is_chord = half.value() > 0.0 && foot.value() > 0.0 && foot.value() < 1.0;
+            if !(starts_in || ends_in || is_chord) {
+                continue;
+            }
+            let reach = if half.value() > 0.0 { (half / square).sqrt() } else { S::constant(0.0) };
+            let mut meet = |part: S, leaves: bool| {
+                let corner = Corner { at: along2(&corner.at, &corner.edge, part), ..corner };
+                path.push(Step { corner, at: along2(start, &along, part), side, leaves });
+            };
+            if !starts_in {
+                meet(foot - reach, false);
+            }
+            if !ends_in {
+                meet(foot + reach, true);
+            }
+        }
+        Self { corners, path }
+    }
+
+    /// Does the polygon go around the disc from where it leaves it to where it enters again?
+    fn goes_around(&self, from: &Step<S>, to: &Step<S>) -> bool {
+        let n = self.corners.len();
+        let passed = 1 + (to.side + n - from.side - 1) % n;
+        (1..=passed).any(|k| dot2(&self.corners[(from.side + k) % n], &from.at).value() < 0.0)
+    }
+
+    /// The point inside that is nearest to one of the rim.
+    fn nearest(&self, to: &Vector2<S>) -> Vector2<S> {
+        let n = self.corners.len();
+        let is_left = |k: usize| {
+            let (start, end) = (&self.corners[k], &self.corners[(k + 1) % n]);
+            cross2(&sub2(end, start), &sub2(to, start)).value() >= 0.0
+        };
+        if (0..n).all(is_left) {
+            return *to;
+        }
+        let (mut nearest, mut least) = (*to, f64::INFINITY);
+        for (i, step) in self.path.iter().enumerate().filter(|(_, step)| !step.leaves) {
+            let along = sub2(&self.path[(i + 1) % self.path.len()].at, &step.at);
+            let part = dot2(&sub2(to, &step.at), &along) / dot2(&along, &along);
+            let part = if part.value() < 1.0 { part } else { S::constant(1.0) };
+            let part = if part.value() > 0.0 { part } else { S::constant(0.0) };
+            let at = along2(&step.at, &along, part);
+            let apart = sub2(to, &at).map(S::value).norm();
+            if apart < least {
+                (nearest, least) = (at, apart);
+            }
+        }
+        nearest
+    }
 }
 
 /// Corners that coincide as one, with the edge that leaves them.

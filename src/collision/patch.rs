@@ -17,7 +17,7 @@ pub(crate) const TILT: f64 = 0.087_488_663_525_924;
 /// Patches with a smaller cosine between their normal and the direction are no help.
 const STEEP: f64 = 0.1;
 /// Sides with a smaller one are as good as upright.
-pub(super) const UPRIGHT: f64 = 1e-3;
+pub(super) const UPRIGHT: f64 = 1e-5;
 
 /// A body where it is, in numbers that may carry rates.
 pub(super) struct Body<'a, S> {

@@ -15,11 +15,14 @@ use nalgebra::{Matrix2, Vector2, Vector3};
 
 use super::core::Core;
 use super::feature::Feature;
+use super::frame::turned_back;
 use super::relative::{ClosestPoints, Relative};
 
 /// A point this near to an edge or vertex, in parts of the bodies' size, may be on it: exact, up to GJK's, and up to EPA's
 /// tolerance on curved bodies.
 const NEAR: [f64; 5] = [1e-12, 1e-8, 1e-5, 1e-3, 3e-2];
+/// How far a coarse answer's features may be from its points where these are told wrongly, in parts of the bodies' size.
+const AROUND: f64 = 1e-2;
 /// Points half way between two corners are on what joins them, to rounding.
 const BESIDE: f64 = 1e-12;
 /// Newton's method converges quadratically from there; 30 steps are for halved ones, twice that for bisection.
@@ -79,20 +82,42 @@ pub(super) fn polish(
         let pairs = (1..2 * NEAR.len()).flat_map(|sum| (0..=sum).map(move |i| (i, sum - i)));
         let pairs = pairs.filter(|&(i, j)| i.max(j) < NEAR.len() && is_new(&all_a, i) && is_new(&all_b, j));
         let found = pairs.map(|(i, j)| Features { a: all_a[i], b: all_b[j] }).find_map(exact);
-        found.or_else(|| {
-            // Coarse points may be on an end of what touches: along the end's normal the body then reaches farther, and half way
-            // there is what touches.
-            let (end_a, end_b) = (all_a[0], all_b[0]);
-            let ClosestPoints { normal, point_a, point_b } = Features { a: end_a, b: end_b }.solve(&coarse.normal)?;
-            let half_way_a = (point_a + a.support(&normal)) / 2.0;
-            let half_way_b = relative.in_b(&((point_b + relative.support(b, &-normal)) / 2.0));
-            let beside_a = Feature::near(a, &half_way_a, BESIDE * size);
-            let beside_b = Feature::near(b, &half_way_b, BESIDE * size);
-            let beside_b = beside_b.placed(&relative.rotation, &relative.translation);
-            let pairs = [(beside_a, end_b), (end_a, beside_b), (beside_a, beside_b)];
-            pairs.into_iter().map(|(a, b)| Features { a, b }).find_map(exact)
+        found.or_else(|| beside(a, b, relative, coarse, size, exact)).or_else(|| {
+            // Or the coarse points are at the wrong end of what touches, or on a wrong piece of many that meet in a corner.
+            let places_a = [coarse.point_a, a.support(&coarse.normal)];
+            let places_b = [in_b, b.support(&turned_back(&relative.rotation, &-coarse.normal))];
+            let around = |core: &Core, places: [Vector3<f64>; 2]| -> Vec<Feature> {
+                places.iter().flat_map(|place| Feature::around(core, place, AROUND * size)).collect()
+            };
+            let place = |feature: Feature| feature.placed(&relative.rotation, &relative.translation);
+            let all_b: Vec<Feature> = around(b, places_b).into_iter().map(place).collect();
+            let pairs = around(a, places_a).into_iter().flat_map(|a| all_b.iter().map(move |&b| Features { a, b }));
+            pairs.into_iter().find_map(exact)
         })
     })
+}
+
+/// The answer where coarse points are on an end of what touches: along the end's normal the body then reaches farther, and half way there
+/// is what touches.
+fn beside(
+    a: &Core,
+    b: &Core,
+    relative: &Relative,
+    coarse: &ClosestPoints,
+    size: f64,
+    exact: impl Fn(Features) -> Option<ClosestPoints>,
+) -> Option<ClosestPoints> {
+    let end_a = Feature::near(a, &coarse.point_a, NEAR[0] * size);
+    let end_b = Feature::near(b, &relative.in_b(&coarse.point_b), NEAR[0] * size);
+    let end_b = end_b.placed(&relative.rotation, &relative.translation);
+    let ClosestPoints { normal, point_a, point_b } = Features { a: end_a, b: end_b }.solve(&coarse.normal)?;
+    let half_way_a = (point_a + a.support(&normal)) / 2.0;
+    let half_way_b = relative.in_b(&((point_b + relative.support(b, &-normal)) / 2.0));
+    let beside_a = Feature::near(a, &half_way_a, BESIDE * size);
+    let beside_b = Feature::near(b, &half_way_b, BESIDE * size);
+    let beside_b = beside_b.placed(&relative.rotation, &relative.translation);
+    let pairs = [(beside_a, end_b), (end_a, beside_b), (beside_a, beside_b)];
+    pairs.into_iter().map(|(a, b)| Features { a, b }).find_map(exact)
 }
 
 impl Features {

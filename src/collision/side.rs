@@ -4,8 +4,8 @@ use nalgebra::{Vector2, Vector3};
 
 use super::cells::Cell;
 use super::number::{Number, constant, cross, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, overlap, rim};
-use super::patch::{Disc, Patch, WIDER};
+use super::overlap::{Corner, Ellipse, overlap};
+use super::patch::{Patch, WIDER};
 
 /// Where slopes are less than this all points of the overlap are the closest ones: the middle of its corners stands for them.
 const PARALLEL: f64 = 1e-9;
@@ -54,23 +54,6 @@ impl<'a, S: Number> Across<'a, S> {
     pub(super) fn over(&self, point: &Vector3<S>) -> Vector2<S> {
         self.flat(&sub(point, &constant(&self.origin)))
     }
-
-    /// A's and B's sides, where round caps have the corners of their rims.
-    pub(super) fn with_rims(&self, mut both: [Vec<Side<S>>; 2]) -> [Vec<Side<S>>; 2] {
-        for k in 0..2 {
-            let [Side { disc: Some(disc), .. }] = &both[k][..] else { continue };
-            if both[1 - k].iter().all(|side| side.disc.is_none()) {
-                let edges = both[1 - k].iter().flat_map(|side| {
-                    let is_line = side.polygon.len() == 2;
-                    side.polygon.iter().map(move |edge| (edge, is_line))
-                });
-                let (middle, radii) = (self.over(&disc.middle), disc.radii.each_ref().map(|v| self.flat(v)));
-                let rim = rim(&both[k][0].polygon, edges, &middle, &radii);
-                both[k][0].polygon = rim;
-            }
-        }
-        both
-    }
 }
 
 /// A patch as it is seen along n.
@@ -79,13 +62,18 @@ pub(super) struct Side<S> {
     pub(super) plane: Plane<S>,
     /// As its patch's.
     pub(super) inscribed: Option<S>,
-    pub(super) disc: Option<Disc<S>>,
+    pub(super) disc: Option<Ellipse<S>>,
 }
 
 impl<S: Number> Side<S> {
     /// Where the other side lies over this one; nothing if none of them is a polygon.
     pub(super) fn overlap(&self, other: &Self) -> Vec<Corner<S>> {
         let (own, others) = (&self.polygon, &other.polygon);
+        match (&self.disc, &other.disc) {
+            (Some(disc), None) if !others.is_empty() => return disc.overlap(others, own),
+            (None, Some(disc)) if !own.is_empty() => return disc.overlap(own, others),
+            _ => {}
+        }
         match (own.len(), others.len()) {
             (0, _) => others.clone(),
             (_, 0) => own.clone(),
@@ -152,14 +140,14 @@ impl Window {
     /// Of a side, given how high the contact point is and which way is down; the corners are to work with. A corner outside the cone
     /// leaves of an edge what may be inside.
     fn new<S: Number>(
-        Side { polygon, plane, .. }: &Side<S>,
+        Side { polygon, plane, disc, .. }: &Side<S>,
         end: f64,
         sign: f64,
         slope: f64,
         corners: &mut Vec<(Vector2<f64>, f64)>,
     ) -> Self {
         let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
-        if polygon.len() < 3 {
+        if polygon.len() < 3 || disc.is_some() {
             return Self { low: all.high, high: all.low };
         }
         let down = |corner: &Corner<S>| (plane.height(&corner.at).value() - end) * sign;

@@ -37,21 +37,24 @@ pub(super) fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>>
     spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
 }
 
-/// Leaves out points without weight. Of more than there is room for, the lightest goes to the one beside it.
+/// Leaves out points without weight. Of more than there is room for, the lightest are none: each weight is less by a part that grows from
+/// nothing to all as it falls to that of the heaviest one without room, so that points do not change places with a jump, and all are
+/// larger alike instead.
 pub(super) fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
+    if spots.iter().filter(|spot| spot.weight.value() > 0.0).count() > room {
+        let mut weights: Vec<S> = spots.iter().map(|spot| spot.weight).collect();
+        weights.sort_by(|x, y| y.value().total_cmp(&x.value()));
+        let (least, none) = (weights[room], S::constant(0.0));
+        for spot in spots.iter_mut() {
+            let over = (spot.weight - least) / least;
+            spot.weight = if over.value() > 0.0 { spot.weight * part(over) } else { none };
+        }
+        let all = spots.iter().fold(none, |sum, spot| sum + spot.weight);
+        spots.iter_mut().for_each(|spot| spot.weight = spot.weight / all);
+    }
     let mut keep = spots.iter().map(|spot| spot.weight.value() > 0.0);
     places.retain(|_| keep.next() == Some(true));
     spots.retain(|spot| spot.weight.value() > 0.0);
-    while spots.len() > room
-        && let Some(lightest) =
-            (0..spots.len()).min_by(|&i, &j| spots[i].weight.value().total_cmp(&spots[j].weight.value()))
-    {
-        let (at, weight) = (places.remove(lightest), spots.remove(lightest).weight);
-        let far = |place: &Vector2<S>| sub2(place, &at).map(S::value).norm();
-        if let Some(beside) = (0..spots.len()).min_by(|&i, &j| far(&places[i]).total_cmp(&far(&places[j]))) {
-            spots[beside].weight += weight;
-        }
-    }
 }
 
 /// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
@@ -68,7 +71,9 @@ pub(super) fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>]
         let mut around = S::constant(0.0);
         for (there, spot) in places.iter().zip(&*spots) {
             let between = sub2(there, here);
-            around += spot.weight * (one - part(dot2(&between, &between) / near));
+            let square = dot2(&between, &between);
+            // Where all are one, rounding is all there is between them.
+            around += if square.value() > 0.0 { spot.weight * (one - part(square / near)) } else { spot.weight };
         }
         if around.value() < LIGHT {
             let lacks = S::constant(LIGHT) - around;

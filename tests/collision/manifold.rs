@@ -165,64 +165,68 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of 640 paths none jumps, of many about one in 4,000: most where an edge of a box or hull
-/// cuts a short line off a round cap and is parallel to it, so that the closest point changes ends; a few where the distance is not polished
-/// and its normal jumps, and with capsules. Of paths of two boxes one in 18,000 jumps, see `faces.rs`. `FINGERTIP_PATHS` is how many each pair
-/// of kinds has, `FINGERTIP_SEED` gives others.
+/// halving the step down to nothing leaves nothing. Of many paths 1 in 50,000 jumps: of a cylinder's cap on a box with more points than there
+/// is room for, as two of them part, and of two boxes, which show one side each (`faces.rs`). `FINGERTIP_PATHS` is how many each pair
+/// of kinds has, `FINGERTIP_SEED` gives others, `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
 #[test]
 fn manifolds_are_continuous() {
-    let number = |variable: &str| std::env::var(variable).ok().map(|text| text.parse::<u64>().unwrap());
+    let variable = |name: &str| std::env::var(name).ok();
+    let number = |name: &str| variable(name).map(|text| text.parse::<u64>().unwrap());
     let each = number("FINGERTIP_PATHS").unwrap_or(40);
+    let only = variable("FINGERTIP_PAIR");
     let mut random = Random::new(7 + number("FINGERTIP_SEED").unwrap_or(0));
     let (mut jumps, mut paths, mut bends) = (Vec::new(), 0, 0);
-    for kind_a in ["box", "cylinder", "hull", "capsule"] {
-        for kind_b in ["box", "cylinder", "hull", "ellipsoid"] {
-            for _ in 0..each {
-                let [a, b] = aligned(&mut random, kind_a, kind_b, 0.1);
-                let (shift, turn) = (random.vector(0.02), random.vector(0.2));
-                let at = |t: f64| {
-                    let rotation = UnitQuaternion::from_scaled_axis(turn * t) * b.pose.rotation;
-                    let pose = Isometry3::from_parts((b.pose.translation.vector + shift * t).into(), rotation);
-                    a.collider.manifold(&a.pose, &b.collider, &pose, f64::INFINITY).unwrap()
-                };
-                // Inside, the normal itself may jump.
-                let apart = |m: &Manifold| m.distance.phi > SOFT / 10.0;
-                let change = |x: &[V3; 2], y: &[V3; 2]| SOFT * ((x[0] - y[0]).norm() + (x[1] - y[1]).norm() / 0.1);
-                paths += 1;
-                for k in 0..100 {
-                    let (mut low, mut high) = (f64::from(k) / 100.0, f64::from(k + 1) / 100.0);
-                    if !apart(&at(low)) || !apart(&at(high)) {
-                        continue;
+    let firsts = ["box", "cylinder", "hull", "capsule"];
+    let pairs = firsts.iter().flat_map(|a| ["box", "cylinder", "hull", "ellipsoid"].map(|b| (*a, b)));
+    for (kind_a, kind_b) in pairs.filter(|(a, b)| only.as_ref().is_none_or(|only| *only == format!("{a} {b}"))) {
+        for _ in 0..each {
+            let [a, b] = aligned(&mut random, kind_a, kind_b, 0.1);
+            let (shift, turn) = (random.vector(0.02), random.vector(0.2));
+            let at = |t: f64| {
+                let rotation = UnitQuaternion::from_scaled_axis(turn * t) * b.pose.rotation;
+                let pose = Isometry3::from_parts((b.pose.translation.vector + shift * t).into(), rotation);
+                a.collider.manifold(&a.pose, &b.collider, &pose, f64::INFINITY).unwrap()
+            };
+            // Inside, the normal itself may jump.
+            let apart = |m: &Manifold| m.distance.phi > SOFT / 10.0;
+            let change = |x: &[V3; 2], y: &[V3; 2]| SOFT * ((x[0] - y[0]).norm() + (x[1] - y[1]).norm() / 0.1);
+            paths += 1;
+            let mut next = at(0.0);
+            for k in 0..100 {
+                let (mut low, mut high) = (f64::from(k) / 100.0, f64::from(k + 1) / 100.0);
+                let here = std::mem::replace(&mut next, at(high));
+                if !apart(&here) || !apart(&next) {
+                    continue;
+                }
+                let (mut first, mut last) = (pushed(&here), pushed(&next));
+                bends += usize::from(change(&first, &last) > JUMP);
+                while change(&first, &last) > JUMP && high - low > 1e-13 {
+                    let middle = (low + high) / 2.0;
+                    let here = pushed(&at(middle));
+                    if change(&first, &here) > change(&here, &last) {
+                        (high, last) = (middle, here);
+                    } else {
+                        (low, first) = (middle, here);
                     }
-                    let (mut first, mut last) = (pushed(&at(low)), pushed(&at(high)));
-                    bends += usize::from(change(&first, &last) > JUMP);
-                    while change(&first, &last) > JUMP && high - low > 1e-13 {
-                        let middle = (low + high) / 2.0;
-                        let here = pushed(&at(middle));
-                        if change(&first, &here) > change(&here, &last) {
-                            (high, last) = (middle, here);
-                        } else {
-                            (low, first) = (middle, here);
-                        }
-                    }
-                    if change(&first, &last) > JUMP {
-                        let sides = [at(low), at(high)];
-                        let n = sides[0].distance.normal;
-                        let turned = UnitQuaternion::from_scaled_axis(turn * low) * b.pose.rotation;
-                        let local = [a.pose.rotation.inverse() * n, turned.inverse() * n];
-                        jumps.push(format!(
-                            "{kind_a} {kind_b} at {low}: {}, normal {local:?}, {sides:?}, {:?} {:?}",
-                            change(&first, &last),
-                            a.shape,
-                            b.shape
-                        ));
-                    }
+                }
+                if change(&first, &last) > JUMP {
+                    let sides = [at(low), at(high)];
+                    let n = sides[0].distance.normal;
+                    let turned = UnitQuaternion::from_scaled_axis(turn * low) * b.pose.rotation;
+                    let local = [a.pose.rotation.inverse() * n, turned.inverse() * n];
+                    jumps.push(format!(
+                        "{kind_a} {kind_b} at {low}: {}, normal {local:?}, {sides:?}, {:?} {:?}",
+                        change(&first, &last),
+                        a.shape,
+                        b.shape
+                    ));
                 }
             }
         }
     }
+    jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
-    assert!(3200 * jumps.len() <= paths, "{} jumps: {jumps:#?}", jumps.len());
+    assert!(16_000 * jumps.len() <= paths, "{} jumps", jumps.len());
 }
 
 /// A displacement that rounding may make of poses, m, and what it may make of points, m, and weights: where sides meet at small angles they follow
