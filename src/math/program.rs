@@ -285,7 +285,7 @@ thread_local! {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(in crate::math) struct Block {
-    numbers: [f64; WIDTH],
+    _numbers: [f64; WIDTH],
 }
 
 impl Block {
@@ -315,7 +315,7 @@ impl Scratch {
         }
         if cfg!(any(test, debug_assertions)) {
             // What a program reads it has written.
-            blocks.fill(Block { numbers: [f64::NAN; WIDTH] });
+            blocks.fill(Block { _numbers: [f64::NAN; WIDTH] });
         }
         Self { blocks, numbers }
     }

@@ -11,8 +11,8 @@ use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, StorageRef
 
 use super::lane::{Lane, Number, Zip};
 
-/// Numbers that are moved between rows and lanes at a time: what moves one costs less than what counts it.
-const UNROLLED: usize = 4;
+/// Numbers of a row that are moved at a time, then as many of the next world's: memory that they share stays near.
+const BLOCK: usize = 8;
 
 /// A matrix operand, one row per world or one for all.
 pub struct Rows<'a> {
@@ -37,6 +37,14 @@ impl<'a> Rows<'a> {
                 return Ok(Self { data, rows, width, stride: layout.stride()[0] });
             }
             CpuStorage::F64(data) => entries(layout, rows, width).map(|i| data[i]).collect(),
+            CpuStorage::F32(data) if layout.stride()[1] == 1 => {
+                let mut all = Vec::with_capacity(rows * width);
+                for row in 0..rows {
+                    let start = layout.start_offset() + row * layout.stride()[0];
+                    all.extend(data.get(start..start + width).unwrap_or_default().iter().map(|&x| f64::from(x)));
+                }
+                all.into()
+            }
             CpuStorage::F32(data) => entries(layout, rows, width).map(|i| f64::from(data[i])).collect(),
             other => bail!("expected a tensor of f32 or f64, got {:?}", other.dtype()),
         };
@@ -126,16 +134,20 @@ impl<'a> Rows<'a> {
     /// [`Rows::gather`] for W worlds.
     #[inline(always)]
     fn gather_columns<N: Number, const W: usize>(&self, first: usize, k: usize, to: &mut [[N; W]]) {
-        for i in 0..W {
-            let row = &self.row(first + i)[k..k + to.len()];
-            let ((blocks, rest), (from, from_rest)) = (to.as_chunks_mut::<UNROLLED>(), row.as_chunks::<UNROLLED>());
-            for (to, from) in blocks.iter_mut().zip_inline(from) {
-                for j in 0..UNROLLED {
+        let n = to.len();
+        let rows: [_; W] = std::array::from_fn(|i| self.row(first + i)[k..k + n].as_chunks::<BLOCK>());
+        let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
+        for (block, to) in blocks.iter_mut().enumerate() {
+            for i in 0..W {
+                let from = &rows[i].0[block];
+                for j in 0..BLOCK {
                     to[j][i] = N::of(from[j]);
                 }
             }
-            for (to, &x) in rest.iter_mut().zip_inline(from_rest) {
-                to[i] = N::of(x);
+        }
+        for (j, to) in rest.iter_mut().enumerate() {
+            for i in 0..W {
+                to[i] = N::of(rows[i].1[j]);
             }
         }
     }
@@ -269,17 +281,19 @@ impl Part<'_> {
     /// [`Part::scatter`] for W worlds.
     #[inline(always)]
     fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
-        let (blocks, rest) = from.as_chunks::<UNROLLED>();
-        for i in 0..W.min(rows.len()) {
-            let row = rows.start + i;
-            let start = row * self.width + k;
-            let (to, to_rest) = self.data[start..start + from.len()].as_chunks_mut::<UNROLLED>();
-            for (to, from) in to.iter_mut().zip_inline(blocks) {
-                for j in 0..UNROLLED {
-                    to[j] = from[j][i].value();
+        let (n, width) = (from.len(), self.width);
+        let (blocks, rest) = from.as_chunks::<BLOCK>();
+        for (block, from) in blocks.iter().enumerate() {
+            for (i, row) in (0..W).zip(rows.clone()) {
+                let start = row * width + k + block * BLOCK;
+                for (to, from) in self.data[start..start + BLOCK].iter_mut().zip_inline(from) {
+                    *to = from[i].value();
                 }
             }
-            for (to, from) in to_rest.iter_mut().zip_inline(rest) {
+        }
+        for (i, row) in (0..W).zip(rows) {
+            let end = row * width + k + n;
+            for (to, from) in self.data[end - rest.len()..end].iter_mut().zip_inline(rest) {
                 *to = from[i].value();
             }
         }

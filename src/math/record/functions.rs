@@ -3,7 +3,7 @@
 use crate::math::lane::Precision;
 
 use super::op::Id;
-use super::trace::{Item, Output, Trace};
+use super::trace::{Item, Kind, Output, Region, Trace};
 
 /// Operations of a function, at most; a branch or loop that has more is the driver's.
 pub(super) const LENGTH: usize = 400;
@@ -84,5 +84,34 @@ pub(super) fn size(trace: &Trace, item: Item) -> usize {
             n
         }
         Item::LeaveUnless(_) | Item::Part => 0,
+    }
+}
+
+pub(super) fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
+    let mut first = None;
+    trace.visit(region, &mut |id| first = first.or(Some(trace.stage_of[id as usize])));
+    first
+}
+
+/// What an item reads, and what it leaves.
+pub(super) fn touched(trace: &Trace, item: Item, read: &mut Vec<Id>, written: &mut Vec<Id>) {
+    match item {
+        Item::Node(id) => {
+            read.extend(trace.nodes[id as usize].arguments());
+            written.push(id);
+        }
+        Item::LeaveUnless(go) => read.push(go),
+        Item::Part => {}
+        Item::Region(inner) => {
+            let Region { kind, variables, items } = &trace.regions[inner];
+            if let Kind::Branch { mask } = *kind {
+                read.push(mask);
+            }
+            items.iter().for_each(|&item| touched(trace, item, read, written));
+            for variable in variables {
+                read.extend([variable.start, variable.exit, variable.end]);
+                written.push(variable.id);
+            }
+        }
     }
 }

@@ -11,8 +11,9 @@ use crate::math::lane::Precision;
 
 use super::functions::{Pool, is_prompt};
 use super::kinds::Slot;
-
 use super::schedule::Schedule;
+#[cfg(feature = "native")]
+use super::schedule::ordered;
 use super::trace::{Row, Trace};
 pub(crate) use expression::{literal, number};
 use printer::{At, Printer};
@@ -88,7 +89,12 @@ pub(crate) struct CFunction {
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
-    let schedule = Schedule::new(trace, worlds == Worlds::Thread || operations > LONG);
+    let shares = worlds == Worlds::Thread || operations > LONG;
+    #[cfg(feature = "native")]
+    let in_order = (worlds == Worlds::Register && !shares).then(|| ordered(trace));
+    #[cfg(feature = "native")]
+    let trace = in_order.as_ref().unwrap_or(trace);
+    let schedule = Schedule::new(trace, shares);
     let mut late = [Vec::new(), Vec::new()];
     for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
         late[usize::from(output.of_step)].push(*output);

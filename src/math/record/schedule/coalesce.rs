@@ -4,7 +4,7 @@
 //! Sets of such nodes grow one by one; a set may be if everyone who reads one of its nodes finds that one in the place, along every
 //! path through branches and loops. Worlds that a branch or a loop is not for keep what they have: see [`Coalesced::is_masked`].
 
-use super::super::functions::{Function, Pool, Step, is_prompt};
+use super::super::functions::{Function, Pool, Step, is_prompt, touched};
 use super::super::op::Id;
 use super::super::trace::{Item, Kind, Region, Trace, Variable};
 
@@ -135,35 +135,13 @@ impl<'a> Events<'a> {
     /// What an item of a function reads from elsewhere, then what it leaves.
     fn item(&mut self, item: Item, function: usize, within: usize) {
         let (mut read, mut written) = (Vec::new(), Vec::new());
-        self.touched(item, &mut read, &mut written);
+        touched(self.trace, item, &mut read, &mut written);
         for id in read {
             if self.function_of[id as usize] != Some(function) {
                 self.push(Event::Read(id), within);
             }
         }
         written.into_iter().for_each(|id| self.push(Event::Write(id), within));
-    }
-
-    fn touched(&self, item: Item, read: &mut Vec<Id>, written: &mut Vec<Id>) {
-        match item {
-            Item::Node(id) => {
-                read.extend(self.trace.nodes[id as usize].arguments());
-                written.push(id);
-            }
-            Item::LeaveUnless(go) => read.push(go),
-            Item::Part => {}
-            Item::Region(inner) => {
-                let Region { kind, variables, items } = &self.trace.regions[inner];
-                if let Kind::Branch { mask } = *kind {
-                    read.push(mask);
-                }
-                items.iter().for_each(|&item| self.touched(item, read, written));
-                for &Variable { id, start, exit, end } in variables {
-                    read.extend([start, exit, end]);
-                    written.push(id);
-                }
-            }
-        }
     }
 
     /// Sets as large as may be, of nodes that wait: innermost regions first, which are run most.

@@ -7,14 +7,18 @@
 
 mod coalesce;
 mod lives;
+#[cfg(feature = "native")]
+mod order;
 mod runs;
 
-use super::functions::{Function, LENGTH, Layout, Pool, Step, is_prompt, size};
+use super::functions::{Function, LENGTH, Layout, Pool, Step, first_stage, is_prompt, size};
 use super::kinds::{Kinds, Table};
 use super::op::Id;
 use super::trace::{Item, Kind, Trace};
 use coalesce::Events;
 use lives::Lives;
+#[cfg(feature = "native")]
+pub(super) use order::ordered;
 use runs::joined;
 
 /// A trace cut into functions.
@@ -137,10 +141,4 @@ fn cut(trace: &Trace, region: usize, functions: &mut Vec<Function>) -> Vec<Step>
     }
     flush(&mut items, stage, &mut steps, functions);
     steps
-}
-
-fn first_stage(trace: &Trace, region: usize) -> Option<u16> {
-    let mut first = None;
-    trace.visit(region, &mut |id| first = first.or(Some(trace.stage_of[id as usize])));
-    first
 }
