@@ -103,7 +103,7 @@ impl Net {
         self.vertices.retain(|_| kept.next() == Some(&true));
     }
 
-    /// Leaves out the cells that are around none of the vertices, but for one; those that are left.
+    /// Leaves out the cells that are around none of the vertices and have none, but for one; those that are left.
     pub(super) fn prune<S>(&mut self, cells: &[Cell<S>], but: Option<usize>) -> Vec<usize> {
         let mut left = Vec::new();
         let mut joints = Vec::new();
@@ -111,7 +111,8 @@ impl Net {
         for (cell, Cell { corners, .. }) in cells.iter().enumerate() {
             let (own, others) = rest.split_at(corners.len());
             rest = others;
-            if but == Some(cell) || own.iter().any(|joint| joint.vertex.is_some()) {
+            let has_vertex = self.vertices.iter().any(|&[of, _]| of == cell);
+            if but == Some(cell) || has_vertex || own.iter().any(|joint| joint.vertex.is_some()) {
                 left.push(cell);
                 joints.extend_from_slice(own);
             }
@@ -210,5 +211,27 @@ fn join<S>(cells: &[Cell<S>], joints: &mut [Joint], counts: &[bool]) {
                 joint.joins = edges.iter().any(|&(other, of)| of != cell && other == [to, from]);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collision::overlap::polygon;
+
+    /// A cell that is no more than a point has no part in the weights, but the vertex may be given as its corner.
+    #[test]
+    fn cells_that_are_a_point_keep_their_vertex() {
+        let cell = |points: [[f64; 2]; 3]| Cell {
+            corners: polygon(points.into_iter().map(Vector2::from)),
+            slope: Vector2::new(0.01, 0.0),
+        };
+        let cells = [cell([[1.0, 0.0]; 3]), cell([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]])];
+        let mut net = Net::new(&cells, |_| true);
+        let at = |&[cell, k]: &[usize; 2]| cells[cell].corners[k].at;
+        let before: Vec<_> = net.vertices.iter().map(at).collect();
+        let left = net.prune(&cells, None);
+        let after: Vec<_> = net.vertices.iter().map(|&[cell, k]| at(&[left[cell], k])).collect();
+        assert_eq!(before, after);
     }
 }
