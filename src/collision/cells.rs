@@ -226,7 +226,7 @@ mod tests {
             corners: polygon(points.into_iter().map(Vector2::from)),
             slope: Vector2::new(0.01, 0.0),
         };
-        let cells = [cell([[1.0, 0.0]; 3]), cell([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]])];
+        let cells = [cell([[1.0, 0.0]; 3]), cell([[2.0, 0.0], [1.0, 1.0], [1.0, 0.0]])];
         let mut net = Net::new(&cells, |_| true);
         let at = |&[cell, k]: &[usize; 2]| cells[cell].corners[k].at;
         let before: Vec<_> = net.vertices.iter().map(at).collect();

@@ -282,6 +282,13 @@ impl Part<'_> {
     #[inline(always)]
     fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
         let (n, width) = (from.len(), self.width);
+        if W == 1 {
+            let start = rows.start * width + k;
+            for (to, from) in self.data[start..start + n].iter_mut().zip_inline(from) {
+                *to = from[0].value();
+            }
+            return;
+        }
         let (blocks, rest) = from.as_chunks::<BLOCK>();
         for (block, from) in blocks.iter().enumerate() {
             for (i, row) in (0..W).zip(rows.clone()) {
