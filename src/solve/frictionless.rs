@@ -31,7 +31,7 @@ pub struct Frictionless {
 
 impl Frictionless {
     /// The problem of M (nv, nv), v_f (nv), J (nc, nv) and l (nc). Numbers that are not finite, or an M that is not
-    /// positive definite, are found by the solve: [`Status::BadInput`].
+    /// positive definite, are found by the solve: [`Status::BadInput`](super::Status::BadInput).
     ///
     /// # Errors
     /// If the sizes do not fit.

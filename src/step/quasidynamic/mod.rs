@@ -172,7 +172,7 @@ impl Quasidynamic {
         &self.structure
     }
 
-    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`] takes with [`Quasidynamic::structure`].
+    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`](crate::solve::barrier) takes with [`Quasidynamic::structure`].
     /// Differentiable in q, u and parameters; numbers that cannot be used stay as they are.
     ///
     /// # Errors
