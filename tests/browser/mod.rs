@@ -1,8 +1,8 @@
 //! A headless Chromium, driven through ChromeDriver's HTTP interface (W3C WebDriver).
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +35,9 @@ const FLAGS: &[&str] = &[
     "--allow-file-access-from-files=false",
 ];
 
+/// How often a browser may fail to start before a test does.
+const STARTS: usize = 3;
+
 impl Browser {
     /// A browser with a window of this size; none where Chromium or its driver is missing, which the test's output says.
     pub fn start(width: u32, height: u32) -> Option<Self> {
@@ -43,14 +46,15 @@ impl Browser {
             println!("skipped: chromium and chromedriver are not both here");
             return None;
         };
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        // A driver that dies before it has a window says nothing of the page.
+        let mut tries = (0..STARTS).map(|_| Self::try_start(binary, width, height));
+        let browser = tries.find_map(|result| result.inspect_err(|error| println!("no browser: {error}")).ok());
+        Some(browser.expect("a browser that starts"))
+    }
+
+    fn try_start(binary: &str, width: u32, height: u32) -> io::Result<Self> {
+        let (driver, port) = start_driver();
         let profile = std::env::temp_dir().join(format!("fingertip-browser-{}-{port}", std::process::id()));
-        let driver = Command::new("chromedriver")
-            .arg(format!("--port={port}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
         let mut browser = Self { driver, port, session: String::new(), profile };
         let mut args: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
         args.push(format!("--window-size={width},{height}"));
@@ -59,19 +63,14 @@ impl Browser {
         let capabilities = json!({ "alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": { "browser": "ALL" },
         } });
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "chromedriver does not answer");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let answer = browser.call("POST", "/session", Some(&json!({ "capabilities": capabilities })));
+        let answer = browser.call("POST", "/session", Some(&json!({ "capabilities": capabilities })))?;
         browser.session = answer["sessionId"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
         // The window's size is that of its frame; the page's is what counts.
         let inner = browser.run("return [innerWidth, innerHeight]");
         let missing = |k: usize, size: u32| 2 * i64::from(size) - inner[k].as_i64().unwrap();
         let rectangle = json!({ "width": missing(0, width), "height": missing(1, height) });
         browser.command("POST", "/window/rect", Some(&rectangle));
-        Some(browser)
+        Ok(browser)
     }
 
     /// Opens an address and waits for the page.
@@ -153,24 +152,24 @@ impl Browser {
 
     fn command(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         self.call(method, &format!("/session/{}{path}", self.session), body)
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+    fn call(&self, method: &str, path: &str, body: Option<&Value>) -> io::Result<Value> {
         let body = body.map_or_else(String::new, Value::to_string);
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let host = format!("127.0.0.1:{}", self.port);
         let length = body.len();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-        )
-        .unwrap();
+        )?;
         let mut reader = BufReader::new(stream);
         let mut n = 0;
         loop {
             let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
+            reader.read_line(&mut line)?;
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 n = value.trim().parse().unwrap();
             }
@@ -179,10 +178,12 @@ impl Browser {
             }
         }
         let mut text = vec![0; n];
-        reader.read_exact(&mut text).unwrap();
-        let answer: Value = serde_json::from_slice(&text).unwrap();
-        assert!(answer["value"].get("error").is_none(), "{method} {path}: {}", answer["value"]);
-        answer["value"].clone()
+        reader.read_exact(&mut text)?;
+        let answer: Value = serde_json::from_slice(&text)?;
+        match &answer["value"] {
+            error if error.get("error").is_some() => Err(io::Error::other(error.to_string())),
+            value => Ok(value.clone()),
+        }
     }
 }
 
@@ -198,6 +199,28 @@ impl Drop for Browser {
         let _ = self.driver.wait();
         let _ = std::fs::remove_dir_all(&self.profile);
     }
+}
+
+/// ChromeDriver on a port that it chooses itself, so that nobody can take the port before it does, and the port.
+fn start_driver() -> (Child, u16) {
+    let mut driver = Command::new("chromedriver")
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("chromedriver can be started");
+    let mut words = BufReader::new(driver.stdout.take().unwrap());
+    let mut said = String::new();
+    let port = loop {
+        let begin = said.len();
+        assert!(words.read_line(&mut said).unwrap() > 0, "chromedriver ended: {said}");
+        if let Some((_, port)) = said[begin..].split_once("started successfully on port ") {
+            break port.trim().trim_end_matches('.').parse().unwrap();
+        }
+    };
+    // It must not wait, or end, for want of a reader.
+    std::thread::spawn(move || io::copy(&mut words, &mut io::sink()));
+    (driver, port)
 }
 
 /// Where pictures are wanted, if they are.
