@@ -1,9 +1,9 @@
 //! Differentiable contact simulation for robot hands.
 //!
-//! Given a robot with springs in its joints, objects, and commanded joint positions u, one step returns the next
-//! configuration q₊ and the contact forces λ, with exact gradients of both in everything that went in: q, u, masses,
-//! sizes, friction, stiffness and more. It is the model inside gradient-based manipulation planning, system
-//! identification and policy learning. Everything is a batched [candle](candle_core) tensor.
+//! You give it a robot with springs in its joints, some objects, and commanded joint positions u. One step returns the
+//! next configuration q₊ and the contact forces λ. It also gives exact gradients of both with respect to every input:
+//! q, u, masses, sizes, friction, stiffness and more. Use it as the model in gradient-based manipulation planning,
+//! system identification and policy learning. All inputs and results are batched [candle](candle_core) tensors.
 //!
 //! ```
 //! use candle_core::{DType, Device, Var};
@@ -14,8 +14,8 @@
 //! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
 //! let step = Quasidynamic::new(&model, &model.parameters)?;
 //!
-//! // 64 worlds with the hand above the ball, commanded to where the
-//! // scene's script has it after 0.1 s.
+//! // 64 worlds with the hand above the ball. The command is that of the
+//! // scene's script at 0.1 s.
 //! let worlds = 64;
 //! let q = model.home(worlds)?;
 //! let u = model.tensor(&vec![&scene.control(0.1)[..]; worlds])?;
@@ -29,7 +29,7 @@
 //! let gradient = height.backward()?.remove(&u);
 //! assert!(gradient.is_some_and(|g| g.dims() == [worlds, model.nu()]));
 //!
-//! // The same for everything at once: A = ∂q₊/∂q, B = ∂q₊/∂u, C = ∂λ/∂q, D = ∂λ/∂u.
+//! // All derivatives in q and u at once: A = ∂q₊/∂q, B = ∂q₊/∂u, C = ∂λ/∂q, D = ∂λ/∂u.
 //! let all = step.linearize(&q, &u)?;
 //! assert_eq!(all.b.dims(), [worlds, model.nv(), model.nu()]);
 //! # Ok(())
@@ -52,47 +52,47 @@
 //! | u | `u` | (B, nu) | rad, m | commanded joint positions |
 //! | φ, n | `phi`, `normal` | (B, nc), (B, nc, 3) | m | signed distance, positive apart; unit normal from A to B |
 //! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B along (n, t₁, t₂); in world axes |
-//! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: large is hard contact |
+//! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: a large κ makes contact hard |
 //! | μ | `mu` | (1 or B, pairs) | | friction coefficient |
-//! | γ | `torsion` | (1 or B, pairs with it) | m | torsional friction: torque about the normal per normal force |
-//! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
+//! | γ | `torsion` | (1 or B, pairs that have it) | m | torsional friction: torque about the normal per normal force |
+//! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | of the springs that pull the joints to u |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!
-//! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes, v is
-//! the velocity of the body frame's origin, and q ⊕ δ multiplies Exp(ω) from the **left**.
+//! The configuration of a free body is (x, y, z, qw, qx, qy, qz). Its tangent is (v, ω), both along **world** axes; v is
+//! the velocity of the body frame's origin. q ⊕ δ multiplies Exp(ω) from the **left**.
 //!
 //! # The floors
 //!
-//! Data flows one way, and a floor uses lower floors only:
+//! The modules form floors. A floor uses lower floors only:
 //!
-//! | floor | module | what |
+//! | floor | module | what it has |
 //! |---|---|---|
 //! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
-//! | 0 | [`device()`] | devices by name; with the feature `cuda` kernels on GPUs |
-//! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
-//! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
-//! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
+//! | 0 | [`device()`] | devices by name; with the feature `cuda`, kernels on GPUs |
+//! | 1 | [`description`] | plain data: URDF, shapes, scenes from TOML or a builder, and the checks of all these |
+//! | 1 | [`scenes`] | scenes generated from a number and a seed: cubes, pills in a box |
+//! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, its differentiable parameters, and changes of them by name |
 //! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
-//! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies; and as tensors, one file per pair of shapes |
+//! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies, in plain `f64` and as tensors |
 //! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
-//! | 7 | [`codegen`] | the step of one scene, rollouts, adjoints and Jacobians, and its rigid-body dynamics as C |
-//! | 8 | [`mpc`] | planning and model-predictive control by the step's gradients; tasks |
-//! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
-//! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
+//! | 7 | [`codegen`] | a scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics as C |
+//! | 8 | [`mpc`] | planning and model-predictive control with the step's gradients; tasks |
+//! | 8 | [`grasp`] | closing a hand on an object, the least effort that holds it, simulated trials |
+//! | 9 | [`show`] | recordings, plots, and a check whether an object is held; used by the command line `fingertip` |
 //!
 //! # What to expect
 //!
-//! - **A step is total.** It neither panics nor returns NaN, and no world fails for another: each has a
-//!   [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err` that says
-//!   what was expected and what came.
-//! - **Gradients are exact**, also for touching, sliding and penetrating bodies. Second derivatives are not offered.
-//! - **A world's result does not depend on the other worlds**: alone, in any batch, on any number of threads it is the
-//!   same to the last bit.
-//! - **SI units everywhere**; forces are newtons, not impulses.
+//! - **A step always returns.** It never panics and never returns NaN. If one world fails, the others do not: each has
+//!   its own [`Status`](solve::Status) in its [`Report`](solve::Report). Wrong shapes, types or names are an `Err` that
+//!   says what was expected and what came.
+//! - **Gradients are exact**, also for touching, sliding and penetrating bodies. There are no second derivatives.
+//! - **A world's result does not depend on the other worlds.** It is the same to the last bit alone, in any batch, and
+//!   on any number of threads.
+//! - **Units are SI.** Forces are newtons, not impulses.
 
-// Here and not in Cargo.toml, where it would bind a reader's first example too.
+// This is here and not in Cargo.toml, where it would apply to the reader's own examples too.
 #![deny(missing_docs)]
 
 pub mod codegen;
@@ -117,7 +117,7 @@ pub mod show;
 pub mod solve;
 pub mod step;
 
-// So that unit tests can share what integration tests use.
+// Unit tests share the support code of the integration tests, which names the crate.
 #[cfg(test)]
 extern crate self as fingertip;
 

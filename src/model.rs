@@ -12,7 +12,7 @@ use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::math::tensor::numbers;
 use crate::parameters::Parameters;
 
-/// A scene, compiled for one number type on one device. Cheap to clone.
+/// A scene, compiled for one number type and one device. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Model(Arc<Compiled>);
 
@@ -20,7 +20,7 @@ pub struct Model(Arc<Compiled>);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {
-    /// The scene's numbers of the step.
+    /// The parameters of the step as plain numbers.
     pub params: Params,
     /// The bodies.
     pub tree: Tree,
@@ -28,20 +28,21 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
-    /// What the scene's author should know, a line each: links of one thing that overlap at home and are left out, and
-    /// bodies that start deep inside each other.
+    /// Warnings for the author of the scene, one line each: links of one robot or object that overlap at home and are
+    /// therefore excluded as pairs, and bodies that start deep inside each other.
     pub warnings: Vec<String>,
-    /// Bodies whose mass and inertia count: those that a joint without command carries.
+    /// Bodies whose mass and inertia matter: those that a degree of freedom without a command moves.
     pub inertial: Vec<usize>,
-    /// What gravity can press onto contacts.
+    /// The bodies that gravity can press onto contacts.
     pub rests: Vec<Rest>,
-    /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
+    /// Kinematics of the shapes' frames, then of the inertial bodies' centres of mass (with the body's axes), and of
+    /// all screws.
     pub kinematics: Kinematics,
-    /// The parameters as the scene gives them.
+    /// The parameters with the scene's values.
     pub parameters: Parameters,
-    /// Number type, `F64` or `F32`.
+    /// Number type: `F64` or `F32`.
     pub dtype: DType,
-    /// Where the tensors are.
+    /// The device that holds the tensors.
     pub device: Device,
 }
 
@@ -87,50 +88,52 @@ impl Model {
         })))
     }
 
-    /// Numbers in q.
+    /// The number of coordinates in q.
     pub fn nq(&self) -> usize {
         self.tree.nq
     }
 
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub fn nv(&self) -> usize {
         self.tree.nv
     }
 
-    /// Commanded joints.
+    /// The number of commanded joints.
     pub fn nu(&self) -> usize {
         self.tree.nu
     }
 
-    /// Contacts.
+    /// The number of contacts.
     pub fn nc(&self) -> usize {
         self.pairs.nc()
     }
 
-    /// Numbers of λ in [`Linearization`](crate::step::Linearization): three per contact, one per contact with torsional friction.
+    /// The length of λ in [`Linearization`](crate::step::Linearization): three numbers per contact, and one more per
+    /// contact with torsional friction.
     pub fn n_lambda(&self) -> usize {
         3 * self.nc() + self.pairs.torsional.len()
     }
 
-    /// Names of the bodies on side A and B of contact `i < nc`: `"hand/thumb4"`, or `"ball"` for a rigid object.
+    /// Names of the bodies on side A and side B of contact `i`, with `i < nc`: `"hand/thumb4"`, or `"ball"` for a rigid
+    /// object.
     pub fn contact_names(&self, i: usize) -> (&str, &str) {
         let pair = &self.pairs.pairs[self.pairs.pair_of_contact[i]];
         let name = |shape: usize| self.tree.bodies[self.shapes[shape].body].name.as_str();
         (name(pair.a), name(pair.b))
     }
 
-    /// Where a joint is in q, v and u, by the name that `fingertip inspect` prints: `"hand/thumb1"`.
+    /// The indices of a joint in q, v and u, by the name that `fingertip inspect` prints: `"hand/thumb1"`.
     ///
     /// # Errors
-    /// A name that is not a joint's; the message says which is near.
+    /// If no joint has that name. The message suggests the nearest one.
     pub fn joint(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("joint", name, |c| c.kind.nq() == 1)
     }
 
-    /// Where a movable object, or a robot's floating base, is in q and v: `"ball"`.
+    /// The indices of a movable object, or of a robot's floating base, in q and v: `"ball"`.
     ///
     /// # Errors
-    /// A name of nothing that can move as a whole; the message says which is near.
+    /// If no movable object or floating base has that name. The message suggests the nearest one.
     pub fn object(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("movable object", name, |c| c.kind.nq() > 1)
     }
@@ -141,8 +144,8 @@ impl Model {
         all().find(|c| c.name == name).ok_or_else(unknown)
     }
 
-    /// The contacts between two things, named as in a scene's rules for pairs (`"ball"`, `"hand"` or `"hand/palm"`), in either
-    /// order; empty where there are none.
+    /// The contacts between two things, named as in a scene's rules for pairs (`"ball"`, `"hand"` or `"hand/palm"`), in
+    /// either order. Empty if there are none.
     pub fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
         let body = |shape: usize| self.shapes[shape].body;
         let is = |shape: usize, name: &str| self.tree.is_called(body(shape), name);
@@ -153,7 +156,7 @@ impl Model {
         (0..self.nc()).filter(of_pair).collect()
     }
 
-    /// [`Compiled::rests`] with the masses, and the gravity, of parameters' first world.
+    /// [`Compiled::rests`] with the masses and the gravity of the parameters' first world.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -168,7 +171,8 @@ impl Model {
         Ok((things.collect(), std::array::from_fn(|k| gravity[k])))
     }
 
-    /// Where parameters' κ lets something hover, at rest, by more than a tenth of its size: a line for each.
+    /// One line for each body that would hover at rest by more than a tenth of its size, with the κ of these
+    /// parameters.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -178,7 +182,7 @@ impl Model {
         Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
     }
 
-    /// The bodies that overlap where the contacts have these signed distances (nc numbers), m: the deepest first.
+    /// The bodies that overlap, the deepest first, when the contacts have the signed distances `phi` (nc numbers), m.
     pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
         let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
         Overlap::gather(inside.map(|(contact, &phi)| {
@@ -187,7 +191,7 @@ impl Model {
         }))
     }
 
-    /// The starting configuration in each of `worlds` worlds (worlds, nq).
+    /// The starting configuration, repeated for `worlds` worlds (worlds, nq).
     ///
     /// # Errors
     /// If the tensor cannot be made on the device.
@@ -196,7 +200,7 @@ impl Model {
         home.broadcast_as((worlds, self.nq()))?.contiguous()
     }
 
-    /// A matrix (rows, n) of numbers with the model's type, on its device.
+    /// A matrix (rows, n) of the model's number type, on its device.
     ///
     /// # Errors
     /// If the rows are not all equally long.
@@ -216,7 +220,7 @@ impl FrameSpec {
     }
 }
 
-/// The bodies that have mass and hang below a degree of freedom that no command holds.
+/// The bodies that have mass and are moved by a degree of freedom without a command.
 fn inertial(tree: &Tree) -> Vec<usize> {
     let mut passive = vec![false; tree.nv];
     tree.passive().into_iter().for_each(|dof| passive[dof] = true);

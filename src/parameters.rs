@@ -1,4 +1,4 @@
-//! The numbers of a model that gradients can reach, as tensors.
+//! The parameters of a model, as tensors that gradients can reach.
 
 use candle_core::{Device, Result, Tensor, bail};
 
@@ -10,8 +10,8 @@ use crate::math::tensor::guarded;
 
 macro_rules! parameters {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world or one
-        /// row for all; replace any of them, by a tracked tensor to have its gradient.
+        /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world, or one
+        /// row for all worlds. Replace any of them by a tracked tensor to get its gradient.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub struct Parameters {
@@ -27,7 +27,7 @@ macro_rules! parameters {
                 vec![$(&self.$field),*]
             }
 
-            /// Changes each tensor; `f` gets its name.
+            /// Replaces each tensor by what `f` returns for its name and value.
             ///
             /// # Errors
             /// Those of `f`.
@@ -71,15 +71,15 @@ parameters! {
     torsion,
     /// Stiffness of the commanded joints (·, nu), N·m/rad or N/m.
     stiffness,
-    /// Mass of each body that counts (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
+    /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
     mass,
-    /// Inertia of each body that counts about its centre of mass along its own axes (·, 6 n_inertial):
-    /// xx, yy, zz, xy, xz, yz; kg·m².
+    /// Inertia of each inertial body about its centre of mass, along the body's own axes (·, 6 n_inertial): xx, yy, zz,
+    /// xy, xz, yz; kg·m².
     inertia,
-    /// Sizes of the shapes (·, 4 n_shapes), as [`Shape::sizes`] orders them, m.
+    /// Sizes of the shapes (·, 4 n_shapes) in the order of [`Shape::sizes`], m.
     sizes,
-    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each shape in
-    /// its body's frame, of each counting body's centre of mass in its frame.
+    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, then of each
+    /// shape in its body's frame, then of each inertial body's centre of mass in its frame.
     offsets,
     /// External generalised force besides gravity (·, nv), N or N·m.
     tau,
@@ -130,10 +130,10 @@ impl Parameters {
         beside(&wide.iter().collect::<Vec<_>>(), 1)
     }
 
-    /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.
+    /// Checks that each tensor is a matrix with the same width as in `expected`, and with one row or one row per world.
     ///
     /// # Errors
-    /// Naming the parameter, the expected and the found shape.
+    /// If one is not. The message names the parameter, the expected shape and the found shape.
     pub(crate) fn check(&self, expected: &Self, worlds: usize) -> Result<()> {
         for ((name, own), reference) in Self::NAMES.iter().zip(self.tensors()).zip(expected.tensors()) {
             let n = reference.dim(1)?;

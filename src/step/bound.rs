@@ -3,16 +3,17 @@
 /// The bound l of the non-penetration constraint J v₊ ≥ l: how fast a contact's gap may close.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, the part β of a penetration is pushed out
-    /// (Baumgarte's stabilisation).
+    /// l = −max(φ, 0)/h − β min(φ, 0)/h: a gap may close within the step, and the fraction β of a penetration is pushed
+    /// out (Baumgarte's stabilisation).
     Gap {
-        /// From 0 (what has sunk in stays) to 1 (all is pushed out in one step, with that velocity); usually 0.1 … 0.3.
+        /// From 0 (a penetration stays) to 1 (all of it is pushed out in one step, with the velocity that this takes).
+        /// Usually 0.1 … 0.3.
         beta: f64,
     },
-    /// l = 0 for contacts with φ up to a margin, m; none for others. What is left of the gap stays open, positions are not
-    /// corrected.
+    /// l = 0 for contacts with φ up to a margin, m. Other contacts have no bound. The gap that is left at contact stays
+    /// open; positions are not corrected.
     Velocity {
-        /// Usually 1e-4 … 1e-3 m; below v h, bodies sink in.
+        /// Usually 1e-4 … 1e-3 m. If it is less than v h, bodies sink in.
         margin: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! The programs of a step: recorded, or run on plain numbers.
+//! The programs of a step, recorded or run on plain numbers.
 
 use candle_core::Result;
 
@@ -18,7 +18,7 @@ impl Programs<'_> {
     /// A program as the list of its operations: see [`Trace`].
     ///
     /// # Errors
-    /// If a pair of shapes is one whose closest points are searched for; the message names it.
+    /// If a pair of shapes has no formula. The message names it.
     pub(crate) fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.plan.record(kernel, precision, |contact| self.model.contact_names(contact))
     }
@@ -33,12 +33,12 @@ impl Programs<'_> {
         self.plan.row_parts()
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Programs::rows_of`] says, of so many steps if it is a
-    /// rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
-    /// precision.
+    /// The results of a program on plain numbers of one world. The rows are those that [`Programs::rows_of`] lists, for
+    /// as many steps as given if the program is a rollout. It runs in a lane of one world with fused multiply-adds. The
+    /// result is `None` if this processor or this build has no such lane in that precision.
     ///
     /// # Errors
-    /// If a row is of another length, or there is no step.
+    /// If a row has a wrong length, or there are no steps.
     pub(crate) fn run(
         &self,
         kernel: Kernel,

@@ -1,4 +1,4 @@
-//! What steps give.
+//! The results of steps.
 
 use candle_core::{Result, Tensor};
 
@@ -8,40 +8,41 @@ use crate::solve::{INFO, Report};
 /// Result of a step. Everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Next configuration (B, nq). In worlds without a solution it is q, and the model's home where q itself is not finite.
+    /// Next configuration (B, nq). In a world without a solution it is q; if q itself is not finite, it is the model's
+    /// home.
     pub q_next: Tensor,
     /// The step in tangent coordinates δ (B, nv).
     pub delta: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
     pub force: Tensor,
-    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, in the order of
-    /// [`PairTable::torsional`](crate::contact::PairTable::torsional); empty unless the scene has such.
+    /// Torque on B about the normal, for each contact with torsional friction (B, n), N·m, in the order of
+    /// [`PairTable::torsional`](crate::contact::PairTable::torsional). Empty if the scene has none.
     pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
-    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    /// Forces of the joint limits (B, nl), N or N·m. Empty unless the scene turns them on.
     pub limit_force: Tensor,
-    /// How each world's solve went.
+    /// The report of each world's solve.
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, 3 n + nl), n the contacts and those with torsional friction once more.
+    /// Warm start for the next step's solve (B, 3 n + nl). n counts the contacts, and those with torsional friction
+    /// twice.
     pub warm: Tensor,
 }
 
-/// A batch of trajectories: what [`rollout`](crate::rollout::rollout) gives.
+/// A batch of trajectories: the result of [`rollout`](crate::rollout::rollout).
 #[derive(Clone, Debug)]
 pub struct Rollout {
-    /// Configurations (B, T + 1, nq), the first is q₀. Differentiable.
+    /// Configurations (B, T + 1, nq). The first is q₀. Differentiable.
     pub q: Tensor,
     /// Contact forces on B of each contact in world axes (B, T, nc, 3), N. Differentiable.
     pub force: Tensor,
-    /// Torques on B of the contacts with torsional friction (B, T, n), N·m, as [`Step::torque`].
-    /// Differentiable.
+    /// Torques on B of the contacts with torsional friction (B, T, n), N·m, as in [`Step::torque`]. Differentiable.
     pub torque: Tensor,
-    /// How each world's solve went, step by step: T rows of B.
+    /// The reports of all solves, step by step: T rows of B.
     pub reports: Vec<Vec<Report>>,
 }
 
-/// First derivatives of a step in tangent coordinates, all tensors without gradient.
+/// First derivatives of a step in tangent coordinates. None of these tensors has a gradient.
 #[derive(Clone, Debug)]
 pub struct Linearization {
     /// The step itself.
@@ -50,8 +51,8 @@ pub struct Linearization {
     pub a: Tensor,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Tensor,
-    /// C = ∂λ/∂q (B, n, nv), λ in the contact frames (normal, two tangents), which move with q; N/rad, N/m. Behind the 3 nc rows
-    /// of the contacts those of [`Step::torque`] follow, N·m/rad, N.
+    /// C = ∂λ/∂q (B, n, nv), N/rad or N/m. λ is in the contact frames (normal, two tangents), which move with q. After
+    /// the 3 nc rows of the contacts come the rows of [`Step::torque`], in N·m/rad or N.
     pub c: Tensor,
     /// D = ∂λ/∂u (B, n, nu).
     pub d: Tensor,
@@ -73,7 +74,8 @@ impl Step {
         crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
     }
 
-    /// λ of all contacts, then the torques (B, n_lambda): what the rows of C and D in a [`Linearization`] are of.
+    /// λ of all contacts, then the torques (B, n_lambda). The rows of C and D in a [`Linearization`] are the
+    /// derivatives of these.
     ///
     /// # Errors
     /// Of the tensor operations.

@@ -10,28 +10,31 @@ use crate::math::lane::{Lane, Mask, Zip};
 use crate::math::operation::{Function, Signature};
 use crate::math::vector::{dot, vec3_at};
 
-/// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
+/// A source of contacts that replaces the scene's shapes: for example a learned distance, a height field, or a camera
+/// image.
 ///
-/// The scene says which bodies may touch and how many contacts a pair has; its shapes there are stand-ins. See
-/// [`Quasidynamic::with_geometry`](super::Quasidynamic::with_geometry).
+/// The scene still says which bodies may touch and how many contacts a pair has; its shapes are only placeholders then.
+/// See [`Quasidynamic::with_geometry`](super::Quasidynamic::with_geometry).
 pub trait Geometry: Debug + Send + Sync {
-    /// The contacts of B worlds where the model's shapes have the given poses (B, n_shapes, 12): position, then the three columns
-    /// of the rotation matrix. `own` are the contacts that the shapes themselves have, in the order of
-    /// [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact); what is returned has the same shapes, and keeps
-    /// those contacts that are to stay as they are.
+    /// Returns the contacts of B worlds in which the model's shapes have the given poses (B, n_shapes, 12): the
+    /// position, then the three columns of the rotation matrix. `own` holds the contacts of the scene's shapes, in the
+    /// order of [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact). The result must have the
+    /// same tensor shapes. Return those of `own` that you do not want to change.
     ///
-    /// Gradients flow through whatever the result is made of. φ is to be the signed distance of the two bodies or near to that, m;
-    /// the normal of length one, from A to B, the direction in which φ grows when B moves. A contact of weight 0 takes no part.
+    /// Gradients flow through all tensors that the result is computed from. φ (m) must be the signed distance of the
+    /// two bodies, or close to it. The normal must be a unit vector from A to B, in the direction in which φ grows when
+    /// B moves. A contact of weight 0 takes no part.
     ///
-    /// A world with a number that is not finite, or beyond 1e30, or with a normal of another length is one of bad input: it stays
-    /// where it is, with the contacts of the shapes, and has no part in gradients: this is asked again then, with the poses of a
-    /// world that is good in the place of its own.
+    /// If a number of a world is not finite or is beyond 1e30, or a normal is not of unit length, the world counts as
+    /// bad input. It stays where it is, has the contacts of the shapes, and contributes no gradients. In that case this
+    /// method is called again, with the poses of a good world in place of the bad one.
     ///
-    /// B need not be the number of the step's worlds, nor the k-th pose that of the k-th: Jacobians ask for many copies of each
-    /// world, planners for some at a time. So a geometry is the same function for all worlds.
+    /// B may differ from the number of worlds of the step, and row k need not belong to world k: Jacobians call this
+    /// with many copies of each world, planners with a few worlds at a time. So a geometry must be the same function
+    /// for all worlds.
     ///
     /// # Errors
-    /// Its own; they become the step's.
+    /// Errors of the implementation. The step returns them.
     fn contacts(&self, poses: &Tensor, own: Contacts) -> Result<Contacts>;
 }
 

@@ -1,4 +1,4 @@
-//! The quasi-dynamic step: force balance of commanded joints with impedance and objects with regularised inertia.
+//! The quasi-dynamic step: a balance of forces. Springs pull commanded joints, and objects have regularised inertia.
 
 mod assemble;
 mod contacts;
@@ -30,7 +30,7 @@ pub use geometry::Geometry;
 pub use plain::{Held, Jacobians};
 use weightless::check_inertias;
 
-/// The step of a model with given parameters. Cheap to clone.
+/// The step of a model with given parameters. Cloning is cheap.
 ///
 /// ```text
 /// minimise over δ   ½ δᵀPδ + gᵀδ − (1/κ) Σ log(ν_n² − μ²‖ν_t‖²)     P = blkdiag(ε M_o/h², K_a)
@@ -45,9 +45,9 @@ pub struct Quasidynamic {
     contacts: Arc<ContactTables>,
     problem: Arc<ProblemTables>,
     pub(super) manifold: Manifold,
-    /// The fused form, where it is wanted.
+    /// The fused form, if it is used.
     fused: Option<Fused>,
-    /// Where contacts come from if not from the shapes.
+    /// The source of contacts, if it is not the shapes.
     pub(super) geometry: Option<Arc<dyn Geometry>>,
 }
 
@@ -58,21 +58,21 @@ struct Fused {
     par: Tensor,
 }
 
-/// Which form of the step computes. Both compute the same step.
+/// The form in which a step is computed. Both forms compute the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
+    /// One fused kernel, on SIMD lanes of worlds or on a GPU. The default.
     Fused,
-    /// The same kernels, each as a tensor operation: open to other tensors between them.
+    /// The same kernels as separate tensor operations, so that other tensors can be used between them.
     TensorProgram,
 }
 
 impl Quasidynamic {
-    /// The step of a model. `parameters` are the model's own, `model.parameters`, or a changed copy: tracked tensors in it
-    /// get gradients.
+    /// The step of a model. `parameters` is `model.parameters` or a changed copy of it. Tracked tensors in it get
+    /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or an articulated object has a joint that moves no mass
+    /// If a parameter's shape or type differs from the model's, or an articulated object has a joint that moves no mass
     /// of its own.
     pub fn new(model: &Model, parameters: &Parameters) -> Result<Self> {
         let tree = &model.tree;
@@ -98,7 +98,7 @@ impl Quasidynamic {
         })
     }
 
-    /// The form that computes.
+    /// The form in which the step is computed.
     pub fn form(&self) -> Form {
         if self.fused.is_some() { Form::Fused } else { Form::TensorProgram }
     }
@@ -109,8 +109,9 @@ impl Quasidynamic {
         Self { fused: None, ..self.clone() }
     }
 
-    /// The same step on lanes of another width than the widest that the processor has, for comparison: the results have the
-    /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    /// The same step with lanes of a chosen width instead of the widest that the processor has, for comparison. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others use
+    /// fused multiply-add.
     ///
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
@@ -123,25 +124,26 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The same step, its kernels printed for this scene, compiled by the machine's C compiler for the processor's widest
-    /// registers, and loaded: the same bits, less time. It serves steps, rollouts, their gradients and `linearize`.
+    /// The same step as native code. Its kernels are printed for this scene, compiled by the machine's C compiler for
+    /// the processor's widest registers, and loaded. The results have the same bits and take less time. Native code
+    /// covers steps, rollouts, their gradients and `linearize`.
     ///
-    /// A kernel is compiled when it is first asked for, which takes seconds, and kept for the next time in a folder of the
-    /// user's (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
-    /// gcc or clang. Instructions that were chosen by [`Quasidynamic::on`] do not matter.
+    /// A kernel is compiled when it is first needed, which takes seconds. It is cached in a folder of the user
+    /// (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, or
+    /// else cc, gcc or clang. A width chosen with [`Quasidynamic::on`] has no effect here.
     ///
     /// # Errors
-    /// If there is no compiler; if the step has no fused form; if a pair of shapes is one whose closest points are searched
-    /// for; if the processor has no fused multiply-add.
+    /// If there is no compiler, the step has no fused form, a pair of shapes has no formula, or the processor has no
+    /// fused multiply-add.
     #[cfg(feature = "native")]
     pub fn native(&self) -> Result<Self> {
         self.compiled(None)
     }
 
-    /// [`Quasidynamic::native`] for registers of another width than the widest.
+    /// [`Quasidynamic::native`] for registers of a chosen width.
     ///
     /// # Errors
-    /// As there, and if the processor lacks the instructions.
+    /// As [`Quasidynamic::native`], and if the processor lacks the instructions.
     #[cfg(feature = "native")]
     pub fn native_on(&self, set: InstructionSet) -> Result<Self> {
         self.compiled(Some(set))
@@ -167,13 +169,14 @@ impl Quasidynamic {
         &self.model
     }
 
-    /// What of the problem can be nonzero.
+    /// Which numbers of the problem can be nonzero.
     pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
     }
 
-    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`](crate::solve::barrier) takes with [`Quasidynamic::structure`].
-    /// Differentiable in q, u and parameters; numbers that cannot be used stay as they are.
+    /// The problem that a step from q (B, nq) under u (B, nu) solves. [`solve::barrier`](crate::solve::barrier) takes
+    /// it with [`Quasidynamic::structure`]. It is differentiable in q, u and parameters. Unusable numbers are passed on
+    /// as they are.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -190,7 +193,7 @@ impl Quasidynamic {
     /// The same step with other parameters.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's.
+    /// If a parameter's shape or type differs from the model's.
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
         parameters.check(&self.model.parameters, worlds.into_iter().max().unwrap_or(1))?;
@@ -201,10 +204,11 @@ impl Quasidynamic {
         Ok(Self { parameters: parameters.clone(), fused: fused.transpose()?, ..self.clone() })
     }
 
-    /// Next configuration q₊ (B, nq) of q (B, nq) under the command u (B, nu). Differentiable in q, u and parameters.
+    /// The next configuration q₊ (B, nq) from q (B, nq) under the command u (B, nu). Differentiable in q, u and
+    /// parameters.
     ///
     /// # Errors
-    /// If a shape or type is not as said. Numerical trouble is no error: see [`Step::reports`].
+    /// If a shape or type is wrong. Numerical trouble is not an error: see [`Step::reports`].
     pub fn forward(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
         Ok(self.step(q, u)?.q_next)
     }
@@ -217,7 +221,8 @@ impl Quasidynamic {
         self.step_from(q, u, None)
     }
 
-    /// [`Quasidynamic::step`], with the solve started at a nearby step's forces, [`Step::warm`] (B, [`n_warm`](Self::n_warm)).
+    /// [`Quasidynamic::step`] with a warm start: the solve starts from the forces of a nearby step, [`Step::warm`] (B,
+    /// [`n_warm`](Self::n_warm)).
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -225,7 +230,8 @@ impl Quasidynamic {
         self.step_by(q, u, Start::forces(warm))
     }
 
-    /// The step with its solve from any start. Each form has answers of its own kind: see [`Step::answer`] and [`fused::linearize`].
+    /// The step with any start of its solve. The answer depends on the form: see [`Step::answer`] and
+    /// [`fused::linearize`].
     pub(crate) fn step_by(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         self.check(q, u)?;
         if let Some(Fused { plan, par }) = &self.fused {
@@ -241,8 +247,8 @@ impl Quasidynamic {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
-    /// The step and its Jacobians in the fused form, where there is one, and what is known of the worlds whose contacts are too stiff
-    /// for them.
+    /// The step and its Jacobians in the fused form, if there is one, and which worlds have contacts that are too stiff
+    /// for it.
     pub(super) fn fused_linearize(
         &self,
         q: &Tensor,
