@@ -1,13 +1,13 @@
-//! What is decided in each control period: v in a box, from which the command u follows.
+//! The decision variables: in each control period v, within bounds, from which the command u follows.
 
 use candle_core::{Result, bail};
 
 use super::simulator::{Joint, Simulator};
 
-/// From v to u.
+/// How u follows from v.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
-    /// u = q_a + v, q_a the joints' measured positions: v is how far the springs are drawn.
+    /// u = q_a + v, with the joints' measured positions q_a. So v is how far the springs are stretched.
     Relative,
     /// u = u_before + v.
     Rate,
@@ -15,30 +15,32 @@ pub enum Law {
     Absolute(Vec<f64>),
 }
 
-/// A law and how large its v may be.
+/// A law and the bounds of its v.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// From v to u.
+    /// How u follows from v.
     pub law: Law,
-    /// |v_j| is at most this (nu), rad or m.
+    /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,
-    /// Are u kept within the joints' limits, and K (u − q_a) within their efforts, as far as the bound allows?
+    /// Should u be kept within the joints' limits, and K (u − q_a) within their efforts, as far as the bound on v
+    /// allows?
     pub keep_limits: bool,
 }
 
 impl Command {
-    /// A law with one bound for all joints, within limits.
+    /// A law with the same bound for all joints. Limits are on.
     ///
     /// # Errors
-    /// If the bound is not positive and finite, or the law has another number of positions than there are joints.
+    /// If the bound is not positive and finite, or if the number of positions in the law differs from the number of
+    /// joints.
     pub fn new(simulator: &Simulator, law: Law, bound: f64) -> Result<Self> {
         Self::with_bounds(simulator, law, vec![bound; simulator.joints().len()])
     }
 
-    /// A law with a bound for each joint, within limits.
+    /// A law with a bound for each joint. Limits are on.
     ///
     /// # Errors
-    /// As [`Command::new`], or if there is not a bound for each joint.
+    /// As [`Command::new`], or if there is not exactly one bound per joint.
     pub fn with_bounds(simulator: &Simulator, law: Law, bound: Vec<f64>) -> Result<Self> {
         let nu = simulator.joints().len();
         if let Law::Absolute(positions) = &law
@@ -64,7 +66,7 @@ impl Command {
         }
     }
 
-    /// Least and largest v of a joint whose command is v + base.
+    /// Smallest and largest v of a joint whose command is v + base.
     pub fn range(&self, joint: usize, of: &Joint, q: &[f64], base: f64) -> (f64, f64) {
         let bound = self.bound[joint];
         let (mut least, mut most) = (-bound, bound);
@@ -78,13 +80,13 @@ impl Command {
         (least, most)
     }
 
-    /// The command v + base; where v ends at a limit of the joint, that limit to the last digit.
+    /// The command v + base. If v is at the end that a joint limit sets, the command is exactly that limit.
     pub(super) fn sum(&self, of: &Joint, base: f64, v: f64) -> f64 {
         let mut limits = [of.lower, of.upper].into_iter().filter(|_| self.keep_limits);
         limits.find(|limit| limit - base == v).unwrap_or(base + v)
     }
 
-    /// How u changes with (q_a, u_before); with v it changes one to one.
+    /// How u depends on (q_a, u_before). Its derivative in v is 1.
     pub(super) fn rates(&self) -> (f64, f64) {
         match self.law {
             Law::Relative => (1.0, 0.0),
@@ -94,7 +96,7 @@ impl Command {
     }
 }
 
-/// The number in a range that is nearest to x; an end of it if x is not a number.
+/// The number within a range that is nearest to x, or an end of the range if x is NaN.
 pub(super) fn within(x: f64, (least, most): (f64, f64)) -> f64 {
     x.max(least).min(most)
 }

@@ -1,4 +1,5 @@
-//! Model-predictive control: at each period the plan of the one before is shifted, improved, and its first command given.
+//! Model-predictive control: each period shifts the plan of the period before, improves it, and returns its first
+//! command.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +15,14 @@ use super::shooting::shoot;
 use super::simulator::Joint;
 use super::trust::{Region, Trust};
 
-/// How plans are improved.
+/// The method that improves plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Differential dynamic programming with the commands in a box: [`Ilqr`].
+    /// Differential dynamic programming with bounded commands: [`Ilqr`].
     Ilqr,
-    /// Sampling by path integrals.
+    /// Sampling: model-predictive path integrals (MPPI).
     Mppi,
-    /// Sampling by cross-entropy.
+    /// Sampling: the cross-entropy method (CEM).
     Cem,
     /// Single shooting by L-BFGS: [`shoot`].
     Lbfgs,
@@ -31,16 +32,16 @@ pub enum Method {
     Rctr,
     /// The contact trust region: [`Trust`] with [`Region::Both`].
     Ctr,
-    /// [`Method::Ilqr`], and where it finds no gradient or makes no way, sampling before it.
+    /// [`Method::Ilqr`]. If it finds no gradient or makes no progress, sampling runs before it.
     Hybrid,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 8] =
         [Self::Ilqr, Self::Hybrid, Self::Mppi, Self::Cem, Self::Lbfgs, Self::Sqp, Self::Rctr, Self::Ctr];
 
-    /// As task files and the command line spell it.
+    /// The name in task files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ilqr => "ilqr",
@@ -55,16 +56,16 @@ impl Method {
     }
 }
 
-/// How a controller works.
+/// The settings of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How plans are improved.
+    /// The method that improves plans.
     pub method: Method,
-    /// When the improvement stops.
+    /// When the method stops.
     pub ilqr: Ilqr,
-    /// What sampling tries.
+    /// The settings of sampling.
     pub sampling: Sampling,
-    /// Of what is sampled.
+    /// The seed of sampling.
     pub seed: u64,
 }
 
@@ -79,47 +80,47 @@ impl Default for Settings {
     }
 }
 
-/// A command, and why.
+/// A command, and how it was found.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The command for the coming period (nu), rad or m.
     pub u: Vec<f64>,
-    /// What was decided (nu).
+    /// The decision v that it follows from (nu).
     pub v: Vec<f64>,
     /// How the search ended.
     pub outcome: Outcome,
-    /// The plan; none where there was no time, or no state, to roll it out.
+    /// The plan. None if there was no time to roll it out, or no usable state.
     pub plan: Option<Plan>,
-    /// Time that it took, s.
+    /// Time spent, s.
     pub seconds: f64,
 }
 
-/// A receding horizon over a problem, or over the same problem for rising κ.
+/// A receding-horizon controller for a problem, or for the same problem with a sequence of rising κ.
 #[derive(Clone, Debug)]
 pub struct Controller {
     problems: Vec<Problem>,
     settings: Settings,
-    /// v (T, nu) for the coming periods.
+    /// The decisions v (T, nu) for the coming periods.
     plan: Vec<f64>,
     u_before: Vec<f64>,
-    /// Forces that the plan expects in the first steps of the coming periods, as [`Start::warm`] has them.
+    /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`].
     warm: Vec<f64>,
     deviates: Deviates,
     /// The shortest time in which a plan can be rolled out and linearised.
     least: Duration,
 }
 
-/// Shares of the shifted plan that are tried first.
+/// The fractions of the shifted plan that are tried first.
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
-/// Progress of the purpose over a horizon below which the hybrid samples.
+/// If the purpose's cost makes less progress than this over a horizon, the hybrid method samples.
 const NO_WAY: f64 = 0.02;
 
 impl Controller {
-    /// A controller that has yet to give its first command. The problems differ in κ only; the last one's plan counts. One
-    /// roll-out is made to learn how long it takes.
+    /// A controller that has not given a command yet. The problems may differ in κ only; the plan of the last one
+    /// counts. One rollout is made to measure how long it takes.
     ///
     /// # Errors
-    /// If there is no problem, or the start does not fit one.
+    /// If there is no problem, or the start does not fit one of them.
     pub fn new(problems: Vec<Problem>, start: &Start, settings: Settings) -> Result<Self> {
         let Some(problem) = problems.last() else { candle_core::bail!("controller: expected at least one problem") };
         let plan = vec![0.0; problem.horizon * problem.nu()];
@@ -139,19 +140,19 @@ impl Controller {
         &self.problems[self.problems.len() - 1]
     }
 
-    /// The command before (nu).
+    /// The previous command (nu).
     pub fn u_before(&self) -> &[f64] {
         &self.u_before
     }
 
-    /// The command for the coming period at the measured state q (nq), within `limit` if one is given.
+    /// The command for the coming period at the measured state q (nq), within the time `limit` if one is given.
     ///
-    /// Where q has numbers that are not finite, or joints farther beyond a limit than their limits are apart, it is the command
-    /// before, and so where all of q is NaN, which says that nothing was measured; in less time than one roll-out with its linearisation
-    /// takes it is what the plan of the period before says.
+    /// If numbers of q are not finite, or a joint is farther beyond a limit than the width of its range, the command is
+    /// the previous one. If all of q is NaN, nothing was measured, and the command is the previous one too. If `limit`
+    /// is shorter than one rollout with its linearisation, the command is taken from the plan of the period before.
     ///
     /// # Errors
-    /// If q has not nq numbers.
+    /// If q does not have nq numbers.
     pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
         let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
@@ -177,7 +178,7 @@ impl Controller {
         Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
     }
 
-    /// Why a state cannot be planned from, if it cannot.
+    /// The reason why a state cannot be planned from, if there is one.
     fn doubt(&self, q: &[f64]) -> Option<Outcome> {
         let is_far = |joint: &Joint| {
             let range = joint.upper - joint.lower;
@@ -190,12 +191,13 @@ impl Controller {
         (!is_usable || self.problem().simulator.joints().iter().any(is_far)).then_some(Outcome::BadInput)
     }
 
-    /// The shifted plan, parts of it, and nothing: side by side in one SIMD group.
+    /// The shifted plan, fractions of it, and no change, side by side in one SIMD group.
     fn guesses(&self) -> Vec<Vec<f64>> {
         GUESSES.iter().map(|share| self.plan.iter().map(|v| share * v).collect()).collect()
     }
 
-    /// From the softest problem to the hardest; each starts at the best of some guesses and what the softer one says.
+    /// Solves from the softest problem to the hardest. Each starts from the best of several guesses and the softer
+    /// one's plan.
     fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
         let mut from = self.guesses();
         let mut last = None;
@@ -244,6 +246,7 @@ fn trust(region: Region, until: Ilqr) -> Trust {
     Trust { region, radius: RADIUS, near: NEAR, until }
 }
 
-/// First radius of trust regions, as a share of the bounds, and slack of contacts that belong to them, m.
+/// First radius of trust regions, as a fraction of the bounds, and the largest slack (m) of contacts that belong to
+/// them.
 const RADIUS: f64 = 0.5;
 const NEAR: f64 = 0.03;

@@ -1,14 +1,14 @@
-//! Differential dynamic programming of Gauss–Newton kind with the commands in a box.
+//! Differential dynamic programming with Gauss–Newton Hessians (iLQR) and bounded commands.
 //!
-//! Backward, with Q the cost to go from period k in (δx, δv) to second order,
+//! The backward sweep uses Q, the cost-to-go from period k to second order in (δx, δv):
 //!
 //! ```text
 //! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
 //! ```
 //!
-//! forward v + α k + K (x ⊖ x̄) for four α at once, four worlds of one SIMD group: those around the α that was best before, and
-//! the smaller ones if none of them is better than what there is. Li and Todorov 2004; the box
-//! as in Tassa, Mansard and Todorov 2014.
+//! The forward sweep rolls out v + α k + K (x ⊖ x̄) for four step lengths α at once, as four worlds of one SIMD group:
+//! first those around the α that was best in the last iteration, then the smaller ones if none of the first improves
+//! the plan. Li and Todorov 2004; the bounds as in Tassa, Mansard and Todorov 2014.
 
 use std::time::Instant;
 
@@ -21,28 +21,28 @@ use super::problem::{Problem, Start, Trajectory};
 use super::quadratic::Quadratic;
 use crate::solve::Accuracy;
 
-/// The step lengths of the line search, and how many are tried at once: eight cost 1.6 times as much as four.
+/// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
 const GROUP: usize = 4;
-/// Regularisation of Q_vv relative to its largest diagonal entry: the first, the least, the one to start from after a failure,
-/// and that above which the search gives up.
+/// Regularisation of Q_vv relative to its largest diagonal entry: the first value, the smallest, the one to restart
+/// from after a failure, and the one above which the search gives up.
 const REGULARISATION: f64 = 1e-6;
 const LEAST: f64 = 1e-9;
 const RESTART: f64 = 1e-5;
 const MOST: f64 = 1e3;
-/// Tolerance from which on rough solves tell which plan is better.
+/// From this tolerance on, rough solves are accurate enough to compare plans.
 const ROUGH: f64 = 1e-6;
-/// The purpose's cost of which no less may be within reach, to first order, or there is no gradient.
+/// If the purpose's cost can be reduced by no more than this fraction, to first order, there is no gradient.
 const REACH: f64 = 0.01;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Ilqr {
-    /// Iterations at most.
+    /// The most iterations.
     pub iterations: usize,
-    /// Relative decrease below which it has converged.
+    /// The search has converged when the relative decrease is below this.
     pub tolerance: f64,
-    /// A purpose's cost below which it does not matter that there is no gradient.
+    /// If a purpose's cost is below this, a missing gradient does not matter.
     pub small: f64,
 }
 
@@ -52,7 +52,7 @@ impl Default for Ilqr {
     }
 }
 
-/// What an iteration hands to the next.
+/// What one iteration passes to the next.
 struct Search {
     regularisation: f64,
     /// Which of [`SHARES`] was best.
@@ -60,7 +60,7 @@ struct Search {
 }
 
 impl Search {
-    /// The shares around the one that was best, and those to try if none of them is better.
+    /// The step lengths around the best one, and those to try if none of these improves the plan.
     fn shares(&self) -> [&'static [f64]; 2] {
         let first = self.best.saturating_sub(1).min(SHARES.len() - GROUP);
         let (larger, rest) = SHARES.split_at(first);
@@ -69,20 +69,20 @@ impl Search {
     }
 }
 
-/// What a backward sweep gives.
+/// The result of a backward sweep.
 struct Sweep {
     /// For each period.
     feed: Vec<DVector<f64>>,
     gain: Vec<DMatrix<f64>>,
-    /// Decrease for the full step.
+    /// The decrease predicted for the full step.
     expected: f64,
 }
 
 impl Ilqr {
-    /// Improves the best of some plans v (T, nu); the shares of each iteration's line search run side by side.
+    /// Improves the best of several plans v (T, nu). The step lengths of each line search run side by side.
     ///
     /// # Errors
-    /// If the start or a v has not as many numbers as the problem. Numerical trouble is an [`Outcome`].
+    /// If the start or a v has a wrong length. Numerical trouble is not an error but an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given_to(self.accuracy(), start, from)?)?;
@@ -117,8 +117,8 @@ impl Ilqr {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// Has a search that has nothing to gain converged, or is there no gradient of what matters? The quadratics may be those
-    /// of a plan that is little worse.
+    /// A search has nothing to gain: has it converged, or is there no gradient of the purpose? The quadratics may be
+    /// those of a slightly worse plan.
     pub(super) fn final_outcome(
         &self,
         problem: &Problem,
@@ -130,7 +130,7 @@ impl Ilqr {
         Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })
     }
 
-    /// One linearisation's worth of progress: sweeps with more and more regularisation until a step is better.
+    /// One iteration: sweeps with more and more regularisation until a step improves the plan.
     fn iterate(
         &self,
         problem: &Problem,
@@ -190,12 +190,12 @@ impl Ilqr {
         Ok((ended, line))
     }
 
-    /// How accurately plans that are compared are rolled out.
+    /// The accuracy with which plans that are compared are rolled out.
     fn accuracy(&self) -> Accuracy {
         if self.tolerance < ROUGH { Accuracy::Fine } else { Accuracy::Rough }
     }
 
-    /// Some shares of a step, with feedback.
+    /// Several step lengths, with feedback.
     fn forward(
         &self,
         problem: &Problem,

@@ -1,11 +1,12 @@
-//! Floor 8: manipulation by gradient: planning over a horizon, and model-predictive control.
+//! Floor 8: planning manipulation over a horizon with the step's gradients, and model-predictive control.
 //!
 //! ```text
 //! minimise over v_0 … v_{T−1} in a box     Σ_k l(x_k, v_k) + Σ_i w_i c_i(q_{k+1})     x_{k+1} = f(x_k, v_k)
 //! ```
 //!
-//! f is a control period: a command that the model holds over some steps. Geometry is frozen within a step, and the friction
-//! of the convex step opens a gap of μ times the slip in it: several short steps predict better than a long one.
+//! f is one control period: a command that the model holds over several steps. Each step freezes the geometry, and
+//! relaxed friction opens a gap of μ times the slip in a step. So several short steps predict better than one long
+//! step.
 
 mod box_qp;
 mod command;

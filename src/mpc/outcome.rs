@@ -1,4 +1,4 @@
-//! What a method answers, and how it went.
+//! The result of a method, and how it ended.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use super::problem::Trajectory;
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing more is to be gained near the plan.
+    /// Converged: nothing more can be gained near the plan.
     Converged,
-    /// The iterations were spent.
+    /// The iteration limit was reached.
     IterationLimit,
-    /// The time was spent: the plan is the best that there was.
+    /// The deadline was reached. The plan is the best found so far.
     Deadline,
     /// The plan does not reach what the task wants, and no small change of the commands would bring it nearer.
     NoGradient,
     /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
-    /// A number of the start cannot be: the plan is the one before.
+    /// The start has an impossible number. The plan is the previous one.
     BadInput,
-    /// Nothing was measured: the plan is the one before.
+    /// Nothing was measured. The plan is the previous one.
     Silent,
 }
 
 impl Outcome {
-    /// As the command line spells it.
+    /// The name that the command line prints.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
@@ -38,33 +38,34 @@ impl Outcome {
     }
 }
 
-/// A line of a search's log.
+/// One iteration in a search's log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogLine {
     /// The objective.
     pub cost: f64,
-    /// What the local model had promised to take from it in this iteration; NaN for methods without one.
+    /// The decrease of the objective that the local model predicted for this iteration. NaN for methods without such a
+    /// model.
     pub expected: f64,
-    /// The share of the step that was taken; 0 if none was better.
+    /// The step length that was taken, as a fraction. 0 if none improved the plan.
     pub share: f64,
-    /// Since the search began, s.
+    /// Time since the search began, s.
     pub seconds: f64,
 }
 
 /// A plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The best trajectory that was found.
+    /// The best trajectory found.
     pub best: Trajectory,
     /// How the search ended.
     pub outcome: Outcome,
-    /// Iterations.
+    /// The number of iterations.
     pub iterations: usize,
-    /// A line for each.
+    /// The log: one entry per iteration.
     pub log: Vec<LogLine>,
 }
 
-/// When a search has to end.
+/// The time by which a search has to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     begin: Instant,
@@ -73,27 +74,27 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// From now on, for so long at most.
+    /// Starts now and allows at most this much time.
     pub fn new(limit: Option<Duration>) -> Self {
         Self { begin: Instant::now(), limit, longest: Duration::ZERO }
     }
 
-    /// s since the beginning.
+    /// Seconds since the start.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Would something as long as the longest that has been noted come too late?
+    /// Would another piece of work as long as the longest one so far end too late?
     pub fn is_late(&self) -> bool {
         self.limit.is_some_and(|limit| self.begin.elapsed() + self.longest >= limit)
     }
 
-    /// What is left of the time.
+    /// The remaining time.
     pub fn left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }
 
-    /// Notes how long something took that began at `since`.
+    /// Records how long a piece of work took that began at `since`.
     pub fn note(&mut self, since: Instant) {
         self.longest = self.longest.max(since.elapsed());
     }

@@ -1,4 +1,5 @@
-//! What a method is given: a simulator, an objective, a command, a horizon; and trajectories that are rolled out for it.
+//! What a method works on: a simulator, an objective, a command law and a horizon; and the trajectories rolled out for
+//! it.
 
 use candle_core::{Result, bail};
 
@@ -7,16 +8,16 @@ use super::cost::Objective;
 use super::simulator::Simulator;
 use crate::solve::{Accuracy, Status};
 
-/// From a state on, `horizon` commands are sought that make the objective small.
+/// The problem of finding `horizon` commands from a given state that minimise the objective.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The model.
     pub simulator: Simulator,
-    /// What is to be small.
+    /// The objective to minimise.
     pub objective: Objective,
-    /// What is decided.
+    /// The decision variables and how commands follow from them.
     pub command: Command,
-    /// Commands ahead, T ≥ 1.
+    /// The number of commands to plan, T ≥ 1.
     pub horizon: usize,
 }
 
@@ -25,53 +26,56 @@ pub struct Problem {
 pub struct Start {
     /// The state (nq).
     pub q: Vec<f64>,
-    /// The command before (nu).
+    /// The previous command (nu).
     pub u: Vec<f64>,
-    /// The solver's forces in the first steps of periods nearby (·, n_warm), where solves start. As many periods as are known, in
-    /// order: without one, the first solve starts cold, that of a later period at the forces of the step before.
+    /// The solver's forces in the first steps of nearby periods (·, n_warm), as warm starts. They are in order, for as
+    /// many periods as are known. If there are none, the first solve starts cold. In later periods without known
+    /// forces, the solve starts from the forces of the step before.
     pub warm: Vec<f64>,
 }
 
 impl Start {
-    /// A state and the command before, nothing known of the forces.
+    /// A state and the previous command, without known forces.
     pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
         Self { q, u, warm: Vec::new() }
     }
 }
 
-/// What came of T commands in one world.
+/// The trajectory of T commands in one world.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
-    /// States (T + 1, nq), the first is the start.
+    /// States (T + 1, nq). The first is the start.
     pub q: Vec<f64>,
-    /// What was decided (T, nu).
+    /// The decisions v (T, nu).
     pub v: Vec<f64>,
     /// Commands (T, nu).
     pub u: Vec<f64>,
     /// Contact forces on B in world axes at the end of each period (T, nc, 3), N.
     pub force: Vec<f64>,
-    /// The objective.
+    /// The value of the objective.
     pub cost: f64,
-    /// Steps that had no solution, where the world stood still.
+    /// The number of steps without a solution. In these the world stood still.
     pub unsolved: usize,
-    /// State before each step of the model (T · hold, nq), and the solver's forces in it.
+    /// The state before each step of the model (T · hold, nq), and the solver's forces in that step.
     pub(super) inner_q: Vec<f64>,
     pub(super) inner_warm: Vec<f64>,
 }
 
 impl Trajectory {
-    /// The solver's forces in the first steps of the periods from `k` on (·, n), each period of `hold` steps.
+    /// The solver's forces in the first steps of the periods from `k` on (·, n). Each period has `hold` steps.
     pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> Vec<f64> {
         self.inner_warm.chunks_exact((hold * n).max(1)).skip(k).flat_map(|period| &period[..n]).copied().collect()
     }
 
-    /// A trajectory whose steps all have a solution is better than one with steps that have none, whatever the cost.
+    /// Is this trajectory better? One whose steps all have a solution beats one that has steps without, whatever the
+    /// cost.
     pub(super) fn is_better_than(&self, other: &Self) -> bool {
         (self.unsolved, self.cost).partial_cmp(&(other.unsolved, other.cost)) == Some(std::cmp::Ordering::Less)
     }
 }
 
-/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (+ what does not change) times its scale.
+/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (plus what does not change), times its
+/// scale.
 pub(super) struct Square {
     pub(super) weight: f64,
     pub(super) residual: f64,
@@ -80,10 +84,10 @@ pub(super) struct Square {
 }
 
 impl Problem {
-    /// Checks what the parts cannot know of each other.
+    /// Checks whether the parts fit together.
     ///
     /// # Errors
-    /// If the horizon is 0 or the start's numbers are not as many as the model's.
+    /// If the horizon is 0, or the start's lengths differ from the model's.
     pub fn check(&self, start: &Start) -> Result<()> {
         let (nq, nu) = (self.simulator.model().nq(), self.nu());
         if self.horizon == 0 || start.q.len() != nq || start.u.len() != nu {
@@ -105,21 +109,21 @@ impl Problem {
         self.simulator.joints().len()
     }
 
-    /// Does the command before belong to the state?
+    /// Is the previous command part of the state?
     pub(super) fn remembers(&self) -> bool {
         self.command.rates().1 != 0.0 || self.objective.smoothness > 0.0
     }
 
-    /// Numbers in x.
+    /// The length of x.
     pub(super) fn nx(&self) -> usize {
         self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
     }
 
-    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` says what v is wanted in period k; it is
-    /// kept within its range.
+    /// Rolls out worlds side by side from one start. `decide(world, k, q, u_before)` returns the v for period k, which
+    /// is then limited to its range.
     ///
     /// # Errors
-    /// As [`Problem::check`], or if a v has another length.
+    /// As [`Problem::check`], or if a v has a wrong length.
     pub fn roll(
         &self,
         start: &Start,
@@ -129,7 +133,7 @@ impl Problem {
         self.roll_to(Accuracy::Fine, start, worlds, decide)
     }
 
-    /// [`Problem::roll`], so accurately.
+    /// [`Problem::roll`] with a chosen accuracy.
     pub(super) fn roll_to(
         &self,
         accuracy: Accuracy,
@@ -200,7 +204,7 @@ impl Problem {
         self.roll_given_to(Accuracy::Fine, start, v)
     }
 
-    /// [`Problem::roll_given`], so accurately.
+    /// [`Problem::roll_given`] with a chosen accuracy.
     pub(super) fn roll_given_to(&self, accuracy: Accuracy, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
         let n = self.horizon * self.nu();
         if let Some(bad) = v.iter().find(|v| v.len() != n) {
@@ -209,7 +213,7 @@ impl Problem {
         self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
     }
 
-    /// v within its range, and the command that it means.
+    /// v limited to its range, and the command that follows from it.
     pub(super) fn limited(&self, q: &[f64], before: &[f64], wanted: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         if wanted.len() != self.nu() {
             bail!("problem: expected {} numbers in v, got {}", self.nu(), wanted.len());
@@ -223,7 +227,7 @@ impl Problem {
         Ok(joints.map(one).unzip())
     }
 
-    /// The squares that a command costs, joint by joint.
+    /// The squared terms of a command's cost, joint by joint.
     pub(super) fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
         let Objective { command, smoothness, effort, .. } = self.objective;
         let (a, b) = self.command.rates();

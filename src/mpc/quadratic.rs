@@ -1,4 +1,4 @@
-//! A problem along a trajectory, to second order.
+//! The second-order model of a problem along a trajectory.
 
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};
@@ -7,24 +7,24 @@ use super::cost::{ContactForce, Expansion, ForceRates};
 use super::problem::{Problem, Square, Start, Trajectory};
 use super::simulator::{Forces, Linear};
 
-/// The problem along a trajectory to second order in (x, v): x is q in tangent coordinates, and the command before where it
-/// counts.
+/// The second-order model of a problem along a trajectory, in (x, v). x is q in tangent coordinates, and the previous
+/// command if that matters.
 #[derive(Clone, Debug)]
 pub(super) struct Quadratic {
     /// ∂x₊/∂x and ∂x₊/∂v.
     pub fx: DMatrix<f64>,
     pub fv: DMatrix<f64>,
-    /// Of the command's cost.
+    /// The model of the command's cost.
     pub lx: DVector<f64>,
     pub lv: DVector<f64>,
     pub lxx: DMatrix<f64>,
     pub lxv: DMatrix<f64>,
     pub lvv: DMatrix<f64>,
-    /// Of the state's cost after the command.
+    /// The model of the cost of the state after the command.
     pub next: Expansion,
-    /// Least and largest change of v.
+    /// Smallest and largest change of v.
     pub range: Vec<(f64, f64)>,
-    /// The forces at the end of the period, in (x, v).
+    /// The forces at the end of the period, as functions of (x, v).
     pub forces: Option<Forces>,
 }
 
@@ -41,7 +41,7 @@ impl Quadratic {
 }
 
 impl Problem {
-    /// The problem along a trajectory, with its forces if they are asked for.
+    /// The second-order model along a trajectory, with its forces if requested.
     pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
         let forces = forces || !self.objective.forces.is_empty();
         let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
@@ -118,7 +118,7 @@ impl Problem {
         Ok(out)
     }
 
-    /// The gradient of the objective in v (T, nu), by the adjoint of the linearised trajectory.
+    /// The gradient of the objective with respect to v (T, nu), by the adjoint of the linearised trajectory.
     pub(super) fn gradient(quadratics: &[Quadratic]) -> Vec<f64> {
         let mut pull = DVector::zeros(quadratics.first().map_or(0, |q| q.lx.len()));
         let mut rows = Vec::with_capacity(quadratics.len());
@@ -130,7 +130,8 @@ impl Problem {
         rows.iter().rev().flat_map(|row| row.iter().copied()).collect()
     }
 
-    /// The objective and its gradient in v (T, nu) along given v, exact where no v is at a limit that moves with the state.
+    /// The objective and its gradient with respect to v (T, nu) at given v. The gradient is exact unless a v is at a
+    /// limit that moves with the state.
     ///
     /// # Errors
     /// As [`Problem::roll`].
@@ -140,8 +141,8 @@ impl Problem {
         Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
     }
 
-    /// What the purposes of the objective cost along a trajectory, and how much of that a change of v within its range could
-    /// take away, to first order.
+    /// The cost of the purposes along a trajectory, and how much of it a change of v within its range could remove, to
+    /// first order.
     pub(super) fn purpose(&self, along: &Trajectory, quadratics: &[Quadratic]) -> Result<(f64, f64)> {
         let (nq, nv) = (self.simulator.model().nq(), self.simulator.model().nv());
         let (mut cost, mut gain) = (0.0, 0.0);

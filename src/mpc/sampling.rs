@@ -1,7 +1,7 @@
-//! Search without gradients: many plans side by side, and what their costs say of the best.
+//! Search without gradients: many plans are rolled out side by side, and their costs shape the next guess.
 //!
-//! MPPI (Williams, Aldrich, Theodorou 2017) weighs plans by exp(−J/τ), with τ such that the best eighth counts; the
-//! cross-entropy method (Rubinstein 1999) takes mean and deviation of the best eighth.
+//! MPPI (Williams, Aldrich, Theodorou 2017) averages plans with the weights exp(−J/τ), where τ is such that the best
+//! eighth dominates. The cross-entropy method (Rubinstein 1999) takes the mean and the deviation of the best eighth.
 
 use std::time::Instant;
 
@@ -14,17 +14,18 @@ use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start, Trajectory};
 use crate::solve::Accuracy;
 
-/// The share of the plans that count.
+/// The fraction of the plans that count.
 const ELITE: usize = 8;
-/// Chance that a period gets a deviate of its own; else it shares the one before: commands that are held reach farther.
+/// The chance that a period draws a new deviate. Otherwise it keeps the one before, because commands that are held
+/// reach farther.
 const FRESH: f64 = 0.3;
-/// The spread shrinks by this in each round.
+/// The factor by which the spread shrinks in each round.
 const SHRINK: f64 = 0.7;
-/// Plans differ from the mean by these shares of the spread in turn: near contacts a large change is seldom a better one, far
-/// from them a small one says nothing.
+/// Plans differ from the mean by these fractions of the spread, in turn. Near contacts a large change is rarely an
+/// improvement; far from them a small change has no effect.
 const SCALES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 
-/// Which of the two.
+/// The sampling method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampler {
     /// Model-predictive path integrals.
@@ -33,14 +34,14 @@ pub enum Sampler {
     Cem,
 }
 
-/// How much is tried.
+/// The amount of sampling.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// Plans side by side, at least 8.
+    /// Plans per round, at least 8.
     pub samples: usize,
-    /// Rounds.
+    /// The number of rounds.
     pub rounds: usize,
-    /// Standard deviation of the first round, as a share of the bound.
+    /// Standard deviation in the first round, as a fraction of the bound.
     pub spread: f64,
 }
 
@@ -50,7 +51,7 @@ impl Default for Sampling {
     }
 }
 
-/// A source of deviates, the same for the same seed.
+/// A source of random numbers. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Deviates(ChaCha8Rng);
 
@@ -62,12 +63,12 @@ impl Deviates {
         Self(rng)
     }
 
-    /// Even in [0, 1).
+    /// Uniform in [0, 1).
     pub fn even(&mut self) -> f64 {
         self.0.random()
     }
 
-    /// Normal, by Box and Muller.
+    /// Normally distributed (Box–Muller).
     pub fn normal(&mut self) -> f64 {
         let (a, b) = (1.0 - self.even(), self.even());
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
@@ -75,10 +76,10 @@ impl Deviates {
 }
 
 impl Sampling {
-    /// Looks around a plan v (T, nu).
+    /// Samples around a plan v (T, nu).
     ///
     /// # Errors
-    /// If the start or v has not as many numbers as the problem.
+    /// If the start or v has a wrong length.
     pub fn solve(
         &self,
         sampler: Sampler,

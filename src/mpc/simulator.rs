@@ -1,4 +1,4 @@
-//! The step as a controller sees it: one command per period, which the model holds over some steps.
+//! The step as a controller sees it: one command per period, which the model holds over several steps.
 
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{DMatrix, DMatrixView, DVector};
@@ -13,27 +13,27 @@ use crate::step::{Held, Quasidynamic};
 /// A commanded joint.
 #[derive(Clone, Debug)]
 pub struct Joint {
-    /// Its name, `"hand/thumb1"`.
+    /// Its name: `"hand/thumb1"`.
     pub name: String,
-    /// Its place in q.
+    /// Its index in q.
     pub q: usize,
-    /// Its degree of freedom.
+    /// Its index among the degrees of freedom.
     pub v: usize,
-    /// Least position, rad or m; −∞ without a limit.
+    /// Smallest position, rad or m. −∞ without a limit.
     pub lower: f64,
-    /// Largest position, rad or m.
+    /// Largest position, rad or m. ∞ without a limit.
     pub upper: f64,
     /// Stiffness, N m/rad or N/m.
     pub stiffness: f64,
-    /// Largest torque or force, N m or N; ∞ where the robot's description gives none.
+    /// Largest torque or force, N m or N. ∞ if the robot's description gives none.
     pub effort: f64,
 }
 
-/// Worlds that a plan, a line search and samples are in a register.
+/// The numbers of worlds that a plan, a line search and samples put into a register.
 #[cfg(feature = "native")]
 const WIDTHS: [usize; 3] = [1, 4, 8];
 
-/// A scene's step on plain numbers. A control period is `hold` steps of the model, for which a command is held.
+/// A scene's step on plain numbers. A control period is `hold` steps of the model under one command.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     step: Quasidynamic,
@@ -52,7 +52,7 @@ pub struct Linear {
     pub a: DMatrix<f64>,
     /// ∂q₊/∂u (nv, nu).
     pub b: DMatrix<f64>,
-    /// The forces at its end, if they were asked for.
+    /// The forces at the end of the period, if requested.
     pub forces: Option<Forces>,
 }
 
@@ -77,10 +77,10 @@ impl Simulator {
         Self::of_step(Quasidynamic::new(&model, &model.parameters)?, hold)
     }
 
-    /// A step with parameters of its own.
+    /// A simulator of a step that may have parameters of its own.
     ///
     /// # Errors
-    /// If the step's numbers are not `f64`, its parameters are not the same for all worlds, or `hold` is 0.
+    /// If the step's number type is not `f64`, its parameters differ between worlds, or `hold` is 0.
     pub fn of_step(step: Quasidynamic, hold: usize) -> Result<Self> {
         let model = step.model();
         if hold == 0 || model.dtype != DType::F64 {
@@ -110,7 +110,7 @@ impl Simulator {
         Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, kappa, friction, step })
     }
 
-    /// The same with another barrier parameter, 1/J.
+    /// The same simulator with another barrier parameter κ, 1/J.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -120,10 +120,11 @@ impl Simulator {
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
-    /// The same with native code, see [`Quasidynamic::native`]. What planners ask for is compiled here, not at their first command.
+    /// The same simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled
+    /// here, not at the first command.
     ///
     /// # Errors
-    /// As there, and if the compiler refuses the code.
+    /// As [`Quasidynamic::native`], and if the compiler rejects the code.
     #[cfg(feature = "native")]
     pub fn native(&self) -> Result<Self> {
         let step = self.step.native()?;
@@ -161,20 +162,20 @@ impl Simulator {
         &self.friction
     }
 
-    /// Steps in a control period.
+    /// The number of steps in a control period.
     pub fn hold(&self) -> usize {
         self.hold
     }
 
-    /// The commanded joints' positions in q.
+    /// The commanded joints' positions, taken from q.
     pub fn positions(&self, q: &[f64]) -> Vec<f64> {
         self.joints.iter().map(|joint| q[joint.q]).collect()
     }
 
-    /// One control period of each world: [`Quasidynamic::hold`] over it.
+    /// One control period in each world: [`Quasidynamic::hold`] over its steps.
     ///
     /// # Errors
-    /// If a length is not as said.
+    /// If a length is wrong.
     pub fn advance(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<Held> {
         self.step.hold(q, u, warm, self.hold)
     }
@@ -182,7 +183,7 @@ impl Simulator {
     /// q ⊕ δ.
     ///
     /// # Errors
-    /// If a length does not fit.
+    /// If a length is wrong.
     pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
         self.manifold.plus(q, delta)
     }
@@ -190,17 +191,18 @@ impl Simulator {
     /// The δ with `from` ⊕ δ = `to`.
     ///
     /// # Errors
-    /// If a length does not fit.
+    /// If a length is wrong.
     pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
         self.manifold.minus(to, from)
     }
 
-    /// The derivatives of control periods, given the state at the start of each of their steps (T · hold, nq), the periods'
-    /// commands (T, nu) and the steps' own forces (T · hold, n_warm), where the solves start. All steps are linearised
-    /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces` also those of the last step's.
+    /// The derivatives of control periods. Given are the state at the start of each step (T · hold, nq), the commands
+    /// of the periods (T, nu) and the forces of the steps (T · hold, n_warm), from which the solves start. All steps
+    /// are linearised side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces`, the
+    /// derivatives of the last step's forces are included.
     ///
     /// # Errors
-    /// If a length is not as said.
+    /// If a length is wrong.
     pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
         let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();

@@ -1,6 +1,6 @@
 //! Sequential convex programs in the contact trust region (Suh, Pang, Zhao, Tedrake 2025, arXiv 2505.02291).
 //!
-//! Around a trajectory the states are linear in the commands' changes, and so are the contact forces λ̂ and the slacks ν̂:
+//! Around a trajectory, the states, the contact forces λ̂ and the slacks ν̂ are linear in the changes of the commands:
 //!
 //! ```text
 //! minimise the quadratic model over δv     |δv| ≤ radius · bound, v + δv in its box
@@ -8,7 +8,7 @@
 //! primal   ν̂ = ν + (∂ν/∂λ) (λ̂ − λ)         μ ‖ν̂_t‖ ≤ ν̂_n        ν = (2/κ) (μ² λ_n, −λ_t)/(μ² λ_n² − ‖λ_t‖²)
 //! ```
 //!
-//! solved by Clarabel's interior-point method. The radius follows the ratio of true to predicted decrease.
+//! Clarabel's interior-point method solves this program. The radius follows the ratio of true to predicted decrease.
 
 use std::time::Instant;
 
@@ -22,43 +22,43 @@ use super::quadratic::Quadratic;
 use crate::solve::Accuracy;
 use crate::solve::program::{CONE, Program};
 
-/// Which cones bound the region.
+/// The cones that bound the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// None: a sequence of quadratic programs in boxes.
+    /// None: sequential quadratic programming in boxes.
     Box,
-    /// Those of the forces: the relaxed contact trust region (R-CTR).
+    /// The cones of the forces: the relaxed contact trust region (R-CTR).
     Dual,
-    /// Those of the forces and of the slacks: the contact trust region (CTR).
+    /// The cones of the forces and of the slacks: the contact trust region (CTR).
     Both,
 }
 
-/// When to stop is as for [`Ilqr`].
+/// The settings. Stopping is as in [`Ilqr`].
 #[derive(Clone, Copy, Debug)]
 pub struct Trust {
-    /// Which cones bound the region.
+    /// The cones that bound the region.
     pub region: Region,
-    /// The first radius, as a share of the commands' bounds.
+    /// The first radius, as a fraction of the commands' bounds.
     pub radius: f64,
-    /// Contacts whose slack is larger are left out of the cones, m.
+    /// Contacts with a slack above this have no cones, m.
     pub near: f64,
-    /// Iterations and tolerance.
+    /// Iteration limit and tolerance.
     pub until: Ilqr,
 }
 
-/// Ratios of true to predicted decrease: below the first a step is not taken, below the second the radius shrinks, above the
-/// third it grows.
+/// Ratios of true to predicted decrease. Below the first a step is rejected, below the second the radius shrinks, above
+/// the third it grows.
 const REFUSED: f64 = 0.05;
 const POOR: f64 = 0.25;
 const GOOD: f64 = 0.75;
-/// Radius below which nothing is to be found.
+/// A radius below this is too small to find anything.
 const LEAST: f64 = 1e-4;
 
 impl Trust {
-    /// Improves the best of some plans v (T, nu).
+    /// Improves the best of several plans v (T, nu).
     ///
     /// # Errors
-    /// If the start or a v has not as many numbers as the problem.
+    /// If the start or a v has a wrong length.
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given(start, from)?)?;
@@ -118,7 +118,7 @@ impl Trust {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// The change of all v and the decrease that it promises; none if the program breaks down.
+    /// The change of all v and its predicted decrease. None if the program has no solution.
     fn step(&self, problem: &Problem, quadratics: &[Quadratic], cost: f64, radius: f64) -> Option<(DVector<f64>, f64)> {
         let nu = problem.nu();
         let n = nu * quadratics.len();

@@ -1,18 +1,18 @@
-//! Contact forces of a wanted size.
+//! Contact forces of a desired size.
 
 use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
 
-/// weight · (‖f‖ − size)², f all forces of some contacts side by side, at the end of each control period. With a size
-/// of 0 the forces are to be small, with another the contacts are to be kept, and no harder than that.
+/// weight · (‖f‖ − size)² at the end of each control period, where f holds all forces of some contacts side by side.
+/// With a size of 0 this keeps forces small. With another size it keeps contacts closed, but no harder than that.
 #[derive(Clone, Debug)]
 pub struct ContactForce {
     /// The contacts (see [`Model::contacts_between`](crate::model::Model::contacts_between)).
     pub contacts: Vec<usize>,
-    /// The wanted size, N.
+    /// The desired size, N.
     pub size: f64,
-    /// 1/N².
+    /// The weight, 1/N².
     pub weight: f64,
 }
 
@@ -33,7 +33,7 @@ impl ContactForce {
         self.weight * (self.length(|i| force[i]) - self.size).powi(2)
     }
 
-    /// By C and D; nothing says where forces that are zero would point.
+    /// Uses C and D. Where a force is zero, its direction is undefined and there is no gradient.
     pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
         let Forces { lambda, c, d } = forces;
         let length = self.length(|i| lambda[i]);

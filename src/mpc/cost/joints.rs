@@ -1,4 +1,4 @@
-//! Where the commanded joints are.
+//! Costs of the commanded joints' positions.
 
 use candle_core::Result;
 
@@ -28,7 +28,7 @@ impl Posture {
 }
 
 impl JointLimits {
-    /// Of all commanded joints.
+    /// The limits of all commanded joints.
     pub fn new(simulator: &Simulator) -> Self {
         Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, joint.lower, joint.upper)).collect() }
     }

@@ -1,5 +1,5 @@
-//! What is to be small, as a sum of small pieces: each a function of a state with its tangent gradient and a positive
-//! semidefinite Hessian of Gauss and Newton's kind.
+//! Costs: the objective is a sum of small terms. Each is a function of a state, with its gradient in tangent
+//! coordinates and a positive semidefinite Gauss–Newton Hessian.
 //!
 //! ```text
 //! J = Σ_k Σ_i w_i c_i(q_k) + Σ_k Σ_j ½ s(v_k)        c = ‖r‖², gradient 2 Jᵀr, Hessian 2 JᵀJ
@@ -30,10 +30,10 @@ pub trait Cost: std::fmt::Debug + Send + Sync {
     /// Its value at q (nq numbers).
     ///
     /// # Errors
-    /// If q has another length.
+    /// If q has a wrong length.
     fn value(&self, q: &[f64]) -> Result<f64>;
 
-    /// Adds `weight` times the gradient (nv) and the Hessian (nv, nv) in tangent coordinates.
+    /// Adds `weight` times the gradient (nv) and the Hessian (nv, nv), in tangent coordinates.
     ///
     /// # Errors
     /// As [`Cost::value`].
@@ -62,23 +62,24 @@ impl Expansion {
     }
 }
 
-/// A piece of an objective.
+/// A term of an objective.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// The function.
     pub cost: Arc<dyn Cost>,
-    /// Its weight at every state but the last, per square of its residual's unit.
+    /// Its weight at every state but the last, per squared unit of its residual.
     pub running: f64,
     /// Its weight at the last state.
     pub terminal: f64,
-    /// Is it the task's purpose? Only what is counts where it is asked whether there is a gradient.
+    /// Does the term express the task's purpose? Only such terms count when a method checks whether there is a
+    /// gradient.
     pub purpose: bool,
 }
 
-/// What is to be small along a trajectory.
+/// What to minimise along a trajectory.
 #[derive(Clone, Debug, Default)]
 pub struct Objective {
-    /// Functions of the states after each command.
+    /// Costs of the state after each command.
     pub terms: Vec<Term>,
     /// Weight of |v|², 1/rad² or 1/m².
     pub command: f64,
@@ -86,15 +87,16 @@ pub struct Objective {
     pub smoothness: f64,
     /// Weight of |K (u − q_a)|², 1/(N m)² or 1/N².
     pub effort: f64,
-    /// Of the contact forces at the end of each period.
+    /// Costs of the contact forces at the end of each period.
     pub forces: Vec<ContactForce>,
 }
 
 impl Objective {
-    /// The cost of a state; `last` tells whose weights count, `purpose` leaves out what is not the task's.
+    /// The cost of a state. `last` selects the weights of the last state; `purpose` leaves out terms that are not the
+    /// task's purpose.
     ///
     /// # Errors
-    /// If q has another length.
+    /// If q has a wrong length.
     pub fn state(&self, q: &[f64], last: bool, purpose: bool) -> Result<f64> {
         let terms = self.terms.iter().filter(|term| term.purpose || !purpose);
         terms

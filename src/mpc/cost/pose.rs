@@ -1,4 +1,4 @@
-//! Where an object is, and how it is turned, against a goal.
+//! Costs of an object's position and orientation relative to a goal.
 
 use candle_core::{Result, bail};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
@@ -7,10 +7,10 @@ use super::{Cost, Expansion};
 use crate::description::{JointKind, check};
 use crate::model::Model;
 
-/// A goal for an object's pose; what is `None` is free.
+/// A goal for an object's pose. What is `None` is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
-    /// Position of its frame, m; z does not count for planar objects.
+    /// Position of its frame, m. z is ignored for planar objects.
     pub position: Option<[f64; 3]>,
     /// Its orientation.
     pub turn: Option<Turn>,
@@ -19,9 +19,9 @@ pub struct Goal {
 /// An orientation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Turn {
-    /// A unit quaternion (w, x, y, z), of a free object.
+    /// A unit quaternion (w, x, y, z), for a free object.
     Quaternion([f64; 4]),
-    /// A yaw angle, rad, of a planar object.
+    /// A yaw angle, rad, for a planar object.
     Yaw(f64),
 }
 
@@ -34,7 +34,7 @@ pub struct Position {
     goal: [f64; 3],
 }
 
-/// Squared angle of the turn from a goal to an object, rad²: ‖Log(R R*ᵀ)‖², at most π².
+/// Squared angle of the rotation from the goal to the object, rad²: ‖Log(R R*ᵀ)‖², at most π².
 #[derive(Clone, Copy, Debug)]
 pub struct Orientation {
     q: usize,
@@ -43,7 +43,7 @@ pub struct Orientation {
 }
 
 impl Position {
-    /// Of the object with this name.
+    /// The cost for the object with this name.
     ///
     /// # Errors
     /// If there is no such object, or the goal is not finite or farther than 1e6 m.
@@ -53,7 +53,7 @@ impl Position {
         Ok(Self { q: c.q, v: c.v, n: if c.kind == JointKind::Planar { 2 } else { 3 }, goal })
     }
 
-    /// Object minus goal, m; the third number of a planar object is 0.
+    /// Object minus goal, m. For a planar object the third number is 0.
     pub fn error(&self, q: &[f64]) -> [f64; 3] {
         std::array::from_fn(|k| if k < self.n { q[self.q + k] - self.goal[k] } else { 0.0 })
     }
@@ -75,11 +75,11 @@ impl Cost for Position {
 }
 
 impl Orientation {
-    /// Of the object with this name.
+    /// The cost for the object with this name.
     ///
     /// # Errors
-    /// If there is no such object, or the goal is not of its kind: a quaternion for a free object, a yaw for a planar one; if it is not
-    /// finite, or a quaternion without length.
+    /// If there is no such object, the goal does not fit it (a free object needs a quaternion, a planar one a yaw), the
+    /// goal is not finite, or the quaternion has no length.
     pub fn new(model: &Model, object: &str, goal: Turn) -> Result<Self> {
         let c = model.object(object)?;
         let is_turn = match goal {
@@ -111,14 +111,15 @@ impl Orientation {
     }
 }
 
-/// The angle in (−π, π] that is this one but for whole turns.
+/// The angle reduced to (−π, π].
 fn wrapped(angle: f64) -> f64 {
     use std::f64::consts::{PI, TAU};
     PI - (PI - angle).rem_euclid(TAU)
 }
 
-/// The gradient of ‖e‖² is 2 e exactly: e is along the axis, which the left Jacobian of Log leaves alone. Its true Hessian
-/// is 2 along e and 2 (θ/2) cot(θ/2), less, across; 2 everywhere is above it, and as smooth at θ = π as at 0.
+/// The gradient of ‖e‖² is exactly 2 e: e lies along the rotation axis, which the left Jacobian of Log leaves
+/// unchanged. The true Hessian is 2 along e, and across it 2 (θ/2) cot(θ/2), which is less. We use 2 everywhere. This
+/// is an upper bound and is as smooth at θ = π as at 0.
 impl Cost for Orientation {
     fn value(&self, q: &[f64]) -> Result<f64> {
         Ok(self.error(q).iter().map(|e| e * e).sum())

@@ -1,4 +1,4 @@
-//! Points on a robot near an object.
+//! Costs that bring points on a robot close to an object.
 
 use candle_core::Result;
 use nalgebra::{DMatrix, DVector};
@@ -17,15 +17,16 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of points on bodies: (body's name, position in its frame, m); `object` is a body, whose origin counts.
+    /// Points on bodies, each given by the body's name and its position in the body's frame (m). `object` is the body
+    /// whose origin is used.
     ///
     /// # Errors
-    /// A name that is not a body's.
+    /// If a name is not that of a body.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], object: &str, distance: f64) -> Result<Self> {
         Ok(Self { points: self::points(model, points, object)?, n: points.len(), distance, nv: model.nv() })
     }
 
-    /// How much too far point i is, and the direction to it from the object.
+    /// The distance beyond `distance` of point i, and the direction to it from the object.
     fn excess(&self, points: &[[f64; 3]], i: usize) -> (f64, [f64; 3]) {
         let (p, o) = (points[i], points[self.n]);
         let d: [f64; 3] = std::array::from_fn(|k| p[k] - o[k]);
@@ -35,7 +36,7 @@ impl Reach {
     }
 }
 
-/// Points on bodies, and behind them an object's origin.
+/// Points on bodies, and after them an object's origin.
 pub(super) fn points(model: &Model, points: &[(&str, [f64; 3])], object: &str) -> Result<Points> {
     let frame = |(name, xyz): (&str, [f64; 3])| {
         let body = model.tree.find(name)?;
@@ -52,7 +53,8 @@ impl Cost for Reach {
         Ok((0..self.n).map(|i| self.excess(&points, i).0.powi(2)).sum())
     }
 
-    /// For `distance` = 0 the residual is the vector itself, for others its length: then nothing holds a point across.
+    /// For `distance` = 0 the residual is the vector itself, otherwise its length. With the length, nothing keeps a
+    /// point from moving sideways.
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
         let (points, jacobian) = self.points.with_jacobian(q)?;
         for i in 0..self.n {

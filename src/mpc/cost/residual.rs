@@ -1,4 +1,4 @@
-//! Any expression of candle as a cost.
+//! Any candle expression as a cost.
 
 use candle_core::{Result, Tensor, Var, bail};
 use nalgebra::{DMatrix, DVector};
@@ -9,7 +9,7 @@ use crate::model::Model;
 
 type Expression = dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync;
 
-/// ‖r(q)‖² of a tensor program r that takes q (B, nq) to residuals (B, m), row by row.
+/// ‖r(q)‖² for a tensor function r that maps q (B, nq) to residuals (B, m), row by row.
 pub struct Residual {
     expression: Box<Expression>,
     manifold: Manifold,
@@ -23,10 +23,10 @@ impl std::fmt::Debug for Residual {
 }
 
 impl Residual {
-    /// Of an expression, which must be differentiable in q.
+    /// The cost of an expression. It must be differentiable in q.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// Those of the tensor operations.
     pub fn new(model: &Model, expression: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Result<Self> {
         let manifold = Manifold::new(&model.tree, &model.device)?;
         Ok(Self { expression: Box::new(expression), manifold, model: model.clone() })

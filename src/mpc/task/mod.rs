@@ -1,4 +1,4 @@
-//! Tasks: what is to be done in a scene, from a TOML file.
+//! Tasks: what to do in a scene, read from a TOML file.
 //!
 #![doc = include_str!("../../../docs/tasks.md")]
 
@@ -31,28 +31,28 @@ const CAP: usize = 200;
 /// A task, compiled.
 #[derive(Debug)]
 pub struct Task {
-    /// What it is, in a line.
+    /// Its title, one line.
     pub title: String,
     /// Its scene, with the task's h, κ and ε.
     pub scene: Scene,
-    /// Where the scene's file is.
+    /// The path of the scene's file.
     pub scene_path: PathBuf,
-    /// Control periods of an episode, at most.
+    /// The most control periods of an episode.
     pub cap: usize,
-    /// How its controller works.
+    /// The settings of its controller.
     pub settings: Settings,
     file: TaskFile,
-    /// The model for each κ, the last one's plan counts.
+    /// The model for each κ. The plan of the last one counts.
     simulators: Vec<Simulator>,
     goals: Option<Vec<Row>>,
 }
 
 impl Task {
-    /// Reads a task's file and all that it names.
+    /// Reads a task's file and every file that it names.
     ///
     /// # Errors
-    /// A file that cannot be read, a key that is unknown or missing, a value or a name that is not possible: where, and what
-    /// was expected.
+    /// If a file cannot be read, a key is unknown or missing, or a value or name is impossible. The message says where,
+    /// and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
@@ -60,7 +60,7 @@ impl Task {
         Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
     }
 
-    /// Reads a task's text, its paths relative to `folder`.
+    /// Reads a task's text. Its paths are relative to `folder`.
     ///
     /// # Errors
     /// As [`Task::load`].
@@ -125,7 +125,7 @@ impl Task {
     /// The same task, planned with native code: see [`Simulator::native`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Simulator::native`].
     #[cfg(feature = "native")]
     pub fn native(self) -> candle_core::Result<Self> {
         let kappas: Vec<f64> = self.simulators.iter().map(Simulator::kappa).collect();
@@ -137,7 +137,7 @@ impl Task {
         &self.simulators[self.simulators.len() - 1]
     }
 
-    /// A control period, s.
+    /// The length of a control period, s.
     pub fn period(&self) -> f64 {
         self.scene.params.h * self.simulator().hold() as f64
     }
@@ -147,7 +147,7 @@ impl Task {
         &self.file.goal.object
     }
 
-    /// Goals in the list; none where goals are drawn.
+    /// The number of goals in the list. None if goals are drawn.
     pub fn n_goals(&self) -> Option<usize> {
         self.goals.as_ref().map(Vec::len)
     }
