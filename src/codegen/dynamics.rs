@@ -11,12 +11,12 @@ use crate::math::record::{Row, Trace};
 use super::{Check, Codegen, Constant, check_some, weights};
 
 impl Codegen {
-    /// Adds kernels of rigid-body dynamics. The dynamics' gravity, inertias and offsets (those of their first world) are printed as
-    /// tables and remain operands. All are in the precision that was asked for. The program that checks itself has them at these
+    /// Adds kernels of rigid-body dynamics. The gravity, inertias and offsets of the dynamics' first world are printed
+    /// as tables and remain operands. All kernels have the precision requested. The checking program runs them at these
     /// configurations, nq numbers each, with velocities, accelerations, forces and gradients between −1 and 1.
     ///
     /// # Errors
-    /// If there is no configuration, or one that is not nq numbers long; if a kernel cannot be recorded, see
+    /// If there is no configuration, or one whose length is not nq. If a kernel cannot be recorded, see
     /// [`Dynamics::rows_of`].
     pub fn with_dynamics(
         mut self,

@@ -1,9 +1,9 @@
 //! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
-//! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record what is done with them, and the operations of one world are
-//! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has
-//! the bits that the library gives, as long as the compiler rounds as it is told to (`-ffp-contract=off`); a program that is
-//! printed too checks that.
+//! The kernels of [`crate::step`] and [`crate::dynamics`] run once on numbers that record every operation. The
+//! operations of one world are then printed as C. The code is specialised to the scene, uses no tables, allocates
+//! nothing and depends only on `libm`. Every number has the bits that the library gives, as long as the compiler does
+//! not change the rounding (`-ffp-contract=off`). A second program is printed that checks this.
 //!
 //! ```no_run
 //! use fingertip::codegen::{Codegen, State};
@@ -38,7 +38,7 @@ use crate::math::record::c::{CFunction, Worlds, print};
 use crate::step::{Dynamic, Kernel, Quasidynamic};
 use crate::{Error, dynamics::Dynamics};
 
-/// A configuration and a command to check printed code at.
+/// A configuration and a command at which the printed code is checked.
 #[derive(Clone, Debug)]
 pub struct State {
     /// q, as long as the model's.
@@ -47,7 +47,7 @@ pub struct State {
     pub u: Vec<f64>,
 }
 
-/// Kernels of one scene, printed.
+/// Kernels of one scene, printed as C.
 pub struct Codegen {
     name: String,
     precision: Precision,
@@ -62,7 +62,7 @@ pub struct Codegen {
 
 /// A kernel, printed.
 pub struct Printed {
-    /// Its name, the end of the function's: `"step"`, `"mass_matrix"`.
+    /// Its name, with which the function's name ends: `"step"`, `"mass_matrix"`.
     pub name: String,
     /// Its operations.
     pub trace: Trace,
@@ -104,7 +104,7 @@ struct Constant {
 }
 
 impl Printed {
-    /// Bytes of working memory that a call needs.
+    /// Bytes of working memory that one call needs.
     pub fn memory(&self) -> usize {
         self.function.memory
     }
@@ -116,12 +116,12 @@ impl Printed {
 }
 
 impl Codegen {
-    /// Prints kernels of a step for the parameters of one world that it has, which remain operands; `states` become the checks of
-    /// the program that checks itself. `name` begins all names in the code.
+    /// Prints kernels of a step whose parameters are those of one world. They remain operands of the code. The checking
+    /// program checks the code at `states`. `name` begins all names in the code.
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Quasidynamic::record`]; if the name is no identifier in C; if there is no state, or one that
-    /// is not as long as the model's.
+    /// If the step cannot be recorded, see [`Quasidynamic::record`]. If the name is not an identifier in C. If there is
+    /// no state, or one whose lengths differ from the model's.
     pub fn new(
         step: &Quasidynamic,
         name: &str,
@@ -132,10 +132,10 @@ impl Codegen {
         Self::empty(name, precision)?.with_step(step, kernels, states)
     }
 
-    /// Prints kernels of rigid-body dynamics alone: see [`Codegen::with_dynamics`].
+    /// Prints only kernels of rigid-body dynamics: see [`Codegen::with_dynamics`].
     ///
     /// # Errors
-    /// As [`Codegen::with_dynamics`]; if the name is no identifier in C.
+    /// As [`Codegen::with_dynamics`], and if the name is not an identifier in C.
     pub fn of_dynamics(
         dynamics: &Dynamics,
         name: &str,
@@ -146,10 +146,10 @@ impl Codegen {
         Self::empty(name, precision)?.with_dynamics(dynamics, kernels, configurations)
     }
 
-    /// Prints kernels of a second-order step alone: see [`Codegen::with_second_order`].
+    /// Prints only kernels of a second-order step: see [`Codegen::with_second_order`].
     ///
     /// # Errors
-    /// As [`Codegen::with_second_order`]; if the name is no identifier in C.
+    /// As [`Codegen::with_second_order`], and if the name is not an identifier in C.
     pub fn of_second_order(
         step: &Dynamic,
         name: &str,
@@ -188,11 +188,11 @@ impl Codegen {
         &self.printed
     }
 
-    /// Writes `NAME.c`, `NAME.h`, `main.c` (it checks itself: exit status 1 when a bit differs) and `CMakeLists.txt` to a folder,
-    /// which is made if it is not there.
+    /// Writes `NAME.c`, `NAME.h`, `CMakeLists.txt` and `main.c` to a folder, which is created if it does not exist.
+    /// `main.c` is the checking program; its exit status is 1 if a bit differs.
     ///
     /// # Errors
-    /// If a file cannot be written; the message names it.
+    /// If a file cannot be written. The message names it.
     pub fn write(&self, folder: &Path) -> crate::Result<()> {
         let failed = |path: &Path, source| Error::File { path: path.to_owned(), source };
         std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;

@@ -1,14 +1,15 @@
-//! The least effort that carries a grasped object: torques τ of the joints and forces f of the contacts.
+//! The least effort that holds a grasped object: torques τ of the joints and forces f of the contacts.
 //!
 //! ```text
 //! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   ‖f_t‖ ≤ μ (f_n − ε)      without a command, no torque
 //! ```
 //!
-//! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so that the program is in f alone:
-//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. ε is a reserve: what a contact has along its normal beyond what its
-//! friction needs. Without one the least effort puts forces on the edges of their cones, where the smallest push lets them
-//! slip. The largest ε that still has a solution says how far the grasp is from that; it is infinite where the contacts can
-//! squeeze the object as hard as one likes with forces inside all cones: force closure.
+//! The left-hand side of the balance has (0; τ) because degrees of freedom without a command have no torque. g is the
+//! weight as generalised forces, and J maps to the contacts' velocities. τ follows from f, so the program has only f as
+//! unknowns: minimise ½ ‖g_a − J_aᵀ f‖² subject to J_oᵀ f = g_o. ε is a reserve: the normal force that a contact has
+//! beyond what its friction needs. With ε = 0, the least effort puts forces on the edges of their cones, where the
+//! smallest push makes them slip. The largest ε that still has a solution says how far the grasp is from slipping. It
+//! is infinite if the contacts can squeeze the object arbitrarily hard with forces inside all cones (force closure).
 
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
@@ -16,11 +17,12 @@ use crate::error::{Error, Result};
 use crate::solve::Accuracy;
 use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
 
-/// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
+/// Forces must balance the weight to this fraction of it, or to this many N if it is below 1 N. This is the error of
+/// the interior-point method.
 const BALANCED: f64 = 1e-8;
 
-/// The balance of a grasp in the coordinates of its forces: their sizes along the normals, or three along the world's axes
-/// of each contact.
+/// The force balance of a grasp. Its unknowns are either the normal forces of all contacts, or three components per
+/// contact along the world's axes.
 #[derive(Clone, Debug)]
 pub struct Balance {
     /// J_a (n, robot's degrees of freedom) and g_a.
@@ -33,19 +35,20 @@ pub struct Balance {
     friction: Vec<(f64, Vector3<f64>)>,
 }
 
-/// Torques and forces that hold.
+/// Torques and forces that hold the object.
 #[derive(Clone, Debug)]
 pub struct Effort {
     /// τ of the commanded degrees of freedom, N·m or N.
     pub torque: DVector<f64>,
-    /// Forces in the balance's coordinates, N.
+    /// Forces in the unknowns of the balance, N.
     pub force: DVector<f64>,
     /// ½ ‖τ‖².
     pub cost: f64,
 }
 
 impl Balance {
-    /// Without friction: of the gaps' slopes J (contacts, nv), g (nv) and the degrees of freedom that have a torque.
+    /// A balance without friction, from the gradients of the gaps J (contacts, nv), g (nv), and the degrees of freedom
+    /// that have a torque.
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -54,8 +57,8 @@ impl Balance {
         Self::of(slope, weight, commanded, DMatrix::identity(n, n), Vec::new())
     }
 
-    /// With friction: of B's velocities against A in world axes (3 contacts, nv), each contact's μ and normal, g (nv), and
-    /// the degrees of freedom that have a torque.
+    /// A balance with friction, from the velocities of B relative to A in world axes (3 contacts, nv), each contact's μ
+    /// and normal, g (nv), and the degrees of freedom that have a torque.
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -91,8 +94,9 @@ impl Balance {
         Ok(Self { robot: part(commanded), object: part(&others), normal, friction })
     }
 
-    /// The least effort with every normal force `reserve` above what its friction needs, f_n ≥ ‖f_t‖/μ + `reserve`, N; none
-    /// if nothing balances. A push p (N) that a single contact takes leaves it in its cone if the reserve is p (1 + 1/μ).
+    /// The least effort for which every normal force is `reserve` (N) above what its friction needs: f_n ≥ ‖f_t‖/μ +
+    /// `reserve`. None if nothing balances. If a single contact takes a push p (N), its force stays inside the cone if
+    /// the reserve is p (1 + 1/μ).
     pub fn least_effort(&self, reserve: f64) -> Option<Effort> {
         let (slope, weight) = &self.robot;
         let program = Program { p: slope * slope.transpose(), q: -(slope * weight), ..self.program(reserve, false) };
@@ -105,8 +109,8 @@ impl Balance {
         (imbalance <= BALANCED * weight_o.norm().max(1.0)).then_some(Effort { torque, force, cost })
     }
 
-    /// The largest reserve that all contacts can have, N; infinite under force closure, none if nothing balances, whatever the
-    /// reserve's sign.
+    /// The largest reserve that all contacts can have, N. It is infinite under force closure. None if nothing balances,
+    /// even with a negative reserve.
     pub fn margin(&self) -> Option<f64> {
         let program = self.program(0.0, true);
         let n = program.q.len();

@@ -1,4 +1,5 @@
-//! Does a grasp hold? Joints under PD control around the grasp, with the torques that hold it fed forward.
+//! Does a grasp hold? A simulation in which the joints are under PD control around the grasp, plus the torques that
+//! hold it.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use nalgebra::{DVector, Vector3};
@@ -16,16 +17,16 @@ use crate::step::{Dynamic, DynamicParams};
 pub struct Trial {
     /// Time step, s.
     pub h: f64,
-    /// Barrier parameter κ, 1/J: contacts of f newtons keep 2/(κ f) metres apart, and those that stick creep by as much
-    /// in a step, so that it must be large for an object to stay in place.
+    /// Barrier parameter κ, 1/J. Contacts with a force of f newtons keep a gap of 2/(κ f) metres, and sticking contacts
+    /// creep by as much per step. So κ must be large for an object to stay in place.
     pub kappa: f64,
     /// Proportional gain of the joints, N·m/rad or N/m.
     pub kp: f64,
-    /// Velocity gain, N·m·s/rad or N·s/m; acts implicitly, as the joints' damping.
+    /// Velocity gain, N·m·s/rad or N·s/m. It acts implicitly, like the joints' damping.
     pub kv: f64,
     /// Time at rest, s.
     pub rest: f64,
-    /// Force of each push, in weights of the object.
+    /// Force of each push, as a multiple of the object's weight.
     pub push: f64,
     /// Time of each push, and of each rest after it, s.
     pub pushing: f64,
@@ -37,34 +38,34 @@ impl Default for Trial {
     }
 }
 
-/// What became of the object.
+/// The result for the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Distance of the object from its place in the grasp after the rest, m.
+    /// Distance of the object from its position in the grasp after the rest, m.
     pub moved: f64,
-    /// Farthest from there under the pushes, m.
+    /// Largest distance from that position under the pushes, m.
     pub pushed: f64,
-    /// Distance from there after the last push and rest, m.
+    /// Distance from that position after the last push and rest, m.
     pub displaced: f64,
-    /// Was it held at rest: carried by its contacts, and nearer to its place than [`LOST`]?
+    /// Was it held at rest: carried by its contacts, and closer to its position than [`LOST`]?
     pub held: bool,
     /// The same at the end.
     pub held_pushed: bool,
 }
 
-/// An object this far from its place is lost, m.
+/// An object this far from its position is lost, m.
 pub const LOST: f64 = 5e-3;
-/// Contacts carry the object if what they leave is below this part of its weight.
+/// Contacts carry the object if the force they leave unbalanced is below this fraction of its weight.
 const CARRIED: f64 = 0.05;
 const PUSHES: [[f64; 3]; 6] =
     [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
 
 impl Trial {
-    /// Runs a trial of each grasp, a configuration (1, nq) and the torques of the commanded joints, all side by side. Held is
-    /// the scene's first object that moves freely or without turning.
+    /// Runs one trial per grasp, all side by side. A grasp is a configuration (1, nq) and the torques of the commanded
+    /// joints. The object to hold is the scene's first one that moves freely or by translation.
     ///
     /// # Errors
-    /// If the scene has no such object with a weight, or a shape is not as said.
+    /// If the scene has no such object with a weight, or a shape is wrong.
     pub fn run(&self, scene: &Scene, grasps: &[(Tensor, DVector<f64>)]) -> Result<Vec<Outcome>> {
         let model = self.model(scene)?;
         let step = Dynamic::new(&model, &model.parameters, DynamicParams::default())?;

@@ -12,8 +12,8 @@ const EDGE: f64 = 0.2;
 const MASS: f64 = 1.0;
 /// Radius of the spheres in the corners, m.
 const CORNER: f64 = EDGE / 50.0;
-/// Height from cube to cube at the start, so that none touches the next however it is turned; and how far they may be off
-/// the axis, m.
+/// Height from cube to cube at the start, such that none touches the next in any orientation; and the largest distance
+/// from the axis, m.
 const STOREY: f64 = 0.35;
 const ASIDE: f64 = 0.05;
 
@@ -22,20 +22,20 @@ const ASIDE: f64 = 0.05;
 pub enum CubeContact {
     /// As boxes.
     Faces,
-    /// By a small sphere in each corner: corners rest on the floor and meet other corners, but pass through faces.
+    /// As a small sphere in each corner. Corners rest on the floor and meet other corners, but pass through faces.
     Corners,
 }
 
-/// Cubes of 20 cm and 1 kg above each other, randomly turned, over a floor.
+/// Cubes of 20 cm and 1 kg, stacked with random orientations above a floor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cubes {
     /// Number of cubes.
     pub count: usize,
     /// How they touch.
     pub contact: CubeContact,
-    /// Distance of four walls from the middle, m; none without walls. Below 0.23 m cubes may start inside a wall.
+    /// Distance of four walls from the middle, m. `None` for no walls. Below 0.23 m, cubes may start inside a wall.
     pub walls: Option<f64>,
-    /// Another seed, other places.
+    /// Seed of the random positions.
     pub seed: u64,
 }
 
@@ -46,7 +46,7 @@ impl Default for Cubes {
 }
 
 impl Cubes {
-    /// The scene: objects `cube0` (the lowest) and so on, `floor` at height 0, walls.
+    /// The scene: the objects `cube0` (the lowest) and so on, `floor` at height 0, and the walls.
     pub fn scene(&self) -> Scene {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let cuboid = Shape::cuboid([EDGE / 2.0; 3]);

@@ -1,16 +1,16 @@
-//! Frictionless rigid contact of one world, in velocities.
+//! Frictionless rigid contact in one world, in velocities.
 //!
-//! With the generalised inertia M, the free velocity v_f, the normal rows J (B against A), bounds l and the impulses
-//! Λ = h f, the next velocity v₊ is the one nearest to v_f that respects the contacts:
+//! Given are the generalised inertia M, the free velocity v_f, the normal rows J (B against A), and the bounds l. The
+//! impulses are Λ = h f. The next velocity v₊ is the one nearest to v_f that satisfies the contacts:
 //!
 //! ```text
 //! minimise ½ ‖v₊ − v_f‖²_M + Σ_i c_i |v₊_i|   subject to   J v₊ ≥ l
 //! v₊ = v_f + M⁻¹ Jᵀ Λ        0 ≤ w = J v₊ − l  ⟂  Λ ≥ 0
 //! ```
 //!
-//! c_i is the largest impulse of the dry friction in degree of freedom i (zero in most): the sum is the work that it
-//! takes, and its minimiser is Coulomb's law, |Λ_i| ≤ c_i against the motion. Each such friction is one more row e_i of
-//! J, with an impulse between −c_i and c_i instead of one that is not negative. v₊ is unique; Λ need not be.
+//! c_i is the largest impulse of the dry friction in degree of freedom i (zero in most). The sum is the work of that
+//! friction. Its minimiser is Coulomb's law: |Λ_i| ≤ c_i, against the motion. Each such friction adds a row e_i to J,
+//! with an impulse between −c_i and c_i instead of one that is not negative. v₊ is unique; Λ need not be.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -30,8 +30,8 @@ pub struct Frictionless {
 }
 
 impl Frictionless {
-    /// The problem of M (nv, nv), v_f (nv), J (nc, nv) and l (nc). Numbers that are not finite, or an M that is not
-    /// positive definite, are found by the solve: [`Status::BadInput`](super::Status::BadInput).
+    /// The problem with M (nv, nv), v_f (nv), J (nc, nv) and l (nc). If numbers are not finite, or M is not positive
+    /// definite, the solve reports [`Status::BadInput`](super::Status::BadInput).
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -61,10 +61,11 @@ impl Frictionless {
         Some(Self { mass, v_free, jacobian, bounds, dry, factor: Some(factor) })
     }
 
-    /// The same with dry friction: the largest impulse h · friction in each degree of freedom (nv), not negative.
+    /// The same problem with dry friction: the largest impulse h · friction in each degree of freedom (nv), not
+    /// negative.
     ///
     /// # Errors
-    /// If there is not one number for each degree of freedom.
+    /// If there is not exactly one number per degree of freedom.
     pub fn with_dry_friction(mut self, dry: DVector<f64>) -> Result<Self> {
         if dry.len() != self.nv() {
             let message = format!("expected {} largest impulses, got {}", self.nv(), dry.len());
@@ -74,12 +75,12 @@ impl Frictionless {
         Ok(self)
     }
 
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub fn nv(&self) -> usize {
         self.v_free.len()
     }
 
-    /// Contacts.
+    /// The number of contacts.
     pub fn nc(&self) -> usize {
         self.bounds.len()
     }
@@ -104,17 +105,17 @@ impl Frictionless {
         &self.bounds
     }
 
-    /// The degrees of freedom with dry friction, and its largest impulse there.
+    /// The degrees of freedom with dry friction, and its largest impulse in each.
     pub fn dry(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         self.dry.iter().copied().enumerate().filter(|&(_, limit)| limit > 0.0)
     }
 
-    /// The problem in impulses; none if M is not positive definite.
+    /// The problem in impulses. None if M is not positive definite.
     pub fn delassus(&self) -> Option<Delassus> {
         Some(self.delassus_of(self.factor.as_ref()?, &(0..self.nc()).collect::<Vec<_>>()))
     }
 
-    /// The problem in impulses with these contacts only.
+    /// The problem in impulses, with only these contacts.
     pub(super) fn delassus_of(&self, factor: &Cholesky<f64, Dyn>, contacts: &[usize]) -> Delassus {
         let (nc, dry) = (contacts.len(), self.dry().collect::<Vec<_>>());
         let n = nc + dry.len();

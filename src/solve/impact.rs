@@ -1,4 +1,4 @@
-//! Frictionless rigid contact solved: what contacts that are hard do to a velocity.
+//! Solvers of frictionless rigid contact.
 
 use nalgebra::DVector;
 
@@ -8,46 +8,48 @@ use super::status::Status;
 use super::{lcp, qp};
 use crate::math::largest::{larger, largest};
 
-/// Velocities J v − l below this part of the largest number that they come from are rounding.
+/// If a velocity J v − l is below this fraction of the largest number it is computed from, it is rounding error.
 const ROUNDING: f64 = 1e-14;
 
-/// How to solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
+/// The methods that solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The quadratic program in v₊, by an interior-point method.
+    /// The quadratic program in v₊, solved by an interior-point method.
     PrimalQp,
-    /// The quadratic program in Λ with the Delassus matrix, by an interior-point method.
+    /// The quadratic program in Λ with the Delassus matrix, solved by an interior-point method.
     DualQp,
-    /// The linear complementarity problem in Λ, by Lemke's pivoting; where rounding has led it astray, by the dual program.
+    /// The linear complementarity problem in Λ, solved by Lemke's pivoting. If rounding makes that fail, the dual
+    /// program is solved instead.
     Lemke,
-    /// The same by projected Gauss–Seidel sweeps, which converge slowly where contacts depend on each other.
+    /// The same problem, solved by projected Gauss–Seidel sweeps. They converge slowly when contacts depend on each
+    /// other.
     GaussSeidel {
-        /// Sweeps after which it gives up, 100 … 100,000.
+        /// The most sweeps, 100 … 100,000.
         sweeps: usize,
     },
 }
 
-/// What the contacts did to the velocity.
+/// The effect of the contacts on the velocity.
 #[derive(Clone, Debug)]
 pub struct Impact {
-    /// v₊ (nv), finite. Zero unless solved or at the iteration limit.
+    /// v₊ (nv), finite. Zero unless the status is solved or iteration limit.
     pub v_next: DVector<f64>,
     /// Λ (nc), N·s, not negative.
     pub impulse: DVector<f64>,
     /// Dry friction's impulse on each degree of freedom (nv), N·s or N·m·s.
     pub dry_impulse: DVector<f64>,
     /// How the solve ended. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers too
-    /// large to compute with are [`Status::BadInput`].
+    /// large to compute with give [`Status::BadInput`].
     pub status: Status,
-    /// Iterations, pivots or sweeps.
+    /// The number of iterations, pivots or sweeps.
     pub iterations: usize,
-    /// [`Delassus::residual`] at Λ or that of the velocities that Λ gives, the larger, m/s.
+    /// The larger of [`Delassus::residual`] at Λ and the residual of the velocities that Λ gives, m/s.
     pub residual: f64,
 }
 
 impl Frictionless {
-    /// Solves the problem. Only contacts that the motion would break take part: those that v_f breaks at first, then also
-    /// those that the answer of the others breaks, until none is left.
+    /// Solves the problem. It uses only contacts that the motion would violate: first those that v_f violates, then
+    /// also those that the resulting velocity violates, until there are no more.
     pub fn solve(&self, method: Method) -> Impact {
         let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
         let reach = &self.jacobian * &self.v_free;

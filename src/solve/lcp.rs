@@ -28,17 +28,17 @@ pub struct Lcp {
     vector: DVector<f64>,
 }
 
-/// z, w and how they were found.
+/// z, w, and how the solver found them.
 #[derive(Clone, Debug)]
 pub struct LcpSolution {
-    /// z; zero where infeasible or not finite.
+    /// z. Zero if infeasible or not finite.
     pub z: DVector<f64>,
     /// w = M z + q.
     pub w: DVector<f64>,
-    /// How the solve ended. Solved means: the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible means:
-    /// Lemke's path ended on a ray.
+    /// How the solve ended. Solved means that the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible
+    /// means that Lemke's path ended on a ray.
     pub status: Status,
-    /// Pivots or sweeps.
+    /// The number of pivots or sweeps.
     pub iterations: usize,
     /// Largest |min(s_i z_i, w_i)|, with s_i = |M_ii|, or 1 where that is zero.
     pub residual: f64,
@@ -57,7 +57,8 @@ impl Lcp {
         Ok(Self { matrix, vector })
     }
 
-    /// Solves by Lemke's method with at most `max_pivots` pivots; some tens more than there are variables are usual.
+    /// Solves by Lemke's method with at most `max_pivots` pivots. Usually it takes a few dozen more pivots than there
+    /// are variables.
     pub fn lemke(&self, max_pivots: usize) -> LcpSolution {
         if !self.is_finite() {
             return self.finish(DVector::zeros(self.vector.len()), Status::BadInput, 0);
@@ -71,8 +72,8 @@ impl Lcp {
         self.finish(z, status, pivots)
     }
 
-    /// Solves by at most `max_sweeps` projected Gauss–Seidel sweeps, which converge for symmetric positive semidefinite
-    /// M with positive diagonal. Without convergence the last z comes with [`Status::IterationLimit`].
+    /// Solves by at most `max_sweeps` projected Gauss–Seidel sweeps. They converge for symmetric positive semidefinite
+    /// M with positive diagonal. If they do not converge, the last z is returned with [`Status::IterationLimit`].
     pub fn gauss_seidel(&self, max_sweeps: usize) -> LcpSolution {
         let n = self.vector.len();
         if !self.is_finite() {

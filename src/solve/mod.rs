@@ -1,7 +1,8 @@
 //! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 //!
-//! [`barrier`] solves it smoothed, with Coulomb friction, batched and differentiable. [`Frictionless`] is the same problem
-//! in velocities, hard and without friction, for one world: as quadratic programs, as [`lcp`] and as [`qcqp`].
+//! [`barrier`] solves the smoothed problem with Coulomb friction, batched and differentiable. [`Frictionless`] is the
+//! same problem in velocities for one world, with rigid contact and without friction: as quadratic programs, as [`lcp`]
+//! and as [`qcqp`].
 
 mod active_set;
 mod adjoint;
@@ -54,7 +55,7 @@ pub use structure::{ContactPaths, Slip, Structure};
 use crate::math::operation::Operation;
 use crate::math::tensor::{numbers, part};
 
-/// A batch of contact problems of one structure, as differentiable tensors.
+/// A batch of contact problems with the same structure, as differentiable tensors.
 ///
 /// Minimise over δ
 ///
@@ -62,48 +63,49 @@ use crate::math::tensor::{numbers, part};
 /// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
 /// ```
 ///
-/// with ν = J δ + φ n the displacement of B against A within the step, taken at each body's own witness point.
+/// ν = J δ + φ n is the displacement of B relative to A within the step, at each body's own witness point.
 #[derive(Clone, Debug)]
 pub struct ContactProblem {
     /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].
     pub screws: Tensor,
-    /// Contacts (B, 12 nc): for each the unit normal from A to B, the witness points on A and B (world, m), φ (m),
-    /// μ, and the weight w of its barrier (1; less where it fades; 0 leaves it out).
+    /// Contacts (B, 12 nc). For each: the unit normal from A to B, the witness points on A and B (world, m), φ (m), μ,
+    /// and the weight w of its barrier (1, or less where the contact fades; 0 leaves it out).
     pub contacts: Tensor,
-    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, g, κ, the gaps to the limits.
+    /// (1 or B, np + nv + 1 + nl): the entries of P in the structure's order, then g, κ and the gaps to the limits.
     pub problem: Tensor,
 }
 
-/// What a solve gives, as tensors.
+/// The result of a solve, as tensors.
 #[derive(Clone, Debug)]
 pub struct Solution {
     /// δ (B, nv). Differentiable.
     pub delta: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N. Differentiable.
     pub force: Tensor,
-    /// Force of each joint limit (B, nl), N or N·m, ≥ 0, away from the limit. Differentiable.
+    /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Differentiable.
     pub limit_force: Tensor,
-    /// The forces of the problem as the solver has them, scaled (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
+    /// The forces in the solver's own scaling (B, 3 nc + nl): a warm start for a nearby problem. No gradient.
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     packed: Tensor,
-    /// Its first column of the report.
+    /// The first column of the report in it.
     info: usize,
 }
 
 /// How one world's solve went.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// How it ended.
+    /// How the solve ended.
     pub status: Status,
-    /// Newton iterations.
+    /// The number of Newton iterations.
     pub iterations: usize,
-    /// Relative residual of the optimality conditions, from 0 to 1: the larger of the force balance's, relative to its largest
-    /// term, and the contacts', relative to their slacks, with as many digits as the lengths leave that these are the
-    /// differences of. 0 where there is no solution.
+    /// Relative residual of the optimality conditions, from 0 to 1. It is the larger of two residuals: that of the
+    /// force balance relative to its largest term, and that of the contacts relative to their slacks. Slacks are
+    /// differences of lengths, and the residual allows for the digits that these differences lose. 0 if there is no
+    /// solution.
     pub residual: f64,
-    /// How far the answer of a world that is [`Status::Unsettled`] is from Coulomb's law: the largest gap μ‖ν_t‖ that slip opens at
-    /// a contact by the relaxed law, m. 0 where the answer is that of the scene's own law.
+    /// How far the answer of a [`Status::Unsettled`] world is from Coulomb's law: the largest gap μ‖ν_t‖, in m, that
+    /// slip opens at a contact under the relaxed law. 0 if the answer is that of the scene's own law.
     pub slip_gap: f64,
 }
 
@@ -111,7 +113,7 @@ pub struct Report {
 /// the implicit function theorem.
 ///
 /// # Errors
-/// If a tensor has another shape than the structure wants. Numerical trouble is no error: see [`Solution::report`].
+/// If a tensor's shape does not fit the structure. Numerical trouble is not an error: see [`Solution::report`].
 pub fn barrier(
     structure: &Arc<Structure>,
     problem: &ContactProblem,
@@ -121,7 +123,7 @@ pub fn barrier(
     barrier_from(structure, problem, max_iterations, Start::forces(warm))
 }
 
-/// [`barrier`] from any start.
+/// [`barrier`] with any start.
 pub(crate) fn barrier_from(
     structure: &Arc<Structure>,
     problem: &ContactProblem,
@@ -179,11 +181,11 @@ impl Report {
     }
 }
 
-/// First-order estimate (B, nv) of how far the barrier keeps δ from the hard contact's: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf; 0 in worlds without a
-/// solution.
+/// First-order estimate (B, nv) of the difference between hard contact's δ and this one: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf. 0 in
+/// worlds without a solution.
 ///
 /// # Errors
-/// If a tensor has another shape than the structure wants.
+/// If a tensor's shape does not fit the structure.
 pub fn smoothing_error(structure: &Structure, problem: &ContactProblem, solution: &Solution) -> Result<Tensor> {
     let ContactProblem { screws, contacts, problem } = problem;
     op::smoothing_error(structure, [screws, contacts, problem], &solution.packed)

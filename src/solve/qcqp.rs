@@ -1,8 +1,9 @@
-//! Rigid contact as quadratic and linear inequalities ½ xᵀQx + rᵀx + c ≥ 0, for external solvers and as a check.
+//! Rigid contact as quadratic and linear inequalities ½ xᵀQx + rᵀx + c ≥ 0: for external solvers, and as a check.
 //!
-//! Complementarity 0 ≤ φ ⟂ f ≥ 0 is three inequalities φ ≥ 0, f ≥ 0, −φ f ≥ 0 (φ f ≥ 0 follows). The product's Q is
-//! indefinite in (q, f): the feasible set is not convex, and no multiplier rule holds at any of its points. In the
-//! impulses alone, φ f = Λ_i (D Λ + r)_i, and the objective ½ ΛᵀDΛ + rᵀΛ is a convex program with the same solutions.
+//! The complementarity 0 ≤ φ ⟂ f ≥ 0 becomes three inequalities: φ ≥ 0, f ≥ 0 and −φ f ≥ 0 (φ f ≥ 0 follows). The Q of
+//! the product is indefinite in (q, f). So the feasible set is not convex, and no multiplier rule holds at any of its
+//! points. In terms of the impulses alone, φ f = Λ_i (D Λ + r)_i, and minimising ½ ΛᵀDΛ + rᵀΛ is a convex program with
+//! the same solutions.
 
 use nalgebra::{DMatrix, DVector};
 
@@ -13,9 +14,9 @@ use crate::error::{Error, Result};
 /// ½ xᵀQx + rᵀx + c ≥ 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inequality {
-    /// What it says, such as `"-phi3 f3 >= 0"`.
+    /// Its name, such as `"-phi3 f3 >= 0"`.
     pub name: String,
-    /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); an entry that comes twice adds up.
+    /// Entries (i, j, value) of the symmetric Q, with both (i, j) and (j, i). Repeated entries add up.
     pub q: Vec<(usize, usize, f64)>,
     /// Entries of r.
     pub r: Vec<(usize, f64)>,
@@ -26,16 +27,16 @@ pub struct Inequality {
 /// All inequalities of a problem.
 #[derive(Clone, Debug)]
 pub struct Qcqp {
-    /// Numbers in x.
+    /// The length of x.
     pub n: usize,
     /// The inequalities.
     pub inequalities: Vec<Inequality>,
 }
 
-/// An inequality that does not hold.
+/// A violated inequality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Its place in [`Qcqp::inequalities`].
+    /// Its index in [`Qcqp::inequalities`].
     pub index: usize,
     /// Its name.
     pub name: String,
@@ -110,8 +111,8 @@ impl Inequality {
 }
 
 impl Qcqp {
-    /// Gaps φ = G q + φ₀ (nc) that are affine in the configuration q (n), in x = (q, f): for each contact φ f ≥ 0,
-    /// −φ f ≥ 0, φ ≥ 0, f ≥ 0.
+    /// Contacts with gaps φ = G q + φ₀ (nc) that are affine in the configuration q (n), in x = (q, f). For each
+    /// contact: φ f ≥ 0, −φ f ≥ 0, φ ≥ 0, f ≥ 0.
     pub fn of_gaps(slope: &DMatrix<f64>, gap: &DVector<f64>) -> Self {
         let (nc, n) = slope.shape();
         let inequalities = (0..nc).flat_map(|i| {
@@ -127,8 +128,8 @@ impl Qcqp {
         Self { n: n + nc, inequalities: inequalities.collect() }
     }
 
-    /// A step in its impulses, x = Λ (contacts, then dry friction's). Contact: −Λ w ≥ 0, w ≥ 0, Λ ≥ 0. Dry friction:
-    /// −w (Λ + c) ≥ 0, w (c − Λ) ≥ 0, Λ + c ≥ 0, c − Λ ≥ 0.
+    /// A step in terms of its impulses, x = Λ (contacts, then dry friction). For a contact: −Λ w ≥ 0, w ≥ 0, Λ ≥ 0. For
+    /// dry friction: −w (Λ + c) ≥ 0, w (c − Λ) ≥ 0, Λ + c ≥ 0, c − Λ ≥ 0.
     pub fn of_impulses(delassus: &Delassus) -> Self {
         let n = delassus.len();
         let slack = |i: usize| Affine::row(delassus.matrix.row(i).iter(), 0, delassus.offset[i]);
@@ -137,8 +138,8 @@ impl Qcqp {
         Self { n, inequalities: inequalities.collect() }
     }
 
-    /// A step in velocities and impulses, x = (v₊, Λ): the inequalities of [`Qcqp::of_impulses`] with w = J v₊ − l, and
-    /// M (v₊ − v_f) − JᵀΛ = 0 as two linear inequalities for each degree of freedom.
+    /// A step in terms of velocities and impulses, x = (v₊, Λ): the inequalities of [`Qcqp::of_impulses`] with w = J v₊
+    /// − l, and M (v₊ − v_f) − JᵀΛ = 0 as two linear inequalities for each degree of freedom.
     pub fn of_velocities(problem: &Frictionless) -> Self {
         let (nv, nc) = (problem.nv(), problem.nc());
         let dry: Vec<(usize, f64)> = problem.dry().collect();
@@ -171,7 +172,7 @@ impl Qcqp {
     /// The inequalities whose value at x (n) is below −`tolerance`.
     ///
     /// # Errors
-    /// If x has not n numbers.
+    /// If x does not have n numbers.
     pub fn violations(&self, x: &DVector<f64>, tolerance: f64) -> Result<Vec<Violation>> {
         if x.len() != self.n {
             return Err(Error::invalid("QCQP", format!("expected x of {} numbers, got {}", self.n, x.len())));

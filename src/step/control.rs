@@ -1,4 +1,4 @@
-//! Control laws: from a state and a reference to joint torques, as functions of tensors.
+//! Control laws: functions of tensors that map a state and a reference to joint torques.
 //!
 //! With the errors e = q − q_d and ė = v − v_d of joints of one coordinate:
 //!
@@ -10,12 +10,12 @@
 //! computed torque          τ = M (a_d − K_p e − K_v ė) + b         M, b from `Dynamics::mass_matrix`, `Dynamics::bias`
 //! ```
 //!
-//! Under computed torque with the true M and b the error obeys ë + K_v ė + K_p e = 0, critically damped for
-//! K_v = 2 √K_p. Any other M may be given: what it misses is a disturbance.
+//! Computed torque with the true M and b makes the error obey ë + K_v ė + K_p e = 0, which is critically damped for K_v
+//! = 2 √K_p. You may pass any other M; its error then acts as a disturbance.
 
 use candle_core::{Result, Tensor};
 
-/// Where the joints should be, how they should move.
+/// A reference: desired positions, velocities and accelerations of the joints.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// Position q_d (1 or B, n), rad or m.
@@ -27,8 +27,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// q_d = centre + A sin(ω t) with its derivatives at time t, s; centre in rad or m, amplitude A as centre, ω in rad/s,
-    /// each (1 or B, n).
+    /// q_d = centre + A sin(ω t) and its derivatives at time t, s. The centre and the amplitude A are in rad or m, ω is
+    /// in rad/s; each is (1 or B, n).
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -43,10 +43,10 @@ impl Reference {
         })
     }
 
-    /// A position to hold (1 or B, n).
+    /// A constant position (1 or B, n) as a reference.
     ///
     /// # Errors
-    /// If the device has no room.
+    /// If the device has no memory left.
     pub fn hold(q: &Tensor) -> Result<Self> {
         Ok(Self { q: q.clone(), v: q.zeros_like()?, a: q.zeros_like()? })
     }
@@ -65,7 +65,7 @@ impl Gains {
     /// K_p (1 or B, n) with K_v = 2 √K_p, critical damping at unit inertia.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// Those of the tensor operations.
     pub fn critical(kp: &Tensor) -> Result<Self> {
         Ok(Self { kp: kp.clone(), kv: (kp.sqrt()? * 2.0)? })
     }
@@ -87,8 +87,8 @@ impl Gains {
         self.pd(q, &v.broadcast_sub(&reference.v)?, &reference.q)
     }
 
-    /// a_d − K_p (q − q_d) − K_v (v − v_d) (B, n): the acceleration that computed torque asks for, and as a torque the
-    /// law for joints of unit inertia.
+    /// a_d − K_p (q − q_d) − K_v (v − v_d) (B, n): the desired acceleration for computed torque. Used as a torque, it
+    /// is the control law for joints of unit inertia.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -96,7 +96,8 @@ impl Gains {
         self.pd_along(q, v, reference)?.broadcast_add(&reference.a)
     }
 
-    /// M (a_d − K_p e − K_v ė) + b (B, n), of a mass matrix M (1 or B, n, n) and bias b (1 or B, n): computed torque.
+    /// Computed torque: M (a_d − K_p e − K_v ė) + b (B, n), with a mass matrix M (1 or B, n, n) and a bias b (1 or B,
+    /// n).
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -113,17 +114,17 @@ impl Gains {
     }
 }
 
-/// The mass matrices (B, n, n) without their couplings: a deliberately wrong model.
+/// The mass matrices (B, n, n) with only their diagonals: a deliberately wrong model.
 ///
 /// # Errors
-/// If the shape is another one.
+/// If the shape is wrong.
 pub fn decoupled(mass: &Tensor) -> Result<Tensor> {
     let (_, n, _) = mass.dims3()?;
     mass.broadcast_mul(&Tensor::eye(n, mass.dtype(), mass.device())?.unsqueeze(0)?)
 }
 
-/// Explicit viscous friction −K_f v (B, n), with K_f (1 or B, n) in N·m·s/rad or N·s/m. A step adds the joints' own
-/// damping by itself, implicitly.
+/// Explicit viscous friction −K_f v (B, n), with K_f (1 or B, n) in N·m·s/rad or N·s/m. The step itself adds the
+/// joints' own damping, implicitly.
 ///
 /// # Errors
 /// If the shapes do not fit.

@@ -4,18 +4,18 @@
 //! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
 //! ```
 //!
-//! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
-//! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
-//! it a joint slows down and never turns back. For explicit damping add −D v to τ.
+//! b holds Coriolis, centrifugal and gravity forces at (q, v), and D is the joints' viscous damping. Damping is
+//! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach with steps of a
+//! millisecond. Implicit damping slows a joint down and never reverses it. If you want explicit damping, add −D v to τ.
 //!
-//! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
-//! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
+//! The bound l says how fast the gap φ may close within the step, see [`Bound`]. With δ = h v₊ the problem is the
+//! quasi-dynamic one with another P and g. So both steps share the barrier, its friction cones and its derivatives:
 //!
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
 //! ```
 //!
-//! All of it is computed in lanes: see [`super::fused`].
+//! Everything is computed in SIMD lanes: see [`super::fused`].
 
 mod bodies;
 mod joints;
@@ -45,11 +45,11 @@ pub use options::{ContactModel, DynamicParams};
 pub use rigid::RigidContact;
 pub use separation::{Gaps, Separated, Separation};
 
-/// The second-order step of a model with given parameters. Cheap to clone.
+/// The second-order step of a model with given parameters. Cloning is cheap.
 ///
-/// Of the model's parameters it uses h, κ, μ, gravity, sizes, offsets, `tau` and, for the bodies that these cover, mass
-/// and inertia. All joints move by inertia: stiffness and ε do not matter, impedance is a control law, see
-/// [`super::control`].
+/// It uses these parameters of the model: h, κ, μ, gravity, sizes, offsets, `tau`, and mass and inertia of the bodies
+/// for which the parameters have them. All joints have inertia; stiffness and ε have no effect. For impedance use a
+/// control law, see [`super::control`].
 #[derive(Clone, Debug)]
 pub struct Dynamic {
     model: Model,
@@ -68,33 +68,35 @@ pub struct Dynamic {
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
-    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
-    /// used ([`crate::solve::Status::BadInput`]): one that is not finite, or so large that the step's numbers overflow.
+    /// Next configuration (B, nq). In a world without a solution it is q. In a world with an unusable number
+    /// ([`crate::solve::Status::BadInput`]: one that is not finite, or so large that the step overflows) it is the
+    /// model's home.
     pub q_next: Tensor,
-    /// Next velocity (B, nv); zero where there is no solution.
+    /// Next velocity (B, nv). Zero in worlds without a solution.
     pub v_next: Tensor,
-    /// Contact force on B in world axes (B, nc, 3), N: the step's impulse over h.
+    /// Contact force on B in world axes (B, nc, 3), N: the step's impulse divided by h.
     pub force: Tensor,
-    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, as [`Step::torque`](super::Step::torque);
-    /// rigid contact is frictionless and has none.
+    /// Torque on B about the normal, for each contact with torsional friction (B, n), N·m, as in
+    /// [`Step::torque`](super::Step::torque). Rigid contact has no friction and no torque.
     pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
-    /// Forces of the joint limits (B, nl), N or N·m; empty unless the scene turns them on.
+    /// Forces of the joint limits (B, nl), N or N·m. Empty unless the scene turns them on.
     pub limit_force: Tensor,
-    /// How each world's solve went. The residual of rigid contact is a velocity, see [`crate::solve::Delassus::residual`].
+    /// The report of each world's solve. The residual of rigid contact is a velocity, see
+    /// [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, n), from the barrier: three numbers for each contact and each once more that has torsional
-    /// friction, one for each joint limit.
+    /// Warm start for the next step's solve with the barrier (B, n): three numbers for each contact, three more if it
+    /// has torsional friction, and one for each joint limit.
     pub warm: Option<Tensor>,
 }
 
 impl Dynamic {
-    /// The step of a model. `parameters` are the model's own, `model.parameters`, or a changed copy: tracked tensors in it
-    /// get gradients.
+    /// The step of a model. `parameters` is `model.parameters` or a changed copy of it. Tracked tensors in it get
+    /// gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or a choice is out of its range.
+    /// If a parameter's shape or type differs from the model's, or an option is out of its range.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let tree = &model.tree;
@@ -144,22 +146,23 @@ impl Dynamic {
     /// The same step with other parameters.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's.
+    /// If a parameter's shape or type differs from the model's.
     pub fn with_parameters(&self, parameters: &Parameters) -> Result<Self> {
         let dynamics = dynamics(&self.model, parameters)?;
         Ok(Self { parameters: parameters.clone(), dynamics, par: parameters.packed()?, ..self.clone() })
     }
 
-    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
-    /// limit. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
+    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N. τ is limited to the
+    /// joints' efforts. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
-    /// If a shape or type is not as said. Numerical trouble is no error: see [`DynamicStep::reports`].
+    /// If a shape or type is wrong. Numerical trouble is not an error: see [`DynamicStep::reports`].
     pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
         self.step_from(q, v, tau, None)
     }
 
-    /// [`Dynamic::step`], with the barrier's solve started at a nearby step's forces, [`DynamicStep::warm`].
+    /// [`Dynamic::step`] with a warm start: the barrier's solve starts from the forces of a nearby step,
+    /// [`DynamicStep::warm`].
     ///
     /// # Errors
     /// As [`Dynamic::step`].
@@ -172,8 +175,8 @@ impl Dynamic {
         }
     }
 
-    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says: for other
-    /// solvers, or for [`crate::solve::qcqp`]. None where the state is not usable or M is not positive definite.
+    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] is: for other
+    /// solvers, or for [`crate::solve::qcqp`]. `None` if the state is not usable or M is not positive definite.
     ///
     /// # Errors
     /// As [`Dynamic::step`].
