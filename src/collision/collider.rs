@@ -12,7 +12,7 @@ use super::query::closest;
 use super::relative::{ClosestPoints, Relative};
 use crate::description::Shape;
 
-/// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
+/// A shape, ready for queries. Making and cloning one is cheap; a hull is shared.
 #[derive(Clone, Debug)]
 pub struct Collider {
     pub(super) core: Core,
@@ -20,31 +20,34 @@ pub struct Collider {
 }
 
 impl Collider {
-    /// The collider of a shape that is valid, see [`Shape::validate`].
+    /// The collider of a valid shape, see [`Shape::validate`].
     pub fn new(shape: &Shape) -> Self {
         let (core, radius) = Core::of(shape, shape.sizes());
         Self { core, radius }
     }
 
-    /// The collider of a shape of the same kind with other sizes, as [`Shape::sizes`] orders them; none if those are no
-    /// shape's.
+    /// The collider of a shape of the same kind with other sizes, in the order of [`Shape::sizes`]. None if the sizes
+    /// are not valid.
     pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
         (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
     }
 
-    /// Signed distance to another body; none between two half-spaces, which overlap or are apart without end.
+    /// Signed distance to another body. None between two half-spaces, whose overlap or distance has no bound.
     ///
-    /// Exchanging the bodies gives the same numbers to the last bit, the points exchanged and the normal reversed.
+    /// If you exchange the bodies, you get the same numbers to the last bit, with the points exchanged and the normal
+    /// reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
         self.distance_along(pose, other, other_pose, None)
     }
 
-    /// [`distance`](Self::distance), begun from the answer where the bodies were before, for poses along a path: Newton's method on two
-    /// ellipsoids, or an ellipsoid and a sphere, takes fewer steps along the normal of `before`. Other pairs have no use for it.
+    /// [`distance`](Self::distance) for poses along a path: it starts from the previous answer. For two ellipsoids, or
+    /// an ellipsoid and a sphere, Newton's method then takes fewer steps, because it starts along the normal of
+    /// `before`. Other pairs do not use it.
     ///
-    /// Whatever `before` is, the answer is the same to rounding. Ellipsoids deep in each other have several ways out, of which a search
-    /// from fixed directions misses the shortest once in thirty thousand pairs; a start may find it.
+    /// The answer is the same to rounding, whatever `before` is. There is one exception: two ellipsoids deep inside
+    /// each other can be separated along several directions. A search from fixed directions misses the shortest one
+    /// once in thirty thousand pairs; a start may find it.
     pub fn distance_from(
         &self,
         pose: &Isometry3<f64>,
@@ -74,7 +77,7 @@ impl Collider {
         Some(a.distance_along(&b, start)?.swapped_if(is_after))
     }
 
-    /// Corners of the box along the world's axes that holds the body, m; infinite for a half-space.
+    /// Corners of the axis-aligned bounding box in the world, m. Infinite for a half-space.
     pub fn bounds(&self, pose: &Isometry3<f64>) -> [Vector3<f64>; 2] {
         if matches!(self.core, Core::HalfSpace) {
             return [f64::NEG_INFINITY, f64::INFINITY].map(Vector3::repeat);

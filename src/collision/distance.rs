@@ -1,11 +1,11 @@
-//! What a distance query answers.
+//! The result of a distance query.
 
 use nalgebra::{Vector3, Vector6};
 
-/// Where two bodies A and B are nearest, or part on the shortest way.
+/// Where two bodies A and B are closest, or, if they overlap, where the shortest separating translation acts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
-    /// Signed distance φ, m; positive apart, minus the depth inside.
+    /// Signed distance φ, m. Positive for separate bodies, minus the depth for overlapping ones.
     pub phi: f64,
     /// Witness point on A in the world, m.
     pub point_a: Vector3<f64>,
@@ -16,9 +16,9 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, v that of each body's `origin`: the normal's row
-    /// J_n of the contact Jacobian, −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). Exact wherever φ has a
-    /// derivative, as closest points are stationary.
+    /// The derivative of φ with respect to the twists (v, ω) of A and of B. Twists are along the world's axes, and v is
+    /// the velocity of the body's `origin`. This is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n)
+    /// and (n, (p_B − o_B) × n). It is exact wherever φ has a derivative, because closest points are stationary.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
             let (n, moment) = (self.normal, (point - origin).cross(&self.normal));

@@ -1,21 +1,27 @@
 //! Several contact points where flat parts of two bodies meet.
 //!
-//! All have the normal n of the distance. A's sides that look along n and B's that look along −n are planes over
-//! the plane across n, where each two of them overlap as a polygon: the corners of these are the contact points, with the gap along n
-//! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
-//! probability that a small tilt makes it the deepest, see `tilt.rs` and `cells.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is, whichever sides meet. As its weight vanishes a point stands back: its gap grows until it is out of
-//! reach. Which sides meet does not depend on the order of the bodies: all that have a corner that a tilt can make the deepest. Of two boxes
-//! each shows one side, as their formula on lanes does: `faces.rs` says which. It is another where no point is lost or won; what is left
-//! are sides of two boxes that are parallel and both steep along n, beside an edge that is nearly both's: there points go from one
-//! box's edge to the other's, which is next to it.
+//! All points have the normal n of the distance. The sides of A that face along n, and those of B that face along −n,
+//! are planes over the plane across n. Each pair of such sides overlaps in a polygon. The corners of these polygons are
+//! the contact points, and a point's gap is the distance of the two planes along n. No gap is smaller than the distance
+//! of the bodies, and the deepest corner has that gap.
 //!
-//! A capsule and the side of a cylinder are lines. What a round cap has in common with flat sides and lines is exact, whatever little it is
-//! (`overlap.rs`), but where the cap leans, its deepest point is between the corners on the rim: there the closest points are a contact too,
-//! and take the others' weight as it leans. On another cap, and in the place of a hull's sides where it has faces of more corners than a
-//! patch, a polygon stands for more than it holds: there the closest points also take the weight as the polygon misses where the bodies
-//! meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes of the part that the
-//! polygon may miss.
+//! A corner's weight is the probability that a small random tilt makes it the deepest, see `tilt.rs` and `cells.rs`.
+//! The weights add up to one. Weights and points are continuous as long as n is, whichever sides meet. As a point's
+//! weight goes to zero, the point stands back: its gap grows until it is out of reach.
+//!
+//! The sides that take part are all those with a corner that a tilt can make the deepest. This does not depend on the
+//! order of the bodies. Two boxes are different: each shows only one side, as in their formula on lanes; `faces.rs`
+//! says which. The choice changes where no point is lost or gained. One case remains: sides of two boxes that are
+//! parallel and both steep along n, beside an edge that nearly coincides. There points jump from one box's edge to the
+//! other's, which is next to it.
+//!
+//! A capsule and the side of a cylinder are lines. The overlap of a round cap with flat sides and lines is exact,
+//! however small it is (`overlap.rs`). If the cap leans, its deepest point lies between corners on the rim. Then the
+//! closest points are one more contact, and take over the weight of the others as the cap leans. Sometimes a polygon
+//! stands for a larger area: a cap on another cap, and a hull's face with more corners than a patch has. There too the
+//! closest points take over weight, where the polygon misses the place at which the bodies meet or little of it is
+//! left. They stand back like other points as their weight vanishes, by the height that a tilt gives to the part that
+//! the polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -33,38 +39,40 @@ use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
-/// Contact points that a [`Collider::manifold`] has at most: the corners of two patches, and the closest points.
+/// The largest number of contact points of a [`Collider::manifold`]: the corners of two patches, and the closest
+/// points.
 pub const MANIFOLD: usize = 2 * CORNERS + 1;
 
 /// The contact points of two bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
-    /// The signed distance of the bodies; its normal is that of all points, and no point's φ is smaller.
+    /// The signed distance of the bodies. All points have its normal, and no point has a smaller φ.
     pub distance: Distance,
-    /// The points, one at least; the closest points, where they are one of several, are the first.
+    /// The points, at least one. If the closest points are one of several, they are the first.
     pub points: Vec<ContactPoint>,
 }
 
-/// One of several points where bodies meet.
+/// One of several points at which bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m; more, where the weight is below [`LIGHT`], so that what carries little weight carries
-    /// little force.
+    /// The gap along the manifold's normal, m. If the weight is below [`LIGHT`], φ is larger than the gap, so that a
+    /// point of little weight carries little force.
     pub phi: f64,
     /// Point on A in the world, m.
     pub point_a: Vector3<f64>,
-    /// Point on B in the world, m: A's and the gap along the normal.
+    /// Point on B in the world, m: the point on A plus the gap along the normal.
     pub point_b: Vector3<f64>,
-    /// Its part of the pair's contact, from 0 to 1; all points' are 1 together.
+    /// Its fraction of the pair's contact, from 0 to 1. The weights of all points add up to 1.
     pub weight: f64,
 }
 
 impl Collider {
-    /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
+    /// Contact points of bodies that are at most `margin` apart, m. None if they are farther apart, or both are
+    /// half-spaces.
     ///
-    /// A cylinder's cap has an octagon in its place, fixed to its frame, of which what leaves the other's sides comes on to them; a hull's
-    /// face of more than eight corners has eight of them; a cylinder's side and a capsule are lines. In exchanged bodies the points are
-    /// the same, exchanged.
+    /// A cylinder's cap is replaced by an octagon fixed to its frame; its parts beyond the other body's sides are moved
+    /// onto them. A hull's face with more than eight corners is replaced by eight of them. A capsule and the side of a
+    /// cylinder are lines. If you exchange the bodies, you get the same points, exchanged.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,

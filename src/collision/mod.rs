@@ -1,8 +1,8 @@
 //! Floor 4: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
-//! For any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space: the signed distance
-//! with its witness points, normal and derivatives ([`distance()`], [`Collider`]), and several contact points where flat sides
-//! meet ([`Collider::manifold`]).
+//! Bodies are spheres, capsules, boxes, rounded boxes, cylinders, ellipsoids, convex hulls and half-spaces. For any two
+//! of them there is the signed distance with its witness points, normal and derivatives ([`distance()`], [`Collider`]).
+//! Where flat sides meet, there are several contact points ([`Collider::manifold`]).
 //!
 //! ```
 //! use fingertip::{collision, description::Shape};
@@ -17,14 +17,19 @@
 //! # }
 //! ```
 //!
-//! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. Two cores' distance is
-//! from a formula where there is one; that of boxes and segments from the separating axes, see `axes.rs`, where a vertex is
-//! over a face or edges cross; theirs to cylinders from the few directions in which these may be nearest, see `cylinder.rs`;
-//! that of ellipsoids by Newton's method alone, see `smooth.rs`; else GJK and EPA (of the crate `parry3d-f64`) find out which
-//! features touch, and Newton's method makes the answer exact, see `polish.rs`.
+//! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. The distance of two
+//! cores is found by one of these methods:
 //!
-//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n, its
-//! maximiser the normal: the closest points' distance when apart, minus the shortest translation that parts them when not.
+//! - a formula, if there is one;
+//! - for boxes and segments, the separating axes, where a vertex is over a face or edges cross (`axes.rs`);
+//! - for a cylinder and a box or segment, the few directions in which they may be nearest (`cylinder.rs`);
+//! - for ellipsoids, Newton's method alone (`smooth.rs`);
+//! - for all others, GJK and EPA (of the crate `parry3d-f64`) find out which features touch, and Newton's method makes
+//!   the answer exact (`polish.rs`).
+//!
+//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n,
+//! and the maximiser is the normal. For separate bodies it is the distance of the closest points. For overlapping
+//! bodies it is minus the length of the shortest translation that separates them.
 
 mod axes;
 mod cells;
@@ -66,10 +71,10 @@ pub use spot::LIGHT;
 pub(crate) use spot::NEAR;
 pub(crate) use tilt::NONE;
 
-/// Signed distance of two shapes in the world. For many queries make [`Collider`]s once.
+/// Signed distance of two shapes in the world. For many queries, make [`Collider`]s once and use those.
 ///
 /// # Errors
-/// A shape that is not valid, a pose that is not finite, or two half-spaces.
+/// If a shape is not valid, a pose is not finite, or both shapes are half-spaces.
 pub fn distance(a: &Shape, pose_a: &Isometry3<f64>, b: &Shape, pose_b: &Isometry3<f64>) -> Result<Distance> {
     for (side, shape, pose) in [("A", a, pose_a), ("B", b, pose_b)] {
         shape.validate().map_err(|error| error.within(side))?;

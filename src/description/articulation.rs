@@ -4,19 +4,20 @@ use nalgebra::{Isometry3, Vector3};
 
 use super::{Collision, Inertia, MeshFile, Shape};
 
-/// Links joined to a tree by joints, as a URDF describes it.
+/// Links joined into a tree by joints, as described by a URDF.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Articulation {
-    /// The links. Exactly one, the root, is no joint's child.
+    /// The links. Exactly one, the root, is not the child of a joint.
     pub links: Vec<Link>,
-    /// The joints in the order of the file; this is the order of their coordinates in q.
+    /// The joints in the order of the file. Their coordinates have the same order in q.
     pub joints: Vec<Joint>,
-    /// What the file says and this does not hold (meshes, transmissions), and what is odd about it, one line each.
+    /// Notes on the file, one line each: what it says that is not used here (missing meshes, transmissions), and what
+    /// is odd about it.
     pub notes: Vec<String>,
 }
 
 impl Articulation {
-    /// The link that is no joint's child.
+    /// The root: the link that is not the child of a joint.
     pub fn root(&self) -> Option<usize> {
         let mut is_root = vec![true; self.links.len()];
         for joint in &self.joints {
@@ -36,28 +37,28 @@ impl Articulation {
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Unique within the articulation.
+    /// The name, unique within the articulation.
     pub name: String,
-    /// Mass distribution; none for a massless link.
+    /// Mass distribution. None for a massless link.
     pub inertia: Option<Inertia>,
     /// Collision shapes, in the link's frame.
     pub collisions: Vec<Collision>,
-    /// Shapes to look at, in the link's frame.
+    /// Visual shapes, in the link's frame.
     pub visuals: Vec<Visual>,
 }
 
-/// What a link looks like, in the link's frame. It takes no part in the simulation.
+/// A visual shape, in the link's frame. It takes no part in the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// What is seen.
+    /// The shape or mesh.
     pub look: Look,
     /// Its frame in the link's frame.
     pub pose: Isometry3<f64>,
-    /// Red, green, blue and opacity from 0 to 1, if the file says.
+    /// Red, green, blue and opacity from 0 to 1, if the file gives them.
     pub rgba: Option<[f64; 4]>,
 }
 
-/// A shape, or a mesh as it is in its file.
+/// A shape, or a mesh file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
     /// A shape.
@@ -66,12 +67,12 @@ pub enum Look {
     Mesh(MeshFile),
 }
 
-/// How a joint's child moves against its parent.
+/// How the child of a joint moves relative to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JointKind {
-    /// Not at all.
+    /// No motion.
     Fixed,
-    /// Rotation about the axis, within limits where given; q in rad.
+    /// Rotation about the axis, within limits if there are any; q in rad.
     Revolute,
     /// Rotation about the axis without limits; q in rad.
     Continuous,
@@ -86,7 +87,7 @@ pub enum JointKind {
 }
 
 impl JointKind {
-    /// Coordinates in q.
+    /// The number of coordinates in q.
     pub fn nq(self) -> usize {
         match self {
             Self::Fixed => 0,
@@ -96,12 +97,12 @@ impl JointKind {
         }
     }
 
-    /// Has the joint one coordinate, as a commanded joint must?
+    /// Does the joint have exactly one coordinate, as a commanded joint must?
     pub fn is_single(self) -> bool {
         self.nq() == 1
     }
 
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub fn nv(self) -> usize {
         match self {
             Self::Floating => 6,
@@ -113,7 +114,7 @@ impl JointKind {
 /// A joint between two links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Joint {
-    /// Unique within the articulation.
+    /// The name, unique within the articulation.
     pub name: String,
     /// The motion it allows.
     pub kind: JointKind,
@@ -123,27 +124,28 @@ pub struct Joint {
     pub child: usize,
     /// The joint's frame in the parent link's frame; the child's frame at q = 0.
     pub origin: Isometry3<f64>,
-    /// Axis in the joint's frame, unit length; the plane's normal for a planar joint.
+    /// Axis in the joint's frame, of unit length. For a planar joint, the plane's normal.
     pub axis: Vector3<f64>,
-    /// Range of q in rad or m; none where the joint may move without end.
+    /// Range of q, rad or m. None if the joint has no limits.
     pub limits: Option<Limits>,
-    /// Largest force or torque, N or N·m; infinite where the file says nothing.
+    /// Largest force or torque, N or N·m. Infinite if the file gives none.
     pub effort: f64,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
     /// Dry friction, N·m or N.
     pub friction: f64,
-    /// Set if this joint follows another one and has no coordinate of its own (revolute, continuous, prismatic only).
+    /// Set if this joint follows another one (a mimic joint) and so has no coordinate of its own. Revolute, continuous
+    /// and prismatic joints only.
     pub mimic: Option<Mimic>,
 }
 
 impl Joint {
-    /// Can this joint be commanded in a robot: has it one coordinate, and one of its own?
+    /// Can this joint be commanded in a robot? It must have exactly one coordinate, of its own.
     pub fn is_commandable(&self) -> bool {
         self.kind.is_single() && self.mimic.is_none()
     }
 
-    /// Where a joint of one coordinate starts: at `given`, else at the value next to 0 within its limits.
+    /// The start of a joint with one coordinate: `given`, or else the value within its limits that is nearest to 0.
     pub fn home(&self, given: Option<f64>) -> f64 {
         given.unwrap_or_else(|| self.limits.map_or(0.0, |Limits { lower, upper }| 0.0_f64.max(lower).min(upper)))
     }
@@ -161,7 +163,7 @@ pub struct Limits {
 /// q = multiplier · q_joint + offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mimic {
-    /// Index of the joint that is followed; it has a coordinate of its own (chains are resolved on reading).
+    /// Index of the joint that it follows. That joint has a coordinate of its own; chains are resolved on reading.
     pub joint: usize,
     /// Factor.
     pub multiplier: f64,

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Stiffness of joints for which nothing is said, N·m/rad or N/m.
+/// Default stiffness of joints, N·m/rad or N/m.
 const STIFFNESS: f64 = 1.0;
 
 impl Default for Scene {
@@ -29,7 +29,7 @@ impl Default for Scene {
 }
 
 impl Scene {
-    /// An empty scene with gravity 9.81 m/s² along −z, to be filled:
+    /// An empty scene with gravity 9.81 m/s² along −z, to which you add things:
     ///
     /// ```
     /// use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
@@ -49,37 +49,37 @@ impl Scene {
         Self::default()
     }
 
-    /// With these numbers of the step.
+    /// Sets the parameters of the step.
     pub fn with_params(mut self, params: Params) -> Self {
         self.params = params;
         self
     }
 
-    /// With this gravity in world axes, m/s².
+    /// Sets the gravity in world axes, m/s².
     pub fn with_gravity(mut self, gravity: [f64; 3]) -> Self {
         self.gravity = gravity;
         self
     }
 
-    /// With another robot.
+    /// Adds a robot.
     pub fn robot(mut self, robot: Robot) -> Self {
         self.robots.push(robot);
         self
     }
 
-    /// With another object.
+    /// Adds an object.
     pub fn object(mut self, object: Object) -> Self {
         self.objects.push(object);
         self
     }
 
-    /// With another rule for pairs, which wins over those before.
+    /// Adds a rule for pairs. It overrides the rules before it.
     pub fn pair(mut self, rule: PairRule) -> Self {
         self.pairs.push(rule);
         self
     }
 
-    /// With another keyframe of the script: commands by `"robot/joint"` at `time`, s.
+    /// Adds a keyframe to the script: commands by `"robot/joint"` at `time`, s.
     pub fn keyframe<'a>(mut self, time: f64, u: impl IntoIterator<Item = (&'a str, f64)>) -> Self {
         let u = u.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         self.script.push(Keyframe { time, u });
@@ -88,7 +88,8 @@ impl Scene {
 }
 
 impl Robot {
-    /// A robot with its root link fixed in the world's origin, stiffness 1, and joints at 0 or the limit next to it.
+    /// A robot whose root link is fixed at the world's origin. All stiffnesses are 1, and joints start at 0 or at the
+    /// limit nearest to it.
     pub fn new(name: impl Into<String>, articulation: Articulation) -> Self {
         Self {
             name: name.into(),
@@ -109,40 +110,40 @@ impl Robot {
         Ok(Self::new(name, Articulation::from_urdf(path)?))
     }
 
-    /// With this freedom of the root link: [`Freedom::Free`] makes a robot with a floating base.
+    /// Sets the freedom of the root link. [`Freedom::Free`] makes a robot with a floating base.
     pub fn with_freedom(mut self, freedom: Freedom) -> Self {
         self.freedom = freedom;
         self
     }
 
-    /// With its root link here in the world, at the start if it may move.
+    /// Sets the pose of its root link in the world. If it may move, this is its starting pose.
     pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
         self.base = base;
         self
     }
 
-    /// With this stiffness of all joints that have none of their own, N·m/rad or N/m.
+    /// Sets the stiffness of all joints that have none of their own, N·m/rad or N/m.
     pub fn with_default_stiffness(mut self, stiffness: f64) -> Self {
         self.default_stiffness = stiffness;
         self
     }
 
-    /// With this stiffness of one joint, N·m/rad or N/m.
+    /// Sets the stiffness of one joint, N·m/rad or N/m.
     pub fn with_stiffness(mut self, joint: impl Into<String>, stiffness: f64) -> Self {
         self.stiffness.insert(joint.into(), stiffness);
         self
     }
 
-    /// With this starting value of one joint, rad or m.
+    /// Sets the starting value of one joint, rad or m.
     pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
         self.home.insert(joint.into(), value);
         self
     }
 
-    /// With these collision shapes, by link, and none else.
+    /// Uses only these collision shapes, given by link.
     ///
     /// # Errors
-    /// A name that is not a link's.
+    /// If a name is not that of a link.
     pub fn with_collisions<'a>(mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<Self> {
         self.articulation.replace_collisions(collisions)?;
         Ok(self)
@@ -150,10 +151,10 @@ impl Robot {
 }
 
 impl Articulation {
-    /// Puts these collision shapes, by link, in the place of all others.
+    /// Replaces all collision shapes by these, given by link.
     ///
     /// # Errors
-    /// A name that is not a link's.
+    /// If a name is not that of a link.
     pub fn replace_collisions<'a>(&mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<()> {
         self.links.iter_mut().for_each(|link| link.collisions.clear());
         for (i, (name, collision)) in collisions.into_iter().enumerate() {
@@ -170,54 +171,54 @@ impl Articulation {
 }
 
 impl Object {
-    /// A free solid of uniform density in the world's origin, mass in kg.
+    /// A free solid of uniform density at the world's origin, mass in kg.
     pub fn rigid(name: impl Into<String>, shape: Shape, mass: f64) -> Self {
         Self::compound(name, vec![Collision::centred(shape)], mass)
     }
 
-    /// The same of several shapes, mass in kg in all.
+    /// A free solid of several shapes with the same density, total mass in kg.
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };
         Self { name: name.into(), body, freedom: Freedom::Free, pose: Isometry3::identity() }
     }
 
-    /// A shape that stays where it is.
+    /// A fixed shape.
     pub fn fixed(name: impl Into<String>, shape: Shape) -> Self {
         let body = ObjectBody::Rigid { inertia: None, collisions: vec![Collision::centred(shape)] };
         Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
     }
 
-    /// Everything below z = `height`, m.
+    /// The ground: everything below z = `height`, m.
     pub fn ground(name: impl Into<String>, height: f64) -> Self {
         Self::fixed(name, Shape::HalfSpace).at([0.0, 0.0, height])
     }
 
-    /// Links and passive joints, the root link fixed in the world's origin.
+    /// Links and passive joints. The root link is fixed at the world's origin.
     pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
         let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
         Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
     }
 
-    /// With this freedom of the body or the root link.
+    /// Sets the freedom of the body or the root link.
     pub fn with_freedom(mut self, freedom: Freedom) -> Self {
         self.freedom = freedom;
         self
     }
 
-    /// With its frame at this position, its orientation as it was.
+    /// Sets the position of its frame and keeps the orientation.
     pub fn at(mut self, position: [f64; 3]) -> Self {
         self.pose.translation = position.into();
         self
     }
 
-    /// With this pose of its frame.
+    /// Sets the pose of its frame.
     pub fn with_pose(mut self, pose: Isometry3<f64>) -> Self {
         self.pose = pose;
         self
     }
 
-    /// With this mass distribution, if it is one rigid body.
+    /// Sets the mass distribution, if it is one rigid body.
     pub fn with_inertia(mut self, new: Inertia) -> Self {
         if let ObjectBody::Rigid { inertia, .. } = &mut self.body {
             *inertia = Some(new);
@@ -225,7 +226,7 @@ impl Object {
         self
     }
 
-    /// With this starting value of one joint, if it has joints, rad or m.
+    /// Sets the starting value of one joint, if it has joints, rad or m.
     pub fn with_home(mut self, joint: impl Into<String>, value: f64) -> Self {
         if let ObjectBody::Articulated { home, .. } = &mut self.body {
             home.insert(joint.into(), value);
@@ -235,17 +236,17 @@ impl Object {
 }
 
 impl Collision {
-    /// A shape with its frame in the body's.
+    /// A shape whose frame is that of the body.
     pub fn centred(shape: Shape) -> Self {
         Self { shape, pose: Isometry3::identity() }
     }
 
-    /// A shape at this position in the body's frame, along its axes.
+    /// A shape at this position in the body's frame, with the body's axes.
     pub fn at(shape: Shape, position: [f64; 3]) -> Self {
         Self { shape, pose: Translation3::from(position).into() }
     }
 
-    /// All points with normal · x ≤ offset · ‖normal‖, m; none for a zero normal.
+    /// All points with normal · x ≤ offset · ‖normal‖, m. None for a zero normal.
     pub fn half_space(normal: [f64; 3], offset: f64) -> Option<Self> {
         let normal = Unit::try_new(Vector3::from(normal), 0.0)?;
         let turn = UnitQuaternion::rotation_between_axis(&Vector3::z_axis(), &normal);
@@ -257,27 +258,28 @@ impl Collision {
 }
 
 impl PairRule {
-    /// This friction coefficient between two things, if they may touch.
+    /// Sets the friction coefficient between two things, if they may touch.
     pub fn friction(a: impl Into<String>, b: impl Into<String>, mu: f64) -> Self {
         Self { mu: Some(mu), ..Self::between(a, b) }
     }
 
-    /// This torsional friction between two things, m: see [`Params::torsion`](super::Params::torsion).
+    /// Sets the torsional friction between two things, m: see [`Params::torsion`](super::Params::torsion).
     pub fn torsion(a: impl Into<String>, b: impl Into<String>, torsion: f64) -> Self {
         Self { torsion: Some(torsion), ..Self::between(a, b) }
     }
 
-    /// Contact between two things, though a rule before excludes it, or links of one robot overlap at home.
+    /// Allows contact between two things, even if an earlier rule excludes it or they are links of one robot that
+    /// overlap at home.
     pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
         Self { enabled: Some(true), ..Self::between(a, b) }
     }
 
-    /// No contact between two things.
+    /// Excludes contact between two things.
     pub fn exclude(a: impl Into<String>, b: impl Into<String>) -> Self {
         Self { enabled: Some(false), ..Self::between(a, b) }
     }
 
-    /// A rule that says nothing yet.
+    /// A rule that sets nothing yet.
     fn between(a: impl Into<String>, b: impl Into<String>) -> Self {
         Self { a: a.into(), b: b.into(), mu: None, torsion: None, enabled: None }
     }

@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use super::{Joint, Keyframe, Robot, Scene, check};
 use crate::error::{Error, Findings, Result};
 
-/// The latest keyframe, s: ten days.
+/// The largest time of a keyframe, s: ten days.
 const LATEST: f64 = 1e6;
 
 impl Scene {
-    /// The commanded joints in the order of u: robots in file order, each one's joints with a single coordinate of
-    /// their own in the order of its URDF.
+    /// The commanded joints in the order of u: the robots in file order, and for each its joints with a single
+    /// coordinate of their own, in the order of its URDF.
     pub fn commanded(&self) -> impl Iterator<Item = (&Robot, &Joint)> {
         self.robots.iter().flat_map(|robot| {
             robot.articulation.joints.iter().filter(|joint| joint.is_commandable()).map(move |joint| (robot, joint))
         })
     }
 
-    /// The scripted command at a time, s: home at first, linear between keyframes, held after the last. A number for
-    /// each of the [`commanded`](Self::commanded) joints; without a script all stay at home.
+    /// The scripted command at a time, s, with one number for each of the [`commanded`](Self::commanded) joints. It
+    /// starts at home, is linear between keyframes, and is held after the last. Without a script all joints stay at
+    /// home.
     pub fn control(&self, time: f64) -> Vec<f64> {
         self.commanded().map(|(robot, joint)| self.control_of(robot, joint, time)).collect()
     }

@@ -7,7 +7,7 @@ use nalgebra::Isometry3;
 use super::{Hull, check};
 use crate::error::{Error, Result};
 
-/// A collision shape in its own frame, centred at the frame's origin. Lengths in metres, all positive, at most 1e6.
+/// A collision shape in its own frame, centred at the frame's origin. Lengths are in metres, positive and at most 1e6.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -27,7 +27,7 @@ pub enum Shape {
     Box {
         /// Half the edge lengths, rounding included.
         half_extents: [f64; 3],
-        /// Radius of the rounded edges and corners, from 0 to less than every half extent.
+        /// Radius of the rounded edges and corners. It may be 0 and must be less than every half extent.
         rounding: f64,
     },
     /// Solid cylinder about the z axis.
@@ -42,9 +42,9 @@ pub enum Shape {
         /// Half the length of each axis.
         radii: [f64; 3],
     },
-    /// Convex polyhedron; the only shape that need not be centred at the frame's origin.
+    /// Convex polyhedron. It is the only shape that need not be centred at the frame's origin.
     Hull(Arc<Hull>),
-    /// All points with z ≤ 0: the boundary plane goes through the frame's origin, its outward normal is +z.
+    /// All points with z ≤ 0. The boundary plane goes through the frame's origin, and its outward normal is +z.
     HalfSpace,
 }
 
@@ -63,17 +63,17 @@ impl Shape {
         Self::Sphere { radius }
     }
 
-    /// All points within `radius` of a segment of twice `half_length` along z, m.
+    /// All points within `radius` of a segment of length 2 `half_length` along z, m.
     pub fn capsule(radius: f64, half_length: f64) -> Self {
         Self::Capsule { radius, half_length }
     }
 
-    /// A box with sharp edges from its half extents, m.
+    /// A box with sharp edges, given by its half extents, m.
     pub fn cuboid(half_extents: [f64; 3]) -> Self {
         Self::rounded_cuboid(half_extents, 0.0)
     }
 
-    /// A box from its half extents, rounding included, and the radius of its edges and corners, m.
+    /// A box given by its half extents, rounding included, and the radius of its edges and corners, m.
     pub fn rounded_cuboid(half_extents: [f64; 3], rounding: f64) -> Self {
         Self::Box { half_extents, rounding }
     }
@@ -83,7 +83,7 @@ impl Shape {
         Self::Cylinder { radius, half_length }
     }
 
-    /// A solid ellipsoid from half the lengths of its axes, m.
+    /// A solid ellipsoid, given by half the lengths of its axes, m.
     pub fn ellipsoid(radii: [f64; 3]) -> Self {
         Self::Ellipsoid { radii }
     }
@@ -96,10 +96,10 @@ impl Shape {
         Ok(Self::Hull(Arc::new(Hull::new(points)?)))
     }
 
-    /// Are the sizes those of a body?
+    /// Checks the sizes.
     ///
     /// # Errors
-    /// A size that is not positive or more than 1e6 m, or a rounding that is not from 0 to less than every half extent.
+    /// If a size is not positive or is more than 1e6 m, or a rounding is negative or not less than every half extent.
     pub fn validate(&self) -> Result<()> {
         match *self {
             Self::Sphere { radius } => check::length("sphere radius", radius),
@@ -128,11 +128,11 @@ impl Shape {
         }
     }
 
-    /// Numbers that describe a shape's size, [`Shape::sizes`] has this many.
+    /// The length of [`Shape::sizes`].
     pub const SIZES: usize = 4;
 
-    /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`,
-    /// box `[half x, half y, half z, rounding]`, ellipsoid `[radius x, radius y, radius z]`, hull and half-space none.
+    /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`, box `[half x, half y, half
+    /// z, rounding]`, ellipsoid `[radius x, radius y, radius z]`. A hull and a half-space have none.
     pub fn sizes(&self) -> [f64; Self::SIZES] {
         match *self {
             Self::Sphere { radius } => [radius, 0.0, 0.0, 0.0],
@@ -145,7 +145,7 @@ impl Shape {
         }
     }
 
-    /// The shape's name, as scene files spell it.
+    /// The shape's name in scene files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sphere { .. } => "sphere",

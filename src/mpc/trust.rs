@@ -118,7 +118,7 @@ impl Trust {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// The change of all v and its predicted decrease. None if the program has no solution.
+    /// The change of all v and its predicted decrease. None if Clarabel does not solve the program.
     fn step(&self, problem: &Problem, quadratics: &[Quadratic], cost: f64, radius: f64) -> Option<(DVector<f64>, f64)> {
         let nu = problem.nu();
         let n = nu * quadratics.len();

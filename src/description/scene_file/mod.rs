@@ -14,7 +14,7 @@ use super::{Friction, Keyframe, PairRule, Params, Scene, file};
 use crate::error::{Error, Findings, Result};
 
 impl Scene {
-    /// Reads a scene file and checks it. The format, by example:
+    /// Reads a scene file and checks it. This example shows the format:
     ///
     /// ```toml
     /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
@@ -60,19 +60,21 @@ impl Scene {
     ///                                      # without an entry keep the command of the keyframe before
     /// ```
     ///
-    /// Links of one robot or object that overlap at home are left out as pairs, unless a rule has `enabled = true` for
+    /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
     /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
     ///
-    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`, then in
-    /// the URDF's own folder and every folder above it. A mesh that is not found is left out, and noted with these places in
-    /// [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect` prints.
+    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE`: in each folder of `packages`,
+    /// then in the URDF's own folder, then in every folder above it. A mesh that is not found is left out.
+    /// [`Articulation::notes`](crate::description::Articulation::notes) records it with these places, and `fingertip
+    /// inspect` prints that.
     ///
-    /// Lengths and positions go up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scenes and URDF files have at most
-    /// 16 MiB, meshes 512 MiB.
+    /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
+    /// have up to 16 MiB, meshes 512 MiB.
     ///
     /// # Errors
-    /// A file that cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes what cannot be: the
-    /// file, the line or the element, and what was expected. Several such things are [`Error::Several`].
+    /// If a file cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes something
+    /// impossible. The message names the file, the line or element, and what was expected. Several such errors together
+    /// are an [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = file::text(path)?;
@@ -83,7 +85,7 @@ impl Scene {
             .map_err(|error| error.within(path.display()))
     }
 
-    /// Reads a scene's text, paths of URDF and mesh files relative to `folder`, and checks it.
+    /// Reads a scene's text and checks it. Paths of URDF and mesh files are relative to `folder`.
     ///
     /// # Errors
     /// As [`load`](Self::load).

@@ -1,11 +1,12 @@
 //! Reading URDF through urdf-rs.
 //!
-//! Read: links with their inertia, joints of every standard kind with limits, dynamics and mimic, and spheres, boxes,
-//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). Of a collision mesh the convex
-//! hull is taken where its file is there. Other things, and what is odd but common, become [`Articulation::notes`].
+//! Read are: links with their inertia; joints of every standard kind with limits, dynamics and mimic; spheres, boxes,
+//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). A collision mesh is replaced
+//! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
+//! [`Articulation::notes`].
 //!
-//! Three habits of the field are followed: an absent `<inertial>` is no mass, an absent or zero `effort` says nothing,
-//! and infinite limits are none.
+//! Three common habits are accepted: without `<inertial>` a link has no mass, an absent or zero `effort` means no
+//! limit, and infinite limits are no limits.
 
 mod top_level;
 
@@ -27,14 +28,14 @@ impl Articulation {
     /// Reads a URDF file and checks it.
     ///
     /// # Errors
-    /// A file that cannot be read, is larger than 16 MiB, is not URDF, or describes what cannot be; the place names the file
-    /// and the element.
+    /// If a file cannot be read, is larger than 16 MiB, is not URDF, or describes something impossible. The message
+    /// names the file and the element.
     pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_urdf_with(path, &[])
     }
 
-    /// The same, with folders in which packages are: a mesh `package://name/file` is looked for as `name/file` and as
-    /// `file` in each of them, then in the URDF's own folder and in every folder above it.
+    /// The same, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file` and as
+    /// `file`: in each of these folders, then in the URDF's own folder, then in every folder above it.
     ///
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
@@ -45,7 +46,7 @@ impl Articulation {
         read(&text, Some(&Places { folder, packages })).map_err(|error| error.within(path.display()))
     }
 
-    /// The same from a URDF's text, without its collision meshes; `name` is what errors call it.
+    /// The same from a URDF's text, without its collision meshes. `name` is its name in errors.
     ///
     /// # Errors
     /// As [`from_urdf`](Self::from_urdf).
