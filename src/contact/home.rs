@@ -9,7 +9,7 @@ use crate::kinematics::{FrameSpec, Kinematics, POSE, Tree};
 use super::convex::isometry;
 use super::shapes::BodyShape;
 
-/// Shapes that are less than this inside each other touch, m: rounding leaves so much of a gap of zero.
+/// Shapes that overlap by less than this only touch, m. Rounding makes this much of a zero gap.
 const TOUCHING: f64 = 1e-9;
 /// An overlap that is deeper than this, m, ...
 const DEEP: f64 = 1e-3;
@@ -18,9 +18,9 @@ const DEEP_PART: f64 = 0.05;
 
 /// How far two shapes are inside each other.
 pub(super) struct Depth {
-    /// The shortest way out, m.
+    /// The length of the shortest separating translation, m.
     pub(super) depth: f64,
-    /// Is this more than a careless digit?
+    /// Is the overlap large enough to matter, and not just a rounded number in the scene?
     pub(super) is_deep: bool,
 }
 

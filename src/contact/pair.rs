@@ -9,10 +9,10 @@ use super::kernels::PairKernels;
 pub use super::kind::PairFunction;
 use crate::description::Shape;
 
-/// Shapes of one kind, one per pair: where they are and how large.
+/// Shapes of one kind, one per pair: their poses and sizes.
 ///
-/// A pose is twelve numbers: the position of the shape's frame in the world, then the three columns of its
-/// rotation matrix (the shape's x, y and z axes in the world).
+/// A pose has twelve numbers: the position of the shape's frame in the world, then the three columns of its rotation
+/// matrix (the shape's x, y and z axes in the world).
 pub struct Shapes {
     /// Poses (B, n, 12).
     pub pose: Tensor,
@@ -20,7 +20,7 @@ pub struct Shapes {
     pub size: Tensor,
 }
 
-/// Contacts of n pairs, m for each: pair 0's contacts first.
+/// Contacts of n pairs, m per pair, pair by pair.
 pub struct Witness {
     /// Witness point on A in the world (B, n·m, 3), m.
     pub point_a: Tensor,
@@ -28,16 +28,17 @@ pub struct Witness {
     pub point_b: Tensor,
     /// Unit normal from A to B (B, n·m, 3).
     pub normal: Tensor,
-    /// Signed distance (B, n·m), m; positive apart.
+    /// Signed distance (B, n·m), m. Positive for separate bodies.
     pub phi: Tensor,
 }
 
 impl PairFunction {
-    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
-    /// everywhere; `contact/lanes` says for each kind which direction is taken where the geometry leaves several.
+    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth,
+    /// and finite everywhere. Where several directions are possible, `contact/lanes` says for each kind which one is
+    /// taken.
     ///
     /// # Errors
-    /// Where the tensors' shapes, types or devices do not fit each other.
+    /// If the tensors' shapes, types or devices do not fit together.
     pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
         let n = a.pose.dim(1)?;
         let worlds = a.size.dim(0)?.max(b.size.dim(0)?);

@@ -27,8 +27,8 @@ impl BodyShape {
 
 /// Two shapes that may touch. Forces are reported on B.
 ///
-/// B is the side whose forces are more often of interest: a movable object rather than a robot, a robot rather than a fixed object;
-/// among equals the later one.
+/// B is the side whose forces are usually of more interest: a movable object rather than a robot, and a robot rather
+/// than a fixed object. Between equals it is the later one.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Index of the shape on side A.
@@ -37,11 +37,11 @@ pub struct Pair {
     pub b: usize,
     /// Friction coefficient.
     pub mu: f64,
-    /// Torsional friction, m; 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
+    /// Torsional friction, m. 0 for point contacts: see [`Params::torsion`](crate::description::Params::torsion).
     pub torsion: f64,
-    /// Contacts of the pair.
+    /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula; none for two boxes, which have one on lanes and weights, and for those that [`crate::collision`]
-    /// handles.
+    /// The pair's formula. None for two boxes, which have a formula with weights on lanes, and for pairs that
+    /// [`crate::collision`] handles.
     pub(crate) formula: Option<PairFunction>,
 }

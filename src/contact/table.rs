@@ -17,34 +17,34 @@ use super::kind::PairFunction;
 use super::overlap::Overlap;
 use super::shapes::{BodyShape, Pair};
 
-/// All pairs of a scene, those of the same two kinds of shapes together.
+/// All pairs of a scene. Pairs of the same two kinds of shapes are grouped together.
 #[derive(Clone, Debug)]
 pub struct PairTable {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// Bodies of one robot or object that overlap at home. They are taken as unable to touch, unless a rule of the scene
-    /// asks for them by `enabled = true`.
+    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene includes them
+    /// with `enabled = true`.
     pub left_out: Vec<Overlap>,
-    /// Bodies of other pairs that are deep inside each other at home: by more than 1 mm, or a twentieth of the thinner
+    /// Bodies of other pairs that overlap deeply at home: by more than 1 mm, or by more than a twentieth of the thinner
     /// shape.
     pub deep: Vec<Overlap>,
-    /// The pair that each contact belongs to; a pair has one or more contacts.
+    /// The pair of each contact. A pair has one or more contacts.
     pub pair_of_contact: Vec<usize>,
-    /// The contacts that resist turning about their normal: those of the pairs with torsional friction.
+    /// The contacts that resist turning about their normal: those of pairs with torsional friction.
     pub torsional: Vec<usize>,
     pub(crate) kernels: Arc<PairKernels>,
 }
 
 impl PairTable {
-    /// The pairs of a scene that has passed [`Scene::validate`]. Left out are: shapes that cannot move against each other,
-    /// links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one thing that
-    /// overlap at home, see [`PairTable::left_out`].
+    /// The pairs of a scene that has passed [`Scene::validate`]. Left out are shapes that cannot move relative to each
+    /// other, links that are neighbours at a joint, two half-spaces, pairs that the scene's rules exclude, and links of
+    /// one robot or object that overlap at home, see [`PairTable::left_out`].
     ///
-    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with as
-    /// many contacts as their [`Manifold`](crate::collision::Manifold) can have.
+    /// Pairs without a formula are handled as convex bodies, see [`crate::collision`]. They have as many contacts as
+    /// their [`Manifold`](crate::collision::Manifold) can have.
     ///
     /// # Errors
-    /// If the tables cannot be made on the device.
+    /// If the tables cannot be created on the device.
     pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let mut pairs: Vec<Pair> = Vec::new();
         let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
@@ -92,15 +92,16 @@ impl PairTable {
         Some(Pair { a, b, mu, torsion, contacts, formula })
     }
 
-    /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation.
+    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one
+    /// operation.
     ///
     /// # Errors
-    /// If the tensors' shapes do not fit; on a GPU, if the closest points of a pair are searched for.
+    /// If the tensors' shapes do not fit. On a GPU, also if a pair has no formula.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
         self.kernels.contacts(poses, sizes)
     }
 
-    /// A line for each two bodies that are left out, or deep inside each other.
+    /// One line for each pair of bodies that is left out, or that overlaps deeply.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
             let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
@@ -118,7 +119,7 @@ impl PairTable {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }
 
-    /// Contacts.
+    /// The number of contacts.
     pub fn nc(&self) -> usize {
         self.pair_of_contact.len()
     }

@@ -1,7 +1,7 @@
 //! Jacobians and velocities of frames fixed to bodies.
 //!
-//! The column of a screw (ω; m) at the point p of a frame with axes R, linear part first, as in the tangent of a free
-//! body:
+//! The column of a screw (ω; m) at the point p of a frame with axes R. The linear part comes first, as in the tangent
+//! of a free body:
 //!
 //! | reference | linear | angular |
 //! |---|---|---|
@@ -14,7 +14,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::kinematics::{FrameSpec, Frames, Kinematics, Tree};
 use crate::math::tensor::{cross, index};
 
-/// The point and axes that a velocity is given in.
+/// The point and the axes of a velocity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceFrame {
     /// The velocity of the body's material point at the world's origin, in world axes: the spatial velocity.
@@ -57,10 +57,10 @@ impl FrameMotion {
         Ok(Self { kinematics: Kinematics::new(tree, frames, dtype, device)?, paths, nq: tree.nq, nv: tree.nv })
     }
 
-    /// Poses and screws at q (B, nq), from which [`FrameMotion::jacobian`] makes Jacobians.
+    /// Poses and screws at q (B, nq), from which [`FrameMotion::jacobian`] computes Jacobians.
     ///
     /// # Errors
-    /// If the shape of q is another one.
+    /// If the shape of q is wrong.
     pub fn frames(&self, q: &Tensor) -> Result<Frames> {
         match q.dims2() {
             Ok((_, width)) if width == self.nq => self.kinematics.frames(q, self.kinematics.offsets()),
@@ -68,7 +68,8 @@ impl FrameMotion {
         }
     }
 
-    /// The Jacobian (B, 6, nv) of a frame, linear velocity first: m/s and rad/s per unit of v. With gradients.
+    /// The Jacobian (B, 6, nv) of a frame, with the linear velocity first: m/s and rad/s per unit of v. It has
+    /// gradients.
     ///
     /// # Errors
     /// If there is no such frame.
@@ -99,10 +100,10 @@ impl FrameMotion {
         zeros.index_add(dofs, &columns, 1)?.transpose(1, 2)?.contiguous()
     }
 
-    /// The velocity (B, 6) of a frame at the rates v (B, nv): linear in m/s, then angular in rad/s. With gradients.
+    /// The velocity (B, 6) of a frame at the rates v (B, nv): linear in m/s, then angular in rad/s. It has gradients.
     ///
     /// # Errors
-    /// If there is no such frame or a shape is another one.
+    /// If there is no such frame or a shape is wrong.
     pub fn velocity(&self, q: &Tensor, v: &Tensor, frame: usize, reference: ReferenceFrame) -> Result<Tensor> {
         let jacobian = self.jacobian(&self.frames(q)?, frame, reference)?;
         match v.dims2() {

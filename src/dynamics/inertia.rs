@@ -1,4 +1,4 @@
-//! Ten numbers of a body's inertia, in which its forces are linear, from mass, centre of mass and inertia tensor.
+//! The ten inertia numbers of a body, in which its forces are linear, from mass, centre of mass and inertia tensor.
 
 use candle_core::{Device, Result, Tensor};
 
@@ -49,7 +49,7 @@ pub(crate) fn pull_ten<R: Real>(mass: R, com: Vec3<R>, grad: &[R; INERTIA]) -> (
 /// Gradients reach all three.
 ///
 /// # Errors
-/// If the shapes are not as said.
+/// If a shape is wrong.
 pub fn inertias_of(mass: &Tensor, com: &Tensor, tensor: &Tensor) -> Result<Tensor> {
     let (b, n) = mass.dims2()?;
     for (name, tensor, width) in [("com", com, 3), ("tensor", tensor, 6)] {

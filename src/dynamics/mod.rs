@@ -1,8 +1,8 @@
-//! Floor 3: inertia, forces and accelerations of everything that moves, M a + b = τ.
+//! Floor 3: rigid-body dynamics, M a + b = τ, of everything that moves.
 //!
-//! [`Dynamics`] is the algorithms of rigid-body dynamics over a forest of bodies, as batched tensor operations whose
-//! gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Beside the gradients there are
-//! whole derivative matrices in tangent coordinates ([`Dynamics::inverse_dynamics_derivatives`],
+//! [`Dynamics`] has the algorithms of rigid-body dynamics for all bodies of a scene. They are batched tensor
+//! operations. Gradients reach q, v, a, τ, gravity, the bodies' inertias and the positions of the joints. Whole
+//! derivative matrices in tangent coordinates are available too ([`Dynamics::inverse_dynamics_derivatives`],
 //! [`Dynamics::forward_dynamics_derivatives`]).
 //!
 //! | quantity | algorithm | source |
@@ -12,8 +12,8 @@
 //! | M⁻¹ and solves | M = Lᵀ D L | tables 6.3, 6.5 |
 //! | a = M⁻¹ (τ − b) | ABA | table 7.1 |
 //!
-//! Everything is in world axes. v and a are along the axes of each joint's frame; for a free body
-//! v = (velocity of the body frame's origin, ω), both along the world's axes, and a is its time derivative.
+//! Everything is in world axes. v and a are along the axes of each joint's frame. For a free body v = (velocity of the
+//! body frame's origin, ω), both along the world's axes, and a is its time derivative.
 
 mod aba;
 mod crba;
@@ -50,17 +50,17 @@ pub use record::Kernel;
 use op::DynamicsOp;
 use stages::Operands;
 
-/// The dynamics of a forest of bodies.
+/// The dynamics of all bodies of a scene.
 ///
-/// Only bodies that can move count: what is fixed to the world adds nothing to energies and the centre of mass.
-/// A quaternion in q is normalised on reading; a zero quaternion gives numbers that are not finite, in its own world
+/// Only bodies that can move count: bodies fixed to the world add nothing to energies and to the centre of mass. A
+/// quaternion in q is normalised on reading. A zero quaternion gives numbers that are not finite, in its own world
 /// only.
 #[derive(Clone, Debug)]
 pub struct Dynamics {
     links: Arc<Links>,
     kernels: Kernels,
     bodies: Vec<usize>,
-    /// All bodies' names.
+    /// The names of all bodies.
     names: Arc<[String]>,
     weightless: Option<String>,
     gravity: Tensor,
@@ -68,21 +68,21 @@ pub struct Dynamics {
     offsets: Tensor,
 }
 
-/// A forest's τ or a at a state, with its derivatives in tangent coordinates.
+/// τ or a at a state, with its derivatives in tangent coordinates.
 #[derive(Clone, Debug)]
 pub struct Derivatives {
     /// τ or a, (B, nv).
     pub value: Tensor,
-    /// By q, (B, nv, nv): entry (i, j) is the change of number i for a unit of δ_j in q ⊕ δ.
+    /// The derivative by q (B, nv, nv). Entry (i, j) is the change of number i per unit of δ_j in q ⊕ δ.
     pub by_q: Tensor,
-    /// By v, (B, nv, nv).
+    /// The derivative by v (B, nv, nv).
     pub by_v: Tensor,
-    /// By a (this is M) or by τ (this is M⁻¹), (B, nv, nv).
+    /// The derivative by a (which is M) or by τ (which is M⁻¹), (B, nv, nv).
     pub by_input: Tensor,
 }
 
 impl Dynamics {
-    /// The dynamics of a forest under a gravity, m/s² in world axes.
+    /// The dynamics under a gravity, m/s² in world axes.
     ///
     /// # Errors
     /// If `dtype` is neither `f32` nor `f64`, or the device cannot hold tensors.
@@ -125,7 +125,7 @@ impl Dynamics {
         self.bodies.iter().filter_map(|&b| tree.bodies[b].inertia.as_ref()).map(inertia::ten).collect()
     }
 
-    /// The tables that the kernels walk over.
+    /// The tables that the kernels use.
     pub(crate) fn links(&self) -> &Arc<Links> {
         &self.links
     }
@@ -141,47 +141,48 @@ impl Dynamics {
         &self.inertias
     }
 
-    /// Positions (1, 3 bodies) of all bodies' joints in their parents' frames, m, the world first.
+    /// Positions (1, 3 bodies) of all bodies' joints in their parents' frames, m. The world comes first.
     pub fn offsets(&self) -> &Tensor {
         &self.offsets
     }
 
-    /// The same forest with a gravity (1 or B, 3).
+    /// The same dynamics with another gravity (1 or B, 3).
     ///
     /// # Errors
-    /// If the shape or the type is another one.
+    /// If the shape or type is wrong.
     pub fn with_gravity(mut self, gravity: &Tensor) -> Result<Self> {
         self.gravity = self.expect("gravity", gravity, 3, 1)?;
         Ok(self)
     }
 
-    /// The same forest with other inertias (1 or B, 10 n), as [`Dynamics::inertias`] are; see [`inertias_of`].
+    /// The same dynamics with other inertias (1 or B, 10 n), laid out like [`Dynamics::inertias`]; see [`inertias_of`].
     ///
     /// # Errors
-    /// If the shape or the type is another one.
+    /// If the shape or type is wrong.
     pub fn with_inertias(mut self, inertias: &Tensor) -> Result<Self> {
         self.inertias = self.expect("inertias", inertias, INERTIA * self.bodies.len(), 1)?;
         Ok(self)
     }
 
-    /// The same forest with joints at other places (1 or B, 3 bodies), as [`Dynamics::offsets`] are.
+    /// The same dynamics with joints at other positions (1 or B, 3 bodies), laid out like [`Dynamics::offsets`].
     ///
     /// # Errors
-    /// If the shape or the type is another one.
+    /// If the shape or type is wrong.
     pub fn with_offsets(mut self, offsets: &Tensor) -> Result<Self> {
         self.offsets = self.expect("offsets", offsets, self.links.n_offsets, 1)?;
         Ok(self)
     }
 
-    /// τ (B, nv) that gives the accelerations a at (q, v): RNEA.
+    /// Inverse dynamics (RNEA): the τ (B, nv) that causes the accelerations a at (q, v).
     ///
     /// # Errors
-    /// If a shape is not (B, nq), (B, nv), (B, nv), or a type is not that of [`Dynamics::new`]; one row stands for all worlds.
+    /// If a shape is not (B, nq), (B, nv), (B, nv), or a type is not that of [`Dynamics::new`]. A single row stands for
+    /// all worlds.
     pub fn inverse_dynamics(&self, q: &Tensor, v: &Tensor, a: &Tensor) -> Result<Tensor> {
         self.apply(Quantity::InverseDynamics, &[("q", q), ("v", v), ("a", a)])
     }
 
-    /// b (B, nv), Coriolis, centrifugal and gravity terms in M a + b = τ.
+    /// The bias b (B, nv): the Coriolis, centrifugal and gravity terms in M a + b = τ.
     ///
     /// # Errors
     /// If a shape is not (B, nq), (B, nv).
@@ -189,7 +190,7 @@ impl Dynamics {
         self.apply(Quantity::Bias, &[("q", q), ("v", v)])
     }
 
-    /// The τ (B, nv) that carries the weight at rest: b at v = 0.
+    /// The τ (B, nv) that holds the weight at rest: b at v = 0.
     ///
     /// # Errors
     /// If the shape of q is not (B, nq).
@@ -216,7 +217,7 @@ impl Dynamics {
         self.apply(Quantity::InverseMassMatrix, &[("q", q)])?.reshape(((), n, n))
     }
 
-    /// a (B, nv) under τ at (q, v): ABA.
+    /// Forward dynamics (ABA): the acceleration a (B, nv) under τ at (q, v).
     ///
     /// # Errors
     /// If a shape is not (B, nq), (B, nv), (B, nv), or a joint moves no mass.
@@ -225,7 +226,7 @@ impl Dynamics {
         self.apply(Quantity::ForwardDynamics, &[("q", q), ("v", v), ("tau", tau)])
     }
 
-    /// Kinetic and potential energy (B, 2), J; the potential one is zero at the world's origin.
+    /// Kinetic and potential energy (B, 2), J. The potential energy is zero at the world's origin.
     ///
     /// # Errors
     /// If a shape is not (B, nq), (B, nv).
@@ -233,7 +234,7 @@ impl Dynamics {
         self.apply(Quantity::Energy, &[("q", q), ("v", v)])
     }
 
-    /// Centre of mass (B, 3) of all that can move, m in world axes; not finite if nothing has mass.
+    /// Centre of mass (B, 3) of all bodies that can move, m in world axes. Not finite if nothing has mass.
     ///
     /// # Errors
     /// If the shape of q is not (B, nq).

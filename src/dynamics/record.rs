@@ -10,14 +10,14 @@ use crate::math::program::{Program, record, run_parts_on};
 use crate::math::record::{Row, Trace, places};
 use crate::math::rows::Rows;
 
-/// A program of the dynamics. It reads q, what else its quantity asks for, gravity, the inertias of [`Dynamics::bodies`] and the
-/// offsets of all bodies, as [`Dynamics::rows_of`] says.
+/// A program of the dynamics. It reads q, the other inputs of its quantity, gravity, the inertias of
+/// [`Dynamics::bodies`] and the offsets of all bodies, as [`Dynamics::rows_of`] lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// The quantity itself.
     Value(Quantity),
-    /// (operands, gradient of the quantity) → gradients of all operands. That of q has nq numbers, a quaternion being four of
-    /// them. Derivatives and pivots have none.
+    /// (operands, gradient of the quantity) → gradients of all operands. The gradient with respect to q has nq numbers,
+    /// four of them for each quaternion. Derivatives and pivots have no adjoint.
     Adjoint(Quantity),
 }
 
@@ -93,8 +93,8 @@ impl Quantity {
 }
 
 impl Dynamics {
-    /// A program as the list of its operations: see [`Trace`]. Gravity, inertias and offsets are operands. In single precision too,
-    /// which lanes do not have.
+    /// A program as the list of its operations: see [`Trace`]. Gravity, inertias and offsets are operands. Recordings
+    /// may also be in single precision, in which lanes do not run.
     ///
     /// # Errors
     /// As [`Dynamics::rows_of`].
@@ -108,7 +108,7 @@ impl Dynamics {
     /// The rows of numbers that a program reads and writes.
     ///
     /// # Errors
-    /// If the program needs M⁻¹ and a joint moves no mass, which the message names; if a quantity has no adjoint.
+    /// If the program needs M⁻¹ and a joint moves no mass (the message names it), or if a quantity has no adjoint.
     pub fn rows_of(&self, kernel: Kernel) -> Result<[Vec<Row>; 2]> {
         let (links, quantity) = (&self.links, kernel.quantity());
         if quantity.divides_by_mass() {
@@ -135,11 +135,11 @@ impl Dynamics {
         }
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Dynamics::rows_of`] says: in a lane of one world with
-    /// fused multiply-adds; nothing where this processor or this build has none.
+    /// The results of a program on plain numbers of one world, with the rows that [`Dynamics::rows_of`] lists. It runs
+    /// in a lane of one world with fused multiply-adds. None if this processor or this build has no such lane.
     ///
     /// # Errors
-    /// As [`Dynamics::rows_of`]; if a row is of another length.
+    /// As [`Dynamics::rows_of`], and if a row has a wrong length.
     pub fn run_kernel(&self, kernel: Kernel, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
         let [rows, results] = self.rows_of(kernel)?;
         let (expected, got): (Vec<_>, Vec<_>) =

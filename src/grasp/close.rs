@@ -1,15 +1,15 @@
 //! Closing a hand around an object, by geometry alone.
 //!
-//! Every joint that moves some parts of the robot and leaves others draws the part that is nearest to the object towards it,
-//! with a force f: of the gaps φ to the object and their slopes J, over the contacts that the joint moves,
+//! Each joint that moves some parts of the robot but not others pulls the part that is closest to the object towards
+//! it, with a force f. Over the contacts that the joint moves, with their gaps φ and the gradients J of these,
 //!
 //! ```text
 //! F_j = −f Σ w_i J_ij,  w_i ∝ exp(−φ_i/σ)
 //! ```
 //!
-//! First the object stays where it is: parts stop where they touch it. Then it is free and has its weight, F = m g: it
-//! settles among them while they go on pressing, with ever smaller motions. What overlaps is parted by
-//! [`Separation::motion`] all along.
+//! First the object stays where it is, and parts stop where they touch it. Then it is free and has its weight, F = m g.
+//! It settles among the parts while they keep pressing, with smaller and smaller motions. [`Separation::motion`]
+//! separates bodies that overlap in all of these motions.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -24,14 +24,14 @@ use crate::step::{Dynamic, DynamicParams, Gaps, Separation};
 
 use super::effort::Balance;
 
-/// Inertia that joints have on top of their own, kg·m²: those that close are about as quick as the object, others stay.
+/// Inertia added to joints, kg·m²: joints that close are about as quick as the object; others stay.
 const SLOW: f64 = 1e-5;
 const FIXED: f64 = 1e3;
-/// What is left of overlaps, m, and the motions that may take.
+/// Overlap that may remain, m, and the number of motions allowed to reach that.
 const EXACT: f64 = 1e-9;
 const MOST: usize = 50;
 
-/// How to close.
+/// Settings of the closing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
     /// Largest random offset of each joint from home at the start, rad or m.
@@ -44,9 +44,9 @@ pub struct Closing {
     pub reach: f64,
     /// Time scale α of a motion α (M + W)⁻¹ F, s²: how far the object falls in a step is α times gravity.
     pub alpha: f64,
-    /// Steps while the object stays, and while it settles.
+    /// The number of steps while the object stays, and while it settles.
     pub steps: [usize; 2],
-    /// Gaps up to this are contacts, m.
+    /// Gaps up to this count as contacts, m.
     pub touching: f64,
 }
 
@@ -69,7 +69,7 @@ impl Default for Closing {
 pub struct Closed {
     /// The configuration (1, nq).
     pub q: Tensor,
-    /// The contacts with the object that touch.
+    /// The contacts with the object that are closed.
     pub contacts: Vec<usize>,
     /// Smallest gap of all contacts, m.
     pub least_gap: f64,
@@ -79,7 +79,7 @@ impl Closing {
     /// Closes the model's robots around its movable objects, from a random configuration around home.
     ///
     /// # Errors
-    /// If nothing can be grasped, or a part of the model that moves has no mass.
+    /// If nothing can be grasped, or a moving part of the model has no mass.
     pub fn close(&self, model: &Model, seed: u64) -> Result<Closed> {
         let tree = &model.tree;
         if model.nu() == 0 || model.nu() == model.nv() {
@@ -158,7 +158,7 @@ impl Closing {
     }
 }
 
-/// The degrees of freedom (nv) that move some parts towards the object and leave others where they are.
+/// The degrees of freedom (nv) that move some parts of the robot towards the object but not others.
 fn closing(model: &Model, gaps: &Gaps) -> Vec<bool> {
     let moves = |row: usize, dof: usize| gaps.contact.problem.jacobian()[(row, dof)] != 0.0;
     let rows = with_object(model, gaps);
@@ -174,7 +174,7 @@ fn with_object<'a>(model: &'a Model, gaps: &'a Gaps) -> impl Iterator<Item = (us
 }
 
 impl Closed {
-    /// The balance of the weight and the contacts that touch, under the model's gravity and friction.
+    /// The balance of the weight and the closed contacts, under the model's gravity and friction.
     ///
     /// # Errors
     /// As [`Dynamic::new`].

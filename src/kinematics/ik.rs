@@ -1,14 +1,15 @@
-//! Inverse kinematics: commanded joints that bring points of the bodies to points in the world.
+//! Inverse kinematics: finds joint positions that bring points on bodies to goals in the world.
 //!
-//! With the targets' errors e = (goalₖ − pₖ(q))ₖ and their Jacobians J stacked, one step is Levenberg's and Marquardt's,
+//! Let e = (goalₖ − pₖ(q))ₖ be the stacked errors of the targets and J their Jacobians. One step is that of Levenberg
+//! and Marquardt,
 //!
 //! ```text
 //! δ = Jᵀ (J Jᵀ + d 1)⁻¹ e
 //! ```
 //!
-//! over the joints that do not press against a limit; it is cut off at the limits and taken if ‖e‖ falls. Then the damping
-//! d falls, else it grows. Poses and Jacobians come from the crate [`k`], whose own solver moves one tip at a time and
-//! without damping; several fingers that share a wrist need the joint step.
+//! over the joints that do not press against a limit. The step is cut off at the limits and taken if ‖e‖ decreases.
+//! Then the damping d decreases, otherwise it grows. Poses and Jacobians come from the crate [`k`]. Its own solver
+//! moves one tip at a time and has no damping, but several fingers that share a wrist need a joint step.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -33,32 +34,32 @@ use crate::description::JointKind;
 use crate::error::{Error, Result};
 use crate::math::largest::largest;
 
-/// A point of a body and where it shall be.
+/// A point on a body and its goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The body, `"owner/link"`.
     pub body: String,
     /// The point in the body's frame, m.
     pub point: [f64; 3],
-    /// Where it shall be in the world, m.
+    /// The goal in the world, m.
     pub goal: [f64; 3],
 }
 
 impl Target {
-    /// Brings `point` (in the frame of `body`, `"owner/link"`; m) to `goal` (in the world, m).
+    /// A target that brings `point` (in the frame of `body`, `"owner/link"`; m) to `goal` (in the world, m).
     pub fn new(body: impl Into<String>, point: [f64; 3], goal: [f64; 3]) -> Self {
         Self { body: body.into(), point, goal }
     }
 }
 
-/// How to search. The search is local: it descends from the given q.
+/// Settings of the search. The search is local: it descends from the given q.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InverseKinematics {
-    /// Distance at which a target counts as reached, m; positive.
+    /// A target counts as reached within this distance, m; positive.
     pub tolerance: f64,
-    /// Damping d at the start, m²; positive. Larger starts with shorter steps.
+    /// Initial damping d, m²; positive. A larger value starts with shorter steps.
     pub damping: f64,
-    /// Steps after which the search gives up.
+    /// The most steps.
     pub max_iterations: usize,
 }
 
@@ -68,17 +69,17 @@ impl Default for InverseKinematics {
     }
 }
 
-/// Where a search ended.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
-    /// The configuration, `nq` numbers: commanded joints within their limits, all else as given.
+    /// The configuration, `nq` numbers. Commanded joints are within their limits, all else is unchanged.
     pub q: Vec<f64>,
-    /// Distance left between each target's point and its goal, m.
+    /// Remaining distance between each target's point and its goal, m.
     pub distances: Vec<f64>,
-    /// Is every distance within the tolerance? Otherwise the goals are out of reach, or the search has ended in a local
-    /// minimum: try another start.
+    /// Is every distance within the tolerance? If not, the goals are out of reach, or the search has ended in a local
+    /// minimum; then try another start.
     pub converged: bool,
-    /// Steps tried.
+    /// The number of steps tried.
     pub iterations: usize,
 }
 
@@ -90,12 +91,12 @@ const DAMPING_FACTOR: f64 = 5.0;
 const LEVEL: f64 = 1e-14;
 
 impl InverseKinematics {
-    /// Searches from q (`nq` numbers) for values of the commanded joints that satisfy all targets at once. Everything that
-    /// is not commanded (objects, planar or floating joints) stays; mimic joints follow.
+    /// Searches from q (`nq` numbers) for positions of the commanded joints that satisfy all targets at once. What is
+    /// not commanded (objects, planar or floating joints) does not move; mimic joints follow.
     ///
     /// # Errors
-    /// A name that is not a body's, q of another length, a number that is not finite, or settings that are not positive. Goals
-    /// that are not reached are no error: see [`Reached::converged`].
+    /// If a name is not that of a body, q has a wrong length, a number is not finite, or a setting is not positive.
+    /// Goals that are not reached are not an error: see [`Reached::converged`].
     pub fn solve(&self, tree: &Tree, q: &[f64], targets: &[Target]) -> Result<Reached> {
         self.check(tree, q, targets)?;
         let arms = Arms::new(tree, q, targets)?;

@@ -1,8 +1,8 @@
-//! Configurations live on a manifold: q ⊕ δ, and gradients in tangent coordinates.
+//! The manifold of configurations: q ⊕ δ, and gradients in tangent coordinates.
 //!
-//! Positions and joint coordinates add; the unit quaternion (w, x, y, z) of a floating joint is multiplied from the left
-//! by Exp(ω), with ω along the axes of the joint's frame (the world's, for a free object). For a unit quaternion q the
-//! tangent ω moves it by q̇ = N ω with N = ½ [−vᵀ; w 1 − [v]×], NᵀN = ¼ 1.
+//! Positions and joint coordinates add. The unit quaternion (w, x, y, z) of a floating joint is multiplied from the
+//! left by Exp(ω), with ω along the axes of the joint's frame (for a free object, the world's). The tangent ω moves a
+//! unit quaternion q by q̇ = N ω, with N = ½ [−vᵀ; w 1 − [v]×] and NᵀN = ¼ 1.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::points::{One, lanes, zeros};
 use super::retraction::{Difference, Integrate, Map, Retraction};
 use super::tree::{Coordinate, Tree};
 
-/// The numbers of q and of the tangent, sorted into those that add and quaternions.
+/// The numbers of q and of the tangent, divided into those that add and quaternions.
 #[derive(Clone, Debug)]
 pub struct Manifold {
     nq: usize,
@@ -47,7 +47,7 @@ impl Manifold {
     /// The manifold of a forest's configurations.
     ///
     /// # Errors
-    /// If the index tensors cannot be made on the device.
+    /// If the index tensors cannot be created on the device.
     pub fn new(tree: &Tree, device: &Device) -> Result<Self> {
         let (mut plain_q, mut plain_v) = (Vec::new(), Vec::new());
         let (mut quaternion_q, mut quaternion_v) = (Vec::new(), Vec::new());
@@ -85,10 +85,10 @@ impl Manifold {
         Ok(Self { nq: tree.nq, nv: tree.nv, floating, retraction, kernels: Kernels::default(), coordinates })
     }
 
-    /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). Quaternions come out with unit length. Differentiable.
+    /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). The resulting quaternions have unit length. Differentiable.
     ///
     /// # Errors
-    /// If the shapes are not as said, or the types are not both `f32` or both `f64`.
+    /// If a shape is wrong, or the types are not both `f32` or both `f64`.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         match &self.floating {
@@ -97,9 +97,9 @@ impl Manifold {
         }
     }
 
-    /// The δ (B, nv) with `from` ⊕ δ = `to` up to the quaternions' sign, both (B or 1, nq): angles are not wrapped,
-    /// rotations turn by π at most. Differentiable. Where a rotation is by exactly π there are two such
-    /// δ, and value and gradient are those of one.
+    /// The δ (B, nv) with `from` ⊕ δ = `to`, both (B or 1, nq), up to the sign of quaternions. Angles are not wrapped,
+    /// and rotations are by π at most. Differentiable. For a rotation by exactly π there are two such δ; value and
+    /// gradient are those of one of them.
     ///
     /// # Errors
     /// As [`Manifold::integrate`].
@@ -111,7 +111,7 @@ impl Manifold {
     /// q ⊕ δ of plain numbers, nq and nv of them.
     ///
     /// # Errors
-    /// If the lengths are not as said.
+    /// If a length is wrong.
     pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
         lengths("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let mut out = zeros(self.nq);
@@ -122,7 +122,7 @@ impl Manifold {
     /// [`Manifold::difference`] of plain numbers, nq each: the δ with `from` ⊕ δ = `to`.
     ///
     /// # Errors
-    /// If the lengths are not as said.
+    /// If a length is wrong.
     pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
         lengths("difference", [("to", to, self.nq), ("from", from, self.nq)])?;
         let mut out = zeros(self.nv);
@@ -130,8 +130,8 @@ impl Manifold {
         Ok(One::numbers(&out).to_vec())
     }
 
-    /// A gradient with respect to q's numbers (B, nq), at q (B or 1, nq), in tangent coordinates (B, nv): |q| Nᵀ ḡ for
-    /// quaternions, whose length need not be one.
+    /// Converts a gradient with respect to q's numbers (B, nq), at q (B or 1, nq), to tangent coordinates (B, nv). For
+    /// quaternions, whose length need not be one, it is |q| Nᵀ ḡ.
     ///
     /// # Errors
     /// As [`Manifold::integrate`].
@@ -147,8 +147,9 @@ impl Manifold {
         f.assemble(&plain, &(turned * 0.5)?, &f.order_v)
     }
 
-    /// A gradient in tangent coordinates (B, nv), at q (B or 1, nq), as one with respect to q's numbers (B, nq): 4 N ω̄ / |q|
-    /// for quaternions, which has no part along the quaternion. The inverse of [`Manifold::to_tangent`].
+    /// Converts a gradient in tangent coordinates (B, nv), at q (B or 1, nq), to one with respect to q's numbers (B,
+    /// nq). For quaternions it is 4 N ω̄ / |q|, which has no component along the quaternion. The inverse of
+    /// [`Manifold::to_tangent`].
     ///
     /// # Errors
     /// As [`Manifold::integrate`].
@@ -167,12 +168,12 @@ impl Manifold {
         f.assemble(&plain, &turned, &f.order_q)
     }
 
-    /// Numbers in q.
+    /// The number of coordinates in q.
     pub fn nq(&self) -> usize {
         self.nq
     }
 
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub fn nv(&self) -> usize {
         self.nv
     }

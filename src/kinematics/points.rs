@@ -1,4 +1,4 @@
-//! Points on bodies and how they move, on plain numbers.
+//! Points on bodies and their velocities, on plain numbers.
 
 use candle_core::{Result, bail};
 use nalgebra::DMatrix;
@@ -50,15 +50,15 @@ impl Points {
         }
     }
 
-    /// Where the points are at q (nq numbers), in the world, m.
+    /// The points' positions at q (nq numbers) in the world, m.
     ///
     /// # Errors
-    /// If q has another length.
+    /// If q has a wrong length.
     pub fn positions(&self, q: &[f64]) -> Result<Vec<[f64; 3]>> {
         Ok(self.place(q)?.chunks_exact(POSE).take(self.paths.len()).map(|p| [p[0], p[1], p[2]]).collect())
     }
 
-    /// The same, and their velocities for each degree of freedom (3 n, nv), m/rad or m/m.
+    /// The positions, and the points' velocities per degree of freedom (3 n, nv), m/rad or m/m.
     ///
     /// # Errors
     /// As [`Points::positions`].

@@ -1,4 +1,4 @@
-//! Configurations to start from.
+//! Configurations for a start.
 
 use candle_core::{DType, Device, Result, Tensor};
 use rand::{RngExt, SeedableRng};
@@ -22,8 +22,8 @@ impl Manifold {
         Tensor::from_vec(q, (1, self.nq()), device)?.to_dtype(dtype)
     }
 
-    /// `n` random configurations (n, nq): uniform within the limits where a joint has them, angles in (−π, π) and
-    /// positions in (−1 m, 1 m) elsewhere, rotations uniform. World i depends on `seed` and i only.
+    /// `n` random configurations (n, nq). Joints are uniform within their limits. Without limits, angles are in (−π, π)
+    /// and positions in (−1 m, 1 m). Rotations are uniform. World i depends only on `seed` and i.
     ///
     /// # Errors
     /// If the device cannot hold tensors of this type.

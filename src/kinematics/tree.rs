@@ -5,28 +5,29 @@ use nalgebra::{Isometry3, Matrix3, Vector3};
 use crate::description::{Articulation, Freedom, Inertia, JointKind, Limits, ObjectBody, Scene, unknown};
 use crate::error::{Error, Result};
 
-/// All bodies of a scene in topological order (a parent before its children) and the joints above them.
+/// All bodies of a scene in topological order (a parent before its children), with the joints above them.
 ///
-/// Body 0 is the world. Objects come first, then robots, so that q and v are ordered as the scene says.
+/// Body 0 is the world. Objects come first, then robots, in the order of q and v.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The bodies; body 0 is the world, its joint is fixed.
+    /// The bodies. Body 0 is the world; its joint is fixed.
     pub bodies: Vec<Body>,
     /// Robots and objects in the order of q.
     pub owners: Vec<Owner>,
     /// The joints with coordinates of their own, in the order of q.
     pub coordinates: Vec<Coordinate>,
-    /// Numbers in q.
+    /// The number of coordinates in q.
     pub nq: usize,
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub nv: usize,
-    /// Screws, at least `nv`: a mimic joint has a screw of its own that drives another joint's degree of freedom.
+    /// The number of screws, at least `nv`: a mimic joint has a screw of its own, which belongs to another joint's
+    /// degree of freedom.
     pub ns: usize,
-    /// Commanded joints: see [`Tree::actuated`].
+    /// The number of commanded joints: see [`Tree::actuated`].
     pub nu: usize,
-    /// The degree of freedom of each command in u: u_k commands v index `actuated[k]`.
+    /// The degree of freedom of each command: u_k commands v index `actuated[k]`.
     pub actuated: Vec<usize>,
-    /// The degree of freedom that each screw belongs to.
+    /// The degree of freedom of each screw.
     pub screw_dof: Vec<usize>,
 }
 

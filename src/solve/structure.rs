@@ -1,8 +1,8 @@
-//! Which numbers of a contact problem can be nonzero, worked out once per model.
+//! Which numbers of a contact problem can be nonzero. This is worked out once per model.
 //!
 //! P is block-diagonal and J follows the kinematic tree, so H = P + Σ Jᵀ S J is sparse. Degrees of freedom are
-//! eliminated in an order that keeps it so (minimum degree: leaves of the tree first, where the factor has no fill-in,
-//! Featherstone ch. 6; contacts between branches cost what they must).
+//! eliminated in an order that preserves the sparsity (minimum degree). The leaves of the tree come first, where the
+//! factor has no fill-in (Featherstone ch. 6). Contacts between branches cause the fill-in that they must.
 
 use std::ops::Range;
 
@@ -92,7 +92,8 @@ pub struct ContactPaths {
     pub slip: Slip,
 }
 
-/// What the friction of a contact resists. In either case the contact keeps the two sides' points apart along the normal n.
+/// The relative motion that the friction of a contact resists. In either case the contact keeps the points of the two
+/// sides apart along the normal n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Slip {
     /// Sliding: the motion that it sees is that of the points, v_B − v_A.
@@ -184,27 +185,27 @@ impl Structure {
         }
     }
 
-    /// The same with another law of friction; [`Structure::new`] has the relaxed one.
+    /// The same structure with another law of friction; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
     }
 
-    /// Contacts.
+    /// The number of contacts.
     pub fn nc(&self) -> usize {
         self.contacts.len()
     }
 
-    /// Joint limits, lower and upper ones counted singly.
+    /// The number of joint limits, counting lower and upper ones separately.
     pub fn nl(&self) -> usize {
         self.limits.len()
     }
 
-    /// Entries of P.
+    /// The number of entries of P.
     pub fn np(&self) -> usize {
         self.entries.len()
     }
 
-    /// Numbers of the forces as the solver has them: three per contact, one per limit.
+    /// The length of the solver's forces: three per contact, one per limit.
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }

@@ -1,4 +1,4 @@
-//! The contact model, and what else a second-order step is told.
+//! The contact model and the other options of a second-order step.
 
 use candle_core::{Result, bail};
 
@@ -8,22 +8,22 @@ use crate::step::bound::Bound;
 /// The contact model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContactModel {
-    /// Smoothed by the barrier of parameter κ, with Coulomb friction; differentiable.
+    /// Smoothed by the barrier with parameter κ, with Coulomb friction. Differentiable.
     Barrier,
-    /// Hard and frictionless: μ and κ do not matter. Without gradient.
+    /// Rigid and frictionless; μ and κ have no effect. Without gradients.
     Rigid(Method),
 }
 
-/// Choices of a [`Dynamic`](super::Dynamic) step.
+/// Options of a [`Dynamic`](super::Dynamic) step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
-    /// How fast a gap may close. Joint limits always allow their gap, with the same β, or 0.
+    /// How fast a gap may close. Joint limits always allow their gap to close, with the same β, or 0.
     pub bound: Bound,
-    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
-    /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
-    /// law itself.
+    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive: sticking joints move
+    /// more slowly than this. A smaller value is closer to Coulomb's law and harder to differentiate; usually 1e-4 …
+    /// 1e-2. Rigid contact uses the law itself.
     pub stiction_speed: f64,
 }
 

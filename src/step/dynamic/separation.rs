@@ -1,14 +1,14 @@
-//! Motion by geometry alone: the nearest configuration in which bodies do not overlap.
+//! Separation by geometry alone: the nearest configuration in which bodies do not overlap.
 //!
-//! With the gaps φ and their slopes J at q, and a push F that wants to move what gives way, the motion δ is that of rigid
-//! contact, in positions instead of velocities:
+//! Given are the gaps φ and their gradients J at q, and a force F that pushes the degrees of freedom. The motion δ is
+//! that of rigid contact, in positions instead of velocities:
 //!
 //! ```text
 //! minimise ½ δᵀ (M + W) δ − Fᵀ δ   subject to   φ + J δ ≥ 0        q ← q ⊕ δ
 //! ```
 //!
-//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so that this is
-//! repeated until none is left negative.
+//! W is inertia added to chosen degrees of freedom, so that the others move first. Gaps are not linear in q, so this is
+//! repeated until no gap is negative.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -21,10 +21,10 @@ use crate::step::bound::Bound;
 use super::rigid::RigidContact;
 use super::{ContactModel, Dynamic, DynamicParams};
 
-/// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
+/// The largest shift (m) and rotation (rad) of one motion: the linear gaps hold only near q.
 const LONGEST: f64 = 0.2;
 
-/// Brings bodies of a model apart.
+/// Separates the bodies of a model.
 #[derive(Clone, Debug)]
 pub struct Separation {
     step: Dynamic,
@@ -33,14 +33,14 @@ pub struct Separation {
     added_inertia: DVector<f64>,
 }
 
-/// Where a separation ended.
+/// The result of a separation.
 #[derive(Clone, Debug)]
 pub struct Separated {
     /// The configuration (1, nq).
     pub q: Tensor,
     /// Smallest gap at the start and after each motion, m.
     pub gaps: Vec<f64>,
-    /// Is the last gap as large as was asked?
+    /// Is the last gap as large as requested?
     pub separated: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Gaps {
 }
 
 impl Separation {
-    /// For a model of which everything that moves has mass. `method` solves each motion's problem.
+    /// For a model in which everything that moves has mass. `method` solves the problem of each motion.
     ///
     /// # Errors
     /// As [`Dynamic::new`].
@@ -75,11 +75,10 @@ impl Separation {
         })
     }
 
-    /// With this much more inertia (nv) of each degree of freedom, kg or kg·m², not negative: those with more give way
-    /// less.
+    /// Adds inertia to the degrees of freedom (nv), kg or kg·m², not negative. Those with more inertia move less.
     ///
     /// # Errors
-    /// If there is not one number for each degree of freedom.
+    /// If there is not exactly one number per degree of freedom.
     pub fn with_added_inertia(mut self, added_inertia: &[f64]) -> Result<Self> {
         if added_inertia.len() != self.added_inertia.len() {
             bail!("added_inertia: expected {} numbers, got {}", self.added_inertia.len(), added_inertia.len());
@@ -91,7 +90,7 @@ impl Separation {
     /// The gaps at q (1, nq).
     ///
     /// # Errors
-    /// If the shape is another one, or q cannot be used.
+    /// If the shape is wrong, or q cannot be used.
     pub fn gaps(&self, q: &Tensor) -> Result<Gaps> {
         let rest = Tensor::zeros((1, self.added_inertia.len()), q.dtype(), q.device())?;
         let Some(Some(contact)) = self.step.rigid_contact(q, &rest, &rest)?.pop() else {
@@ -101,11 +100,11 @@ impl Separation {
         Ok(Gaps { contact, least })
     }
 
-    /// The motion under `push` (nv) that leaves no gap negative, as far as gaps are linear; at most 0.2 m or rad in any
-    /// degree of freedom. None where no motion does that.
+    /// The motion under `push` (nv) after which no gap is negative, to the extent that gaps are linear; at most 0.2 m
+    /// or rad in any degree of freedom. None if no motion achieves that.
     ///
     /// # Errors
-    /// If there is not one number for each degree of freedom.
+    /// If there is not exactly one number per degree of freedom.
     pub fn motion(&self, gaps: &Gaps, push: &DVector<f64>) -> Result<Option<DVector<f64>>> {
         let problem = &gaps.contact.problem;
         let mut metric = problem.mass().clone();
@@ -128,10 +127,10 @@ impl Separation {
         self.manifold.integrate(q, &self.step.model().tensor(&[motion.as_slice()])?)
     }
 
-    /// From q (1, nq) on until no gap is below −`tolerance`, m, with at most `most` motions.
+    /// Starts from q (1, nq) and repeats until no gap is below −`tolerance`, m, with at most `most` motions.
     ///
     /// # Errors
-    /// If the shape is another one, or q cannot be used.
+    /// If the shape is wrong, or q cannot be used.
     pub fn separate(&self, q: &Tensor, tolerance: f64, most: usize) -> Result<Separated> {
         let mut q = q.clone();
         let rest = DVector::zeros(self.added_inertia.len());
