@@ -4,10 +4,10 @@ use candle_core::Device;
 
 use crate::error::{Error, Result};
 
-/// A device by its name: `cpu`, `cuda` or `cuda:1`, the second GPU.
+/// A device by its name: `cpu`, `cuda`, or `cuda:1` for the second GPU.
 ///
 /// # Errors
-/// A name of no device; a GPU in a build without the feature `cuda`, without a driver, or that is not there.
+/// If no device has that name. For a GPU, if the build lacks the feature `cuda`, or the driver or that GPU is missing.
 pub fn device(name: &str) -> Result<Device> {
     let invalid = |message: String| Error::invalid("device", message);
     let ordinal = match name.split_once(':') {

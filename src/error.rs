@@ -1,8 +1,8 @@
-//! What can be wrong with a description, and where.
+//! Errors in descriptions, and where they are.
 
 use std::path::{Path, PathBuf};
 
-/// Bad input, with the place where it stands and what was expected there.
+/// Bad input: where it is, and what was expected there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,10 +19,10 @@ pub enum Error {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What the parser said, with line and column where it knows them.
+        /// The parser's message, with line and column if the parser knows them.
         message: String,
     },
-    /// An element of a description with an impossible content.
+    /// An element of a description with impossible content.
     #[error("{place}: {message}")]
     Invalid {
         /// The file, if there is one, and the element: `hand.urdf: joint "index2"`.
@@ -30,7 +30,7 @@ pub enum Error {
         /// What is wrong and what was expected.
         message: String,
     },
-    /// Several things that are wrong in one description, none of them [`Error::Several`] itself; a line each.
+    /// Several errors in one description, one per line. None of them is [`Error::Several`] itself.
     #[error("{}", lines(.0))]
     Several(
         /// The errors, in the order of the description.
@@ -47,8 +47,8 @@ impl Error {
         Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }
 
-    /// The same error, its place set within `outer`: a file or an enclosing element. A file that an element names is part
-    /// of that element's place.
+    /// The same error with its place inside `outer`: a file or an enclosing element. A file that an element names
+    /// becomes part of that element's place.
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
         let (place, message) = match self {
             Self::Several(errors) => {

@@ -1,4 +1,4 @@
-//! Floor 0: numbers, SIMD lanes and programs that run on them, small vectors and rotations.
+//! Floor 0: numbers, SIMD lanes and the programs that run on them, small vectors and rotations.
 
 #[cfg(any(feature = "native", feature = "cuda"))]
 pub(crate) mod cache;

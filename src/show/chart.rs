@@ -1,4 +1,4 @@
-//! Line charts as SVG or PNG: panels one above the other over one axis.
+//! Line charts as SVG or PNG: panels above each other with a common x axis.
 
 use std::path::Path;
 
@@ -19,12 +19,13 @@ use crate::error::{Error, Result};
 const WIDTH: f64 = 900.0;
 const LEGEND: f64 = 210.0;
 const LINE: f64 = 2.2;
-/// Told apart by everyone, dark enough for thin lines on white (after Okabe and Ito, and Tol).
+/// Colours that everyone can tell apart and that are dark enough for thin lines on white (after Okabe and Ito, and
+/// Tol).
 const COLORS: [&str; 10] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#332288", "#882255", "#44aa99", "#777777"];
 const FONT: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
 
-/// A figure of one or more panels that share their x axis.
+/// A figure of one or more panels with a common x axis.
 #[derive(Clone, Debug)]
 pub struct Chart {
     title: String,
@@ -33,13 +34,13 @@ pub struct Chart {
     logarithmic: bool,
 }
 
-/// Lines in one pair of axes.
+/// A panel: lines in one pair of axes.
 #[derive(Clone, Debug)]
 pub struct Panel {
     y_label: String,
     height: f64,
     lines: Vec<Line>,
-    /// Levels to compare with: label and y.
+    /// Horizontal reference lines: label and y.
     levels: Vec<(String, f64)>,
     from_zero: bool,
     logarithmic: bool,
@@ -58,23 +59,23 @@ impl Chart {
         Self { title: title.into(), x_label: x_label.into(), panels: Vec::new(), logarithmic: false }
     }
 
-    /// With one more panel, below the others.
+    /// Adds a panel below the others.
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
         self
     }
 
-    /// With a logarithmic x axis; it is for x that are positive.
+    /// Makes the x axis logarithmic. All x must be positive.
     pub fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
     }
 
-    /// Writes the chart, with the folders that its path needs: as PNG, in twice as many pixels, where the path ends so (with
-    /// the feature `png`), else as SVG.
+    /// Writes the chart and creates the folders of its path. If the path ends in `.png`, the chart is a PNG with twice
+    /// as many pixels (this needs the feature `png`); otherwise it is an SVG.
     ///
     /// # Errors
-    /// If the file cannot be written, or is to be PNG without the feature.
+    /// If the file cannot be written, or is a PNG without the feature.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {
@@ -130,29 +131,29 @@ impl Panel {
         }
     }
 
-    /// With the y axis starting at 0.
+    /// Starts the y axis at 0.
     pub fn from_zero(mut self) -> Self {
         self.from_zero = true;
         self
     }
 
-    /// With a logarithmic y axis; points that are not positive are left out.
+    /// Makes the y axis logarithmic. Points that are not positive are left out.
     pub fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
     }
 
-    /// With a line through points (x, y). Those that are not finite are left out.
+    /// Adds a line through points (x, y). Points that are not finite are left out.
     pub fn line(self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.with_line(name.into(), points.into_iter().collect(), false)
     }
 
-    /// With a dashed line, for what others are compared with.
+    /// Adds a dashed line, as a reference for the others.
     pub fn dashed(self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.with_line(name.into(), points.into_iter().collect(), true)
     }
 
-    /// With a labelled horizontal line.
+    /// Adds a labelled horizontal line.
     pub fn level(mut self, label: impl Into<String>, y: f64) -> Self {
         self.levels.push((label.into(), y));
         self

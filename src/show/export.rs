@@ -1,4 +1,4 @@
-//! Recordings for tables and arrays: CSV and NPZ.
+//! Recordings as tables and arrays: CSV and NPZ.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,10 +9,11 @@ use super::file;
 use super::recording::{Recording, StepRecord};
 use crate::error::{Error, Result};
 
-/// Writes a table: a line per step, and in front of them one for the start, with the columns' names on top.
+/// Writes a table: a header with the names of the columns, a line for the start, and a line per step.
 ///
-/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `A > B phi` and `A > B fx`, `fy`, `fz` (the force on
-/// B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. What the start does not have is empty.
+/// Columns: `time`; q by `q_names`; `u:` followed by the joint's name; for each contact `A > B phi` and `A > B fx`,
+/// `fy`, `fz` (the force on B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. Columns that the start
+/// does not have are empty in its line.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -47,12 +48,13 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
     file::write(path.as_ref(), text)
 }
 
-/// Writes arrays: `time` (n), `q` (n, nq), `poses` (n, bodies, 7), `u` (n, nu), `phi` (n, nc), `normal`, `point`, `force`
-/// (n, nc, 3), `iterations`, `residual`, `seconds` (n), each scalar (n) as `scalar:name`; `start_q` (nq); and the names of q, u,
-/// bodies, contacts and statuses as bytes (UTF-8, a line each): `q_names`, `u_names`, `body_names`, `contact_names`, `status`.
+/// Writes arrays: `time` (n), `q` (n, nq), `poses` (n, bodies, 7), `u` (n, nu), `phi` (n, nc), `normal`, `point`,
+/// `force` (n, nc, 3), `iterations`, `residual`, `seconds` (n), each scalar (n) as `scalar:name`, and `start_q` (nq).
+/// The names of q, u, bodies, contacts and statuses are bytes (UTF-8, one name per line): `q_names`, `u_names`,
+/// `body_names`, `contact_names`, `status`.
 ///
 /// # Errors
-/// A recording without steps, or a file that cannot be written.
+/// If the recording has no steps, or the file cannot be written.
 pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> candle_core::Result<()> {
     let (path, steps) = (path.as_ref(), &recording.steps);
     if steps.is_empty() {

@@ -1,4 +1,4 @@
-//! Reading recordings, whole ones and those that were cut off.
+//! Reading recordings, complete ones and those that were cut off.
 
 use std::path::Path;
 
@@ -15,25 +15,26 @@ use crate::error::{Error, Result};
 /// A recording from a file.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The recording; of a file that was cut off, the steps that are there.
+    /// The recording. If the file was cut off, it has the steps that are there.
     pub recording: Recording,
     /// Was the file written to its end?
     pub complete: bool,
 }
 
 impl Recording {
-    /// Reads a file that [`Recording::write`] or [`super::RecordingWriter`] wrote; [`Loaded::read`] says besides whether
+    /// Reads a file that [`Recording::write`] or [`super::RecordingWriter`] wrote. [`Loaded::read`] also says whether
     /// it was cut off.
     ///
     /// # Errors
-    /// If it cannot be read, is no recording of this version, is damaged, or its lists do not fit together.
+    /// If it cannot be read, is not a recording of this version, is damaged, or its lists do not fit together.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Ok(Loaded::read(path)?.recording)
     }
 }
 
 impl Loaded {
-    /// Reads a file. One that was cut off, in the middle of a write for example, gives the steps of its whole chunks.
+    /// Reads a file. If it was cut off, for example in the middle of a write, it gives the steps of the complete
+    /// chunks.
     ///
     /// # Errors
     /// As [`Recording::read`].

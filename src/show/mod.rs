@@ -1,4 +1,4 @@
-//! Floor 9: what one can look at: recordings of rollouts, plots of them, charts of anything, and what became of the objects.
+//! Floor 9: recordings of rollouts and plots of them, line charts, and a verdict on what became of the objects.
 //!
 //! # Recordings
 //!

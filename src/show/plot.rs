@@ -1,4 +1,4 @@
-//! A recording as a figure: the contacts' forces over time, and how the objects move.
+//! A recording as a figure: the contacts' forces over time, and the motion of the objects.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::recording::{PairRecord, Recording};
 use crate::error::Result;
 use crate::math::largest::largest;
 
-/// Pairs of bodies in the figure, at most: more lines cannot be told apart.
+/// The most pairs of bodies in the figure, because more lines cannot be told apart.
 const MOST_LINES: usize = 10;
 /// Pairs whose force stays below this part of the largest are left out.
 const LEAST_FORCE: f64 = 0.02;
@@ -19,7 +19,8 @@ const HEIGHTS: [f64; 2] = [360.0, 260.0];
 /// A name, and points (time in s, y).
 type Series = (String, Vec<(f64, f64)>);
 
-/// Writes the figure as [`Chart::write`] does: above, the size of the force between each two bodies, all their contacts together; below, each object's displacement from its start.
+/// Writes the figure as [`Chart::write`] does. The upper panel shows the size of the force between each two bodies,
+/// with all their contacts together. The lower panels show each object's displacement from its start.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Rolling out one world while writing down everything.
+//! Rolling out one world while recording everything.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,13 +19,13 @@ use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::{DynamicStep, Quasidynamic, Step};
 
-/// Rolls out `n_steps` steps from home under `control`, the command (nu numbers) of the step that starts at a time (s).
-/// `after` sees the recording as it grows: before the first step and after each.
+/// Rolls out `n_steps` steps from home. `control` gives the command (nu numbers) of the step that starts at a time (s).
+/// `after` is called with the growing recording, before the first step and after each.
 ///
-/// Each step starts at the end of the one before, its solve at the forces of the one before.
+/// Each step starts at the end of the previous one, and its solve starts from the previous forces.
 ///
 /// # Errors
-/// Of the step: a command with another number of entries than the model has commands; and what `after` says.
+/// If a command does not have nu numbers, and the errors of the step and of `after`.
 pub fn record(
     source: &Source,
     step: &Quasidynamic,
@@ -44,7 +44,7 @@ pub fn record(
     Ok(recorder.recording)
 }
 
-/// Steps a world and writes down what happens.
+/// Steps a world and records what happens.
 #[derive(Debug)]
 pub struct Recorder {
     /// Everything but the steps, unless the caller adds them.
@@ -71,7 +71,7 @@ impl Recorder {
         Self::of_model(source, step.model(), step.parameters())
     }
 
-    /// The same for a world that others step, as [`crate::step::Dynamic`] does.
+    /// The same for a world that others step, for example [`crate::step::Dynamic`].
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -83,27 +83,27 @@ impl Recorder {
         Ok(Self { recording, observer, q, warm: None, time: 0.0, n_steps: 0, notes: BTreeMap::new(), plan: None })
     }
 
-    /// Where the world is (1, nq).
+    /// The configuration of the world (1, nq).
     pub fn q(&self) -> &Tensor {
         &self.q
     }
 
-    /// The time that has gone by, s.
+    /// The elapsed time, s.
     pub fn time(&self) -> f64 {
         self.time
     }
 
-    /// Puts a world that has not been stepped elsewhere (1, nq).
+    /// Moves a world that has not been stepped yet to q (1, nq).
     ///
     /// # Errors
-    /// If q has another shape.
+    /// If q has a wrong shape.
     pub fn put(&mut self, q: &Tensor) -> Result<()> {
         self.recording.start = self.observer.configuration(q)?;
         (self.q, self.warm) = (q.clone(), None);
         Ok(())
     }
 
-    /// Puts the world home; time starts again.
+    /// Moves the world back home and sets the time to zero.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -113,7 +113,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Adds a number by its name to the scalars of all steps from now on; one that is not finite takes the name away.
+    /// Adds a named number to the scalars of all steps from now on. A number that is not finite removes the name.
     pub fn note(&mut self, name: &str, value: f64) {
         self.notes.remove(name);
         if value.is_finite() {
@@ -121,18 +121,18 @@ impl Recorder {
         }
     }
 
-    /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
-    /// `"rotation error"`, rad; what is free is left out.
+    /// Adds an object's distance from its goal to the scalars of all steps from now on: `"position error"`, m, and
+    /// `"rotation error"`, rad. What is free in the goal is left out.
     pub fn note_errors(&mut self, errors: &Errors) {
         self.note(POSITION, errors.position.unwrap_or(f64::NAN));
         self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
     }
 
-    /// Gives the next step the plan of a controller's answer, and the steps from now on its cost as the scalar `"cost"` and
-    /// the time that it took as `"planning time"`, s. An answer without a plan changes nothing.
+    /// Adds the plan of a controller's answer to the next step. From now on, all steps have its cost as the scalar
+    /// `"cost"` and its computing time as `"planning time"`, s. An answer without a plan changes nothing.
     ///
     /// # Errors
-    /// A plan for another model.
+    /// If the plan is for another model.
     pub fn plan(&mut self, answer: &Answer) -> Result<()> {
         let Some(plan) = &answer.plan else { return Ok(()) };
         let nq = self.q.elem_count();
@@ -144,10 +144,11 @@ impl Recorder {
         Ok(())
     }
 
-    /// One step under the command `u` (nu numbers). The step may be another one at each call, of the same scene.
+    /// One step under the command `u` (nu numbers). `step` may differ from call to call, but must belong to the same
+    /// scene.
     ///
     /// # Errors
-    /// A command with another number of entries than the model has commands.
+    /// If the command does not have nu numbers.
     pub fn step(&mut self, step: &Quasidynamic, u: Vec<f64>) -> Result<StepRecord> {
         let h = numbers(&step.parameters().h)?[0];
         let command = step.model().tensor(&[&u])?;
@@ -165,8 +166,8 @@ impl Recorder {
         Ok(record)
     }
 
-    /// Writes down the result of a step of this one world that was computed elsewhere, with the recording's h. `u` is what
-    /// was commanded (nu numbers), as far as it was positions.
+    /// Records the result of a step of this world that was computed elsewhere, with the recording's h. `u` is the
+    /// command (nu numbers), if there were commanded positions.
     ///
     /// # Errors
     /// Of the tensor operations.

@@ -1,4 +1,4 @@
-//! Recordings: everything of a rollout that a replay or an analysis needs.
+//! Recordings: everything about a rollout that a replay or an analysis needs.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::description::Friction;
 use crate::error::{Error, Result};
 
-/// Raised when the meaning of a field changes.
+/// The version of the format. It is raised when the meaning of a field changes.
 pub(super) const VERSION: u32 = 2;
 
-/// A rollout. SI units and radians; forces in newtons along world axes.
+/// A recorded rollout. Units are SI and radians; forces are in newtons along world axes.
 ///
-/// As JSON, all but the steps is one object with the fields below by their names: the message of a file's channel `/scene`.
-/// Positions are `[x, y, z]`, quaternions `[w, x, y, z]`, bodies are indices into `bodies`.
+/// In files, everything but the steps is one JSON object with the field names below: the message of the channel
+/// `/scene`. Positions are `[x, y, z]`, quaternions `[w, x, y, z]`, and bodies are indices into `bodies`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Version of the format, 2.
     pub version: u32,
-    /// What wrote the file: `"fingertip 0.1.0"`.
+    /// The program that wrote the file: `"fingertip 0.1.0"`.
     pub generator: String,
-    /// The scene's name: its file without folder and ending.
+    /// The scene's name: its file name without folder and extension.
     pub scene: String,
     /// The scene file's text.
     pub scene_text: String,
-    /// Numbers of the step.
+    /// The parameters of the step.
     pub params: ParamsRecord,
     /// A name for each number in q: `"ball.x"`, `"hand/slider_z"`.
     pub q_names: Vec<String>,
@@ -32,27 +32,27 @@ pub struct Recording {
     pub u_names: Vec<String>,
     /// The bodies, the world first.
     pub bodies: Vec<BodyRecord>,
-    /// What the bodies look like, and where they can touch.
+    /// The shapes of the bodies, visual and for collision.
     pub shapes: Vec<ShapeRecord>,
-    /// A line for each visual mesh that could not be read: whose it is, its file and what was expected there. Those bodies
-    /// are seen by their other shapes.
+    /// One line for each visual mesh that could not be read: its owner, its file and what was expected there. These
+    /// bodies are drawn with their other shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// The rigid objects that can move.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
-    /// Where objects are to go, if a task says so.
+    /// The goals of objects, if a task has set any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalRecord>,
-    /// Before the first step.
+    /// The state before the first step.
     pub start: Configuration,
     /// The steps.
     #[serde(skip)]
     pub steps: Vec<StepRecord>,
 }
 
-/// Numbers of the step, see [`crate::description::Params`].
+/// Parameters of the step, see [`crate::description::Params`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are those of `Params`")]
 pub struct ParamsRecord {
@@ -60,7 +60,7 @@ pub struct ParamsRecord {
     pub epsilon: f64,
     pub kappa: f64,
     pub gravity: [f64; 3],
-    /// Files from before there was a choice have none.
+    /// Old files, from before there was a choice, have none.
     #[serde(default)]
     pub friction: Friction,
     pub contact_distance: Option<f64>,
@@ -72,13 +72,13 @@ pub struct ParamsRecord {
 /// A body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyRecord {
-    /// `"ball"`, `"hand/palm"`.
+    /// Its name: `"ball"`, `"hand/palm"`.
     pub name: String,
-    /// Whose it is.
+    /// What it belongs to.
     pub role: Role,
-    /// The body that it is joined to, which stands before it in the list; the world's own is the world.
+    /// Its parent body, which comes before it in the list. The parent of the world is the world.
     pub parent: usize,
-    /// Does it move in its parent's frame?
+    /// Does it move relative to its parent?
     pub moves: bool,
 }
 
@@ -99,7 +99,7 @@ pub enum Role {
 pub struct ShapeRecord {
     /// The body.
     pub body: usize,
-    /// Can it touch? Otherwise it is there to be looked at.
+    /// Can it touch? Otherwise it is only drawn.
     pub collides: bool,
     /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"`, `"ellipsoid"`, `"hull"`, `"mesh"` or `"halfspace"`.
     pub kind: String,
@@ -109,12 +109,12 @@ pub struct ShapeRecord {
     pub position: [f64; 3],
     /// Orientation in the body's frame.
     pub quaternion: [f64; 4],
-    /// Red, green, blue and opacity from 0 to 1, if the description says.
+    /// Red, green, blue and opacity from 0 to 1, if the description gives them.
     pub rgba: Option<[f64; 4]>,
     /// Corners of a hull or a mesh, m.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vertices: Vec<[f64; 3]>,
-    /// Sides of a hull, triangles of a mesh: places in `vertices`, counter-clockwise seen from outside.
+    /// Faces of a hull or triangles of a mesh: indices into `vertices`, counter-clockwise seen from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faces: Vec<Vec<usize>>,
 }
@@ -128,7 +128,7 @@ pub struct ObjectRecord {
     pub body: usize,
     /// Its mass, kg.
     pub mass: f64,
-    /// The part of its weight that moves it, N: zero for an object in a level plane.
+    /// The part of its weight that can move it, N. Zero for an object in a level plane.
     pub load: [f64; 3],
 }
 
@@ -143,21 +143,21 @@ pub struct PairRecord {
     pub mu: f64,
 }
 
-/// Where an object is to go. A field that is `None` is free.
+/// The goal of an object. A field that is `None` is free.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoalRecord {
     /// The object's body.
     pub body: usize,
-    /// Position of its frame, m; z does not count for objects in a level plane.
+    /// Position of its frame, m. z is ignored for objects in a level plane.
     pub position: Option<[f64; 3]>,
     /// Its orientation.
     pub quaternion: Option<[f64; 4]>,
 }
 
-/// A controller's plan for the coming periods, at the start of the step that begins the first of them.
+/// A controller's plan for the coming periods, stored at the start of the first of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
-    /// Its cost; files keep it where it is finite, and give NaN elsewhere.
+    /// Its cost. Files store it if it is finite; otherwise it is read as NaN.
     #[serde(deserialize_with = "or_nan")]
     pub cost: f64,
     /// How the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
@@ -166,31 +166,31 @@ pub struct PlanRecord {
     pub iterations: usize,
     /// Time that the search took, s.
     pub seconds: f64,
-    /// Predicted configurations at the ends of the periods, the start in front (T + 1, nq).
+    /// Predicted configurations at the start and at the ends of the periods (T + 1, nq).
     pub q: Vec<Vec<f64>>,
-    /// The bodies whose predicted poses are there: objects, and links that carry no other.
+    /// The bodies that have predicted poses: objects, and links that carry no other link.
     pub bodies: Vec<usize>,
-    /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`; files keep them to 1e-6.
+    /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
     pub poses: Vec<Vec<[f64; 7]>>,
 }
 
-/// Where everything is.
+/// The state of the world.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Configuration.
     pub q: Vec<f64>,
-    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`. Files keep them to 1e-6.
+    /// Position and quaternion of each body's frame in the world, `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
     pub poses: Vec<[f64; 7]>,
 }
 
-/// One step. Files keep q, u and the scalars exactly, and the contacts' numbers to 1e-9.
+/// One step. Files store q, u and the scalars exactly, and the numbers of contacts to 1e-9.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepRecord {
     /// Time at the step's end, s.
     pub time: f64,
     /// The command during the step.
     pub u: Vec<f64>,
-    /// Where everything is at the step's end.
+    /// The state at the step's end.
     pub end: Configuration,
     /// Signed distance of each contact at the step's start, m.
     pub phi: Vec<f64>,
@@ -206,13 +206,13 @@ pub struct StepRecord {
     pub iterations: usize,
     /// Its relative residual.
     pub residual: f64,
-    /// Time that the step took to compute, s; 0 where it was not measured.
+    /// Time that the step took to compute, s. 0 if it was not measured.
     pub seconds: f64,
-    /// Anything else that has a number, by name: `"gap"`, the least signed distance of all contacts, m;
-    /// `"force on ball"`, the size of the sum of an object's contact forces, N; and what the recorder adds, as `"cost"`,
-    /// `"position error"`, m, and `"rotation error"`, rad, of a task.
+    /// Other numbers by name: `"gap"`, the smallest signed distance of all contacts, m; `"force on ball"`, the size of
+    /// the sum of an object's contact forces, N; and what the recorder adds, such as a task's `"cost"`, `"position
+    /// error"`, m, and `"rotation error"`, rad.
     pub scalars: BTreeMap<String, f64>,
-    /// The plan that was made for the periods from this step on, where a controller has made one.
+    /// The plan for the periods from this step on, if a controller has made one.
     pub plan: Option<PlanRecord>,
 }
 
@@ -227,7 +227,7 @@ impl Recording {
         (VERSION, format!("fingertip {}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// The names of the two bodies of a contact: A, which gives the force, and B, which gets it.
+    /// The names of the two bodies of a contact: A, and B, on which the force acts.
     pub fn sides(&self, contact: usize) -> [&str; 2] {
         let PairRecord { a, b, .. } = self.contacts[contact];
         [a, b].map(|body| self.bodies[body].name.as_str())

@@ -26,7 +26,7 @@ const POSE_PARTS: f64 = 1e6;
 /// Ticks of a file's clock, 1/s.
 const NANOSECONDS: f64 = 1e9;
 
-/// A recording's file that grows with the steps.
+/// The file of a recording, which grows with the steps.
 pub struct RecordingWriter {
     path: PathBuf,
     file: mcap::Writer<BufWriter<File>>,
@@ -37,7 +37,7 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Creates the file, and the folders above it where they are missing, for the steps that follow those in `recording`.
+    /// Creates the file, and missing folders above it, for the steps that follow those in `recording`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -100,7 +100,7 @@ impl RecordingWriter {
         if self.file.waiting() >= CHUNK { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what waits, and the index that lets readers jump.
+    /// Writes what is buffered, and the index that lets readers jump.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -132,7 +132,7 @@ impl std::fmt::Debug for RecordingWriter {
 }
 
 impl Recording {
-    /// Writes a file, and the folders above it where they are missing.
+    /// Writes a file, and creates missing folders above it.
     ///
     /// # Errors
     /// If the file cannot be written.

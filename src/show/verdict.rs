@@ -1,18 +1,19 @@
-//! What touches what, and is an object held?
+//! Which bodies touch, and is an object held?
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
 use crate::math::largest::largest;
 use crate::solve::Status;
 
-/// The verdict looks at this much time at the end, s (or at the whole recording, if that is shorter).
+/// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter).
 const WINDOW: f64 = 1.0;
-/// An object that stays within this of its last position during the window is at rest, m.
+/// An object is at rest if it stays within this distance of its last position during that time, m, ...
 const AT_REST: f64 = 1e-3;
-/// And within this of its last orientation, rad.
+/// ... and within this angle of its last orientation, rad.
 const NOT_TURNING: f64 = 0.02;
-/// Fixed bodies may push with this part of the load, and the object counts as off them: a barrier acts at a distance.
+/// Fixed bodies may push with this fraction of the load, and the object still counts as off them, because a barrier
+/// acts at a distance.
 const OFF: f64 = 0.01;
-/// The forces of those that hold an object match its load up to this part of it.
+/// The forces of what holds an object must match its load to this fraction.
 const BALANCE: f64 = 0.05;
 
 /// A contact with its force.
@@ -33,43 +34,43 @@ pub struct ContactForce {
 /// What became of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// At rest, off every fixed body, and robots carry its load; one without load is pressed from opposite sides by two
-    /// or more robot contacts, and nothing else pushes it.
+    /// Held: it is at rest, off every fixed body, and robots carry its load. An object without load must be pressed
+    /// from opposite sides by two or more robot contacts, and nothing else may push it.
     Held,
-    /// At rest, and nothing of its load is on robots.
+    /// At rest, and robots carry none of its load.
     Resting,
-    /// At rest, its load on robots and on fixed bodies, or pushed without being clasped.
+    /// At rest, with its load on robots and on fixed bodies, or pushed without being clasped.
     PartlyHeld,
     /// Not at rest.
     Moving,
-    /// A step of the recording was not solved: nothing can be said.
+    /// A step of the recording was not solved, so there is no verdict.
     Unsolved,
 }
 
-/// What a recording says of an object at its end.
+/// The state of an object at the end of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectReport {
     /// Its name.
     pub object: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Its load: the part of its weight that moves it, N.
+    /// Its load: the part of its weight that can move it, N.
     pub load: f64,
-    /// What robots carry of the load, N: the mean over the window of their force against it.
+    /// The part of the load that robots carry, N: the mean over the window of their force against it.
     pub carried: f64,
-    /// The most that fixed bodies push within the window, N.
+    /// The largest force of fixed bodies on it within the window, N.
     pub fixed: f64,
     /// Sum of the sizes of the robots' forces at the end, N.
     pub squeeze: f64,
-    /// Farthest from the last position within the window, m.
+    /// Largest distance from the last position within the window, m.
     pub drift: f64,
-    /// Farthest from the last orientation within the window, rad.
+    /// Largest angle from the last orientation within the window, rad.
     pub turn: f64,
-    /// The window, s.
+    /// The length of the window, s.
     pub window: f64,
 }
 
-/// Contacts of a step with at least this force, N, the strongest first.
+/// Contacts of a step with at least this force, N. The strongest come first.
 pub fn contact_forces(step: &StepRecord, least: f64) -> Vec<ContactForce> {
     let touch = |(contact, force): (usize, &[f64; 3])| {
         let n = step.normal[contact];

@@ -1,22 +1,24 @@
 //! One numerical kernel, any width: [`Real`] is either one number or a lane of numbers, one per world.
 //!
-//! A kernel is written once over `R: Real`, as a [`Stage`](super::program::Stage). [`super::program`] looks at the processor
-//! and runs it on lanes of as many worlds as fill a register, inside a function that is compiled for the widest instruction
-//! set there is, so that a plain build is fast.
+//! A kernel is written once over `R: Real`, as a [`Stage`](super::program::Stage). [`super::program`] checks which
+//! instruction sets the processor has. It runs the kernel on lanes of as many worlds as fill a register, inside a
+//! function that is compiled for the widest instruction set. So an ordinary build is fast.
 //!
-//! Two rules keep a world's result independent of the others beside it:
-//! every world's arithmetic is the same sequence of operations at any width (fused multiply-adds included),
-//! and a loop that ends when *all* worlds are done must not change a world that is done already
-//! (use [`Real::select`]).
+//! Two rules make a world's result independent of the other worlds in its lane:
 //!
-//! A kernel cannot branch on a number or a mask. Where it would, it says so, with [`Real::when`] and
-//! [`Real::repeat`], and names what the branch may change. Lanes run that for all their worlds if any of them asks for it; a
-//! number that records what is done with it makes a branch or a loop of it.
+//! - The arithmetic of a world is the same sequence of operations at any width (fused multiply-adds included).
+//! - A loop ends when *all* worlds are done. Until then it must not change a world that is already done (use
+//!   [`Real::select`]).
 //!
-//! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled
-//! for the baseline processor, and a call saves all vector registers. That goes for the standard library too: `zip`,
-//! `copy_from_slice`, `fill` and `map` of arrays are not inlined for certain; there is `Zip::zip_inline`, `copy`,
-//! `clear` and loops. Closures say `#[inline(always)]` too, those with a name by `inlined`. `tests/inlined.rs` looks for what was forgotten.
+//! A kernel cannot branch on a number or a mask. Where it needs a branch or a loop, it calls [`Real::when`] or
+//! [`Real::repeat`], and names the state that the body may change. Lanes run the body for all their worlds if any of
+//! them needs it. A number that records turns the call into a real branch or loop.
+//!
+//! Everything that a kernel calls must be `#[inline(always)]`: a function that is compiled on its own is compiled for
+//! the baseline processor, and a call saves all vector registers. This includes the standard library: `zip`,
+//! `copy_from_slice`, `fill` and `map` of arrays are not always inlined. Use `Zip::zip_inline`, `copy`, `clear` and
+//! loops instead. Closures need `#[inline(always)]` too; those with a name get it from `inlined`. `tests/inlined.rs`
+//! finds what was forgotten.
 
 #[cfg(any(test, not(target_arch = "x86_64"), feature = "emulate-avx512"))]
 mod array;
@@ -105,7 +107,7 @@ pub const WIDTH: usize = 8;
 
 /// A number, or one number per world of a lane.
 ///
-/// Comparisons give masks; a mask chooses with [`Real::select`], so that worlds of a lane may take different branches.
+/// Comparisons give masks. A mask selects with [`Real::select`], so that worlds of a lane may take different branches.
 pub trait Real:
     Copy
     + Send
@@ -149,12 +151,12 @@ pub trait Real:
     /// `self` where the mask is set, else `other`.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Calls `body` if the mask is set in any world. What it does to `state` counts in these worlds; in the others it must not
-    /// change the bits of anything that is read later. Adding zeros does not, but to −0, which becomes 0: write 0 − x for −x in
-    /// sums of which a branch may be left out.
+    /// Calls `body` if the mask is set in any world. Changes of `state` count in those worlds. In the other worlds the
+    /// body must not change the bits of anything that is read later. Adding zeros changes no bits, except that −0
+    /// becomes 0: in sums from which a branch may be left out, write 0 − x for −x.
     fn when<S: State<Self> + ?Sized>(mask: Self::Mask, state: &mut S, body: impl Fn(&mut S));
-    /// Calls `go` and then `body`, `most` times at most, until `go` is false in all worlds. In a world where it is false it and
-    /// the body must not change anything that is read later.
+    /// Calls `go` and then `body`, at most `most` times, until `go` is false in all worlds. In a world where it is
+    /// false, `go` and `body` must not change anything that is read later.
     fn repeat<S: State<Self> + ?Sized>(
         most: usize,
         state: &mut S,
@@ -165,13 +167,13 @@ pub trait Real:
     /// Runs a routine that is compiled once for this kind of lane.
     fn call(routine: &mut impl Routine);
 
-    /// Loops over what is done to one thing after the other of a kind: contacts, bodies, columns. It is a loop like others; a
-    /// number that records has those that are alike printed once.
+    /// Loops over things of a kind: contacts, bodies, columns. It is an ordinary loop, but a number that records prints
+    /// parts that are alike only once.
     #[inline(always)]
     fn parts<I: IntoIterator>(of: I) -> Parts<Self, I::IntoIter> {
         Parts::new(of.into_iter())
     }
-    /// Says where such a part starts or ends.
+    /// Marks where such a part starts or ends.
     #[inline(always)]
     fn part() {}
 
@@ -205,8 +207,8 @@ pub trait Real:
     fn is_finite(self) -> Self::Mask {
         self.abs().lt(Self::splat(f64::INFINITY))
     }
-    /// Adds 0 to `sum` if the number is in the range that kernels compute in, else NaN: beyond about 1e30 products of a few
-    /// numbers overflow.
+    /// Adds 0 to `sum` if the number is in the range in which kernels compute, and NaN otherwise: beyond about 1e30,
+    /// products of a few numbers overflow.
     #[inline(always)]
     fn doubt(self, sum: Self) -> Self {
         self.scale(Self::precision().out_of_range()).mul_add(Self::zero(), sum)
@@ -218,7 +220,7 @@ pub trait Real:
     }
 }
 
-/// Work on lanes of one kind, which it holds, too long to be compiled into each stage that has it to do: see [`Real::call`].
+/// Work on lanes of one kind that is too long to be compiled into each stage that needs it: see [`Real::call`].
 pub trait Routine {
     /// Does it. Implementations are `#[inline(always)]`.
     fn run(&mut self);
