@@ -1,5 +1,5 @@
-//! Tensor operations whose results are known before they are operations: of loops that have run, of steps that were solved
-//! already. What is their own is the gradient.
+//! Tensor operations whose results are already known, for example from loops that have run or steps that are solved.
+//! The operation only adds the gradient.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,5 @@
-//! Programs: stages of work on lanes of worlds, compiled for each instruction set, worlds shared among threads.
+//! Programs: stages of work on lanes of worlds, compiled for each instruction set. The worlds are divided among
+//! threads.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;

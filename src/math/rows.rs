@@ -1,7 +1,8 @@
 //! Between candle tensors and kernels: rows of numbers in, rows out.
 //!
 //! Operands of the custom operations are matrices (B or 1, n): one row per world, or one row for all.
-//! Rows are of `f64`; `f32` tensors are converted on the way in and out. What a lane's numbers are is the program's choice.
+//! Rows are of `f64`; `f32` tensors are converted on the way in and out. The program chooses the number type of its
+//! lanes.
 
 use std::borrow::Cow;
 use std::ops::Range;

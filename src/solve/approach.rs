@@ -1,8 +1,8 @@
-//! Towards the central path (the minimisers for all κ): a primal-dual method that comes near it in few steps, from any forces.
+//! A primal-dual method that comes close to the central path (the minimisers for all κ) in few steps, from any forces.
 //!
-//! Far from the path Newton's method on the dual is slow: a contact that closes needs a force that is 10⁶ times what it was, and each
-//! step doubles it at most. A primal-dual method is not. It has slacks of its own, s inside the cones beside η, and its step
-//! is for
+//! Far from the path, Newton's method on the dual is slow: a contact that closes needs a force 10⁶ times as large, and
+//! each step at most doubles it. A primal-dual method does not have this limit. It has its own slacks s, inside the
+//! cones, besides η. Its step aims at
 //!
 //! ```text
 //! P δ + g − J̃ᵀη = 0        ζ = J̃ δ + φ n = s        λ ∘ λ = τ n / h²,   λ = F s = F⁻¹η,   h² = κ/2
@@ -13,9 +13,10 @@
 //! place of W^½ and τ R λ / (h² ρ(λ)) in place of n/h, so that worlds on the way and worlds that have arrived take it side by
 //! side. On the path, s = 2 R η / (κ ρ(η)) and τ = 1, the two are the same.
 //!
-//! τ, the mean of κ s · η / 2 that the step aims at, falls fast after long steps and slowly after short ones, never below 1. A world
-//! has arrived once a full step for τ = 1 leaves it within Newton's reach. One that has not arrived after [`LONGEST`] steps, where there
-//! is no solution or rounding has its way, starts again as [`super::barrier`] says, which takes longer and always ends.
+//! τ is the mean of κ s · η / 2 that the step aims at. It falls fast after long steps and slowly after short ones, and
+//! never below 1. A world has arrived when a full step for τ = 1 brings it within reach of Newton's method. If a world
+//! has not arrived after [`LONGEST`] steps, because there is no solution or because of rounding, it starts again as
+//! [`super::barrier`] describes. That takes longer and always ends.
 
 use crate::math::lane::{Mask, Real, Zip, state};
 use crate::math::vector::{Vec3, add, dot, scale, sub};

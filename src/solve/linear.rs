@@ -1,4 +1,4 @@
-//! The adjoint's linear system, solved to its own rounding.
+//! The adjoint's linear system, solved to rounding accuracy.
 //!
 //! H y = δ̄ − Σ J̃ᵀ W M f̄ alone is not enough where contacts are stiff: W = F² may be 10¹⁸ times P, what rounding leaves of
 //! P in H is little, and so is what it leaves of J̃ y in the forces W (J̃ y + M f̄). With the forces F w as unknowns of their own,

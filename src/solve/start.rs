@@ -1,4 +1,4 @@
-//! Where the iteration starts: forces inside the cones, and the δ that belongs to them.
+//! The start of the iteration: forces inside the cones, and the δ that follows from them.
 
 use crate::description::Friction;
 use crate::math::lane::{Mask, Real, Zip};

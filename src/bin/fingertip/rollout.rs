@@ -21,8 +21,8 @@ const WITHOUT_SCRIPT: usize = 100;
 /// Rolls a scene out: each step starts where the one before ended.
 ///
 /// Commands come from the scene's script, or from a file with one command per step; when the file ends, its last command
-/// stays. The summary says what touches what with which force at the end, and whether the objects are held. If a step is
-/// not solved, it says why instead, and the exit status is 1.
+/// is held. The summary says which bodies touch at the end and with what force, and whether the objects are held. If a step
+/// is not solved, it says why instead, and the exit status is 1.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -39,11 +39,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
 
-    /// Writes everything to this file (MCAP), as it goes; `view` shows it, `export` makes tables of it.
+    /// Writes a recording to this file (MCAP) while it runs; `view` shows it, `export` makes tables of it.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers, in less time.
+    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers in less time.
     #[arg(long)]
     native: bool,
 

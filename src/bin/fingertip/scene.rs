@@ -12,10 +12,10 @@ use fingertip::{Model, Overrides};
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML); or `cubes` or `pills`, which are made on the spot, `pills:60` so many.
+    /// Scene file (TOML); or `cubes` or `pills` for a generated scene, `pills:60` for sixty of them.
     pub scene: PathBuf,
 
-    /// Numbers in the place of the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
+    /// Numbers that replace the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
     #[arg(long = "with", value_name = "JSON", default_value = "{}")]
     overrides: String,
 }
@@ -23,11 +23,11 @@ pub struct SceneArgs {
 /// Where a command computes, and in which numbers.
 #[derive(clap::Args)]
 pub struct TargetArgs {
-    /// Where: cpu, or cuda:N, the GPU with this number, in builds with the feature `cuda`.
+    /// The device: cpu, or cuda:N for GPU number N (needs the feature `cuda`).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
 
-    /// Single precision instead of double; what that does not solve is done again in double precision.
+    /// Single precision instead of double. Worlds that it does not solve are solved again in double precision.
     #[arg(long)]
     pub f32: bool,
 }
