@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let u = Var::from_tensor(&model.tensor(&[&command])?)?;
     let q = model.tensor(&[&[&ball[..], &command].concat()])?;
 
-    // Parameters are tensors too: a `Var` in the place of one gets its gradient.
+    // Parameters are tensors too: a `Var` instead of one gets its gradient.
     let mut parameters = model.parameters.clone();
     let mass = Var::from_tensor(&parameters.mass)?;
     parameters.mass = mass.as_tensor().clone();

@@ -237,7 +237,7 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// What stands for a flat part, where n looks out of the body. Its corners are in the place of others, so that bodies of many sides
+    /// What stands for a flat part, where n looks out of the body. Its corners are instead of others, so that bodies of many sides
     /// need no more memory for them.
     pub(super) fn patch(&self, flat: Flat<'_>, n: &Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
         corners.clear();

@@ -225,7 +225,7 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     })
 }
 
-/// Records a program whose operands' rows hold [`places`](super::record::places) in the place of numbers, one world's, and that writes such
+/// Records a program whose operands' rows hold [`places`](super::record::places) instead of numbers, one world's, and that writes such
 /// results.
 ///
 /// # Errors

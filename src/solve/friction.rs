@@ -1,8 +1,8 @@
 //! Coulomb's law, smoothed, beside its convex relaxation.
 //!
 //! With the scaled displacement z = J̃ δ + φ n of a contact, z_n its gap, the relaxed law is z = ζ, η = 2 R ζ / (κ ρ(ζ)), see
-//! [`super::cone`]: a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close it: z + ‖z_t‖ n in the place of z makes the same
-//! complementarity that of Coulomb. Smoothed, with ‖z‖ in the place of ‖z_t‖, which is the same where a gap is small beside the slip,
+//! [`super::cone`]: a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close it: z + ‖z_t‖ n instead of z makes the same
+//! complementarity that of Coulomb. Smoothed, with ‖z‖ instead of ‖z_t‖, which is the same where a gap is small beside the slip,
 //!
 //! ```text
 //! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))

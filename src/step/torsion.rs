@@ -1,4 +1,4 @@
-//! Contacts that resist turning about their normal: soft patches in the place of points.
+//! Contacts that resist turning about their normal: soft patches instead of points.
 //!
 //! To the solver each of them is two, at the same points and with half the weight each: one whose friction resists
 //! [sliding](Slip::Slides), with the coefficient μ, and behind all of those one whose friction resists

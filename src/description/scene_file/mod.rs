@@ -30,7 +30,7 @@ impl Scene {
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
-    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in the place of the URDF's own
+    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # instead of the URDF's own
     ///
     /// [[object]]
     /// name = "ball"

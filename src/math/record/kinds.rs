@@ -112,7 +112,7 @@ impl Kinds {
         }
     }
 
-    /// Constants that are in the place of numbers in memory, in some function of a kind.
+    /// Constants that are instead of numbers in memory, in some function of a kind.
     pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
         let is_constant = |slot: &Slot| constant(trace, *slot).is_some();
         let mut all = Vec::new();

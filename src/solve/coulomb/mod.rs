@@ -1,4 +1,4 @@
-//! The solve with Coulomb's law in the place of its relaxation, see [`super::friction`].
+//! The solve with Coulomb's law instead of its relaxation, see [`super::friction`].
 //!
 //! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are not the optimality conditions of a minimum: the iteration is
 //! a primal-dual one of its own, and a problem may have several answers, or none. It has slacks beside the forces: a gap s_n > 0 for

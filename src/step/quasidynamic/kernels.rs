@@ -22,7 +22,7 @@ impl Quasidynamic {
     /// In single precision there is the step alone.
     ///
     /// # Errors
-    /// If the step has no fused form, or a pair of shapes is one whose closest points are searched for; the message names it.
+    /// If the step has no fused form, or a pair of shapes has no formula; the message names it.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.programs("record")?.record(kernel, precision)
     }
