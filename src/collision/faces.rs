@@ -1,10 +1,13 @@
 //! Which face each of two boxes shows the other.
 //!
-//! A box has a face that looks most along the normal, and one beside it across an edge: they are a roof, which may be flat on one side. Of
-//! both roofs one side is the flattest, F. Its box shows that. The other box shows its own flatter side, unless F lies over the steeper
-//! one: where F reaches E from the edge over a side that looks by c along the normal, the side with more of E c² is shown. So a box that
-//! stands on an edge shows the side on which it and F overlap, even if edges of both are nearly one line: there points are lost if it shows
-//! the other. A box that lies flat, so that its steeper side is within 5° of upright, shows the face that it lies on.
+//! A box has a face that looks most along the normal, and a second one next to it across an edge. Together they form a
+//! roof, which may be flat on one side. Of the four sides of both roofs, one is the flattest: F. Its box shows F.
+//!
+//! The other box shows its own flatter side, unless F lies over the steeper one. To decide that, let E be the length by
+//! which F reaches over a side, measured from the edge, and c how much that side looks along the normal. The box shows
+//! the side with more of E c². So a box that stands on an edge shows the side on which it and F overlap, even if edges
+//! of both nearly coincide; showing the other side would lose points there. A box that lies flat, so that its steeper
+//! side is within 5° of upright, shows the face that it lies on.
 
 use nalgebra::Vector3;
 

@@ -1,4 +1,5 @@
-//! Contact points with weights, before they are a manifold: which are none, and how far those of little weight stand back.
+//! Contact points with weights, before they become a manifold: which are left out, and how far those of little weight
+//! stand back.
 
 use nalgebra::{Vector2, Vector3};
 

@@ -1,16 +1,17 @@
-//! Which point is the deepest if bodies are tilted against each other a little, in a random direction?
+//! Which contact point is the deepest if bodies are tilted a little relative to each other, in a random direction?
 //!
-//! Over the overlap of two flat parts the gap is g(x) = φ + τ·x. Tilted by a slope s, its deepest point is the corner whose
-//! outward normals (a cone between those of its two edges) hold s − τ. Let s be random: no direction is special, and a part
+//! Over the overlap of two flat parts the gap is g(x) = φ + τ·x. Tilt it by a slope s. Then the deepest point is the
+//! corner whose outward normals (a cone between those of its two edges) contain s − τ. Let s be random with no
+//! preferred direction, and let a fraction
 //!
 //! ```text
 //! M(r) = 2 ρ − ρ²,   ρ = (r/ε)²        (1 for r ≥ ε)
 //! ```
 //!
-//! of all slopes is below r. The weight of a corner is the probability that it is deepest: the mass of its cone with the apex
-//! in τ. On parallel parts, τ = 0, it is the angle by which the polygon turns there, in parts of 2π; with tilts beyond
-//! ε, the deepest corner has all. Whatever moves, the weights are twice continuously differentiable while the corners are
-//! apart, and corners that meet or split share theirs.
+//! of all slopes be below r. The weight of a corner is the probability that it is the deepest: the mass of its cone
+//! with the apex in τ. For parallel parts, τ = 0, it is the angle by which the polygon turns at the corner, divided by
+//! 2π. For tilts beyond ε, the deepest corner has all the weight. The weights are twice continuously differentiable in
+//! any motion while the corners are apart. Corners that meet or split share their weight.
 //!
 //! By Green's theorem the mass of a cone is the integral of M dθ/2π around it: out along one ray, back along the other.
 

@@ -40,8 +40,8 @@ impl Dynamic {
     /// parameters and what else [`Dynamic::rows_of`] says. In single precision there is the step alone, which lanes do not have.
     ///
     /// # Errors
-    /// If the step has no such program, contact is not the barrier's, or a pair of shapes is one whose closest points are searched
-    /// for; the message names it.
+    /// If the step has no such program, contact is not the barrier's, or a pair of shapes has no formula; the message
+    /// names it.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.programs(kernel)?.record(kernel, precision)
     }
