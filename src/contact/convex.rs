@@ -1,4 +1,4 @@
-//! Pairs without a formula of their own, through [`crate::collision`]: world by world in double precision, see
+//! Pairs without a formula. They go through [`crate::collision`], world by world in double precision, see
 //! [`super::lanes::convex`].
 
 use std::borrow::Cow;

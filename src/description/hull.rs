@@ -20,7 +20,7 @@ pub struct Hull {
 /// A flat side of a [`Hull`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct HullFace {
-    /// Corners as places in [`Hull::vertices`], counter-clockwise seen from outside.
+    /// Corners as indices into [`Hull::vertices`], counter-clockwise seen from outside.
     pub corners: Vec<usize>,
     /// Outward unit normal.
     pub normal: [f64; 3],
@@ -33,10 +33,11 @@ pub struct HullFace {
 const FLAT: f64 = 1e-6;
 
 impl Hull {
-    /// The hull of at least four points that are not in one plane; points inside are dropped.
+    /// The hull of at least four points that are not in one plane. Points inside are dropped.
     ///
     /// # Errors
-    /// Too few points, one that is not finite or farther than 1e6 m from the origin, or all in one plane.
+    /// If there are too few points, one is not finite or is farther than 1e6 m from the origin, or all are in one
+    /// plane.
     pub fn new(points: &[[f64; 3]]) -> Result<Self> {
         if points.len() < 4 {
             return Err(Error::invalid("hull", format!("expected at least 4 points, got {}", points.len())));
@@ -91,7 +92,7 @@ impl Hull {
         &self.faces
     }
 
-    /// The edges as places of their two ends in [`Hull::vertices`].
+    /// The edges, as indices of their two ends in [`Hull::vertices`].
     pub fn edges(&self) -> &[[usize; 2]] {
         &self.edges
     }
@@ -106,7 +107,7 @@ impl Hull {
         self.half_bend
     }
 
-    /// The vertices that edges join to vertex `i`.
+    /// The vertices that are joined to vertex `i` by an edge.
     pub(crate) fn neighbours(&self, i: usize) -> &[usize] {
         &self.neighbours[i]
     }

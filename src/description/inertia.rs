@@ -12,18 +12,19 @@ pub struct Inertia {
     pub mass: f64,
     /// Centre of mass in the body's frame, m.
     pub com: Vector3<f64>,
-    /// Inertia about the centre of mass along the body's axes, kg·m²; symmetric, positive semidefinite.
+    /// Inertia about the centre of mass along the body's axes, kg·m². Symmetric and positive semidefinite.
     pub matrix: Matrix3<f64>,
 }
 
 /// Largest mass, kg.
 pub(super) const HEAVIEST: f64 = 1e9;
 
-/// An eigenvalue of an inertia may be this much below zero, relative to the largest: what rounding in files leaves.
+/// An eigenvalue of an inertia may be this far below zero, relative to the largest, because numbers in files are
+/// rounded.
 const NEGATIVE_ALLOWED: f64 = 1e-6;
 
 impl Inertia {
-    /// A point mass in the body's origin, kg.
+    /// A point mass at the body's origin, kg.
     pub fn point(mass: f64) -> Self {
         Self { mass, com: Vector3::zeros(), matrix: Matrix3::zeros() }
     }
@@ -44,7 +45,7 @@ impl Inertia {
         self.matrix + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * self.mass
     }
 
-    /// Bodies in one frame joined to one; none where there is no mass.
+    /// Joins bodies in one frame into one. None if none has a mass.
     pub fn sum(parts: &[Self]) -> Option<Self> {
         let mass: f64 = parts.iter().map(|part| part.mass).sum();
         if mass <= 0.0 {
@@ -54,11 +55,12 @@ impl Inertia {
         Some(Self { mass, com, matrix: parts.iter().map(|part| part.about(&com)).sum() })
     }
 
-    /// Is this a mass distribution at all?
+    /// Checks that this is a possible mass distribution.
     ///
     /// # Errors
-    /// A mass that is not positive or more than 1e9 kg, a number that is not finite, a matrix that is not symmetric or has a negative
-    /// eigenvalue. Principal moments that break the triangle inequality pass: real files have them.
+    /// If the mass is not positive or is more than 1e9 kg, a number is not finite, or the matrix is not symmetric or
+    /// has a negative eigenvalue. Principal moments that break the triangle inequality are accepted, because real files
+    /// have them.
     pub fn validate(&self) -> Result<()> {
         check::positive("mass", self.mass)?;
         check::at_most("mass", self.mass, HEAVIEST, "kg")?;
@@ -81,7 +83,7 @@ impl Inertia {
         Ok(())
     }
 
-    /// The principal moments, the smallest first, kg·m². A solid body's largest is at most the sum of the others.
+    /// The principal moments in ascending order, kg·m². For a solid body, the largest is at most the sum of the others.
     pub fn principal_moments(&self) -> [f64; 3] {
         let mut moments: [f64; 3] = self.matrix.symmetric_eigenvalues().into();
         moments.sort_by(f64::total_cmp);

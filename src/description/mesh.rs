@@ -1,4 +1,4 @@
-//! Mesh files (STL, OBJ, COLLADA): of those that collide the convex hull is taken, of those that are looked at the triangles.
+//! Mesh files (STL, OBJ, COLLADA). A collision mesh becomes its convex hull; a visual mesh keeps its triangles.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use nalgebra::Point3;
 use super::{Shape, check, collada, file, stl};
 use crate::error::{Error, Result};
 
-/// More triangles are not looked at.
+/// The most triangles of a visual mesh.
 const MOST_TRIANGLES: usize = 200_000;
 
-/// A mesh file that a description names.
+/// A mesh file named by a description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshFile {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// Along x, y and z; a negative number mirrors.
+    /// Scale along x, y and z. A negative number mirrors.
     pub scale: [f64; 3],
 }
 
 /// A mesh.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Triangles {
-    /// Corners, each once, m.
+    /// Vertices without repetition, m.
     pub vertices: Vec<[f64; 3]>,
-    /// Three places in `vertices` for each triangle.
+    /// Three indices into `vertices` for each triangle.
     pub faces: Vec<[usize; 3]>,
 }
 
@@ -37,12 +37,12 @@ impl MeshFile {
         })
     }
 
-    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's are where its scene puts them, its unit and up
-    /// axis are not applied.
+    /// Reads the triangles of an STL, OBJ or COLLADA file. COLLADA geometries are placed by the file's scene; its unit
+    /// and up axis are not applied.
     ///
     /// # Errors
-    /// A file that cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
-    /// or is damaged; the place is the file.
+    /// If a file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
+    /// or is damaged. The error names the file.
     pub fn read(&self) -> Result<Triangles> {
         let place = |error: Error| error.within(self.path.display());
         let corners = corners(&self.path).map_err(place)?;
@@ -99,12 +99,12 @@ fn kind(path: &Path) -> Result<Kind> {
     found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
 }
 
-/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
-/// file's geometries are where its scene puts them; its unit and up axis are not applied.
+/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). COLLADA
+/// geometries are placed by the file's scene; its unit and up axis are not applied.
 ///
 /// # Errors
-/// A file that cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, or is damaged, or is flat or
-/// empty; the place is the file.
+/// If a file cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, or is damaged, flat or empty. The
+/// error names the file.
 pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     for factor in scale {

@@ -1,4 +1,4 @@
-//! What gravity presses onto contacts: how high the barrier lets it hover, and the κ for a given height.
+//! What gravity presses onto contacts: the height at which the barrier lets it hover, and the κ for a given height.
 //!
 //! The barrier's force at a gap φ is 2/(κ φ). A weight w that n contacts share therefore rests at
 //!
@@ -10,42 +10,42 @@ use super::{Collision, Freedom, Link, ObjectBody, Scene, Shape, check};
 use crate::error::{Error, Result};
 use crate::math::largest::largest;
 
-/// Something that gravity can press onto contacts: an object, or a robot with a floating base.
+/// A body that gravity can press onto contacts: an object, or a robot with a floating base.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
     /// Its name.
     pub name: String,
-    /// Its mass with all its links, kg.
+    /// Its mass including all its links, kg.
     pub mass: f64,
-    /// The most contacts that its shapes can have with one plane, all of them taken together.
+    /// The largest number of contacts that all its shapes together can have with one plane.
     pub contacts: usize,
-    /// Its smallest extent, m: of the links of an articulation, that of the largest.
+    /// Its smallest extent, m. For an articulation, the smallest extent of its largest link.
     pub size: f64,
     /// How it, or its root link, may move.
     pub freedom: Freedom,
 }
 
 impl Rest {
-    /// Hovering by more than this part of its size is worth a warning.
+    /// If it hovers by more than this fraction of its size, there is a warning.
     const NOTICEABLE: f64 = 0.1;
 
-    /// The part of its weight that moves it, N: of a planar thing, the part in the plane.
+    /// The part of its weight that can move it, N. For a planar body, the part in the plane.
     pub fn weight(&self, gravity: [f64; 3]) -> f64 {
         let pull = Vector3::from(gravity);
         self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
     }
 
-    /// The height, m, at which it rests on a plane where all its contacts share its weight; on fewer it rests lower. Infinite
-    /// without a weight.
+    /// The height, m, at which it rests on a plane if all its contacts share its weight. With fewer contacts it rests
+    /// lower. Infinite without a weight.
     pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
         2.0 * self.contacts as f64 / (kappa * self.weight(gravity))
     }
 
-    /// The least κ, 1/J, at which none of these rests higher than `hover`, m: that of the one with the smallest weight on
-    /// each contact.
+    /// The smallest κ, 1/J, at which none of these rests higher than `hover`, m. The one with the smallest weight per
+    /// contact decides.
     ///
     /// # Errors
-    /// A height that is not positive, or nothing that gravity presses onto contacts.
+    /// If the height is not positive, or gravity presses nothing onto contacts.
     pub fn kappa(things: &[Self], hover: f64, gravity: [f64; 3]) -> Result<f64> {
         check::positive("hover", hover)?;
         // φ and κ change places in φ = 2 n/(κ w).
@@ -62,7 +62,7 @@ impl Rest {
         Err(Error::invalid("hover", message))
     }
 
-    /// What to say where it would hover by more than a tenth of its size.
+    /// The warning if it would hover by more than a tenth of its size.
     pub fn warning(&self, kappa: f64, gravity: [f64; 3]) -> Option<String> {
         let hover = self.hover(kappa, gravity);
         let noticeable = hover.is_finite() && hover > Self::NOTICEABLE * self.size;
@@ -77,8 +77,8 @@ impl Rest {
 }
 
 impl Scene {
-    /// Everything that gravity can press onto contacts: movable objects and robots with a movable root link, with mass
-    /// and shapes.
+    /// All bodies that gravity can press onto contacts: movable objects and robots with a movable root link, if they
+    /// have mass and shapes.
     pub fn rests(&self) -> Vec<Rest> {
         let objects = self.objects.iter().filter_map(|object| match &object.body {
             ObjectBody::Rigid { inertia, collisions } => {
@@ -91,11 +91,11 @@ impl Scene {
         objects.chain(robots.filter_map(|r| of_links(&r.name, &r.articulation.links, r.freedom))).collect()
     }
 
-    /// With the κ at which nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. To be called when
-    /// objects, robots and gravity are there.
+    /// Sets κ such that nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. Call this after
+    /// objects, robots and gravity are set.
     ///
     /// # Errors
-    /// A height that is not positive, or nothing that gravity presses onto contacts.
+    /// If the height is not positive, or gravity presses nothing onto contacts.
     pub fn with_hover(mut self, hover: f64) -> Result<Self> {
         self.params.kappa = Rest::kappa(&self.rests(), hover, self.gravity)?;
         Ok(self)

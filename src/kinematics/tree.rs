@@ -1,4 +1,4 @@
-//! The scene as one forest of bodies: plain tables that the kinematics and the dynamics walk over.
+//! The scene as one forest of bodies: plain tables that kinematics and dynamics use.
 
 use nalgebra::{Isometry3, Matrix3, Vector3};
 
@@ -45,21 +45,21 @@ pub struct Owner {
 /// A joint with coordinates of its own.
 #[derive(Clone, Debug)]
 pub struct Coordinate {
-    /// `"owner"` for a rigid object or a root link that may move, `"owner/joint"` else.
+    /// `"owner"` for a rigid object or a root link that may move, otherwise `"owner/joint"`.
     pub name: String,
     /// The body that it moves.
     pub body: usize,
     /// Its motion.
     pub kind: JointKind,
-    /// First number in q.
+    /// Index of its first number in q.
     pub q: usize,
-    /// First degree of freedom.
+    /// Index of its first degree of freedom.
     pub v: usize,
-    /// Place in u if it is commanded.
+    /// Index in u, if it is commanded.
     pub u: Option<usize>,
-    /// Range, for joints of one coordinate.
+    /// Range, for joints with one coordinate.
     pub limits: Option<Limits>,
-    /// Stiffness where commanded, N·m/rad or N/m; zero else.
+    /// Stiffness of a commanded joint, N·m/rad or N/m. Zero for others.
     pub stiffness: f64,
     /// Starting value, `kind.nq()` numbers.
     pub home: Vec<f64>,
@@ -72,7 +72,7 @@ pub struct Coordinate {
 }
 
 impl Coordinate {
-    /// A name for each number in q: the joint's own where it has one number, else `"ball.x"`, `"ball.qw"`.
+    /// A name for each number in q: the joint's own if it has one number, otherwise `"ball.x"`, `"ball.qw"` and so on.
     pub fn q_names(&self) -> Vec<String> {
         let parts: &[&str] = match self.kind {
             JointKind::Fixed => &[],
@@ -88,13 +88,13 @@ impl Coordinate {
 /// A body and the joint above it.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// `"owner"` for a rigid object, `"owner/link"` else, `"world"` for the world.
+    /// `"owner"` for a rigid object, `"world"` for the world, otherwise `"owner/link"`.
     pub name: String,
     /// Index in [`Tree::owners`]; the world has none.
     pub owner: Option<usize>,
-    /// Index of the body that it is joined to; smaller than its own.
+    /// Index of its parent body. It is smaller than its own.
     pub parent: usize,
-    /// Motion against the parent.
+    /// Motion relative to the parent.
     pub kind: JointKind,
     /// Rotation of the joint's frame in the parent's frame.
     pub rotation: Matrix3<f64>,
@@ -318,7 +318,7 @@ impl Tree {
         path
     }
 
-    /// The degrees of freedom that no command holds.
+    /// The degrees of freedom without a command.
     pub(crate) fn passive(&self) -> Vec<usize> {
         let mut passive = vec![true; self.nv];
         self.actuated.iter().for_each(|&dof| passive[dof] = false);

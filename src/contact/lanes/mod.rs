@@ -1,10 +1,10 @@
 //! The geometry of pairs of shapes that have a formula, on lanes of worlds, with adjoints by hand.
 //!
-//! Values and gradients are exact where the geometry is smooth, and finite everywhere: each file says which direction it takes where
-//! the geometry leaves several. The tests have the same formulas as tensor operations.
+//! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
+//! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
 //!
-//! The gradient of a pose is a wrench: a rigid motion (t, θ) of a shape about its frame's origin changes p by t and
-//! every vector w that is fixed to the shape by θ × w, so that, with bars for gradients,
+//! The gradient with respect to a pose is a wrench. A rigid motion (t, θ) of a shape about its frame's origin changes
+//! its position p by t, and every vector w that is fixed to the shape by θ × w. So, with bars for gradients,
 //!
 //! ```text
 //! force = p̄,   moment = Σ w × w̄.

@@ -1,8 +1,8 @@
-//! Programs recorded: kernels run once, on numbers that remember what was done with them, and what comes out is the list of their
-//! operations for one world, with its branches and loops, ready to be printed in another language.
+//! Recorded programs. Kernels run once on numbers that remember every operation. The result is the list of operations
+//! for one world, with its branches and loops, ready to be printed in another language.
 //!
-//! [`record`](super::program::record) takes any program; [`Trace::run`] computes what it recorded, bit for bit what a lane
-//! of one world with fused multiply-adds computes; [`c`] prints it.
+//! [`record`](super::program::record) takes any program. [`Trace::run`] runs the recording, and gives the bits of a
+//! lane of one world with fused multiply-adds. [`c`] prints it.
 
 pub(crate) mod c;
 pub(crate) mod cuda;
