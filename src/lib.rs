@@ -98,8 +98,6 @@
 pub mod codegen;
 pub mod collision;
 pub mod contact;
-#[cfg(feature = "cuda")]
-mod cuda;
 pub mod description;
 mod device;
 pub mod dynamics;
