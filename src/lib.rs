@@ -63,7 +63,7 @@
 //!
 //! # The floors
 //!
-//! Data flows one way, and a floor uses lower floors only:
+//! Data flows one way: a module uses lower floors, and of its own floor only what does not use it (`tests/floors.rs`):
 //!
 //! | floor | module | what |
 //! |---|---|---|
@@ -71,15 +71,16 @@
 //! | 0 | [`device()`] | devices by name; with the feature `cuda` kernels on GPUs |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes in TOML or by builder, and what can be wrong with them |
 //! | 1 | [`scenes`] | scenes made by number and seed: cubes, pills in a box |
-//! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, and the numbers that gradients reach |
-//! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
-//! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies; and as tensors, one file per pair of shapes |
-//! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
+//! | 2 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
+//! | 2 | [`collision`] | signed distance, witness points and normal of any two convex bodies, contact manifolds, in plain `f64` |
+//! | 3 | [`contact`] | which shapes may touch, and their contacts as tensors, one file per pair of shapes |
+//! | 4 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
+//! | 5 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, and the numbers that gradients reach |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
 //! | 7 | [`codegen`] | the step of one scene, rollouts, adjoints and Jacobians, and its rigid-body dynamics as C |
+//! | 7 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 8 | [`mpc`] | planning and model-predictive control by the step's gradients; tasks |
-//! | 8 | [`grasp`] | closing a hand on an object, least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and whether an object is held; the command line `fingertip` |
 //!
 //! # What to expect

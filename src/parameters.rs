@@ -1,4 +1,4 @@
-//! The numbers of a model that gradients can reach, as tensors.
+//! Floor 5: the numbers of a model that gradients can reach, as tensors.
 
 use candle_core::{Device, Result, Tensor, bail};
 

@@ -1,4 +1,4 @@
-//! Floor 4: distances of convex bodies, one pair at a time, in plain `f64`.
+//! Floor 2: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
 //! For any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space: the signed distance
 //! with its witness points, normal and derivatives ([`distance()`], [`Collider`]), and several contact points where flat sides

@@ -1,4 +1,4 @@
-//! Floor 4: which shapes may touch, how far apart they are, and where.
+//! Floor 3: which shapes may touch, how far apart they are, and where.
 
 mod contacts;
 mod convex;

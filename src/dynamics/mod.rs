@@ -1,4 +1,4 @@
-//! Floor 3: inertia, forces and accelerations of everything that moves, M a + b = τ.
+//! Floor 2: inertia, forces and accelerations of everything that moves, M a + b = τ.
 //!
 //! [`Dynamics`] is the algorithms of rigid-body dynamics over a forest of bodies, as batched tensor operations whose
 //! gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Beside the gradients there are

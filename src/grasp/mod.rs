@@ -1,4 +1,4 @@
-//! Floor 8: grasping: close a hand around an object, find the least effort that holds it, see in simulation whether it
+//! Floor 7: grasping: close a hand around an object, find the least effort that holds it, see in simulation whether it
 //! does.
 //!
 //! ```no_run

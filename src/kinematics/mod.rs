@@ -1,4 +1,4 @@
-//! Floor 3: where every body is, and how it moves with each degree of freedom.
+//! Floor 2: where every body is, and how it moves with each degree of freedom.
 //!
 //! [`Kinematics`] turns configurations q (B, nq) into poses and Jacobians, as tensors with gradients:
 //!
