@@ -63,7 +63,8 @@
 //!
 //! # The floors
 //!
-//! The modules form floors. A floor uses lower floors only:
+//! The modules form floors. A module uses lower floors, and modules of its own floor that do not use it
+//! (`tests/floors.rs` checks this):
 //!
 //! | floor | module | what it has |
 //! |---|---|---|
@@ -71,15 +72,16 @@
 //! | 0 | [`device()`] | devices by name; with the feature `cuda`, kernels on GPUs |
 //! | 1 | [`description`] | plain data: URDF, shapes, scenes from TOML or a builder, and the checks of all these |
 //! | 1 | [`scenes`] | scenes generated from a number and a seed: cubes, pills in a box |
-//! | 2 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tensors, its differentiable parameters, and changes of them by name |
-//! | 3 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
-//! | 4 | [`collision`], [`contact`] | signed distance, witness points and normal of any two convex bodies, in plain `f64` and as tensors |
-//! | 5 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
+//! | 2 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
+//! | 2 | [`collision`] | signed distance, witness points and normal of any two convex bodies, and contact manifolds, in plain `f64` |
+//! | 3 | [`contact`] | which shapes may touch, and their contacts as tensors |
+//! | 4 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
+//! | 5 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, its differentiable parameters, and changes of them by name |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
 //! | 7 | [`codegen`] | a scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics as C |
+//! | 7 | [`grasp`] | closing a hand on an object, the least effort that holds it, simulated trials |
 //! | 8 | [`mpc`] | planning and model-predictive control with the step's gradients; tasks |
-//! | 8 | [`grasp`] | closing a hand on an object, the least effort that holds it, simulated trials |
 //! | 9 | [`show`] | recordings, plots, and a check whether an object is held; used by the command line `fingertip` |
 //!
 //! # What to expect
@@ -98,8 +100,6 @@
 pub mod codegen;
 pub mod collision;
 pub mod contact;
-#[cfg(feature = "cuda")]
-mod cuda;
 pub mod description;
 mod device;
 pub mod dynamics;

@@ -1,4 +1,4 @@
-//! The parameters of a model, as tensors that gradients can reach.
+//! Floor 5: the parameters of a model, as tensors that gradients can reach.
 
 use candle_core::{Device, Result, Tensor, bail};
 

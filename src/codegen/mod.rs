@@ -32,11 +32,12 @@ use std::path::Path;
 
 use candle_core::Result;
 
+use crate::Error;
+use crate::dynamics::Dynamics;
 use crate::math::lane::Precision;
 use crate::math::record::Trace;
 use crate::math::record::c::{CFunction, Worlds, print};
 use crate::step::{Dynamic, Kernel, Quasidynamic};
-use crate::{Error, dynamics::Dynamics};
 
 /// A configuration and a command at which the printed code is checked.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! Floor 4: distances of convex bodies, one pair at a time, in plain `f64`.
+//! Floor 2: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
 //! Bodies are spheres, capsules, boxes, rounded boxes, cylinders, ellipsoids, convex hulls and half-spaces. For any two
 //! of them there is the signed distance with its witness points, normal and derivatives ([`distance()`], [`Collider`]).

@@ -1,4 +1,4 @@
-//! Floor 3: rigid-body dynamics, M a + b = τ, of everything that moves.
+//! Floor 2: rigid-body dynamics, M a + b = τ, of everything that moves.
 //!
 //! [`Dynamics`] has the algorithms of rigid-body dynamics for all bodies of a scene. They are batched tensor
 //! operations. Gradients reach q, v, a, τ, gravity, the bodies' inertias and the positions of the joints. Whole

@@ -1,4 +1,4 @@
-//! Floor 3: where every body is, and how each degree of freedom moves it.
+//! Floor 2: where every body is, and how each degree of freedom moves it.
 //!
 //! [`Kinematics`] turns configurations q (B, nq) into poses and Jacobians, as tensors with gradients:
 //!

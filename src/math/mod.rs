@@ -2,6 +2,8 @@
 
 #[cfg(any(feature = "native", feature = "cuda"))]
 pub(crate) mod cache;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
 pub mod factor;
 pub(crate) mod known;
 pub mod lane;

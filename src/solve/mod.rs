@@ -1,4 +1,4 @@
-//! Floor 5: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
+//! Floor 4: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 //!
 //! [`barrier`] solves the smoothed problem with Coulomb friction, batched and differentiable. [`Frictionless`] is the
 //! same problem in velocities for one world, with rigid contact and without friction: as quadratic programs, as [`lcp`]

@@ -4,7 +4,7 @@ use candle_core::backend::BackendStorage;
 use candle_core::cuda_backend::CudaDevice;
 use candle_core::{CudaStorage, Layout, Result, Shape, Tensor, bail};
 
-use crate::cuda::{Block, Doubles, Effort, Gpu, Rows as DeviceRows, TensorGuard, worlds};
+use crate::math::cuda::{Block, Doubles, Effort, Gpu, Rows as DeviceRows, TensorGuard, worlds};
 use crate::math::lane::Precision;
 use crate::math::program::{Program, record};
 use crate::math::record::{Row, Trace, places};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use candle_core::{Result, backend::BackendDevice, cuda_backend::CudaDevice};
 
 #[cfg(feature = "cuda")]
-use crate::cuda::Gpu;
+use crate::math::cuda::Gpu;
 
 /// The kernels of operations on GPUs, recorded and compiled when they are first asked for. What owns the tables that operations read
 /// has one, and hands it to all of them; copies are the same kernels.

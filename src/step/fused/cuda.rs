@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use candle_core::{DType, Result, Shape, Storage, Tensor, bail};
 
-use crate::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
 use crate::description::Friction;
+use crate::math::cuda::{self, Block, Effort, Gpu, Number, Rows, SEGMENT, TensorGuard, worlds};
 use crate::math::known::wanted;
 use crate::math::lane::Precision;
 use crate::math::record::Row;

@@ -30,7 +30,7 @@ pub(in super::super) struct Plan {
     pub(super) set: InstructionSet,
     /// The device of a model that is not on the CPU, and what records kernels for it.
     #[cfg(feature = "cuda")]
-    pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
+    pub(super) gpu: Option<(Arc<crate::math::cuda::Gpu>, super::kernel::Recorder)>,
     pub(super) nq: usize,
     pub(super) nu: usize,
     /// Contacts, each once.

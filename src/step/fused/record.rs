@@ -193,7 +193,7 @@ impl Plan {
         self.check_pairs(names)?;
         #[cfg(feature = "cuda")]
         if let Device::Cuda(device) = device {
-            let gpu = Some((Arc::new(crate::cuda::Gpu::new(device)?), self.recorder()));
+            let gpu = Some((Arc::new(crate::math::cuda::Gpu::new(device)?), self.recorder()));
             return Ok(Self { gpu, ..self });
         }
         Ok(self)
