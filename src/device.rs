@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 /// A device by its name: `cpu`, `cuda` or `cuda:1`, the second GPU.
 ///
 /// # Errors
-/// A name of no device; a GPU in a build without the feature `cuda`, without a driver, or that is not there.
+/// If the name is not that of a device, or if it is a GPU and the build lacks the feature `cuda`, or the driver or that
+/// GPU is missing.
 pub fn device(name: &str) -> Result<Device> {
     let invalid = |message: String| Error::invalid("device", message);
     let ordinal = match name.split_once(':') {

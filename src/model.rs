@@ -12,7 +12,7 @@ use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::math::tensor::numbers;
 use crate::parameters::Parameters;
 
-/// A scene, compiled for one number type on one device. Cheap to clone.
+/// A scene compiled for one number type and one device. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Model(Arc<Compiled>);
 
@@ -20,7 +20,7 @@ pub struct Model(Arc<Compiled>);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {
-    /// The scene's numbers of the step.
+    /// The scene's parameters of the step.
     pub params: Params,
     /// The bodies.
     pub tree: Tree,
@@ -28,20 +28,21 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
-    /// What the scene's author should know, a line each: links of one thing that overlap at home and are left out, and
-    /// bodies that start deep inside each other.
+    /// Warnings for the scene's author, one line each: links of one robot or object that overlap at home and are left
+    /// out, and bodies that start deep inside each other.
     pub warnings: Vec<String>,
-    /// Bodies whose mass and inertia count: those that a joint without command carries.
+    /// Bodies whose mass and inertia matter: those below a joint that is not commanded.
     pub inertial: Vec<usize>,
-    /// What gravity can press onto contacts.
+    /// The masses that gravity can press onto contacts.
     pub rests: Vec<Rest>,
-    /// Poses of the shapes' frames, then of the inertial bodies' centres of mass (axes as the body's); and all screws.
+    /// Poses of the shapes' frames, then of the centres of mass of the inertial bodies (with the body's axes); and all
+    /// screws.
     pub kinematics: Kinematics,
     /// The parameters as the scene gives them.
     pub parameters: Parameters,
-    /// Number type, `F64` or `F32`.
+    /// The tensors' number type, `F64` or `F32`.
     pub dtype: DType,
-    /// Where the tensors are.
+    /// The device that holds the tensors.
     pub device: Device,
 }
 
@@ -87,27 +88,28 @@ impl Model {
         })))
     }
 
-    /// Numbers in q.
+    /// nq, the length of q.
     pub fn nq(&self) -> usize {
         self.tree.nq
     }
 
-    /// Degrees of freedom.
+    /// nv, the number of degrees of freedom.
     pub fn nv(&self) -> usize {
         self.tree.nv
     }
 
-    /// Commanded joints.
+    /// nu, the number of commanded joints.
     pub fn nu(&self) -> usize {
         self.tree.nu
     }
 
-    /// Contacts.
+    /// nc, the number of contacts.
     pub fn nc(&self) -> usize {
         self.pairs.nc()
     }
 
-    /// Numbers of λ in [`Linearization`](crate::step::Linearization): three per contact, one per contact with torsional friction.
+    /// Length of λ in [`Linearization`](crate::step::Linearization): three numbers per contact, and one more per
+    /// contact with torsional friction.
     pub fn n_lambda(&self) -> usize {
         3 * self.nc() + self.pairs.torsional.len()
     }
@@ -122,7 +124,7 @@ impl Model {
     /// Where a joint is in q, v and u, by the name that `fingertip inspect` prints: `"hand/thumb1"`.
     ///
     /// # Errors
-    /// A name that is not a joint's; the message says which is near.
+    /// If no joint has that name; the message gives the nearest one.
     pub fn joint(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("joint", name, |c| c.kind.nq() == 1)
     }
@@ -130,7 +132,7 @@ impl Model {
     /// Where a movable object, or a robot's floating base, is in q and v: `"ball"`.
     ///
     /// # Errors
-    /// A name of nothing that can move as a whole; the message says which is near.
+    /// If nothing that can move as a whole has that name; the message gives the nearest one.
     pub fn object(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("movable object", name, |c| c.kind.nq() > 1)
     }
@@ -141,8 +143,8 @@ impl Model {
         all().find(|c| c.name == name).ok_or_else(unknown)
     }
 
-    /// The contacts between two things, named as in a scene's rules for pairs (`"ball"`, `"hand"` or `"hand/palm"`), in either
-    /// order; empty where there are none.
+    /// Indices of the contacts between two things, named in either order as in a scene's rules for pairs (`"ball"`,
+    /// `"hand"` or `"hand/palm"`). Empty if there are none.
     pub fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
         let body = |shape: usize| self.shapes[shape].body;
         let is = |shape: usize, name: &str| self.tree.is_called(body(shape), name);
@@ -153,7 +155,7 @@ impl Model {
         (0..self.nc()).filter(of_pair).collect()
     }
 
-    /// [`Compiled::rests`] with the masses, and the gravity, of parameters' first world.
+    /// [`Compiled::rests`] with the masses and the gravity of the first world in `parameters`.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -168,7 +170,7 @@ impl Model {
         Ok((things.collect(), std::array::from_fn(|k| gravity[k])))
     }
 
-    /// Where parameters' κ lets something hover, at rest, by more than a tenth of its size: a line for each.
+    /// A warning line for each thing that, with the κ of `parameters`, hovers at rest by more than a tenth of its size.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -178,7 +180,7 @@ impl Model {
         Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
     }
 
-    /// The bodies that overlap where the contacts have these signed distances (nc numbers), m: the deepest first.
+    /// The bodies that overlap if the contacts have these signed distances (nc numbers, m), the deepest first.
     pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
         let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
         Overlap::gather(inside.map(|(contact, &phi)| {
@@ -187,7 +189,7 @@ impl Model {
         }))
     }
 
-    /// The starting configuration in each of `worlds` worlds (worlds, nq).
+    /// The starting configuration, repeated for `worlds` worlds (worlds, nq).
     ///
     /// # Errors
     /// If the tensor cannot be made on the device.
@@ -196,10 +198,10 @@ impl Model {
         home.broadcast_as((worlds, self.nq()))?.contiguous()
     }
 
-    /// A matrix (rows, n) of numbers with the model's type, on its device.
+    /// A matrix (rows, n) from rows of numbers, with the model's number type and on its device.
     ///
     /// # Errors
-    /// If the rows are not all equally long.
+    /// If the rows differ in length.
     pub fn tensor(&self, rows: &[&[f64]]) -> Result<Tensor> {
         let n = rows.first().map_or(0, |row| row.len());
         if let Some(row) = rows.iter().find(|row| row.len() != n) {
@@ -216,7 +218,7 @@ impl FrameSpec {
     }
 }
 
-/// The bodies that have mass and hang below a degree of freedom that no command holds.
+/// The bodies that have mass and are below a degree of freedom that is not commanded.
 fn inertial(tree: &Tree) -> Vec<usize> {
     let mut passive = vec![false; tree.nv];
     tree.passive().into_iter().for_each(|dof| passive[dof] = true);

@@ -11,7 +11,7 @@ use crate::math::tensor::guarded;
 macro_rules! parameters {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world or one
-        /// row for all; replace any of them, by a tracked tensor to have its gradient.
+        /// row for all. Any of them may be replaced; a tracked tensor gets a gradient.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub struct Parameters {
@@ -27,16 +27,16 @@ macro_rules! parameters {
                 vec![$(&self.$field),*]
             }
 
-            /// Changes each tensor; `f` gets its name.
+            /// Replaces each tensor by what `f` makes of it and its name.
             ///
             /// # Errors
-            /// Those of `f`.
+            /// If `f` returns one.
             pub fn map(&self, mut f: impl FnMut(&'static str, &Tensor) -> Result<Tensor>) -> Result<Self> {
                 Ok(Self { $($field: f(stringify!($field), &self.$field)?),* })
             }
         }
 
-        /// Where each starts in [`Parameters::packed`], and how long that is.
+        /// Where each tensor starts in a row of [`Parameters::packed`], and the row's length.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct ParameterPlaces {
             $(pub(crate) $field: usize,)*
@@ -71,15 +71,15 @@ parameters! {
     torsion,
     /// Stiffness of the commanded joints (·, nu), N·m/rad or N/m.
     stiffness,
-    /// Mass of each body that counts (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
+    /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
     mass,
-    /// Inertia of each body that counts about its centre of mass along its own axes (·, 6 n_inertial):
+    /// Inertia of each inertial body about its centre of mass, along its own axes (·, 6 n_inertial):
     /// xx, yy, zz, xy, xz, yz; kg·m².
     inertia,
     /// Sizes of the shapes (·, 4 n_shapes), as [`Shape::sizes`] orders them, m.
     sizes,
-    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each shape in
-    /// its body's frame, of each counting body's centre of mass in its frame.
+    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each
+    /// shape in its body's frame, of each inertial body's centre of mass in its frame.
     offsets,
     /// External generalised force besides gravity (·, nv), N or N·m.
     tau,
@@ -117,12 +117,12 @@ impl Parameters {
         })
     }
 
-    /// Each world's own rows of what is tracked, see [`guarded`].
+    /// The tracked tensors with a row for each world, see [`guarded`].
     pub(crate) fn guarded(&self, worlds: usize) -> Result<Self> {
         self.map(|_, t| guarded(t, worlds))
     }
 
-    /// All of them in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
+    /// All tensors side by side (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
     pub(crate) fn packed(&self) -> Result<Tensor> {
         let tensors = self.tensors();
         let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
@@ -133,7 +133,7 @@ impl Parameters {
     /// Checks that each tensor is a matrix of the same width as in `expected`, with one row or one per world.
     ///
     /// # Errors
-    /// Naming the parameter, the expected and the found shape.
+    /// If one is not; the message gives the parameter's name, the expected shape and the shape found.
     pub(crate) fn check(&self, expected: &Self, worlds: usize) -> Result<()> {
         for ((name, own), reference) in Self::NAMES.iter().zip(self.tensors()).zip(expected.tensors()) {
             let n = reference.dim(1)?;

@@ -1,9 +1,9 @@
 //! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
-//! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record what is done with them, and the operations of one world are
-//! printed: specialised to the scene, without tables, without allocation, with nothing but `libm` to depend on. Every number has
-//! the bits that the library gives, as long as the compiler rounds as it is told to (`-ffp-contract=off`); a program that is
-//! printed too checks that.
+//! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record the operations done with
+//! them. The operations of one world are then printed. The code is specialised to the scene. It has no tables,
+//! allocates nothing and depends only on `libm`. Every number has the same bits as in the library if the code is
+//! compiled with `-ffp-contract=off`; a program that checks this is printed as well.
 //!
 //! ```no_run
 //! use fingertip::codegen::{Codegen, State};

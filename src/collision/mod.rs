@@ -1,8 +1,8 @@
 //! Floor 2: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
-//! For any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space: the signed distance
-//! with its witness points, normal and derivatives ([`distance()`], [`Collider`]), and several contact points where flat sides
-//! meet ([`Collider::manifold`]).
+//! The bodies are any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space (but
+//! not two half-spaces). [`distance()`] and [`Collider`] give the signed distance with its witness points, normal and
+//! derivatives. [`Collider::manifold`] gives several contact points where flat sides meet.
 //!
 //! ```
 //! use fingertip::{collision, description::Shape};
@@ -17,14 +17,19 @@
 //! # }
 //! ```
 //!
-//! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. Two cores' distance is
-//! from a formula where there is one; that of boxes and segments from the separating axes, see `axes.rs`, where a vertex is
-//! over a face or edges cross; theirs to cylinders from the few directions in which these may be nearest, see `cylinder.rs`;
-//! that of ellipsoids by Newton's method alone, see `smooth.rs`; else GJK and EPA (of the crate `parry3d-f64`) find out which
-//! features touch, and Newton's method makes the answer exact, see `polish.rs`.
+//! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. The distance of two
+//! cores is computed in one of these ways:
 //!
-//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n, its
-//! maximiser the normal: the closest points' distance when apart, minus the shortest translation that parts them when not.
+//! - by a formula, where there is one;
+//! - for boxes and segments, from the separating axes, if a vertex is over a face or edges cross (`axes.rs`);
+//! - for a cylinder and a box or segment, from the few directions in which they may be nearest (`cylinder.rs`);
+//! - for ellipsoids, by Newton's method alone (`smooth.rs`);
+//! - otherwise GJK and EPA (from the crate `parry3d-f64`) find the features that touch, and Newton's method makes the
+//!   answer exact (`polish.rs`).
+//!
+//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n;
+//! the maximiser is the normal. For bodies that are apart it is the distance of the closest points. For bodies that
+//! overlap it is minus the length of the shortest translation that separates them.
 
 mod axes;
 mod cells;

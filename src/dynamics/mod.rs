@@ -1,8 +1,8 @@
 //! Floor 2: inertia, forces and accelerations of everything that moves, M a + b = τ.
 //!
-//! [`Dynamics`] is the algorithms of rigid-body dynamics over a forest of bodies, as batched tensor operations whose
-//! gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Beside the gradients there are
-//! whole derivative matrices in tangent coordinates ([`Dynamics::inverse_dynamics_derivatives`],
+//! [`Dynamics`] has the algorithms of rigid-body dynamics for a forest of bodies, as batched tensor operations.
+//! Gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Full derivative matrices in
+//! tangent coordinates are available too ([`Dynamics::inverse_dynamics_derivatives`],
 //! [`Dynamics::forward_dynamics_derivatives`]).
 //!
 //! | quantity | algorithm | source |

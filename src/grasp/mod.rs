@@ -1,5 +1,5 @@
-//! Floor 7: grasping: close a hand around an object, find the least effort that holds it, see in simulation whether it
-//! does.
+//! Floor 7: grasping: close a hand around an object, find the least effort that holds it, and test the grasp in
+//! simulation.
 //!
 //! ```no_run
 //! use candle_core::{DType, Device};

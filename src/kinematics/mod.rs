@@ -1,6 +1,6 @@
 //! Floor 2: where every body is, and how it moves with each degree of freedom.
 //!
-//! [`Kinematics`] turns configurations q (B, nq) into poses and Jacobians, as tensors with gradients:
+//! [`Kinematics`] computes poses and Jacobians from configurations q (B, nq), as tensors with gradients:
 //!
 //! ```
 //! use candle_core::{DType, Device};

@@ -14,9 +14,9 @@ use crate::kinematics::Tree;
 use crate::model::Model;
 use crate::parameters::Parameters;
 
-/// Numbers that stand in the place of the scene's, by the names that the scene gives them.
+/// Numbers that replace the scene's, addressed by the names that the scene gives them.
 ///
-/// As JSON, all keys optional, none twice:
+/// As JSON. All keys are optional, and none may appear twice:
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
@@ -27,8 +27,8 @@ use crate::parameters::Parameters;
 ///  "size": {"ball": 0.05, "box": [0.02, 0.02, 0.04]}}   m, as in scene files; the thing or body has one shape
 /// ```
 ///
-/// `params.mu` and `params.torsion` hold where no rule of the scene says otherwise, `mu` holds always. `params.hover` in the place of
-/// `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
+/// `params.mu` and `params.torsion` apply to pairs without a rule in the scene; `mu` applies to all pairs.
+/// `params.hover` instead of `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     params: ParamOverrides,
@@ -38,7 +38,7 @@ pub struct Overrides {
     size: BTreeMap<String, Vec<f64>>,
 }
 
-/// See [`Params`]; none leaves the scene's number.
+/// See [`Params`]; `None` keeps the scene's number.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ParamOverrides {
     h: Option<f64>,
@@ -59,11 +59,12 @@ impl Overrides {
     /// The keys of the JSON form.
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
-    /// The scene's numbers of the step with these in their place. What of it [`Parameters`] does not hold (`mu` and `torsion` of pairs
-    /// without a rule, `friction`, `contact_distance`, `fade`, `joint_limits`, `max_iterations`) asks for a model of its own.
+    /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
+    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits` or
+    /// `max_iterations` needs a new model.
     ///
     /// # Errors
-    /// A number out of its range.
+    /// If a number is out of its range.
     pub fn params(&self, scene: &Params) -> Result<Params> {
         let own = &self.params;
         let params = Params {
@@ -82,10 +83,10 @@ impl Overrides {
         Ok(params)
     }
 
-    /// Parameters of a model, `start`, with these numbers in their place.
+    /// The parameters `start` of a model with these numbers replaced.
     ///
     /// # Errors
-    /// An unknown name, with the nearest known one, or a number out of its range.
+    /// If a name is unknown (the message gives the nearest known one) or a number is out of its range.
     pub fn parameters(&self, model: &Model, start: &Parameters) -> Result<Parameters> {
         self.params(&model.params)?;
         let mut parameters = start.clone();
@@ -125,7 +126,7 @@ impl Overrides {
         Ok(parameters)
     }
 
-    /// The same, without what [`Overrides::params`] takes in.
+    /// The same, without the numbers that [`Overrides::params`] covers.
     pub fn beside_params(&self) -> Self {
         let ParamOverrides { gravity, hover, .. } = self.params;
         Self { params: ParamOverrides { gravity, hover, ..Default::default() }, ..self.clone() }

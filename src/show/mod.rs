@@ -1,4 +1,4 @@
-//! Floor 9: what one can look at: recordings of rollouts, plots of them, charts of anything, and what became of the objects.
+//! Floor 9: what people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
 //!
 //! # Recordings
 //!

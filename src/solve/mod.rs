@@ -1,7 +1,8 @@
 //! Floor 4: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 //!
-//! [`barrier`] solves it smoothed, with Coulomb friction, batched and differentiable. [`Frictionless`] is the same problem
-//! in velocities, hard and without friction, for one world: as quadratic programs, as [`lcp`] and as [`qcqp`].
+//! [`barrier`] solves the smoothed problem with Coulomb friction, batched and differentiable. [`Frictionless`] is the
+//! same problem for one world, in velocities, with hard contact and without friction: as quadratic programs, as [`lcp`]
+//! and as [`qcqp`].
 
 mod active_set;
 mod adjoint;

@@ -1,6 +1,7 @@
 //! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
 //!
-//! [`Quasidynamic`] balances forces: no velocities. [`Dynamic`] integrates them: inertia, torques, control laws.
+//! [`Quasidynamic`] balances forces and has no velocities. [`Dynamic`] integrates velocities, with inertia, torques and
+//! control laws.
 
 mod bound;
 pub mod control;
