@@ -63,7 +63,7 @@ use crate::math::tensor::{numbers, part};
 /// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
 /// ```
 ///
-/// with ν = J δ + φ n the displacement of B against A within the step, taken at each body's own witness point.
+/// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
 #[derive(Clone, Debug)]
 pub struct ContactProblem {
     /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].
@@ -75,7 +75,7 @@ pub struct ContactProblem {
     pub problem: Tensor,
 }
 
-/// What a solve gives, as tensors.
+/// Result of a solve, as tensors.
 #[derive(Clone, Debug)]
 pub struct Solution {
     /// δ (B, nv). Differentiable.
@@ -84,7 +84,7 @@ pub struct Solution {
     pub force: Tensor,
     /// Force of each joint limit (B, nl), N or N·m, ≥ 0, away from the limit. Differentiable.
     pub limit_force: Tensor,
-    /// The forces of the problem as the solver has them, scaled (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
+    /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     packed: Tensor,
@@ -99,12 +99,12 @@ pub struct Report {
     pub status: Status,
     /// Newton iterations.
     pub iterations: usize,
-    /// Relative residual of the optimality conditions, from 0 to 1: the larger of the force balance's, relative to its largest
-    /// term, and the contacts', relative to their slacks, with as many digits as the lengths leave that these are the
-    /// differences of. 0 where there is no solution.
+    /// Relative residual of the optimality conditions, from 0 to 1. It is the larger of two: that of the force balance,
+    /// relative to its largest term, and that of the contacts, relative to their slacks. A slack is a difference of
+    /// lengths and has only the digits that these leave. 0 if there is no solution.
     pub residual: f64,
-    /// How far the answer of a world that is [`Status::Unsettled`] is from Coulomb's law: the largest gap μ‖ν_t‖ that slip opens at
-    /// a contact by the relaxed law, m. 0 where the answer is that of the scene's own law.
+    /// For a world that is [`Status::Unsettled`], how far its answer is from Coulomb's law, m: the largest gap μ‖ν_t‖
+    /// that slip opens at a contact by the relaxed law. 0 if the answer follows the scene's own law.
     pub slip_gap: f64,
 }
 
@@ -112,7 +112,7 @@ pub struct Report {
 /// the implicit function theorem.
 ///
 /// # Errors
-/// If a tensor has another shape than the structure wants. Numerical trouble is no error: see [`Solution::report`].
+/// If a tensor's shape does not fit the structure. Numerical trouble is not an error: see [`Solution::report`].
 pub fn barrier(
     structure: &Arc<Structure>,
     problem: &ContactProblem,
@@ -180,8 +180,8 @@ impl Report {
     }
 }
 
-/// First-order estimate (B, nv) of how far the barrier keeps δ from the hard contact's: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf; 0 in worlds without a
-/// solution.
+/// First-order estimate (B, nv) of how far the barrier moves δ away from that of hard contact: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf. 0
+/// in worlds without a solution.
 ///
 /// # Errors
 /// If a tensor has another shape than the structure wants.

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 /// ½ xᵀQx + rᵀx + c ≥ 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inequality {
-    /// What it says, such as `"-phi3 f3 >= 0"`.
+    /// Its name, such as `"-phi3 f3 >= 0"`.
     pub name: String,
-    /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); an entry that comes twice adds up.
+    /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); repeated entries are added.
     pub q: Vec<(usize, usize, f64)>,
     /// Entries of r.
     pub r: Vec<(usize, f64)>,
@@ -26,7 +26,7 @@ pub struct Inequality {
 /// All inequalities of a problem.
 #[derive(Clone, Debug)]
 pub struct Qcqp {
-    /// Numbers in x.
+    /// Length of x.
     pub n: usize,
     /// The inequalities.
     pub inequalities: Vec<Inequality>,
@@ -171,7 +171,7 @@ impl Qcqp {
     /// The inequalities whose value at x (n) is below −`tolerance`.
     ///
     /// # Errors
-    /// If x has not n numbers.
+    /// If x does not have n numbers.
     pub fn violations(&self, x: &DVector<f64>, tolerance: f64) -> Result<Vec<Violation>> {
         if x.len() != self.n {
             return Err(Error::invalid("QCQP", format!("expected x of {} numbers, got {}", self.n, x.len())));

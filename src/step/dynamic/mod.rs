@@ -4,12 +4,12 @@
 //! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
 //! ```
 //!
-//! b are Coriolis, centrifugal and gravity forces at (q, v), D the joints' viscous damping. Damping is implicit (it acts
-//! on v₊), because explicit damping is unstable for h D > 2 M, which small links reach at steps of a millisecond; with
-//! it a joint slows down and never turns back. For explicit damping add −D v to τ.
+//! b are the Coriolis, centrifugal and gravity forces at (q, v), and D is the joints' viscous damping. Damping is
+//! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach at steps of a
+//! millisecond. With implicit damping a joint slows down and never reverses. For explicit damping add −D v to τ.
 //!
-//! The bound l is what a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the quasi-dynamic one
-//! with another P and g, so that the barrier, its friction cones and its derivatives serve both:
+//! The bound l is the velocity that a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the
+//! quasi-dynamic one with another P and g. So the barrier, its friction cones and its derivatives serve both:
 //!
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
@@ -47,8 +47,8 @@ pub use separation::{Gaps, Separated, Separation};
 
 /// The second-order step of a model with given parameters. Cheap to clone.
 ///
-/// Of the model's parameters it uses h, κ, μ, gravity, sizes, offsets, `tau` and, for the bodies that these cover, mass
-/// and inertia. All joints move by inertia: stiffness and ε do not matter, impedance is a control law, see
+/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, and mass and inertia of the bodies
+/// that they cover. All joints move by inertia. Stiffness and ε have no effect; impedance is a control law, see
 /// [`super::control`].
 #[derive(Clone, Debug)]
 pub struct Dynamic {
@@ -68,10 +68,11 @@ pub struct Dynamic {
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
-    /// Next configuration (B, nq). Where there is no solution it is q, and the model's home where a number of the world cannot be
-    /// used ([`crate::solve::Status::BadInput`]): one that is not finite, or so large that the step's numbers overflow.
+    /// Next configuration (B, nq). In worlds without a solution it is q. It is the model's home if a number of the
+    /// world is unusable ([`crate::solve::Status::BadInput`]): not finite, or so large that the step's numbers
+    /// overflow.
     pub q_next: Tensor,
-    /// Next velocity (B, nv); zero where there is no solution.
+    /// Next velocity (B, nv); zero if there is no solution.
     pub v_next: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N: the step's impulse over h.
     pub force: Tensor,
@@ -84,8 +85,8 @@ pub struct DynamicStep {
     pub limit_force: Tensor,
     /// How each world's solve went. The residual of rigid contact is a velocity, see [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
-    /// Start for the next step's solve (B, n), from the barrier: three numbers for each contact and each once more that has torsional
-    /// friction, one for each joint limit.
+    /// Start for the next step's solve with the barrier (B, n): three numbers for each contact, three more for each
+    /// with torsional friction, and one for each joint limit.
     pub warm: Option<Tensor>,
 }
 
@@ -94,7 +95,7 @@ impl Dynamic {
     /// get gradients.
     ///
     /// # Errors
-    /// If a parameter has another shape or type than the model's, or a choice is out of its range.
+    /// If a parameter has another shape or type than the model's, or an option is out of its range.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let tree = &model.tree;
@@ -150,16 +151,16 @@ impl Dynamic {
         Ok(Self { parameters: parameters.clone(), dynamics, par: parameters.packed()?, ..self.clone() })
     }
 
-    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N, which the joints' efforts
-    /// limit. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
+    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N. The joints' effort
+    /// limits bound τ. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
-    /// If a shape or type is not as said. Numerical trouble is no error: see [`DynamicStep::reports`].
+    /// If a shape or type differs from these. Numerical trouble is not an error: see [`DynamicStep::reports`].
     pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
         self.step_from(q, v, tau, None)
     }
 
-    /// [`Dynamic::step`], with the barrier's solve started at a nearby step's forces, [`DynamicStep::warm`].
+    /// [`Dynamic::step`] with the barrier's solve started from a nearby step's forces, [`DynamicStep::warm`].
     ///
     /// # Errors
     /// As [`Dynamic::step`].
@@ -172,8 +173,8 @@ impl Dynamic {
         }
     }
 
-    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says: for other
-    /// solvers, or for [`crate::solve::qcqp`]. None where the state is not usable or M is not positive definite.
+    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says, for use
+    /// with other solvers or [`crate::solve::qcqp`]. `None` if the state is not usable or M is not positive definite.
     ///
     /// # Errors
     /// As [`Dynamic::step`].

@@ -1,4 +1,4 @@
-//! The contact model, and what else a second-order step is told.
+//! The contact model and other options of a second-order step.
 
 use candle_core::{Result, bail};
 
@@ -10,20 +10,21 @@ use crate::step::bound::Bound;
 pub enum ContactModel {
     /// Smoothed by the barrier of parameter κ, with Coulomb friction; differentiable.
     Barrier,
-    /// Hard and frictionless: μ and κ do not matter. Without gradient.
+    /// Hard and frictionless; μ and κ have no effect. It has no gradients.
     Rigid(Method),
 }
 
-/// Choices of a [`Dynamic`](super::Dynamic) step.
+/// Options of a [`Dynamic`](super::Dynamic) step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
-    /// How fast a gap may close. Joint limits always allow their gap, with the same β, or 0.
+    /// How fast a gap may close. Joint limits always use the bound of a gap, with the same β, or with 0 if there is
+    /// none.
     pub bound: Bound,
-    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive: joints that stick move more slowly
-    /// than this. Smaller is nearer to Coulomb's law and harder to differentiate; 1e-4 … 1e-2. Rigid contact takes the
-    /// law itself.
+    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive, usually 1e-4 … 1e-2. A
+    /// joint that sticks moves more slowly than this. A smaller value is closer to Coulomb's law and harder to
+    /// differentiate. Rigid contact uses Coulomb's law itself.
     pub stiction_speed: f64,
 }
 

@@ -1,14 +1,14 @@
 //! Motion by geometry alone: the nearest configuration in which bodies do not overlap.
 //!
-//! With the gaps φ and their slopes J at q, and a push F that wants to move what gives way, the motion δ is that of rigid
-//! contact, in positions instead of velocities:
+//! With the gaps φ and their slopes J at q, and a push F on whatever can move, the motion δ is that of rigid contact,
+//! in positions instead of velocities:
 //!
 //! ```text
 //! minimise ½ δᵀ (M + W) δ − Fᵀ δ   subject to   φ + J δ ≥ 0        q ← q ⊕ δ
 //! ```
 //!
-//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so that this is
-//! repeated until none is left negative.
+//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so the
+//! motion is repeated until no gap is negative.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -21,10 +21,10 @@ use crate::step::bound::Bound;
 use super::rigid::RigidContact;
 use super::{ContactModel, Dynamic, DynamicParams};
 
-/// One motion turns and shifts by at most this, m and rad: the linear gaps hold near q.
+/// Limit of one motion, m and rad: the linear gaps are valid only near q.
 const LONGEST: f64 = 0.2;
 
-/// Brings bodies of a model apart.
+/// Moves overlapping bodies of a model apart.
 #[derive(Clone, Debug)]
 pub struct Separation {
     step: Dynamic,
@@ -33,14 +33,14 @@ pub struct Separation {
     added_inertia: DVector<f64>,
 }
 
-/// Where a separation ended.
+/// Result of a separation.
 #[derive(Clone, Debug)]
 pub struct Separated {
     /// The configuration (1, nq).
     pub q: Tensor,
     /// Smallest gap at the start and after each motion, m.
     pub gaps: Vec<f64>,
-    /// Is the last gap as large as was asked?
+    /// Is the last gap as large as requested?
     pub separated: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Gaps {
 }
 
 impl Separation {
-    /// For a model of which everything that moves has mass. `method` solves each motion's problem.
+    /// For a model in which everything that moves has mass. `method` solves the problem of each motion.
     ///
     /// # Errors
     /// As [`Dynamic::new`].
@@ -75,8 +75,7 @@ impl Separation {
         })
     }
 
-    /// With this much more inertia (nv) of each degree of freedom, kg or kg·m², not negative: those with more give way
-    /// less.
+    /// Adds inertia to each degree of freedom (nv), kg or kg·m², not negative. Those with more give way less.
     ///
     /// # Errors
     /// If there is not one number for each degree of freedom.
@@ -101,8 +100,8 @@ impl Separation {
         Ok(Gaps { contact, least })
     }
 
-    /// The motion under `push` (nv) that leaves no gap negative, as far as gaps are linear; at most 0.2 m or rad in any
-    /// degree of freedom. None where no motion does that.
+    /// The motion under `push` (nv) after which, to first order, no gap is negative; at most 0.2 m or rad in any degree
+    /// of freedom. `None` if there is no such motion.
     ///
     /// # Errors
     /// If there is not one number for each degree of freedom.
@@ -128,7 +127,7 @@ impl Separation {
         self.manifold.integrate(q, &self.step.model().tensor(&[motion.as_slice()])?)
     }
 
-    /// From q (1, nq) on until no gap is below −`tolerance`, m, with at most `most` motions.
+    /// Repeats motions from q (1, nq) until no gap is below −`tolerance`, m, but at most `most` of them.
     ///
     /// # Errors
     /// If the shape is another one, or q cannot be used.

@@ -1,4 +1,4 @@
-//! A step's contacts: those of the scene's shapes, or what a geometry makes of them.
+//! A step's contacts: those of the scene's shapes, or those that a [`Geometry`] gives.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::math::tensor::select;
 use crate::step::operands::{detect, mask, shape_poses};
 
 impl Quasidynamic {
-    /// The same step with contacts from elsewhere, computed by the tensor program, which differentiates through them.
+    /// The same step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it and
+    /// differentiates through the geometry.
     #[must_use]
     pub fn with_geometry(&self, geometry: Arc<dyn Geometry>) -> Self {
         let mut step = self.as_tensor_program();
@@ -26,10 +27,10 @@ impl Quasidynamic {
         self.geometry.is_some()
     }
 
-    /// The contacts at q (B, nq), as a step from there has them. Differentiable in q and parameters.
+    /// The contacts at q (B, nq), as in a step from q. Differentiable in q and parameters.
     ///
     /// # Errors
-    /// If q is of another shape or type.
+    /// If q has another shape or type.
     pub fn contacts(&self, q: &Tensor) -> Result<Contacts> {
         let (model, parameters) = (self.model(), self.parameters());
         match q.dims() {

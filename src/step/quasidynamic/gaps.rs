@@ -1,4 +1,4 @@
-//! What a step leaves between bodies.
+//! The gaps that a step leaves between bodies.
 
 use candle_core::{Result, Tensor};
 
@@ -10,12 +10,12 @@ use crate::step::result::Step;
 impl Quasidynamic {
     /// The gap that a step from q (B, nq) leaves at each contact (B, nc), m: ν_n = φ + n · J δ, what the barrier keeps positive.
     ///
-    /// It is the gap after the motion of the contact's two points along its normal at q, and so that of the geometry at q₊ but for
-    /// an error of the second order in δ. Differentiable as the step's own
-    /// results. In worlds without a solution it is φ.
+    /// It is the gap after the contact's two points have moved, measured along the normal at q. It differs from the gap
+    /// of the geometry at q₊ by an error of second order in δ. It is differentiable like the step's own results. In
+    /// worlds without a solution it is φ.
     ///
     /// # Errors
-    /// If `step` is not of as many worlds as q.
+    /// If `step` and q have different numbers of worlds.
     pub fn gaps(&self, q: &Tensor, step: &Step) -> Result<Tensor> {
         let frames = self.model.kinematics.frames(&self.usable(q)?, &self.parameters.offsets)?;
         let op = Gaps { structure: self.structure.clone(), nc: self.model.nc() };

@@ -10,28 +10,30 @@ use crate::math::lane::{Lane, Mask, Zip};
 use crate::math::operation::{Function, Signature};
 use crate::math::vector::{dot, vec3_at};
 
-/// Where contacts come from instead of the scene's shapes: a learned distance, a height field, what a camera has seen.
+/// A source of contacts other than the scene's shapes: a learned distance, a height field, a camera's data.
 ///
-/// The scene says which bodies may touch and how many contacts a pair has; its shapes there are stand-ins. See
+/// The scene still says which bodies may touch and how many contacts a pair has; its shapes serve as stand-ins. See
 /// [`Quasidynamic::with_geometry`](super::Quasidynamic::with_geometry).
 pub trait Geometry: Debug + Send + Sync {
-    /// The contacts of B worlds where the model's shapes have the given poses (B, n_shapes, 12): position, then the three columns
-    /// of the rotation matrix. `own` are the contacts that the shapes themselves have, in the order of
-    /// [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact); what is returned has the same shapes, and keeps
-    /// those contacts that are to stay as they are.
+    /// The contacts of B worlds where the model's shapes have the given poses (B, n_shapes, 12): position, then the
+    /// three columns of the rotation matrix. `own` are the contacts of the shapes themselves, in the order of
+    /// [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact); the result has the same tensor
+    /// shapes. Copy from `own` the contacts that should stay as they are.
     ///
-    /// Gradients flow through whatever the result is made of. φ is to be the signed distance of the two bodies or near to that, m;
-    /// the normal of length one, from A to B, the direction in which φ grows when B moves. A contact of weight 0 takes no part.
+    /// Gradients flow through all tensors in the result. φ (m) should be the signed distance of the two bodies, or
+    /// close to it. The normal has length one and points from A to B, the direction in which φ grows as B moves. A
+    /// contact of weight 0 has no effect.
     ///
-    /// A world with a number that is not finite, or beyond 1e30, or with a normal of another length is one of bad input: it stays
-    /// where it is, with the contacts of the shapes, and has no part in gradients: this is asked again then, with the poses of a
-    /// world that is good in the place of its own.
+    /// A world is bad input if a number is not finite or beyond 1e30, or if a normal has another length. It stays where
+    /// it is, with the contacts of the shapes, and has no part in gradients. For this the function is called again,
+    /// with the poses of a good world in place of the bad world's.
     ///
-    /// B need not be the number of the step's worlds, nor the k-th pose that of the k-th: Jacobians ask for many copies of each
-    /// world, planners for some at a time. So a geometry is the same function for all worlds.
+    /// B may differ from the step's number of worlds, and the k-th pose need not belong to the k-th world: Jacobians
+    /// pass many copies of each world, and planners pass some worlds at a time. So a geometry must be the same function
+    /// for all worlds.
     ///
     /// # Errors
-    /// Its own; they become the step's.
+    /// The implementation's own errors; the step returns them.
     fn contacts(&self, poses: &Tensor, own: Contacts) -> Result<Contacts>;
 }
 

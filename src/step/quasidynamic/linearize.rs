@@ -11,12 +11,12 @@ use crate::step::result::Linearization;
 impl Quasidynamic {
     /// The derivatives of q₊ and λ in q and u at q (B, nq), u (B, nu).
     ///
-    /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely; the tensor
-    /// program pulls every result back, and so does the fused form in worlds whose contacts are 10⁷ times as stiff as what
-    /// they move, where the former would lose its digits.
+    /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely. The tensor
+    /// program pulls every result back. So does the fused form in worlds whose contacts are 10⁷ times as stiff as what
+    /// they move, because there pushing forward would lose its digits.
     ///
-    /// In worlds without a solution, where q₊ = q and λ = 0, A is the identity and B, C and D are zero; A is zero too where
-    /// q is not usable and q₊ is the model's home.
+    /// In worlds without a solution q₊ = q and λ = 0, so A is the identity and B, C and D are zero. If q is not usable,
+    /// q₊ is the model's home and A is zero too.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -24,8 +24,9 @@ impl Quasidynamic {
         self.linearize_from(q, u, None)
     }
 
-    /// [`Quasidynamic::linearize`], with the solve started at a nearby step's forces, [`Step::warm`](crate::step::Step::warm): along a
-    /// trajectory that has been rolled out nothing is left to be solved.
+    /// [`Quasidynamic::linearize`] with the solve started from a nearby step's forces,
+    /// [`Step::warm`](crate::step::Step::warm). Along a trajectory that has already been rolled out, nothing is left to
+    /// solve.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

@@ -45,9 +45,9 @@ pub struct Quasidynamic {
     contacts: Arc<ContactTables>,
     problem: Arc<ProblemTables>,
     pub(super) manifold: Manifold,
-    /// The fused form, where it is wanted.
+    /// The fused form, if it is used.
     fused: Option<Fused>,
-    /// Where contacts come from if not from the shapes.
+    /// The source of contacts, if it is not the shapes.
     pub(super) geometry: Option<Arc<dyn Geometry>>,
 }
 
@@ -58,12 +58,12 @@ struct Fused {
     par: Tensor,
 }
 
-/// Which form of the step computes. Both compute the same step.
+/// The form that computes the step. Both compute the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One kernel, on SIMD lanes of worlds or on a GPU; the default.
+    /// The default: one kernel, on SIMD lanes of worlds or on a GPU.
     Fused,
-    /// The same kernels, each as a tensor operation: open to other tensors between them.
+    /// The same kernels, each as a tensor operation, so that other tensors may stand between them.
     TensorProgram,
 }
 
@@ -109,8 +109,9 @@ impl Quasidynamic {
         Self { fused: None, ..self.clone() }
     }
 
-    /// The same step on lanes of another width than the widest that the processor has, for comparison: the results have the
-    /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    /// The same step on lanes of a chosen width, for comparison; the default is the widest that the processor has. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse
+    /// multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
@@ -123,16 +124,17 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The same step, its kernels printed for this scene, compiled by the machine's C compiler for the processor's widest
-    /// registers, and loaded: the same bits, less time. It serves steps, rollouts, their gradients and `linearize`.
+    /// The same step with native kernels: printed for this scene, compiled by the machine's C compiler for the
+    /// processor's widest registers, and loaded. The bits are the same and it takes less time. It serves steps,
+    /// rollouts, their gradients and `linearize`.
     ///
-    /// A kernel is compiled when it is first asked for, which takes seconds, and kept for the next time in a folder of the
-    /// user's (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, else cc,
-    /// gcc or clang. Instructions that were chosen by [`Quasidynamic::on`] do not matter.
+    /// A kernel is compiled when it is first needed, which takes seconds, and cached in a folder of the user's
+    /// (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, or
+    /// else cc, gcc or clang. A choice made by [`Quasidynamic::on`] has no effect.
     ///
     /// # Errors
-    /// If there is no compiler; if the step has no fused form; if a pair of shapes is one whose closest points are searched
-    /// for; if the processor has no fused multiply-add.
+    /// If there is no compiler, the step has no fused form, a pair of shapes has no formula, or the processor has no
+    /// fused multiply-add.
     #[cfg(feature = "native")]
     pub fn native(&self) -> Result<Self> {
         self.compiled(None)
@@ -157,7 +159,7 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The fused form; `asked` is what it is wanted for.
+    /// The fused form; `asked` says in an error what it is needed for.
     fn fused_form(&self, asked: &str) -> Result<&Fused> {
         self.fused.as_ref().map_or_else(|| bail!("{asked}: expected a step with a fused form"), Ok)
     }
@@ -167,13 +169,14 @@ impl Quasidynamic {
         &self.model
     }
 
-    /// What of the problem can be nonzero.
+    /// The sparsity structure of the problem.
     pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
     }
 
-    /// What a step from q (B, nq) under u (B, nu) solves: the problem that [`solve::barrier`](crate::solve::barrier) takes with [`Quasidynamic::structure`].
-    /// Differentiable in q, u and parameters; numbers that cannot be used stay as they are.
+    /// The problem that a step from q (B, nq) under u (B, nu) solves, as [`solve::barrier`](crate::solve::barrier)
+    /// takes it with [`Quasidynamic::structure`]. Differentiable in q, u and parameters. Unusable numbers are not
+    /// replaced.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -204,7 +207,7 @@ impl Quasidynamic {
     /// Next configuration q₊ (B, nq) of q (B, nq) under the command u (B, nu). Differentiable in q, u and parameters.
     ///
     /// # Errors
-    /// If a shape or type is not as said. Numerical trouble is no error: see [`Step::reports`].
+    /// If a shape or type differs from these. Numerical trouble is not an error: see [`Step::reports`].
     pub fn forward(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
         Ok(self.step(q, u)?.q_next)
     }
@@ -217,7 +220,8 @@ impl Quasidynamic {
         self.step_from(q, u, None)
     }
 
-    /// [`Quasidynamic::step`], with the solve started at a nearby step's forces, [`Step::warm`] (B, [`n_warm`](Self::n_warm)).
+    /// [`Quasidynamic::step`] with the solve started from a nearby step's forces, [`Step::warm`] (B,
+    /// [`n_warm`](Self::n_warm)).
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -225,7 +229,8 @@ impl Quasidynamic {
         self.step_by(q, u, Start::forces(warm))
     }
 
-    /// The step with its solve from any start. Each form has answers of its own kind: see [`Step::answer`] and [`fused::linearize`].
+    /// The step, with its solve from any start. The two forms keep their answers differently: see [`Step::answer`] and
+    /// [`fused::linearize`].
     pub(crate) fn step_by(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         self.check(q, u)?;
         if let Some(Fused { plan, par }) = &self.fused {
@@ -236,13 +241,13 @@ impl Quasidynamic {
         guard.step_by_tensors(&guarded(q, worlds)?, &guarded(u, worlds)?, start)
     }
 
-    /// The whole rollout in the fused form, where there is one.
+    /// The whole rollout in the fused form, if there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
-    /// The step and its Jacobians in the fused form, where there is one, and what is known of the worlds whose contacts are too stiff
-    /// for them.
+    /// The step and its Jacobians in the fused form, if there is one, and the worlds whose contacts are too stiff for
+    /// pushing derivatives forward.
     pub(super) fn fused_linearize(
         &self,
         q: &Tensor,
@@ -254,7 +259,7 @@ impl Quasidynamic {
         fused::linearize(plan, [q, u, par], warm).map(Some)
     }
 
-    /// The fused form's tables and parameters, where there is one on the CPU.
+    /// The fused form's tables and parameters, if there is one on the CPU.
     pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
         fused.map(|Fused { plan, par }| (&**plan, par))

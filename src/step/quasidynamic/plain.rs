@@ -1,4 +1,4 @@
-//! Steps and their Jacobians on plain numbers, without tensors: for controllers, which ask for a few worlds at a time.
+//! Steps and their Jacobians on plain numbers, without tensors, for controllers, which need a few worlds at a time.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -6,12 +6,12 @@ use super::Quasidynamic;
 use crate::solve::{Accuracy, Report};
 use crate::step::fused;
 
-/// What [`Quasidynamic::hold`] gives, for each world one step after the other, world by world.
+/// Result of [`Quasidynamic::hold`]: world by world, and for each world step by step.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// q after each step (B, n, nq).
     pub q: Vec<f64>,
-    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: where a solve nearby starts.
+    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: a start for solves nearby.
     pub warm: Vec<f64>,
     /// Contact force on B in world axes of each step (B, n, nc, 3), N.
     pub force: Vec<f64>,
@@ -31,27 +31,30 @@ pub struct Jacobians {
     pub a: Vec<f64>,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Vec<f64>,
-    /// λ of all contacts (B, 3 nc), N, along each contact's normal and tangents, and behind them in each world's row the torques as in
-    /// [`Held::torque`]: n_lambda numbers, see [`Model::n_lambda`](crate::model::Model::n_lambda); empty unless it was asked for.
+    /// λ of all contacts (B, n_lambda): in each world's row first 3 nc forces, N, along each contact's normal and
+    /// tangents, then the torques as in [`Held::torque`]; see [`Model::n_lambda`](crate::model::Model::n_lambda). Empty
+    /// unless requested.
     pub lambda: Vec<f64>,
-    /// C = ∂λ/∂q (B, n_lambda, nv); empty unless it was asked for.
+    /// C = ∂λ/∂q (B, n_lambda, nv); empty unless requested.
     pub c: Vec<f64>,
-    /// D = ∂λ/∂u (B, n_lambda, nu); empty unless it was asked for.
+    /// D = ∂λ/∂u (B, n_lambda, nu); empty unless requested.
     pub d: Vec<f64>,
 }
 
 impl Quasidynamic {
-    /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve starts at
-    /// `warm` (B, n_warm), cold if it is empty; each later one at the forces of the step before.
+    /// `n` steps from q (B, nq) under u (B, nu), which is held over all of them (zero-order hold). The first solve
+    /// starts from `warm` (B, n_warm), or cold if that is empty. Each later one starts from the forces of the step
+    /// before.
     ///
     /// # Errors
-    /// If the model's numbers are not `f64`, or a length is not as said. Numerical trouble is no error: see
+    /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
     /// [`Held::reports`].
     pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
         self.hold_to(Accuracy::Fine, [q, u, warm], n)
     }
 
-    /// [`Quasidynamic::hold`], so accurately. The tensor program, and Coulomb's law, know full accuracy alone.
+    /// [`Quasidynamic::hold`] with a given accuracy. The tensor program and Coulomb's law always compute to full
+    /// accuracy.
     pub(crate) fn hold_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], n: usize) -> Result<Held> {
         let b = self.worlds(q, u, warm)?;
         if n == 0 {
@@ -87,8 +90,8 @@ impl Quasidynamic {
         })
     }
 
-    /// The derivatives of one step at q (B, nq), u (B, nu), the solve started at `warm` as in [`Quasidynamic::hold`]; those of
-    /// the forces only if `forces`. As [`Quasidynamic::linearize`].
+    /// The derivatives of one step at q (B, nq), u (B, nu), as by [`Quasidynamic::linearize`]. The solve starts from
+    /// `warm` as in [`Quasidynamic::hold`]. Derivatives of the forces are computed only if `forces` is true.
     ///
     /// # Errors
     /// As [`Quasidynamic::hold`].
@@ -109,7 +112,8 @@ impl Quasidynamic {
         Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
     }
 
-    /// Numbers in a row of `warm`: three for each contact and each once more that has torsional friction, one for each joint limit.
+    /// Length of a row of `warm`: three numbers for each contact, three more for each with torsional friction, and one
+    /// for each joint limit.
     pub fn n_warm(&self) -> usize {
         self.structure().n_eta()
     }
