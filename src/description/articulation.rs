@@ -11,7 +11,7 @@ pub struct Articulation {
     pub links: Vec<Link>,
     /// The joints in the order of the file; this is the order of their coordinates in q.
     pub joints: Vec<Joint>,
-    /// What the file says and this does not hold (meshes, transmissions), and what is odd about it, one line each.
+    /// Notes, one line each: contents of the file that are left out here (meshes, transmissions), and oddities.
     pub notes: Vec<String>,
 }
 
@@ -42,18 +42,18 @@ pub struct Link {
     pub inertia: Option<Inertia>,
     /// Collision shapes, in the link's frame.
     pub collisions: Vec<Collision>,
-    /// Shapes to look at, in the link's frame.
+    /// Visual shapes, in the link's frame.
     pub visuals: Vec<Visual>,
 }
 
-/// What a link looks like, in the link's frame. It takes no part in the simulation.
+/// The appearance of a link, in the link's frame. It has no effect on the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// What is seen.
+    /// The visible shape.
     pub look: Look,
     /// Its frame in the link's frame.
     pub pose: Isometry3<f64>,
-    /// Red, green, blue and opacity from 0 to 1, if the file says.
+    /// Red, green, blue and opacity from 0 to 1, if the file gives them.
     pub rgba: Option<[f64; 4]>,
 }
 
@@ -62,14 +62,14 @@ pub struct Visual {
 pub enum Look {
     /// A shape.
     Shape(Shape),
-    /// A mesh, which is read when it is needed.
+    /// A mesh; it is read only when needed.
     Mesh(MeshFile),
 }
 
-/// How a joint's child moves against its parent.
+/// How a joint's child moves relative to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JointKind {
-    /// Not at all.
+    /// No motion.
     Fixed,
     /// Rotation about the axis, within limits where given; q in rad.
     Revolute,
@@ -96,7 +96,7 @@ impl JointKind {
         }
     }
 
-    /// Has the joint one coordinate, as a commanded joint must?
+    /// Does the joint have one coordinate, as a commanded joint must?
     pub fn is_single(self) -> bool {
         self.nq() == 1
     }
@@ -125,9 +125,9 @@ pub struct Joint {
     pub origin: Isometry3<f64>,
     /// Axis in the joint's frame, unit length; the plane's normal for a planar joint.
     pub axis: Vector3<f64>,
-    /// Range of q in rad or m; none where the joint may move without end.
+    /// Range of q in rad or m; none if the joint has no limits.
     pub limits: Option<Limits>,
-    /// Largest force or torque, N or N·m; infinite where the file says nothing.
+    /// Largest force or torque, N or N·m; infinite if the file gives none.
     pub effort: f64,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
@@ -138,12 +138,12 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// Can this joint be commanded in a robot: has it one coordinate, and one of its own?
+    /// Can this joint be commanded in a robot? It must have one coordinate, and one of its own.
     pub fn is_commandable(&self) -> bool {
         self.kind.is_single() && self.mimic.is_none()
     }
 
-    /// Where a joint of one coordinate starts: at `given`, else at the value next to 0 within its limits.
+    /// The start of a joint with one coordinate: `given`, or else the value nearest to 0 within its limits.
     pub fn home(&self, given: Option<f64>) -> f64 {
         given.unwrap_or_else(|| self.limits.map_or(0.0, |Limits { lower, upper }| 0.0_f64.max(lower).min(upper)))
     }

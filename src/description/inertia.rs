@@ -44,7 +44,7 @@ impl Inertia {
         self.matrix + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * self.mass
     }
 
-    /// Bodies in one frame joined to one; none where there is no mass.
+    /// Several bodies in one frame, joined to one; none if there is no mass.
     pub fn sum(parts: &[Self]) -> Option<Self> {
         let mass: f64 = parts.iter().map(|part| part.mass).sum();
         if mass <= 0.0 {
@@ -54,11 +54,12 @@ impl Inertia {
         Some(Self { mass, com, matrix: parts.iter().map(|part| part.about(&com)).sum() })
     }
 
-    /// Is this a mass distribution at all?
+    /// Checks that this is a possible mass distribution.
     ///
     /// # Errors
-    /// A mass that is not positive or more than 1e9 kg, a number that is not finite, a matrix that is not symmetric or has a negative
-    /// eigenvalue. Principal moments that break the triangle inequality pass: real files have them.
+    /// If the mass is not positive or is more than 1e9 kg, a number is not finite, or the matrix is not symmetric or
+    /// has a negative eigenvalue. Principal moments that violate the triangle inequality are accepted, because real
+    /// files have them.
     pub fn validate(&self) -> Result<()> {
         check::positive("mass", self.mass)?;
         check::at_most("mass", self.mass, HEAVIEST, "kg")?;

@@ -6,33 +6,33 @@ use nalgebra::Isometry3;
 
 use super::{Articulation, Collision, Inertia, JointKind};
 
-/// Everything that a step needs to know, as plain data.
+/// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// Gravity in world axes, m/s².
     pub gravity: [f64; 3],
-    /// Numbers of the step.
+    /// Parameters of the step.
     pub params: Params,
     /// Robots in file order. Their joints' coordinates follow the objects' in q.
     pub robots: Vec<Robot>,
     /// Objects in file order.
     pub objects: Vec<Object>,
-    /// Rules for pairs, later ones win. Without any, everything that can touch may touch, with friction `params.mu`.
+    /// Rules for pairs; later ones win. Without any, everything that can touch may touch, with friction `params.mu`.
     pub pairs: Vec<PairRule>,
-    /// What a rollout commands, in order of time; without any, every joint stays at home.
+    /// The commands of a rollout, in order of time. Without any, every joint stays at home.
     pub script: Vec<Keyframe>,
 }
 
-/// Numbers of the step.
+/// Parameters of the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Time step, s; positive, usually 0.001 … 0.1. It scales how far an object falls in one step.
     pub h: f64,
     /// Regularisation ε of the inertia of objects and floating bases; positive, 0.001 … 1, by default 0.1.
     ///
-    /// Every step starts from rest: to move a mass m at a speed v takes ε m v/h besides friction and weight, and what falls
-    /// goes at the speed v_f = g h/ε. So the force of a push at v is too large by the part v/v_f of the weight, and forces
-    /// are physical where v ≪ μ v_f. Measured at h = 0.01 s and κ = 1e6:
+    /// Every step starts from rest. Moving a mass m at a speed v takes ε m v/h in addition to friction and weight, and
+    /// things fall at the speed v_f = g h/ε. So the force of a push at v is too large by v/v_f of the weight. Forces
+    /// are physical if v ≪ μ v_f. Measured at h = 0.01 s and κ = 1e6:
     ///
     /// | | exact | ε = 1 | 0.1 | 0.01 |
     /// |---|---|---|---|---|
@@ -42,40 +42,45 @@ pub struct Params {
     /// | a ball falls by 10 cm: s | 0.14 | 1.02 | 0.11 | 0.02 |
     /// | Newton iterations of the push | | 19 | 19 | 19 |
     ///
-    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.) Small ε costs no iterations. But
-    /// what nothing holds goes far in one step, h² g/ε, through which contacts see it on a straight line: 1 mm, 1 cm and
-    /// 10 cm here. And the barrier, felt at a distance, drives what nothing else holds (planar objects without ground)
-    /// away from its neighbours, 1/√ε times as far. The default lets things fall at 1 m/s, as they do in reality from
-    /// 5 cm; for other h, ε = 10 h (h in s) does the same.
-    pub epsilon: f64,
-    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large is hard contact: a weight m g at rest on n contacts that share it
-    /// hovers at 2 n/(κ m g), by Coulomb's law at half of that. [`Scene::with_hover`], or `hover` in the place of `kappa` in a scene file, chooses κ by that
-    /// height.
+    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.)
     ///
-    /// Static friction creeps: a contact that presses with f and uses the share r of its friction cone slides in each step by
+    /// Small ε costs no iterations, but it has two other effects. A thing that nothing holds moves far in one step, h²
+    /// g/ε: 1 mm, 1 cm and 10 cm here. Contacts treat this motion as a straight line. And the barrier, which acts at a
+    /// distance, drives things that nothing else holds (planar objects without ground) away from their neighbours, 1/√ε
+    /// times as far. With the default, things fall at 1 m/s, as in reality after a fall of 5 cm. For other h, ε = 10 h
+    /// (h in s) does the same.
+    pub epsilon: f64,
+    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest, shared by n
+    /// contacts, hovers at 2 n/(κ m g), or half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
+    /// of `kappa` in a scene file, chooses κ by that height.
+    ///
+    /// Static friction creeps. A contact that presses with force f and uses a share r of its friction cone slides in
+    /// each step by
     ///
     /// 2 r/((1 − r²) μ κ f).
     ///
-    /// To hold a grip choose κ by the slip that may be. What slides meets the friction μ f only where the slip in a step is
-    /// large against the height of hovering over μ; slower, it meets less.
+    /// To hold a grip, choose κ by the slip that is acceptable. A sliding contact has the full friction μ f only if the
+    /// slip in a step is large compared with the hovering height divided by μ. At slower slip the friction is less.
     pub kappa: f64,
-    /// Friction coefficient of pairs for which no rule says otherwise; from 0 up.
+    /// Friction coefficient of pairs without a rule; not negative.
     pub mu: f64,
-    /// Torsional friction of pairs for which no rule says otherwise, m; from 0 up, by default 0: contacts are points, about whose
-    /// normal bodies turn freely. A contact of a soft patch of radius r resists turning about its normal with up to 2/3 r μ per
-    /// newton that it presses with, if the pressure is the same everywhere in the patch; this coefficient is that torque per newton.
+    /// Torsional friction of pairs without a rule, m; not negative. With the default of 0, contacts are points and
+    /// bodies turn freely about the normal. Otherwise a contact resists turning about its normal with a torque of up to
+    /// this coefficient times its normal force. For a soft patch of radius r with uniform pressure the coefficient is
+    /// 2/3 r μ.
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
-    /// Pairs farther apart than this are left out of the sum, m, and take next to no time; none keeps every pair. With a window to
-    /// `fade` out in the step stays smooth.
+    /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
+    /// a window in which they `fade` out, the step stays smooth.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m, as a quintic smoothstep:
     /// twice continuously differentiable. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
-    /// Newton iterations after which a world gives up, by Coulomb's law with each of its three solves; 1 … [`Params::MOST_ITERATIONS`].
+    /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
+    /// holds for each of its solves.
     pub max_iterations: usize,
 }
 
@@ -96,23 +101,24 @@ impl Default for Params {
     }
 }
 
-/// The law that normal and friction forces follow with gap and slip.
+/// The law that relates normal and friction forces to gap and slip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Friction {
-    /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a gap μ d, so
-    /// that what is dragged rises, and what hinders that presses harder: a cube that is pushed twice as hard as friction holds presses on
-    /// the floor with 1.2 times its weight at μ = 0.5.
+    /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a
+    /// gap μ d. So a dragged body rises, and if something prevents that, it presses harder. For example, a cube at μ =
+    /// 0.5 that is pushed twice as hard as friction can hold presses on the floor with 1.2 times its weight.
     #[default]
     Relaxed,
-    /// Coulomb's law: friction is in the cone of the normal force, against the slip where there is one, and the gap is
-    /// 1/(κ f_n), half of that of frictionless contact by the relaxed law. A step may have more than one answer; the one that is found sticks where sticking exists
-    /// near the start. Where none is found the relaxed answer stands, with the status `unsettled`.
+    /// Coulomb's law: friction lies in the cone of the normal force and opposes the slip. The gap is 1/(κ f_n), half of
+    /// that of frictionless contact in the relaxed law. A step may have several answers; the one that is found sticks
+    /// if a sticking answer exists near the start. If none is found, the step returns the relaxed answer with the
+    /// status `unsettled`.
     Coulomb,
 }
 
 impl Friction {
-    /// Both.
+    /// Both laws.
     pub const ALL: [Self; 2] = [Self::Relaxed, Self::Coulomb];
 
     /// The name in scene files.
@@ -124,32 +130,32 @@ impl Friction {
     }
 }
 
-/// A robot: its single-coordinate joints are commanded, with impedance.
+/// A robot. Its joints with a single coordinate are commanded, with impedance.
 ///
-/// A root link that may move is moved as an object is. In the step's P its block is ε M/h², with M the inertia of the whole
-/// robot about it in its present posture, and the weight of all links pulls on it; contact forces then add up to the
-/// robot's weight when it stands. The commanded joints stay springs without inertia, for which gravity on the links is
-/// compensated, and P does not couple them with the root: a leg that moves in the air does not turn the body.
+/// A movable root link moves like an object. In the step's P its block is ε M/h², with M the inertia of the whole robot
+/// about it in the present posture. The weight of all links acts on it, so the contact forces on a standing robot add
+/// up to its weight. The commanded joints remain springs without inertia; gravity on the links is compensated for them.
+/// P does not couple them with the root: a leg that moves in the air does not turn the body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Robot {
     /// Unique among robots and objects.
     pub name: String,
     /// Links and joints.
     pub articulation: Articulation,
-    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates stand before those of the
-    /// joints in q, and are not commanded.
+    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
+    /// the joints in q, and are not commanded.
     pub freedom: Freedom,
-    /// Pose of the root link in the world; the starting one if it may move.
+    /// Pose of the root link in the world, or its starting pose if it may move.
     pub base: Isometry3<f64>,
     /// Stiffness of joints without an entry below, N·m/rad or N/m; positive.
     pub default_stiffness: f64,
     /// Stiffness by joint name.
     pub stiffness: BTreeMap<String, f64>,
-    /// Starting q by joint name; others start at 0, or at the limit next to it.
+    /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
 }
 
-/// Something that is to be moved, or an obstacle.
+/// An object to be moved, or an obstacle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// Unique among robots and objects.
@@ -158,11 +164,11 @@ pub struct Object {
     pub body: ObjectBody,
     /// How the body, or the root link, may move in the world.
     pub freedom: Freedom,
-    /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], the pose.
+    /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
 }
 
-/// What an object is made of.
+/// The body or bodies of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectBody {
     /// One rigid body.
@@ -196,7 +202,7 @@ pub enum Freedom {
 }
 
 impl Freedom {
-    /// The joint to the world that allows it.
+    /// The joint to the world that allows this motion.
     pub(super) fn joint(self) -> JointKind {
         match self {
             Self::Free => JointKind::Floating,
@@ -207,7 +213,7 @@ impl Freedom {
     }
 }
 
-/// Commands at one time. Between two keyframes u goes linearly.
+/// Commands at one time. Between two keyframes u is interpolated linearly.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keyframe {
@@ -226,11 +232,11 @@ pub struct PairRule {
     pub a: String,
     /// The other side; may be the same name, for contacts of a robot with itself.
     pub b: String,
-    /// Friction coefficient; none leaves it as it is.
+    /// Friction coefficient; `None` does not change it.
     pub mu: Option<f64>,
-    /// Torsional friction, m, see [`Params::torsion`]; none leaves it as it is.
+    /// Torsional friction, m, see [`Params::torsion`]; `None` does not change it.
     pub torsion: Option<f64>,
-    /// May these touch? `false` excludes the pairs, `true` takes them in, though they overlap at home; none leaves it as
-    /// it is.
+    /// May these touch? `false` excludes the pairs. `true` includes them, even if they overlap at home. `None` does not
+    /// change it.
     pub enabled: Option<bool>,
 }

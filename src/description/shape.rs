@@ -96,10 +96,10 @@ impl Shape {
         Ok(Self::Hull(Arc::new(Hull::new(points)?)))
     }
 
-    /// Are the sizes those of a body?
+    /// Checks that the sizes are possible.
     ///
     /// # Errors
-    /// A size that is not positive or more than 1e6 m, or a rounding that is not from 0 to less than every half extent.
+    /// If a size is not positive or is more than 1e6 m, or a rounding is negative or not less than every half extent.
     pub fn validate(&self) -> Result<()> {
         match *self {
             Self::Sphere { radius } => check::length("sphere radius", radius),
@@ -128,7 +128,7 @@ impl Shape {
         }
     }
 
-    /// Numbers that describe a shape's size, [`Shape::sizes`] has this many.
+    /// Length of [`Shape::sizes`].
     pub const SIZES: usize = 4;
 
     /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`,
@@ -145,7 +145,7 @@ impl Shape {
         }
     }
 
-    /// The shape's name, as scene files spell it.
+    /// The shape's name in scene files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sphere { .. } => "sphere",

@@ -1,13 +1,13 @@
-//! What is decided in each control period: v in a box, from which the command u follows.
+//! The decision of each control period: v in a box, which determines the command u.
 
 use candle_core::{Result, bail};
 
 use super::simulator::{Joint, Simulator};
 
-/// From v to u.
+/// The map from v to u.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
-    /// u = q_a + v, q_a the joints' measured positions: v is how far the springs are drawn.
+    /// u = q_a + v with the joints' measured positions q_a: v is the deflection of the springs.
     Relative,
     /// u = u_before + v.
     Rate,
@@ -15,19 +15,19 @@ pub enum Law {
     Absolute(Vec<f64>),
 }
 
-/// A law and how large its v may be.
+/// A law and the bounds of its v.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// From v to u.
     pub law: Law,
     /// |v_j| is at most this (nu), rad or m.
     pub bound: Vec<f64>,
-    /// Are u kept within the joints' limits, and K (u − q_a) within their efforts, as far as the bound allows?
+    /// Is u kept within the joints' limits, and K (u − q_a) within their effort limits, as far as the bound allows?
     pub keep_limits: bool,
 }
 
 impl Command {
-    /// A law with one bound for all joints, within limits.
+    /// A law with one bound for all joints, which keeps u within limits.
     ///
     /// # Errors
     /// If the bound is not positive and finite, or the law has another number of positions than there are joints.
@@ -35,7 +35,7 @@ impl Command {
         Self::with_bounds(simulator, law, vec![bound; simulator.joints().len()])
     }
 
-    /// A law with a bound for each joint, within limits.
+    /// A law with a bound for each joint, which keeps u within limits.
     ///
     /// # Errors
     /// As [`Command::new`], or if there is not a bound for each joint.
@@ -55,7 +55,7 @@ impl Command {
         Ok(Self { law, bound, keep_limits: true })
     }
 
-    /// What v is added to.
+    /// The positions that v is added to.
     pub fn base(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64]) -> f64 {
         match &self.law {
             Law::Relative => q[of.q],
@@ -78,13 +78,13 @@ impl Command {
         (least, most)
     }
 
-    /// The command v + base; where v ends at a limit of the joint, that limit to the last digit.
+    /// The command v + base. If v reaches a limit of the joint, it is exactly that limit.
     pub(super) fn sum(&self, of: &Joint, base: f64, v: f64) -> f64 {
         let mut limits = [of.lower, of.upper].into_iter().filter(|_| self.keep_limits);
         limits.find(|limit| limit - base == v).unwrap_or(base + v)
     }
 
-    /// How u changes with (q_a, u_before); with v it changes one to one.
+    /// The derivatives of u by (q_a, u_before); by v it is 1.
     pub(super) fn rates(&self) -> (f64, f64) {
         match self.law {
             Law::Relative => (1.0, 0.0),
@@ -94,7 +94,7 @@ impl Command {
     }
 }
 
-/// The number in a range that is nearest to x; an end of it if x is not a number.
+/// The number in a range that is nearest to x, or an end of the range if x is NaN.
 pub(super) fn within(x: f64, (least, most): (f64, f64)) -> f64 {
     x.max(least).min(most)
 }

@@ -1,4 +1,4 @@
-//! Model-predictive control: at each period the plan of the one before is shifted, improved, and its first command given.
+//! Model-predictive control: each period shifts the previous plan, improves it, and gives its first command.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub enum Method {
     Rctr,
     /// The contact trust region: [`Trust`] with [`Region::Both`].
     Ctr,
-    /// [`Method::Ilqr`], and where it finds no gradient or makes no way, sampling before it.
+    /// [`Method::Ilqr`], preceded by sampling if there is no gradient or no progress.
     Hybrid,
 }
 
@@ -40,7 +40,7 @@ impl Method {
     pub const ALL: [Self; 8] =
         [Self::Ilqr, Self::Hybrid, Self::Mppi, Self::Cem, Self::Lbfgs, Self::Sqp, Self::Rctr, Self::Ctr];
 
-    /// As task files and the command line spell it.
+    /// The name in task files and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ilqr => "ilqr",
@@ -62,9 +62,9 @@ pub struct Settings {
     pub method: Method,
     /// When the improvement stops.
     pub ilqr: Ilqr,
-    /// What sampling tries.
+    /// The options of sampling.
     pub sampling: Sampling,
-    /// Of what is sampled.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
@@ -79,22 +79,22 @@ impl Default for Settings {
     }
 }
 
-/// A command, and why.
+/// A command, and how it was found.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The command for the coming period (nu), rad or m.
     pub u: Vec<f64>,
-    /// What was decided (nu).
+    /// v of the period (nu).
     pub v: Vec<f64>,
     /// How the search ended.
     pub outcome: Outcome,
-    /// The plan; none where there was no time, or no state, to roll it out.
+    /// The plan; none if there was no time or no state to roll it out.
     pub plan: Option<Plan>,
-    /// Time that it took, s.
+    /// Time taken, s.
     pub seconds: f64,
 }
 
-/// A receding horizon over a problem, or over the same problem for rising κ.
+/// A receding horizon for one problem, or for the same problem with a schedule of rising κ.
 #[derive(Clone, Debug)]
 pub struct Controller {
     problems: Vec<Problem>,
@@ -111,12 +111,12 @@ pub struct Controller {
 
 /// Shares of the shifted plan that are tried first.
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
-/// Progress of the purpose over a horizon below which the hybrid samples.
+/// If the purpose's cost falls by less than this share over a horizon, the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
 impl Controller {
-    /// A controller that has yet to give its first command. The problems differ in κ only; the last one's plan counts. One
-    /// roll-out is made to learn how long it takes.
+    /// A controller before its first command. The problems differ only in κ; the plan of the last one counts. One
+    /// roll-out is made to measure how long it takes.
     ///
     /// # Errors
     /// If there is no problem, or the start does not fit one.
@@ -139,19 +139,19 @@ impl Controller {
         &self.problems[self.problems.len() - 1]
     }
 
-    /// The command before (nu).
+    /// The previous command (nu).
     pub fn u_before(&self) -> &[f64] {
         &self.u_before
     }
 
     /// The command for the coming period at the measured state q (nq), within `limit` if one is given.
     ///
-    /// Where q has numbers that are not finite, or joints farther beyond a limit than their limits are apart, it is the command
-    /// before, and so where all of q is NaN, which says that nothing was measured; in less time than one roll-out with its linearisation
-    /// takes it is what the plan of the period before says.
+    /// The previous command is repeated if q has numbers that are not finite, or a joint farther beyond a limit than
+    /// its limits are apart. The same holds if all of q is NaN, which says that nothing was measured. If the time is
+    /// less than one roll-out with its linearisation takes, the command comes from the previous period's plan.
     ///
     /// # Errors
-    /// If q has not nq numbers.
+    /// If q does not have nq numbers.
     pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
         let mut clock = Clock::new(limit);
         let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
@@ -195,7 +195,8 @@ impl Controller {
         GUESSES.iter().map(|share| self.plan.iter().map(|v| share * v).collect()).collect()
     }
 
-    /// From the softest problem to the hardest; each starts at the best of some guesses and what the softer one says.
+    /// Solves from the softest problem to the hardest. Each starts from the best of some guesses and the softer
+    /// problem's plan.
     fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
         let mut from = self.guesses();
         let mut last = None;
@@ -244,6 +245,6 @@ fn trust(region: Region, until: Ilqr) -> Trust {
     Trust { region, radius: RADIUS, near: NEAR, until }
 }
 
-/// First radius of trust regions, as a share of the bounds, and slack of contacts that belong to them, m.
+/// First radius of trust regions, as a share of the bounds, and the largest slack of contacts that bound them, m.
 const RADIUS: f64 = 0.5;
 const NEAR: f64 = 0.03;

@@ -1,14 +1,14 @@
-//! Differential dynamic programming of Gauss–Newton kind with the commands in a box.
+//! Gauss–Newton differential dynamic programming with the commands in a box.
 //!
-//! Backward, with Q the cost to go from period k in (δx, δv) to second order,
+//! The backward sweep computes, with Q the cost to go from period k to second order in (δx, δv),
 //!
 //! ```text
 //! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
 //! ```
 //!
-//! forward v + α k + K (x ⊖ x̄) for four α at once, four worlds of one SIMD group: those around the α that was best before, and
-//! the smaller ones if none of them is better than what there is. Li and Todorov 2004; the box
-//! as in Tassa, Mansard and Todorov 2014.
+//! The forward sweep rolls out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the
+//! ones around the previous best α, and then smaller ones if none of these improves the plan. Sources: Li and Todorov
+//! 2004; for the box, Tassa, Mansard and Todorov 2014.
 
 use std::time::Instant;
 
@@ -24,15 +24,15 @@ use crate::solve::Accuracy;
 /// The step lengths of the line search, and how many are tried at once: eight cost 1.6 times as much as four.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
 const GROUP: usize = 4;
-/// Regularisation of Q_vv relative to its largest diagonal entry: the first, the least, the one to start from after a failure,
-/// and that above which the search gives up.
+/// Regularisation of Q_vv relative to its largest diagonal entry: at first; at least; at first after a failure; and the
+/// value above which the search gives up.
 const REGULARISATION: f64 = 1e-6;
 const LEAST: f64 = 1e-9;
 const RESTART: f64 = 1e-5;
 const MOST: f64 = 1e3;
-/// Tolerance from which on rough solves tell which plan is better.
+/// From this tolerance on, rough solves are accurate enough to compare plans.
 const ROUGH: f64 = 1e-6;
-/// The purpose's cost of which no less may be within reach, to first order, or there is no gradient.
+/// Share of the purpose's cost that a step must be able to remove, to first order; otherwise there is no gradient.
 const REACH: f64 = 0.01;
 
 /// When to stop.
@@ -42,7 +42,7 @@ pub struct Ilqr {
     pub iterations: usize,
     /// Relative decrease below which it has converged.
     pub tolerance: f64,
-    /// A purpose's cost below which it does not matter that there is no gradient.
+    /// Cost of the purpose below which a missing gradient does not matter.
     pub small: f64,
 }
 
@@ -52,15 +52,15 @@ impl Default for Ilqr {
     }
 }
 
-/// What an iteration hands to the next.
+/// State passed from one iteration to the next.
 struct Search {
     regularisation: f64,
-    /// Which of [`SHARES`] was best.
+    /// Index of the best of [`SHARES`].
     best: usize,
 }
 
 impl Search {
-    /// The shares around the one that was best, and those to try if none of them is better.
+    /// The shares around the previous best one, and those to try if none of these is better.
     fn shares(&self) -> [&'static [f64]; 2] {
         let first = self.best.saturating_sub(1).min(SHARES.len() - GROUP);
         let (larger, rest) = SHARES.split_at(first);
@@ -69,7 +69,7 @@ impl Search {
     }
 }
 
-/// What a backward sweep gives.
+/// Result of a backward sweep.
 struct Sweep {
     /// For each period.
     feed: Vec<DVector<f64>>,
@@ -79,10 +79,10 @@ struct Sweep {
 }
 
 impl Ilqr {
-    /// Improves the best of some plans v (T, nu); the shares of each iteration's line search run side by side.
+    /// Improves the best of some plans v (T, nu). The shares of each iteration's line search run side by side.
     ///
     /// # Errors
-    /// If the start or a v has not as many numbers as the problem. Numerical trouble is an [`Outcome`].
+    /// If the length of the start or of a v does not fit the problem. Numerical trouble is an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given_to(self.accuracy(), start, from)?)?;
@@ -117,8 +117,8 @@ impl Ilqr {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// Has a search that has nothing to gain converged, or is there no gradient of what matters? The quadratics may be those
-    /// of a plan that is little worse.
+    /// Decides whether a search with nothing to gain has converged or lacks a gradient of the purpose. The quadratics
+    /// may be those of a slightly worse plan.
     pub(super) fn final_outcome(
         &self,
         problem: &Problem,
@@ -130,7 +130,7 @@ impl Ilqr {
         Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })
     }
 
-    /// One linearisation's worth of progress: sweeps with more and more regularisation until a step is better.
+    /// Progress from one linearisation: sweeps with growing regularisation until a step improves the plan.
     fn iterate(
         &self,
         problem: &Problem,
@@ -190,7 +190,7 @@ impl Ilqr {
         Ok((ended, line))
     }
 
-    /// How accurately plans that are compared are rolled out.
+    /// Accuracy with which plans are rolled out to compare them.
     fn accuracy(&self) -> Accuracy {
         if self.tolerance < ROUGH { Accuracy::Fine } else { Accuracy::Rough }
     }

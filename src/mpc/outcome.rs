@@ -1,4 +1,4 @@
-//! What a method answers, and how it went.
+//! A method's result, and how the search went.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use super::problem::Trajectory;
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing more is to be gained near the plan.
+    /// No nearby plan is better.
     Converged,
-    /// The iterations were spent.
+    /// The iterations ran out.
     IterationLimit,
-    /// The time was spent: the plan is the best that there was.
+    /// The time ran out; the plan is the best one found.
     Deadline,
-    /// The plan does not reach what the task wants, and no small change of the commands would bring it nearer.
+    /// The plan does not reach the task's goal, and no small change of the commands brings it nearer.
     NoGradient,
     /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
-    /// A number of the start cannot be: the plan is the one before.
+    /// A number of the start is not possible; the previous plan is kept.
     BadInput,
-    /// Nothing was measured: the plan is the one before.
+    /// Nothing was measured; the previous plan is kept.
     Silent,
 }
 
 impl Outcome {
-    /// As the command line spells it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
@@ -43,11 +43,11 @@ impl Outcome {
 pub struct LogLine {
     /// The objective.
     pub cost: f64,
-    /// What the local model had promised to take from it in this iteration; NaN for methods without one.
+    /// The decrease that the local model predicted for this iteration; NaN for methods without a model.
     pub expected: f64,
-    /// The share of the step that was taken; 0 if none was better.
+    /// The share of the step that was taken; 0 if none improved the objective.
     pub share: f64,
-    /// Since the search began, s.
+    /// Time since the search began, s.
     pub seconds: f64,
 }
 
@@ -64,7 +64,7 @@ pub struct Plan {
     pub log: Vec<LogLine>,
 }
 
-/// When a search has to end.
+/// When a search must end.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     begin: Instant,
@@ -73,22 +73,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// From now on, for so long at most.
+    /// A clock that starts now and allows at most this much time.
     pub fn new(limit: Option<Duration>) -> Self {
         Self { begin: Instant::now(), limit, longest: Duration::ZERO }
     }
 
-    /// s since the beginning.
+    /// Time since the start, s.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Would something as long as the longest that has been noted come too late?
+    /// Would something that takes as long as the longest noted so far end too late?
     pub fn is_late(&self) -> bool {
         self.limit.is_some_and(|limit| self.begin.elapsed() + self.longest >= limit)
     }
 
-    /// What is left of the time.
+    /// The time left.
     pub fn left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }

@@ -1,4 +1,5 @@
-//! What a method is given: a simulator, an objective, a command, a horizon; and trajectories that are rolled out for it.
+//! The problem of a planner: a simulator, an objective, a command and a horizon; and the trajectories rolled out for
+//! it.
 
 use candle_core::{Result, bail};
 
@@ -7,39 +8,40 @@ use super::cost::Objective;
 use super::simulator::Simulator;
 use crate::solve::{Accuracy, Status};
 
-/// From a state on, `horizon` commands are sought that make the objective small.
+/// Find `horizon` commands, from a given state on, that make the objective small.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The model.
     pub simulator: Simulator,
-    /// What is to be small.
+    /// The objective to minimise.
     pub objective: Objective,
-    /// What is decided.
+    /// The decision of each period.
     pub command: Command,
     /// Commands ahead, T ≥ 1.
     pub horizon: usize,
 }
 
-/// Where a problem starts.
+/// The start of a problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
     /// The state (nq).
     pub q: Vec<f64>,
-    /// The command before (nu).
+    /// The previous command (nu).
     pub u: Vec<f64>,
-    /// The solver's forces in the first steps of periods nearby (·, n_warm), where solves start. As many periods as are known, in
-    /// order: without one, the first solve starts cold, that of a later period at the forces of the step before.
+    /// The solver's forces in the first steps of nearby periods (·, n_warm), from which solves start: those of the
+    /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
+    /// very first one cold.
     pub warm: Vec<f64>,
 }
 
 impl Start {
-    /// A state and the command before, nothing known of the forces.
+    /// A state and the previous command, without known forces.
     pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
         Self { q, u, warm: Vec::new() }
     }
 }
 
-/// What came of T commands in one world.
+/// The trajectory of T commands in one world.
 #[derive(Clone, Debug)]
 pub struct Trajectory {
     /// States (T + 1, nq), the first is the start.
@@ -52,7 +54,7 @@ pub struct Trajectory {
     pub force: Vec<f64>,
     /// The objective.
     pub cost: f64,
-    /// Steps that had no solution, where the world stood still.
+    /// Number of steps without a solution, in which the world stood still.
     pub unsolved: usize,
     /// State before each step of the model (T · hold, nq), and the solver's forces in it.
     pub(super) inner_q: Vec<f64>,
@@ -71,7 +73,7 @@ impl Trajectory {
     }
 }
 
-/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (+ what does not change) times its scale.
+/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (plus constants), times its scale.
 pub(super) struct Square {
     pub(super) weight: f64,
     pub(super) residual: f64,
@@ -80,10 +82,10 @@ pub(super) struct Square {
 }
 
 impl Problem {
-    /// Checks what the parts cannot know of each other.
+    /// Checks that the parts fit together.
     ///
     /// # Errors
-    /// If the horizon is 0 or the start's numbers are not as many as the model's.
+    /// If the horizon is 0 or the start's lengths do not fit the model.
     pub fn check(&self, start: &Start) -> Result<()> {
         let (nq, nu) = (self.simulator.model().nq(), self.nu());
         if self.horizon == 0 || start.q.len() != nq || start.u.len() != nu {
@@ -105,17 +107,17 @@ impl Problem {
         self.simulator.joints().len()
     }
 
-    /// Does the command before belong to the state?
+    /// Is the previous command part of the state?
     pub(super) fn remembers(&self) -> bool {
         self.command.rates().1 != 0.0 || self.objective.smoothness > 0.0
     }
 
-    /// Numbers in x.
+    /// Length of x.
     pub(super) fn nx(&self) -> usize {
         self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
     }
 
-    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` says what v is wanted in period k; it is
+    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` returns v for period k; it is then
     /// kept within its range.
     ///
     /// # Errors
@@ -129,7 +131,7 @@ impl Problem {
         self.roll_to(Accuracy::Fine, start, worlds, decide)
     }
 
-    /// [`Problem::roll`], so accurately.
+    /// [`Problem::roll`] with a given accuracy.
     pub(super) fn roll_to(
         &self,
         accuracy: Accuracy,
@@ -200,7 +202,7 @@ impl Problem {
         self.roll_given_to(Accuracy::Fine, start, v)
     }
 
-    /// [`Problem::roll_given`], so accurately.
+    /// [`Problem::roll_given`] with a given accuracy.
     pub(super) fn roll_given_to(&self, accuracy: Accuracy, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
         let n = self.horizon * self.nu();
         if let Some(bad) = v.iter().find(|v| v.len() != n) {
@@ -209,7 +211,7 @@ impl Problem {
         self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
     }
 
-    /// v within its range, and the command that it means.
+    /// v kept within its range, and the resulting command.
     pub(super) fn limited(&self, q: &[f64], before: &[f64], wanted: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         if wanted.len() != self.nu() {
             bail!("problem: expected {} numbers in v, got {}", self.nu(), wanted.len());
@@ -223,7 +225,7 @@ impl Problem {
         Ok(joints.map(one).unzip())
     }
 
-    /// The squares that a command costs, joint by joint.
+    /// The squares in a command's cost, joint by joint.
     pub(super) fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
         let Objective { command, smoothness, effort, .. } = self.objective;
         let (a, b) = self.command.rates();

@@ -1,7 +1,7 @@
-//! Search without gradients: many plans side by side, and what their costs say of the best.
+//! Search without gradients: many plans are rolled out side by side and combined by their costs.
 //!
-//! MPPI (Williams, Aldrich, Theodorou 2017) weighs plans by exp(−J/τ), with τ such that the best eighth counts; the
-//! cross-entropy method (Rubinstein 1999) takes mean and deviation of the best eighth.
+//! MPPI (Williams, Aldrich, Theodorou 2017) weighs plans by exp(−J/τ), with τ chosen so that the best eighth dominates;
+//! the cross-entropy method (Rubinstein 1999) takes mean and deviation of the best eighth.
 
 use std::time::Instant;
 
@@ -16,12 +16,13 @@ use crate::solve::Accuracy;
 
 /// The share of the plans that count.
 const ELITE: usize = 8;
-/// Chance that a period gets a deviate of its own; else it shares the one before: commands that are held reach farther.
+/// Chance that a period gets a new deviate instead of keeping the previous one. Commands that are held longer reach
+/// farther.
 const FRESH: f64 = 0.3;
 /// The spread shrinks by this in each round.
 const SHRINK: f64 = 0.7;
-/// Plans differ from the mean by these shares of the spread in turn: near contacts a large change is seldom a better one, far
-/// from them a small one says nothing.
+/// Plans differ from the mean by these shares of the spread in turn. Near contacts a large change is seldom an
+/// improvement; far from them a small change has no effect.
 const SCALES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 
 /// Which of the two.
@@ -33,7 +34,7 @@ pub enum Sampler {
     Cem,
 }
 
-/// How much is tried.
+/// How many plans are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Plans side by side, at least 8.
@@ -62,7 +63,7 @@ impl Deviates {
         Self(rng)
     }
 
-    /// Even in [0, 1).
+    /// Uniform in [0, 1).
     pub fn even(&mut self) -> f64 {
         self.0.random()
     }
@@ -75,10 +76,10 @@ impl Deviates {
 }
 
 impl Sampling {
-    /// Looks around a plan v (T, nu).
+    /// Searches around a plan v (T, nu).
     ///
     /// # Errors
-    /// If the start or v has not as many numbers as the problem.
+    /// If the length of the start or of v does not fit the problem.
     pub fn solve(
         &self,
         sampler: Sampler,

@@ -25,15 +25,15 @@ pub struct Joint {
     pub upper: f64,
     /// Stiffness, N m/rad or N/m.
     pub stiffness: f64,
-    /// Largest torque or force, N m or N; ∞ where the robot's description gives none.
+    /// Largest torque or force, N m or N; ∞ if the robot's description gives none.
     pub effort: f64,
 }
 
-/// Worlds that a plan, a line search and samples are in a register.
+/// Worlds in a register for a plan, a line search and samples.
 #[cfg(feature = "native")]
 const WIDTHS: [usize; 3] = [1, 4, 8];
 
-/// A scene's step on plain numbers. A control period is `hold` steps of the model, for which a command is held.
+/// A scene's step on plain numbers. A control period is `hold` steps of the model with one command.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     step: Quasidynamic,
@@ -52,7 +52,7 @@ pub struct Linear {
     pub a: DMatrix<f64>,
     /// ∂q₊/∂u (nv, nu).
     pub b: DMatrix<f64>,
-    /// The forces at its end, if they were asked for.
+    /// The forces at its end, if requested.
     pub forces: Option<Forces>,
 }
 
@@ -77,7 +77,7 @@ impl Simulator {
         Self::of_step(Quasidynamic::new(&model, &model.parameters)?, hold)
     }
 
-    /// A step with parameters of its own.
+    /// A simulator of a given step, with that step's parameters.
     ///
     /// # Errors
     /// If the step's numbers are not `f64`, its parameters are not the same for all worlds, or `hold` is 0.
@@ -120,7 +120,8 @@ impl Simulator {
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
-    /// The same with native code, see [`Quasidynamic::native`]. What planners ask for is compiled here, not at their first command.
+    /// The same with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not
+    /// at their first command.
     ///
     /// # Errors
     /// As there, and if the compiler refuses the code.
@@ -195,9 +196,10 @@ impl Simulator {
         self.manifold.minus(to, from)
     }
 
-    /// The derivatives of control periods, given the state at the start of each of their steps (T · hold, nq), the periods'
-    /// commands (T, nu) and the steps' own forces (T · hold, n_warm), where the solves start. All steps are linearised
-    /// side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces` also those of the last step's.
+    /// The derivatives of T control periods. The inputs are the state at the start of each step (T · hold, nq), the
+    /// periods' commands (T, nu), and the steps' own forces (T · hold, n_warm), from which the solves start. All steps
+    /// are linearised side by side and then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces`, the
+    /// derivatives of the last step's forces are included.
     ///
     /// # Errors
     /// If a length is not as said.

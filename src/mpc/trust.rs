@@ -1,6 +1,7 @@
 //! Sequential convex programs in the contact trust region (Suh, Pang, Zhao, Tedrake 2025, arXiv 2505.02291).
 //!
-//! Around a trajectory the states are linear in the commands' changes, and so are the contact forces λ̂ and the slacks ν̂:
+//! Around a trajectory the states, the contact forces λ̂ and the slacks ν̂ are approximated as linear in the commands'
+//! changes:
 //!
 //! ```text
 //! minimise the quadratic model over δv     |δv| ≤ radius · bound, v + δv in its box
@@ -22,7 +23,7 @@ use super::quadratic::Quadratic;
 use crate::solve::Accuracy;
 use crate::solve::program::{CONE, Program};
 
-/// Which cones bound the region.
+/// The cones that bound the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// None: a sequence of quadratic programs in boxes.
@@ -33,7 +34,7 @@ pub enum Region {
     Both,
 }
 
-/// When to stop is as for [`Ilqr`].
+/// The stopping rules are those of [`Ilqr`].
 #[derive(Clone, Copy, Debug)]
 pub struct Trust {
     /// Which cones bound the region.
@@ -46,19 +47,19 @@ pub struct Trust {
     pub until: Ilqr,
 }
 
-/// Ratios of true to predicted decrease: below the first a step is not taken, below the second the radius shrinks, above the
-/// third it grows.
+/// Ratios of true to predicted decrease. Below the first a step is rejected, below the second the radius shrinks, above
+/// the third it grows.
 const REFUSED: f64 = 0.05;
 const POOR: f64 = 0.25;
 const GOOD: f64 = 0.75;
-/// Radius below which nothing is to be found.
+/// Radius below which the search ends.
 const LEAST: f64 = 1e-4;
 
 impl Trust {
     /// Improves the best of some plans v (T, nu).
     ///
     /// # Errors
-    /// If the start or a v has not as many numbers as the problem.
+    /// If the length of the start or of a v does not fit the problem.
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given(start, from)?)?;
@@ -118,7 +119,7 @@ impl Trust {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// The change of all v and the decrease that it promises; none if the program breaks down.
+    /// The change of all v and its predicted decrease; none if the program breaks down.
     fn step(&self, problem: &Problem, quadratics: &[Quadratic], cost: f64, radius: f64) -> Option<(DVector<f64>, f64)> {
         let nu = problem.nu();
         let n = nu * quadratics.len();

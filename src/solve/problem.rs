@@ -167,8 +167,8 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
 }
 
-/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one in the same places. The worlds of the mask have
-/// forces of the relaxed law.
+/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
+/// mask follow the relaxed law.
 #[inline(always)]
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,

@@ -60,15 +60,16 @@ impl Scene {
     ///                                      # without an entry keep the command of the keyframe before
     /// ```
     ///
-    /// Links of one robot or object that overlap at home are left out as pairs, unless a rule has `enabled = true` for
+    /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
     /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
     ///
-    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`, then in
-    /// the URDF's own folder and every folder above it. A mesh that is not found is left out, and noted with these places in
-    /// [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect` prints.
+    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`,
+    /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these
+    /// places, listed in [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect`
+    /// prints.
     ///
-    /// Lengths and positions go up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scenes and URDF files have at most
-    /// 16 MiB, meshes 512 MiB.
+    /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
+    /// have up to 16 MiB, meshes 512 MiB.
     ///
     /// # Errors
     /// A file that cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes what cannot be: the

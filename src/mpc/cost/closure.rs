@@ -7,24 +7,24 @@ use super::{Cost, Expansion};
 use crate::kinematics::Points;
 use crate::model::Model;
 
-/// ‖Σ w_i d_i/‖d_i‖‖², d_i from the object's origin to point i on a body: 0 where the directions, with their weights, are in
-/// balance, as the forces of a grasp have to be. The term of Jin 2024 (arXiv 2408.07855) that keeps fingertips on different
-/// sides; there all weights are 1. Without unit.
+/// ‖Σ w_i d_i/‖d_i‖‖², without unit, with d_i from the object's origin to point i on a body. It is 0 if the weighted
+/// directions are in balance, as the forces of a grasp must be. This is the term of Jin 2024 (arXiv 2408.07855) that
+/// keeps fingertips on different sides; there all weights are 1.
 #[derive(Debug)]
 pub struct Closure {
     points: Points,
     weights: Vec<f64>,
 }
 
-/// Within this distance of the origin, m, a direction counts less and less: it has none there.
+/// Within this distance of the origin, m, a direction loses weight; at the origin it is undefined.
 const NEAR: f64 = 1e-3;
 
 impl Closure {
-    /// Of points on bodies: (body's name, position in its frame, m), each with its weight; `object` is a body, whose origin
-    /// counts.
+    /// From points on bodies (body's name, position in its frame, m), each with its weight. `object` is a body; its
+    /// origin is used.
     ///
     /// # Errors
-    /// A name that is not a body's, or another number of weights than points.
+    /// If a name is not a body's, or the numbers of weights and points differ.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], weights: &[f64], object: &str) -> Result<Self> {
         if weights.len() != points.len() {
             candle_core::bail!("closure: expected {} weights, got {}", points.len(), weights.len());

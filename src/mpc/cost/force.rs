@@ -4,8 +4,8 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
 
-/// weight · (‖f‖ − size)², f all forces of some contacts side by side, at the end of each control period. With a size
-/// of 0 the forces are to be small, with another the contacts are to be kept, and no harder than that.
+/// weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
+/// 0 asks for small forces. Another size asks to keep the contacts, with about that force.
 #[derive(Clone, Debug)]
 pub struct ContactForce {
     /// The contacts (see [`Model::contacts_between`](crate::model::Model::contacts_between)).
@@ -33,7 +33,7 @@ impl ContactForce {
         self.weight * (self.length(|i| force[i]) - self.size).powi(2)
     }
 
-    /// By C and D; nothing says where forces that are zero would point.
+    /// By C and D. Forces that are zero have no direction.
     pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
         let Forces { lambda, c, d } = forces;
         let length = self.length(|i| lambda[i]);

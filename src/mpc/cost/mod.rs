@@ -1,5 +1,5 @@
-//! What is to be small, as a sum of small pieces: each a function of a state with its tangent gradient and a positive
-//! semidefinite Hessian of Gauss and Newton's kind.
+//! The objective, a sum of terms. Each is a function of a state, with its gradient in tangent coordinates and a
+//! positive semidefinite Gauss–Newton Hessian.
 //!
 //! ```text
 //! J = Σ_k Σ_i w_i c_i(q_k) + Σ_k Σ_j ½ s(v_k)        c = ‖r‖², gradient 2 Jᵀr, Hessian 2 JᵀJ
@@ -62,7 +62,7 @@ impl Expansion {
     }
 }
 
-/// A piece of an objective.
+/// A term of an objective.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// The function.
@@ -71,11 +71,11 @@ pub struct Term {
     pub running: f64,
     /// Its weight at the last state.
     pub terminal: f64,
-    /// Is it the task's purpose? Only what is counts where it is asked whether there is a gradient.
+    /// Is this term part of the task's purpose? Only such terms count in the check for a missing gradient.
     pub purpose: bool,
 }
 
-/// What is to be small along a trajectory.
+/// The objective along a trajectory.
 #[derive(Clone, Debug, Default)]
 pub struct Objective {
     /// Functions of the states after each command.
@@ -86,12 +86,13 @@ pub struct Objective {
     pub smoothness: f64,
     /// Weight of |K (u − q_a)|², 1/(N m)² or 1/N².
     pub effort: f64,
-    /// Of the contact forces at the end of each period.
+    /// Terms of the contact forces at the end of each period.
     pub forces: Vec<ContactForce>,
 }
 
 impl Objective {
-    /// The cost of a state; `last` tells whose weights count, `purpose` leaves out what is not the task's.
+    /// The cost of a state. `last` selects the weights of the last state; `purpose` leaves out terms that are not part
+    /// of the task's purpose.
     ///
     /// # Errors
     /// If q has another length.

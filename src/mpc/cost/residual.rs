@@ -23,7 +23,7 @@ impl std::fmt::Debug for Residual {
 }
 
 impl Residual {
-    /// Of an expression, which must be differentiable in q.
+    /// From an expression, which must be differentiable in q.
     ///
     /// # Errors
     /// Of the tensor operations.

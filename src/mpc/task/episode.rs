@@ -1,4 +1,4 @@
-//! One try at a task: where it starts, where it is to go, how far it has come.
+//! One episode of a task: its start, its goal, and its progress.
 
 use super::{Task, pose_of};
 use crate::description::{JointKind, unknown};
@@ -13,40 +13,40 @@ use crate::mpc::sampling::Deviates;
 pub struct Episode {
     /// Its number.
     pub number: usize,
-    /// Where everything is, commands where the joints are.
+    /// The initial configuration, with commands at the joints' positions.
     pub start: Start,
-    /// Where the object is to go.
+    /// The goal of the object.
     pub goal: Goal,
 }
 
-/// How far an object is from its goal; none of what is free.
+/// How far an object is from its goal; none for a part that is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// m.
+    /// Distance of positions, m.
     pub position: Option<f64>,
-    /// rad.
+    /// Angle between orientations, rad.
     pub rotation: Option<f64>,
     /// 1 − ⟨q, q*⟩², which is sin² of half the angle.
     pub quaternion: Option<f64>,
 }
 
-/// Where an episode stands.
+/// The progress of an episode.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Control periods so far.
     pub step: usize,
     /// Periods in a row with small errors.
     pub held: usize,
-    /// The period in which there were enough of those; none before.
+    /// The period in which the episode succeeded; none before that.
     pub success: Option<usize>,
 }
 
 impl Task {
-    /// Episode `number`: of a list of goals that one, beyond its end from its beginning; what is drawn depends on seed and
-    /// number only.
+    /// Episode `number`. With a list of goals it takes the goal of that number, and starts again at the end of the
+    /// list. Draws depend only on the seed and the number.
     ///
     /// # Errors
-    /// A joint or a coordinate that is not in the scene.
+    /// If a joint or a coordinate is not in the scene.
     pub fn episode(&self, seed: u64, number: usize) -> Result<Episode> {
         let mut deviates = Deviates::new(seed, number as u64);
         let simulator = self.simulator();
@@ -90,7 +90,7 @@ impl Task {
     /// How far the object is from a goal at q (nq).
     ///
     /// # Errors
-    /// A goal that is not of the object's kind.
+    /// If the goal does not fit the object's freedom.
     pub fn errors(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
         let model = self.simulator().model();
         let length = |e: [f64; 3]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -103,8 +103,8 @@ impl Task {
         Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)) })
     }
 
-    /// Are these errors small, as the task's measure says? What the task does not measure is small; a measure of what the goal
-    /// leaves free does not count.
+    /// Are these errors small by the task's measure of success? Errors without a measure, and measures of parts that
+    /// the goal leaves free, are ignored.
     pub fn is_small(&self, errors: &Errors) -> bool {
         let measure = &self.file.success;
         let within = |limit: Option<f64>, error: Option<f64>| limit.zip(error).is_none_or(|(limit, e)| e < limit);
@@ -129,7 +129,7 @@ impl Task {
     }
 }
 
-/// Puts an object at a pose; what is free stays.
+/// Puts an object at a pose; free parts stay as they are.
 fn place(c: &Coordinate, q: &mut [f64], pose: Goal) {
     let own = &mut q[c.q..c.q + c.kind.nq()];
     if let Some(position) = pose.position {
