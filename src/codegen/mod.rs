@@ -110,7 +110,7 @@ impl Printed {
         self.function.memory
     }
 
-    /// Steps of a check: one, but for rollouts.
+    /// Steps of a check: one, except for rollouts.
     fn checked_steps(&self) -> usize {
         if self.trace.has_steps() { CHECKED_STEPS } else { 1 }
     }

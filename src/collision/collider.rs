@@ -1,4 +1,4 @@
-//! Shapes, ready for queries.
+//! Shapes prepared for queries.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::query::closest;
 use super::relative::{ClosestPoints, Relative};
 use crate::description::Shape;
 
-/// A shape, ready for queries. Cheap to make and to clone: a hull is shared.
+/// A shape prepared for queries. It is cheap to make and to clone; a hull is shared.
 #[derive(Clone, Debug)]
 pub struct Collider {
     pub(super) core: Core,
@@ -20,31 +20,32 @@ pub struct Collider {
 }
 
 impl Collider {
-    /// The collider of a shape that is valid, see [`Shape::validate`].
+    /// The collider of a valid shape, see [`Shape::validate`].
     pub fn new(shape: &Shape) -> Self {
         let (core, radius) = Core::of(shape, shape.sizes());
         Self { core, radius }
     }
 
-    /// The collider of a shape of the same kind with other sizes, as [`Shape::sizes`] orders them; none if those are no
-    /// shape's.
+    /// The collider of a shape of the same kind with other sizes, in the order of [`Shape::sizes`]; none if the
+    /// sizes are not possible.
     pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
         (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
     }
 
-    /// Signed distance to another body; none between two half-spaces, which overlap or are apart without end.
+    /// Signed distance to another body, both at these poses; none between two half-spaces.
     ///
-    /// Exchanging the bodies gives the same numbers to the last bit, the points exchanged and the normal reversed.
+    /// Exchanging the bodies gives the same numbers to the last bit, with the points exchanged and the normal reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
         self.distance_along(pose, other, other_pose, None)
     }
 
-    /// [`distance`](Self::distance), begun from the answer where the bodies were before, for poses along a path: Newton's method on two
-    /// ellipsoids, or an ellipsoid and a sphere, takes fewer steps along the normal of `before`. Other pairs have no use for it.
+    /// [`distance`](Self::distance) for poses along a path, started from the answer at the poses before. For two
+    /// ellipsoids, or an ellipsoid and a sphere, Newton's method then takes fewer steps. Other pairs ignore `before`.
     ///
-    /// Whatever `before` is, the answer is the same to rounding. Ellipsoids deep in each other have several ways out, of which a search
-    /// from fixed directions misses the shortest once in thirty thousand pairs; a start may find it.
+    /// Whatever `before` is, the answer is the same up to rounding, with one exception. Ellipsoids deep inside each
+    /// other can be separated in several directions. A search from fixed directions misses the shortest once in thirty
+    /// thousand pairs; a search from `before` may find it.
     pub fn distance_from(
         &self,
         pose: &Isometry3<f64>,
@@ -88,7 +89,7 @@ impl Collider {
     }
 }
 
-/// A body where it is.
+/// A body at its pose.
 #[derive(Clone, Copy)]
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
@@ -123,8 +124,8 @@ impl Posed<'_> {
         Some(self.parted(other, points))
     }
 
-    /// [`distance`](Self::distance) of two capsules, none of other bodies. Among other pairs its result would go through memory, which
-    /// takes a third of the time.
+    /// [`distance`](Self::distance) of two capsules; none for other bodies. As one branch among other pairs its result
+    /// would go through memory, which takes a third of the time.
     #[inline(always)]
     fn between_capsules(&self, other: &Self) -> Option<Distance> {
         let (Core::Segment(half_a), Core::Segment(half_b)) = (&self.0.core, &other.0.core) else { return None };
@@ -141,7 +142,7 @@ impl Posed<'_> {
         Distance { phi, point_a, point_b: point_a + normal * phi, normal }
     }
 
-    /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.
+    /// The distance to a half-space: that of the lowest point, or of the middle of a flat side if several are lowest.
     fn above(&self, plane: &Isometry3<f64>) -> Option<Distance> {
         let Self(a, pose) = self;
         if matches!(a.core, Core::HalfSpace) {

@@ -1,21 +1,28 @@
 //! Several contact points where flat parts of two bodies meet.
 //!
-//! All have the normal n of the distance. A's sides that look along n and B's that look along −n are planes over
-//! the plane across n, where each two of them overlap as a polygon: the corners of these are the contact points, with the gap along n
-//! between the two planes. No gap is below the distance, and the deepest corner has it. A corner's weight is the
-//! probability that a small tilt makes it the deepest, see `tilt.rs` and `cells.rs`: the weights add up to one and, with the points,
-//! are continuous as long as n is, whichever sides meet. As its weight vanishes a point stands back: its gap grows until it is out of
-//! reach. Which sides meet does not depend on the order of the bodies: all that have a corner that a tilt can make the deepest. Of two boxes
-//! each shows one side, as their formula on lanes does: `faces.rs` says which. It is another where no point is lost or won; what is left
-//! are sides of two boxes that are parallel and both steep along n, beside an edge that is nearly both's: there points go from one
-//! box's edge to the other's, which is next to it.
+//! **Points.** All points have the normal n of the distance. Project A's sides that face along n, and B's that face
+//! along −n, onto the plane across n. Where a side of A and a side of B overlap, the overlap is a polygon. Its corners
+//! are the contact points; a point's gap is the gap along n between the two sides. No gap is below the distance, and
+//! the deepest corner's gap equals it.
 //!
-//! A capsule and the side of a cylinder are lines. What a round cap has in common with flat sides and lines is exact, whatever little it is
-//! (`overlap.rs`), but where the cap leans, its deepest point is between the corners on the rim: there the closest points are a contact too,
-//! and take the others' weight as it leans. On another cap, and in the place of a hull's sides where it has faces of more corners than a
-//! patch, a polygon stands for more than it holds: there the closest points also take the weight as the polygon misses where the bodies
-//! meet, or as little of it is left. They stand back like others as their weight vanishes, by what a tilt makes of the part that the
-//! polygon may miss.
+//! **Weights.** A corner's weight is the probability that a small tilt makes it the deepest, see `tilt.rs` and
+//! `cells.rs`. The weights add up to one. Weights and points are continuous as long as n is, whichever sides meet. As
+//! the weight of a point vanishes, the point "stands back": its gap grows until it is out of reach.
+//!
+//! **Sides.** All sides take part that have a corner that a tilt can make the deepest. They do not depend on the order
+//! of the bodies. Of two boxes, however, each shows only one side, as in their formula on lanes; `faces.rs` says which.
+//! The box switches to another side where no point is lost or gained. One exception remains: sides of two boxes that
+//! are parallel and both steep along n, next to an edge that the boxes nearly share. There, points move from one box's
+//! edge to the other's, which is close to it.
+//!
+//! **Round bodies.** A capsule and the side of a cylinder are lines. The overlap of a round cap with flat sides and
+//! lines is exact, however small it is (`overlap.rs`). If the cap leans, its deepest point is between the corners on
+//! the rim. Then the closest points are a contact too, and take weight from the others as the cap leans more.
+//!
+//! **Approximated sides.** A cap against another cap, and a hull's face with more corners than a patch, are replaced by
+//! smaller polygons. There the closest points are also a contact. They take the weight as the polygon misses the place
+//! where the bodies meet, or as little of the polygon is left. They stand back like other points as their weight
+//! vanishes, by the effect of a tilt on the part that the polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -33,38 +40,39 @@ use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
-/// Contact points that a [`Collider::manifold`] has at most: the corners of two patches, and the closest points.
+/// The most points of a [`Collider::manifold`]: the corners of two patches, and the closest points.
 pub const MANIFOLD: usize = 2 * CORNERS + 1;
 
 /// The contact points of two bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
-    /// The signed distance of the bodies; its normal is that of all points, and no point's φ is smaller.
+    /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller.
     pub distance: Distance,
-    /// The points, one at least; the closest points, where they are one of several, are the first.
+    /// The points, at least one. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
 }
 
 /// One of several points where bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m; more, where the weight is below [`LIGHT`], so that what carries little weight carries
-    /// little force.
+    /// The gap along the manifold's normal, m. If the weight is below [`LIGHT`] it is larger, so that a point with
+    /// little weight carries little force.
     pub phi: f64,
     /// Point on A in the world, m.
     pub point_a: Vector3<f64>,
-    /// Point on B in the world, m: A's and the gap along the normal.
+    /// Point on B in the world, m: A's point plus the gap along the normal.
     pub point_b: Vector3<f64>,
-    /// Its part of the pair's contact, from 0 to 1; all points' are 1 together.
+    /// Its share of the pair's contact, from 0 to 1. The weights of all points add up to 1.
     pub weight: f64,
 }
 
 impl Collider {
     /// Contact points of bodies up to `margin` apart, m; none if they are farther apart, or between two half-spaces.
     ///
-    /// A cylinder's cap has an octagon in its place, fixed to its frame, of which what leaves the other's sides comes on to them; a hull's
-    /// face of more than eight corners has eight of them; a cylinder's side and a capsule are lines. In exchanged bodies the points are
-    /// the same, exchanged.
+    /// Some parts are simplified. A cylinder's cap is represented by an octagon that is fixed to its frame; where
+    /// corners of the octagon leave the other body's sides, they move to the edge of the overlap. A hull's face with
+    /// more than eight corners keeps eight of them. A cylinder's side and a capsule are lines. Exchanging the bodies
+    /// exchanges the points and changes nothing else.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,
@@ -76,7 +84,7 @@ impl Collider {
         if a.order(&b) == Ordering::Greater { Some(b.manifold(&a, margin)?.swapped()) } else { a.manifold(&b, margin) }
     }
 
-    /// Points that a manifold of these two can have.
+    /// The most points that a manifold of these two can have.
     pub fn most_points(&self, other: &Self) -> usize {
         let (corners, less) = room(&self.core, &other.core);
         corners + usize::from(less)
@@ -109,13 +117,13 @@ impl Manifold {
     }
 }
 
-/// The contact points other than the closest ones, and the weight of those, if they are one.
+/// The contact points other than the closest points, and the weight of the closest points if they are a contact too.
 pub(super) struct Spread<S> {
     pub(super) corners: Vec<Spot<S>>,
     pub(super) closest: Option<Closest<S>>,
 }
 
-/// The closest points as one of several.
+/// The closest points as one of several contact points.
 pub(super) struct Closest<S> {
     pub(super) weight: S,
     /// How far they stand back, m.
@@ -377,7 +385,8 @@ impl<'a> View<'a, f64> {
     }
 }
 
-/// How many points a manifold of these cores has at most but for the closest ones, and whether those may be one.
+/// The most points of these cores' manifold, not counting the closest points; and whether the closest points may be
+/// one.
 fn room(a: &Core, b: &Core) -> (usize, bool) {
     let (Some((of_a, less_a)), Some((of_b, less_b))) = (patch::corners(a), patch::corners(b)) else {
         return (1, false);
@@ -392,13 +401,14 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
     (corners, less_a || less_b)
 }
 
-/// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
-/// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
+/// Points lose weight to the closest points if they are nearer to each other than this share of the polygon's size, or
+/// if all are higher than the closest points by this share of the height that a tilt gives the size.
 const SMALL: f64 = 0.3;
 const MISSED: f64 = 0.05;
 
-/// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.
+/// Weights whose sum is off by more than this are invalid: the sides touch at most in a point, or do not meet because
+/// of rounding.
 const OFF: f64 = 0.5;
-/// Heights above the closest points, in parts of the bodies' size, that rounding may make, and corners of a hull's face that are not quite
-/// in one plane.
+/// Heights above the closest points, relative to the bodies' size, that may come from rounding or from corners of a
+/// hull's face that are not quite in one plane.
 const ROUNDING: f64 = 3e-6;

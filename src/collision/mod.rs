@@ -71,10 +71,10 @@ pub use spot::LIGHT;
 pub(crate) use spot::NEAR;
 pub(crate) use tilt::NONE;
 
-/// Signed distance of two shapes in the world. For many queries make [`Collider`]s once.
+/// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///
 /// # Errors
-/// A shape that is not valid, a pose that is not finite, or two half-spaces.
+/// If a shape is not valid, a pose is not finite, or both shapes are half-spaces.
 pub fn distance(a: &Shape, pose_a: &Isometry3<f64>, b: &Shape, pose_b: &Isometry3<f64>) -> Result<Distance> {
     for (side, shape, pose) in [("A", a, pose_a), ("B", b, pose_b)] {
         shape.validate().map_err(|error| error.within(side))?;

@@ -7,7 +7,7 @@
 //! t₁ = (1 + σ a n_x², σ b, −σ n_x),   t₂ = (b, σ + a n_y², −n_y).
 //! ```
 //!
-//! |σ + n_z| ≥ 1, so nothing here divides by zero; the frame is smooth but for a jump where n_z changes its sign.
+//! |σ + n_z| ≥ 1, so nothing here divides by zero. The frame is smooth except for a jump where n_z changes its sign.
 
 use candle_core::{D, Result, Tensor};
 
@@ -16,7 +16,7 @@ use crate::math::tensor::{components, sign};
 /// Frames (B, nc, 3, 3), rows n, t₁, t₂, of unit normals (B, nc, 3).
 ///
 /// # Errors
-/// Where the normals have another shape.
+/// If the normals have another shape.
 pub fn frame(normal: &Tensor) -> Result<Tensor> {
     let (b, nc, _) = normal.dims3()?;
     let [x, y, z] = components(normal)?;

@@ -33,11 +33,12 @@ pub struct Witness {
 }
 
 impl PairFunction {
-    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth, and finite
-    /// everywhere; `contact/lanes` says for each kind which direction is taken where the geometry leaves several.
+    /// The contacts of n pairs in B worlds, on the CPU. Values and gradients are exact where the geometry is smooth,
+    /// and finite everywhere. Where several directions are possible, `contact/lanes` says for each kind which one is
+    /// taken.
     ///
     /// # Errors
-    /// Where the tensors' shapes, types or devices do not fit each other.
+    /// If the tensors' shapes, types or devices do not fit each other.
     pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
         let n = a.pose.dim(1)?;
         let worlds = a.size.dim(0)?.max(b.size.dim(0)?);

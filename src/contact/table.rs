@@ -22,8 +22,8 @@ use super::shapes::{BodyShape, Pair};
 pub struct PairTable {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// Bodies of one robot or object that overlap at home. They are taken as unable to touch, unless a rule of the scene
-    /// asks for them by `enabled = true`.
+    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene has `enabled =
+    /// true` for them.
     pub left_out: Vec<Overlap>,
     /// Bodies of other pairs that are deep inside each other at home: by more than 1 mm, or a twentieth of the thinner
     /// shape.
@@ -36,12 +36,12 @@ pub struct PairTable {
 }
 
 impl PairTable {
-    /// The pairs of a scene that has passed [`Scene::validate`]. Left out are: shapes that cannot move against each other,
-    /// links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one thing that
-    /// overlap at home, see [`PairTable::left_out`].
+    /// The pairs of a scene that has passed [`Scene::validate`]. It leaves out shapes that cannot move relative to each
+    /// other, links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one
+    /// thing that overlap at home, see [`PairTable::left_out`].
     ///
-    /// Kinds of shapes that have no formula of their own are handled as convex bodies, see [`crate::collision`]: with as
-    /// many contacts as their [`Manifold`](crate::collision::Manifold) can have.
+    /// Kinds of shapes without a formula are handled as convex bodies, see [`crate::collision`]. They have as many
+    /// contacts as their [`Manifold`](crate::collision::Manifold) can have.
     ///
     /// # Errors
     /// If the tables cannot be made on the device.
@@ -95,12 +95,12 @@ impl PairTable {
     /// The contacts of all pairs, given the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4): one operation.
     ///
     /// # Errors
-    /// If the tensors' shapes do not fit; on a GPU, if the closest points of a pair are searched for.
+    /// If the tensors' shapes do not fit, or, on a GPU, if a pair has no formula.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
         self.kernels.contacts(poses, sizes)
     }
 
-    /// A line for each two bodies that are left out, or deep inside each other.
+    /// A warning line for each two bodies that are left out or are deep inside each other.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
             let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
@@ -113,7 +113,7 @@ impl PairTable {
         left_out.chain(deep)
     }
 
-    /// Have all pairs a formula that gives no weights?
+    /// Do all pairs have a formula that gives no weights?
     pub(crate) fn has_formulas_only(&self) -> bool {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }

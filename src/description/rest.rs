@@ -1,6 +1,6 @@
 //! Bodies that gravity presses onto contacts: how high they hover on the barrier, and the κ for a given height.
 //!
-//! The barrier's force at a gap φ is 2/(κ φ). A weight w that n contacts share therefore rests at
+//! The barrier's force at a gap φ is 2/(κ φ). So a weight w that is shared by n contacts rests at
 //!
 //! φ = 2 n/(κ w).
 

@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Closed forms are exact but for rounding.
+    /// Closed forms are exact except for rounding.
     const EXACT: f64 = 1e-14;
     /// The midpoint rule on a grid of 120³ cells cuts cells at the surface.
     const GRID: f64 = 2e-3;

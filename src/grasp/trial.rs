@@ -64,7 +64,7 @@ impl Trial {
     /// the scene's first object that moves freely or without turning.
     ///
     /// # Errors
-    /// If the scene has no such object with a weight, or a shape is not as said.
+    /// If the scene has no such object with a weight, or a shape is wrong.
     pub fn run(&self, scene: &Scene, grasps: &[(Tensor, DVector<f64>)]) -> Result<Vec<Outcome>> {
         let model = self.model(scene)?;
         let step = Dynamic::new(&model, &model.parameters, DynamicParams::default())?;

@@ -6,9 +6,9 @@
 //! δ = Jᵀ (J Jᵀ + d 1)⁻¹ e
 //! ```
 //!
-//! over the joints that do not press against a limit; it is cut off at the limits and taken if ‖e‖ falls. Then the damping
-//! d falls, else it grows. Poses and Jacobians come from the crate [`k`], whose own solver moves one tip at a time and
-//! without damping; several fingers that share a wrist need the joint step.
+//! over the joints that do not press against a limit. It is cut off at the limits, and taken if ‖e‖ falls. Then the
+//! damping d falls; otherwise it grows. Poses and Jacobians come from the crate [`k`], whose own solver moves one tip
+//! at a time and without damping; several fingers that share a wrist need the joint step.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -33,14 +33,14 @@ use crate::description::JointKind;
 use crate::error::{Error, Result};
 use crate::math::largest::largest;
 
-/// A point of a body and where it shall be.
+/// A point of a body and its goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The body, `"owner/link"`.
     pub body: String,
     /// The point in the body's frame, m.
     pub point: [f64; 3],
-    /// Where it shall be in the world, m.
+    /// The goal in the world, m.
     pub goal: [f64; 3],
 }
 
@@ -68,7 +68,7 @@ impl Default for InverseKinematics {
     }
 }
 
-/// Where a search ended.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
     /// The configuration, `nq` numbers: commanded joints within their limits, all else as given.
@@ -82,7 +82,7 @@ pub struct Reached {
     pub iterations: usize,
 }
 
-/// Damping stays between these, m²: below, J Jᵀ of fingers loses its rank to rounding; above, steps do nothing.
+/// Damping stays between these, m². Below, rounding takes the rank of J Jᵀ of fingers; above, steps have no effect.
 const DAMPING: (f64, f64) = (1e-12, 1e6);
 /// Damping is divided by this after a step that helped and multiplied by it after one that did not.
 const DAMPING_FACTOR: f64 = 5.0;
@@ -94,8 +94,8 @@ impl InverseKinematics {
     /// is not commanded (objects, planar or floating joints) stays; mimic joints follow.
     ///
     /// # Errors
-    /// A name that is not a body's, q of another length, a number that is not finite, or settings that are not positive. Goals
-    /// that are not reached are no error: see [`Reached::converged`].
+    /// If a name is not a body's, q has another length, a number is not finite, or a setting is not positive. A goal
+    /// that is not reached is not an error: see [`Reached::converged`].
     pub fn solve(&self, tree: &Tree, q: &[f64], targets: &[Target]) -> Result<Reached> {
         self.check(tree, q, targets)?;
         let arms = Arms::new(tree, q, targets)?;

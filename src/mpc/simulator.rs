@@ -175,7 +175,7 @@ impl Simulator {
     /// One control period of each world: [`Quasidynamic::hold`] over it.
     ///
     /// # Errors
-    /// If a length is not as said.
+    /// If a length is wrong.
     pub fn advance(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<Held> {
         self.step.hold(q, u, warm, self.hold)
     }
@@ -202,7 +202,7 @@ impl Simulator {
     /// derivatives of the last step's forces are included.
     ///
     /// # Errors
-    /// If a length is not as said.
+    /// If a length is wrong.
     pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
         let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();

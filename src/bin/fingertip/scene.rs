@@ -15,7 +15,7 @@ pub struct SceneArgs {
     /// Scene file (TOML); or `cubes` or `pills`, which are made on the spot, `pills:60` so many.
     pub scene: PathBuf,
 
-    /// Numbers in the place of the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
+    /// Numbers in place of the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
     #[arg(long = "with", value_name = "JSON", default_value = "{}")]
     overrides: String,
 }

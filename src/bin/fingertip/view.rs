@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
     what: Option<PathBuf>,
 
-    /// Task file (TOML), or the name of one in assets/tasks, in the place of a recording or a scene.
+    /// Task file (TOML), or the name of one in assets/tasks, in place of a recording or a scene.
     #[arg(long, value_name = "TASK", conflicts_with_all = ["what", "html", "overrides"])]
     task: Option<PathBuf>,
 
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 
-    /// Numbers in the place of the scene's: '{"params": {"kappa": 1e4}}'.
+    /// Numbers in place of the scene's: '{"params": {"kappa": 1e4}}'.
     #[arg(long = "with", value_name = "JSON", default_value = "{}")]
     overrides: String,
 }

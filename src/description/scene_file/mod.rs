@@ -30,7 +30,7 @@ impl Scene {
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
-    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in the place of the URDF's own
+    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own
     ///
     /// [[object]]
     /// name = "ball"
@@ -72,8 +72,9 @@ impl Scene {
     /// have up to 16 MiB, meshes 512 MiB.
     ///
     /// # Errors
-    /// A file that cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes what cannot be: the
-    /// file, the line or the element, and what was expected. Several such things are [`Error::Several`].
+    /// If the file cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes something
+    /// impossible. The error gives the file, the line or the element, and what was expected. Several errors are
+    /// [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = file::text(path)?;
@@ -84,7 +85,7 @@ impl Scene {
             .map_err(|error| error.within(path.display()))
     }
 
-    /// Reads a scene's text, paths of URDF and mesh files relative to `folder`, and checks it.
+    /// Reads a scene's text and checks it. Paths of URDF and mesh files are relative to `folder`.
     ///
     /// # Errors
     /// As [`load`](Self::load).

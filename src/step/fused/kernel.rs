@@ -10,7 +10,7 @@ use crate::math::lane::Precision;
 #[cfg(any(feature = "native", feature = "cuda"))]
 use crate::math::record::Trace;
 
-/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in the place of u.
+/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in place of u.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// (q, u, parameters) → the step's row.

@@ -39,11 +39,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
 
-    /// Iterations in each control period, in the place of the task's.
+    /// Iterations in each control period, in place of the task's.
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
 
-    /// Control periods of an episode at most, in the place of the task's.
+    /// Control periods of an episode at most, in place of the task's.
     #[arg(long, value_name = "N")]
     cap: Option<usize>,
 
