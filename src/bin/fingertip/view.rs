@@ -8,23 +8,23 @@ use fingertip::show::LiveServer;
 
 use super::{Outcome, export, mpc, scene};
 
-/// Shows a recording, a scene while it is simulated, or a task while it is done, in the browser.
+/// Shows a recording, a live scene, or a live task in the browser.
 ///
-/// The page of a recording is one file with everything in it: it needs no network and can be mailed. The page of a scene
-/// follows the simulator: drag bodies to pull at them, move sliders to command joints. With --task, model-predictive control
-/// commands the joints: the page shows the plan and its cost; push the object away, and ask for other goals. Both are for this
-/// machine only, unless --listen says otherwise.
+/// The page of a recording is one file with everything in it. It needs no network and can be mailed. The page of a
+/// scene follows the simulator: drag bodies to pull them, move sliders to command joints. With --task, model-predictive
+/// control commands the joints. The page then shows the plan and its cost; push the object away, or ask for other
+/// goals. Live pages are served to this machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`, `pills:60` so many.
+    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`; `pills:60` makes sixty.
     #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
     what: Option<PathBuf>,
 
-    /// Task file (TOML), or the name of one in assets/tasks, in place of a recording or a scene.
+    /// Task file (TOML), or the name of one in assets/tasks, instead of a recording or a scene.
     #[arg(long, value_name = "TASK", conflicts_with_all = ["what", "html", "overrides"])]
     task: Option<PathBuf>,
 
-    /// Seed of what the task draws.
+    /// Seed of the task's random draws.
     #[arg(long, value_name = "S", default_value_t = 0, requires = "task")]
     seed: u64,
 
@@ -32,19 +32,19 @@ pub struct Args {
     #[arg(long, value_name = "KAPPA", default_value_t = mpc::PLANT_KAPPA, requires = "task")]
     plant_kappa: f64,
 
-    /// Writes the page of a recording to this file, and opens nothing.
+    /// Writes the page of a recording to this file and does not open it.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Prints where the page is, and opens nothing.
+    /// Prints the page's address and does not open it.
     #[arg(long)]
     no_open: bool,
 
-    /// Where a scene's or a task's page is served [default: 127.0.0.1, any free port].
+    /// Address for a live page [default: 127.0.0.1, any free port].
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 
-    /// Numbers in place of the scene's: '{"params": {"kappa": 1e4}}'.
+    /// Numbers that replace the scene's: '{"params": {"kappa": 1e4}}'.
     #[arg(long = "with", value_name = "JSON", default_value = "{}")]
     overrides: String,
 }
