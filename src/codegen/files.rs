@@ -64,10 +64,11 @@ impl Codegen {
         text
     }
 
-    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are each operand and the distance
-    /// between its rows, in numbers (0: one row for all worlds), the results, the number of steps where rows have many, the
-    /// number of worlds, null (or a place on the device that holds a smaller number of them) and working memory: so many bytes
-    /// for each block of 32 threads as the comment before the kernel says. For NVRTC or `nvcc`, with `--fmad=false`.
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are, in order: each
+    /// operand, followed by the distance between its rows, in numbers (0: one row for all worlds); the results; the
+    /// number of steps, for rollouts; the number of worlds; null, or a pointer on the device to a smaller number of
+    /// worlds; and working memory. For each block of 32 threads it needs as many bytes as the comment before the kernel
+    /// says. Compile the text by NVRTC or `nvcc` with `--fmad=false`.
     pub fn cuda(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(

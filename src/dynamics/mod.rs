@@ -1,4 +1,4 @@
-//! Floor 2: inertia, forces and accelerations of everything that moves, M a + b = τ.
+//! Floor 2: inertia, forces and accelerations of all that moves, M a + b = τ.
 //!
 //! [`Dynamics`] has the algorithms of rigid-body dynamics for a forest of bodies, as batched tensor operations.
 //! Gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Full derivative matrices in
@@ -52,7 +52,7 @@ use stages::Operands;
 
 /// The dynamics of a forest of bodies.
 ///
-/// Only bodies that can move count: what is fixed to the world adds nothing to energies and the centre of mass.
+/// Only bodies that can move count. Bodies fixed to the world add nothing to energies and the centre of mass.
 /// A quaternion in q is normalised on reading; a zero quaternion gives numbers that are not finite, in its own world
 /// only.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 //! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   ‖f_t‖ ≤ μ (f_n − ε)      without a command, no torque
 //! ```
 //!
-//! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so that the program is in f alone:
-//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. ε is a reserve: what a contact has along its normal beyond what its
-//! friction needs. Without one the least effort puts forces on the edges of their cones, where the smallest push lets them
-//! slip. The largest ε that still has a solution says how far the grasp is from that; it is infinite where the contacts can
-//! squeeze the object as hard as one likes with forces inside all cones: force closure.
+//! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so f is the only unknown:
+//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. ε is a reserve: the normal force of a contact beyond what its friction
+//! needs. Without a reserve, the least effort puts forces on the edges of their cones, where the smallest push makes
+//! contacts slip. The largest ε with a solution is the margin of the grasp. It is infinite if the contacts can squeeze
+//! the object with any force while all forces stay inside their cones; this is force closure.
 
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
@@ -16,11 +16,12 @@ use crate::error::{Error, Result};
 use crate::solve::Accuracy;
 use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
 
-/// Forces balance the weight up to this part of it, or N below 1 N: what the interior-point method leaves.
+/// Forces balance the weight up to this share of it, or up to this many N for weights below 1 N: the accuracy of the
+/// interior-point method.
 const BALANCED: f64 = 1e-8;
 
-/// The balance of a grasp in the coordinates of its forces: their sizes along the normals, or three along the world's axes
-/// of each contact.
+/// The balance of a grasp. The unknown forces have one number for each contact (along its normal) or three (along the
+/// world's axes).
 #[derive(Clone, Debug)]
 pub struct Balance {
     /// J_a (n, robot's degrees of freedom) and g_a.
@@ -45,7 +46,8 @@ pub struct Effort {
 }
 
 impl Balance {
-    /// Without friction: of the gaps' slopes J (contacts, nv), g (nv) and the degrees of freedom that have a torque.
+    /// The balance without friction, from the gaps' slopes J (contacts, nv), g (nv) and the degrees of freedom that
+    /// have a torque.
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -54,8 +56,8 @@ impl Balance {
         Self::of(slope, weight, commanded, DMatrix::identity(n, n), Vec::new())
     }
 
-    /// With friction: of B's velocities against A in world axes (3 contacts, nv), each contact's μ and normal, g (nv), and
-    /// the degrees of freedom that have a torque.
+    /// The balance with friction, from B's velocities relative to A in world axes (3 contacts, nv), each contact's μ
+    /// and normal, g (nv), and the degrees of freedom that have a torque.
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -91,8 +93,9 @@ impl Balance {
         Ok(Self { robot: part(commanded), object: part(&others), normal, friction })
     }
 
-    /// The least effort with every normal force `reserve` above what its friction needs, f_n ≥ ‖f_t‖/μ + `reserve`, N; none
-    /// if nothing balances. A push p (N) that a single contact takes leaves it in its cone if the reserve is p (1 + 1/μ).
+    /// The least effort with every normal force at least `reserve` (N) above what its friction needs: f_n ≥ ‖f_t‖/μ +
+    /// `reserve`. None if no forces balance. With a reserve of p (1 + 1/μ), a push p (N) carried by one contact leaves
+    /// it in its cone.
     pub fn least_effort(&self, reserve: f64) -> Option<Effort> {
         let (slope, weight) = &self.robot;
         let program = Program { p: slope * slope.transpose(), q: -(slope * weight), ..self.program(reserve, false) };
@@ -105,8 +108,8 @@ impl Balance {
         (imbalance <= BALANCED * weight_o.norm().max(1.0)).then_some(Effort { torque, force, cost })
     }
 
-    /// The largest reserve that all contacts can have, N; infinite under force closure, none if nothing balances, whatever the
-    /// reserve's sign.
+    /// The largest reserve that all contacts can have, N. It is infinite under force closure and may be negative. None
+    /// if no forces balance.
     pub fn margin(&self) -> Option<f64> {
         let program = self.program(0.0, true);
         let n = program.q.len();

@@ -1,4 +1,4 @@
-//! Does a grasp hold? Joints under PD control around the grasp, with the torques that hold it fed forward.
+//! Simulated trials of grasps: PD control of the joints around the grasp, with the holding torques fed forward.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use nalgebra::{DVector, Vector3};
@@ -16,8 +16,8 @@ use crate::step::{Dynamic, DynamicParams};
 pub struct Trial {
     /// Time step, s.
     pub h: f64,
-    /// Barrier parameter κ, 1/J: contacts of f newtons keep 2/(κ f) metres apart, and those that stick creep by as much
-    /// in a step, so that it must be large for an object to stay in place.
+    /// Barrier parameter κ, 1/J. A contact with f newtons keeps a gap of 2/(κ f) metres, and a sticking one creeps by
+    /// as much in a step. So κ must be large for an object to stay in place.
     pub kappa: f64,
     /// Proportional gain of the joints, N·m/rad or N/m.
     pub kp: f64,
@@ -37,7 +37,7 @@ impl Default for Trial {
     }
 }
 
-/// What became of the object.
+/// The outcome for the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Distance of the object from its place in the grasp after the rest, m.
@@ -46,22 +46,22 @@ pub struct Outcome {
     pub pushed: f64,
     /// Distance from there after the last push and rest, m.
     pub displaced: f64,
-    /// Was it held at rest: carried by its contacts, and nearer to its place than [`LOST`]?
+    /// Was it held at rest? That means it is carried by its contacts and nearer to its place than [`LOST`].
     pub held: bool,
     /// The same at the end.
     pub held_pushed: bool,
 }
 
-/// An object this far from its place is lost, m.
+/// An object farther than this from its place is lost, m.
 pub const LOST: f64 = 5e-3;
-/// Contacts carry the object if what they leave is below this part of its weight.
+/// Contacts carry the object if the unbalanced force is below this share of its weight.
 const CARRIED: f64 = 0.05;
 const PUSHES: [[f64; 3]; 6] =
     [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
 
 impl Trial {
-    /// Runs a trial of each grasp, a configuration (1, nq) and the torques of the commanded joints, all side by side. Held is
-    /// the scene's first object that moves freely or without turning.
+    /// Runs a trial of each grasp, all side by side. A grasp is a configuration (1, nq) and the torques of the
+    /// commanded joints. The object to hold is the scene's first one that moves freely or without turning.
     ///
     /// # Errors
     /// If the scene has no such object with a weight, or a shape is wrong.

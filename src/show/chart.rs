@@ -64,17 +64,17 @@ impl Chart {
         self
     }
 
-    /// With a logarithmic x axis; it is for x that are positive.
+    /// With a logarithmic x axis; all x must be positive.
     pub fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
     }
 
-    /// Writes the chart, with the folders that its path needs: as PNG, in twice as many pixels, where the path ends so (with
-    /// the feature `png`), else as SVG.
+    /// Writes the chart and makes the folders of its path. A path that ends in `.png` gives PNG with twice as many
+    /// pixels (feature `png`); any other gives SVG.
     ///
     /// # Errors
-    /// If the file cannot be written, or is to be PNG without the feature.
+    /// If the file cannot be written, or PNG is requested without the feature.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {
@@ -147,7 +147,7 @@ impl Panel {
         self.with_line(name.into(), points.into_iter().collect(), false)
     }
 
-    /// With a dashed line, for what others are compared with.
+    /// With a dashed line, for a reference.
     pub fn dashed(self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.with_line(name.into(), points.into_iter().collect(), true)
     }

@@ -9,10 +9,11 @@ use super::file;
 use super::recording::{Recording, StepRecord};
 use crate::error::{Error, Result};
 
-/// Writes a table: a line per step, and in front of them one for the start, with the columns' names on top.
+/// Writes a table: a header, a line for the start, and a line for each step.
 ///
-/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `A > B phi` and `A > B fx`, `fy`, `fz` (the force on
-/// B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. What the start does not have is empty.
+/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `A > B phi` and `A > B fx`, `fy`, `fz` (the
+/// force on B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. Cells that the start does not have are
+/// empty.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -52,7 +53,7 @@ pub fn write_csv(recording: &Recording, path: impl AsRef<Path>) -> Result<()> {
 /// bodies, contacts and statuses as bytes (UTF-8, a line each): `q_names`, `u_names`, `body_names`, `contact_names`, `status`.
 ///
 /// # Errors
-/// A recording without steps, or a file that cannot be written.
+/// If the recording has no steps, or the file cannot be written.
 pub fn write_npz(recording: &Recording, path: impl AsRef<Path>) -> candle_core::Result<()> {
     let (path, steps) = (path.as_ref(), &recording.steps);
     if steps.is_empty() {
