@@ -1,4 +1,4 @@
-//! Rolling out one world while writing down everything.
+//! Rolls out one world and records it.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -19,13 +19,13 @@ use crate::parameters::Parameters;
 use crate::solve::Report;
 use crate::step::{DynamicStep, Quasidynamic, Step};
 
-/// Rolls out `n_steps` steps from home under `control`, the command (nu numbers) of the step that starts at a time (s).
-/// `after` sees the recording as it grows: before the first step and after each.
+/// Rolls out `n_steps` steps from home. `control` gives the command (nu numbers) of the step that starts at a time (s).
+/// `after` is called with the recording before the first step and after each step.
 ///
-/// Each step starts at the end of the one before, its solve at the forces of the one before.
+/// Each step starts at the end of the previous step, and its solve starts from the previous forces.
 ///
 /// # Errors
-/// Of the step: a command with another number of entries than the model has commands; and what `after` says.
+/// If a command does not have nu numbers, or `after` returns an error.
 pub fn record(
     source: &Source,
     step: &Quasidynamic,
@@ -44,7 +44,7 @@ pub fn record(
     Ok(recorder.recording)
 }
 
-/// Steps a world and writes down what happens.
+/// Steps a world and records what happens.
 #[derive(Debug)]
 pub struct Recorder {
     /// Everything but the steps, unless the caller adds them.
@@ -71,7 +71,7 @@ impl Recorder {
         Self::of_model(source, step.model(), step.parameters())
     }
 
-    /// The same for a world that others step, as [`crate::step::Dynamic`] does.
+    /// The same for a world that is stepped elsewhere, for example by [`crate::step::Dynamic`].
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -88,12 +88,12 @@ impl Recorder {
         &self.q
     }
 
-    /// The time that has gone by, s.
+    /// The simulated time so far, s.
     pub fn time(&self) -> f64 {
         self.time
     }
 
-    /// Puts a world that has not been stepped elsewhere (1, nq).
+    /// Moves a world that has not been stepped yet to q (1, nq).
     ///
     /// # Errors
     /// If q has another shape.
@@ -103,7 +103,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Puts the world home; time starts again.
+    /// Moves the world home and restarts the time.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -113,7 +113,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Adds a number by its name to the scalars of all steps from now on; one that is not finite takes the name away.
+    /// Adds a number by its name to the scalars of all steps from now on. A number that is not finite removes the name.
     pub fn note(&mut self, name: &str, value: f64) {
         self.notes.remove(name);
         if value.is_finite() {
@@ -122,17 +122,17 @@ impl Recorder {
     }
 
     /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
-    /// `"rotation error"`, rad; what is free is left out.
+    /// `"rotation error"`, rad; free parts are left out.
     pub fn note_errors(&mut self, errors: &Errors) {
         self.note(POSITION, errors.position.unwrap_or(f64::NAN));
         self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
     }
 
-    /// Gives the next step the plan of a controller's answer, and the steps from now on its cost as the scalar `"cost"` and
-    /// the time that it took as `"planning time"`, s. An answer without a plan changes nothing.
+    /// Attaches the plan of a controller's answer to the next step. From then on, the scalar `"cost"` is its cost and
+    /// `"planning time"` its computing time, s. An answer without a plan changes nothing.
     ///
     /// # Errors
-    /// A plan for another model.
+    /// If the plan is for another model.
     pub fn plan(&mut self, answer: &Answer) -> Result<()> {
         let Some(plan) = &answer.plan else { return Ok(()) };
         let nq = self.q.elem_count();
@@ -144,10 +144,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// One step under the command `u` (nu numbers). The step may be another one at each call, of the same scene.
+    /// One step under the command `u` (nu numbers). Each call may use another step of the same scene.
     ///
     /// # Errors
-    /// A command with another number of entries than the model has commands.
+    /// If the command does not have nu numbers.
     pub fn step(&mut self, step: &Quasidynamic, u: Vec<f64>) -> Result<StepRecord> {
         let h = numbers(&step.parameters().h)?[0];
         let command = step.model().tensor(&[&u])?;
@@ -165,8 +165,8 @@ impl Recorder {
         Ok(record)
     }
 
-    /// Writes down the result of a step of this one world that was computed elsewhere, with the recording's h. `u` is what
-    /// was commanded (nu numbers), as far as it was positions.
+    /// Records the result of a step of this one world that was computed elsewhere with the recording's h. `u` are the
+    /// commanded positions (nu numbers), if there were any.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -222,7 +222,7 @@ impl<'a> From<&'a DynamicStep> for StepResult<'a> {
     }
 }
 
-/// What people plot first.
+/// The scalars that are usually plotted first.
 fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
     let mut scalars = BTreeMap::new();
     if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {

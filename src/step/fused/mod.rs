@@ -1,9 +1,9 @@
 //! The fused form of the steps: one kernel from q to q₊ on SIMD lanes of worlds, its adjoint and, of the quasi-dynamic step, its
 //! Jacobians.
 //!
-//! The kernels are those that the tensor program composes (a quasi-dynamic step has the same bits in both; the second-order step has
-//! this form alone); the speed is that nothing leaves the lanes' working memory between kinematics and forces. Each stage is
-//! compiled once for each instruction set.
+//! The kernels are those that the tensor program composes. A quasi-dynamic step has the same bits in both forms; the
+//! second-order step has only this form. It is fast because nothing leaves the lanes' working memory between kinematics
+//! and forces. Each stage is compiled once per instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,4 @@
-//! What the fused step needs to know of a model, as plain tables.
+//! The fused step's view of a model, as plain tables.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(in super::super) struct Plan {
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
     pub(super) max_iterations: usize,
-    /// What there is in place of inertia, stiffness and command if the step is the second-order one.
+    /// For the second-order step, the tables that replace inertia, stiffness and command.
     pub(super) second_order: Option<Arc<SecondOrder>>,
 }
 
