@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 /// A device by its name: `cpu`, `cuda`, or `cuda:1` for the second GPU.
 ///
 /// # Errors
-/// If no device has that name. For a GPU, if the build lacks the feature `cuda`, or the driver or that GPU is missing.
+/// If the name is not that of a device, or if it is a GPU and the build lacks the feature `cuda`, or the driver or that
+/// GPU is missing.
 pub fn device(name: &str) -> Result<Device> {
     let invalid = |message: String| Error::invalid("device", message);
     let ordinal = match name.split_once(':') {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Bad input: where it is, and what was expected there.
+/// Bad input, with its place and what was expected there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,15 +14,15 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// A file that is not in its format at all (XML, TOML or JSON syntax, a missing or unknown key).
+    /// A file with the wrong syntax (XML, TOML or JSON), or with a missing or unknown key.
     #[error("{}: {message}", path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// The parser's message, with line and column if the parser knows them.
+        /// The parser's message, with line and column if it knows them.
         message: String,
     },
-    /// An element of a description with impossible content.
+    /// An element of a description whose content is not possible.
     #[error("{place}: {message}")]
     Invalid {
         /// The file, if there is one, and the element: `hand.urdf: joint "index2"`.
@@ -30,7 +30,7 @@ pub enum Error {
         /// What is wrong and what was expected.
         message: String,
     },
-    /// Several errors in one description, one per line. None of them is [`Error::Several`] itself.
+    /// Several errors in one description, one line each. None of them is [`Error::Several`] itself.
     #[error("{}", lines(.0))]
     Several(
         /// The errors, in the order of the description.
@@ -47,8 +47,8 @@ impl Error {
         Self::Invalid { place: shortened(place.into()), message: shortened(message.into()) }
     }
 
-    /// The same error with its place inside `outer`: a file or an enclosing element. A file that an element names
-    /// becomes part of that element's place.
+    /// The same error with `outer` (a file or an enclosing element) added in front of its place. A file that an element
+    /// names is part of that element's place.
     pub fn within(self, outer: impl std::fmt::Display) -> Self {
         let (place, message) = match self {
             Self::Several(errors) => {
@@ -72,7 +72,7 @@ impl Error {
 pub(crate) struct Findings(Vec<Error>);
 
 impl Findings {
-    /// What a part has come to, if it is right; else its errors are noted.
+    /// The value of a part if it is right; otherwise its errors are noted.
     pub(crate) fn take<T>(&mut self, part: Result<T>) -> Option<T> {
         part.map_err(|error| self.note(error)).ok()
     }
@@ -90,7 +90,7 @@ impl Findings {
         self.0.is_empty()
     }
 
-    /// Nothing if nothing was found.
+    /// `Ok` if nothing was found, else the errors.
     pub(crate) fn result(mut self) -> Result<()> {
         match self.0.len() {
             0 => Ok(()),
@@ -100,7 +100,7 @@ impl Findings {
     }
 }
 
-/// A text that a message repeats: only its beginning, if it is long.
+/// A text to quote in a message, shortened to its beginning if it is long.
 fn shortened(mut text: String) -> String {
     const LONG: usize = 1000;
     if let Some((end, _)) = text.char_indices().nth(LONG) {

@@ -1,9 +1,9 @@
 //! Differentiable contact simulation for robot hands.
 //!
-//! You give it a robot with springs in its joints, some objects, and commanded joint positions u. One step returns the
-//! next configuration q₊ and the contact forces λ. It also gives exact gradients of both with respect to every input:
-//! q, u, masses, sizes, friction, stiffness and more. Use it as the model in gradient-based manipulation planning,
-//! system identification and policy learning. All inputs and results are batched [candle](candle_core) tensors.
+//! Given a robot with springs in its joints, objects, and commanded joint positions u, one step returns the next
+//! configuration q₊ and the contact forces λ. It also gives exact gradients of both with respect to every input: q, u,
+//! masses, sizes, friction, stiffness and more. The step is meant to be the model inside gradient-based manipulation
+//! planning, system identification and policy learning. Everything is a batched [candle](candle_core) tensor.
 //!
 //! ```
 //! use candle_core::{DType, Device, Var};
@@ -14,8 +14,8 @@
 //! let model = Model::new(&scene, DType::F64, &Device::Cpu)?;
 //! let step = Quasidynamic::new(&model, &model.parameters)?;
 //!
-//! // 64 worlds with the hand above the ball. The command is that of the
-//! // scene's script at 0.1 s.
+//! // 64 worlds with the hand above the ball. The command is the one that
+//! // the scene's script gives at 0.1 s.
 //! let worlds = 64;
 //! let q = model.home(worlds)?;
 //! let u = model.tensor(&vec![&scene.control(0.1)[..]; worlds])?;
@@ -52,19 +52,19 @@
 //! | u | `u` | (B, nu) | rad, m | commanded joint positions |
 //! | φ, n | `phi`, `normal` | (B, nc), (B, nc, 3) | m | signed distance, positive apart; unit normal from A to B |
 //! | λ | [`lambda()`](step::Step::lambda), `force` | (B, nc, 3) | N | force on B along (n, t₁, t₂); in world axes |
-//! | κ | `kappa` | (1 or B, 1) | 1/J | barrier: a large κ makes contact hard |
+//! | κ | `kappa` | (1 or B, 1) | 1/J | barrier parameter: large is hard contact |
 //! | μ | `mu` | (1 or B, pairs) | | friction coefficient |
-//! | γ | `torsion` | (1 or B, pairs that have it) | m | torsional friction: torque about the normal per normal force |
-//! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | of the springs that pull the joints to u |
+//! | γ | `torsion` | (1 or B, pairs that have it) | m | torsional friction: largest torque about the normal per normal force |
+//! | K_a | `stiffness` | (1 or B, nu) | N·m/rad, N/m | springs between u and the joints |
 //! | ε, h | `epsilon`, `h` | (1 or B, 1) | –, s | regularisation of inertia, time step |
 //!
-//! The configuration of a free body is (x, y, z, qw, qx, qy, qz). Its tangent is (v, ω), both along **world** axes; v is
+//! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes. v is
 //! the velocity of the body frame's origin. q ⊕ δ multiplies Exp(ω) from the **left**.
 //!
 //! # The floors
 //!
-//! The modules form floors. A module uses lower floors, and modules of its own floor that do not use it
-//! (`tests/floors.rs` checks this):
+//! Modules are ordered in floors. A module uses lower floors, and of its own floor only modules that do not use it.
+//! `tests/floors.rs` checks this.
 //!
 //! | floor | module | what it has |
 //! |---|---|---|
@@ -79,22 +79,22 @@
 //! | 5 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, its differentiable parameters, and changes of them by name |
 //! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
 //! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
-//! | 7 | [`codegen`] | a scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics as C |
+//! | 7 | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
 //! | 7 | [`grasp`] | closing a hand on an object, the least effort that holds it, simulated trials |
 //! | 8 | [`mpc`] | planning and model-predictive control with the step's gradients; tasks |
-//! | 9 | [`show`] | recordings, plots, and a check whether an object is held; used by the command line `fingertip` |
+//! | 9 | [`show`] | recordings, plots, and checks whether an object is held; used by the command line `fingertip` |
 //!
 //! # What to expect
 //!
-//! - **A step always returns.** It never panics and never returns NaN. If one world fails, the others do not: each has
-//!   its own [`Status`](solve::Status) in its [`Report`](solve::Report). Wrong shapes, types or names are an `Err` that
-//!   says what was expected and what came.
-//! - **Gradients are exact**, also for touching, sliding and penetrating bodies. There are no second derivatives.
-//! - **A world's result does not depend on the other worlds.** It is the same to the last bit alone, in any batch, and
+//! - **A step always returns.** It neither panics nor returns NaN. A world that fails does not affect the others: each
+//!   has its own [`Status`](solve::Status) in its [`Report`](solve::Report). Misuse (shapes, types, names) is an `Err`
+//!   that says what was expected and what was given.
+//! - **Gradients are exact**, also for touching, sliding and penetrating bodies. Second derivatives are not available.
+//! - **A world's result does not depend on the other worlds.** It is the same to the last bit alone, in any batch and
 //!   on any number of threads.
-//! - **Units are SI.** Forces are newtons, not impulses.
+//! - **SI units everywhere**; forces are newtons, not impulses.
 
-// This is here and not in Cargo.toml, where it would apply to the reader's own examples too.
+// Here and not in Cargo.toml, where it would apply to a reader's own examples too.
 #![deny(missing_docs)]
 
 pub mod codegen;

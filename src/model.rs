@@ -12,7 +12,7 @@ use crate::kinematics::{Coordinate, FrameSpec, Kinematics, Tree};
 use crate::math::tensor::numbers;
 use crate::parameters::Parameters;
 
-/// A scene, compiled for one number type and one device. Cloning is cheap.
+/// A scene compiled for one number type and one device. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Model(Arc<Compiled>);
 
@@ -20,7 +20,7 @@ pub struct Model(Arc<Compiled>);
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Compiled {
-    /// The parameters of the step as plain numbers.
+    /// The scene's parameters of the step.
     pub params: Params,
     /// The bodies.
     pub tree: Tree,
@@ -28,19 +28,19 @@ pub struct Compiled {
     pub shapes: Vec<BodyShape>,
     /// The pairs that may touch.
     pub pairs: PairTable,
-    /// Warnings for the author of the scene, one line each: links of one robot or object that overlap at home and are
-    /// therefore excluded as pairs, and bodies that start deep inside each other.
+    /// Warnings for the scene's author, one line each: links of one robot or object that overlap at home and are left
+    /// out, and bodies that start deep inside each other.
     pub warnings: Vec<String>,
-    /// Bodies whose mass and inertia matter: those that a degree of freedom without a command moves.
+    /// Bodies whose mass and inertia matter: those below a joint that is not commanded.
     pub inertial: Vec<usize>,
-    /// The bodies that gravity can press onto contacts.
+    /// The masses that gravity can press onto contacts.
     pub rests: Vec<Rest>,
-    /// Kinematics of the shapes' frames, then of the inertial bodies' centres of mass (with the body's axes), and of
-    /// all screws.
+    /// Poses of the shapes' frames, then of the centres of mass of the inertial bodies (with the body's axes); and all
+    /// screws.
     pub kinematics: Kinematics,
     /// The parameters with the scene's values.
     pub parameters: Parameters,
-    /// Number type: `F64` or `F32`.
+    /// The tensors' number type, `F64` or `F32`.
     pub dtype: DType,
     /// The device that holds the tensors.
     pub device: Device,
@@ -88,27 +88,27 @@ impl Model {
         })))
     }
 
-    /// The number of coordinates in q.
+    /// nq, the length of q.
     pub fn nq(&self) -> usize {
         self.tree.nq
     }
 
-    /// The number of degrees of freedom.
+    /// nv, the number of degrees of freedom.
     pub fn nv(&self) -> usize {
         self.tree.nv
     }
 
-    /// The number of commanded joints.
+    /// nu, the number of commanded joints.
     pub fn nu(&self) -> usize {
         self.tree.nu
     }
 
-    /// The number of contacts.
+    /// nc, the number of contacts.
     pub fn nc(&self) -> usize {
         self.pairs.nc()
     }
 
-    /// The length of λ in [`Linearization`](crate::step::Linearization): three numbers per contact, and one more per
+    /// Length of λ in [`Linearization`](crate::step::Linearization): three numbers per contact, and one more per
     /// contact with torsional friction.
     pub fn n_lambda(&self) -> usize {
         3 * self.nc() + self.pairs.torsional.len()
@@ -125,7 +125,7 @@ impl Model {
     /// The indices of a joint in q, v and u, by the name that `fingertip inspect` prints: `"hand/thumb1"`.
     ///
     /// # Errors
-    /// If no joint has that name. The message suggests the nearest one.
+    /// If no joint has that name; the message gives the nearest one.
     pub fn joint(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("joint", name, |c| c.kind.nq() == 1)
     }
@@ -133,7 +133,7 @@ impl Model {
     /// The indices of a movable object, or of a robot's floating base, in q and v: `"ball"`.
     ///
     /// # Errors
-    /// If no movable object or floating base has that name. The message suggests the nearest one.
+    /// If nothing that can move as a whole has that name; the message gives the nearest one.
     pub fn object(&self, name: &str) -> Result<&Coordinate> {
         self.coordinate("movable object", name, |c| c.kind.nq() > 1)
     }
@@ -144,8 +144,8 @@ impl Model {
         all().find(|c| c.name == name).ok_or_else(unknown)
     }
 
-    /// The contacts between two things, named as in a scene's rules for pairs (`"ball"`, `"hand"` or `"hand/palm"`), in
-    /// either order. Empty if there are none.
+    /// Indices of the contacts between two things, named in either order as in a scene's rules for pairs (`"ball"`,
+    /// `"hand"` or `"hand/palm"`). Empty if there are none.
     pub fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
         let body = |shape: usize| self.shapes[shape].body;
         let is = |shape: usize, name: &str| self.tree.is_called(body(shape), name);
@@ -156,7 +156,7 @@ impl Model {
         (0..self.nc()).filter(of_pair).collect()
     }
 
-    /// [`Compiled::rests`] with the masses and the gravity of the parameters' first world.
+    /// [`Compiled::rests`] with the masses and the gravity of the first world in `parameters`.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -171,8 +171,7 @@ impl Model {
         Ok((things.collect(), std::array::from_fn(|k| gravity[k])))
     }
 
-    /// One line for each body that would hover at rest by more than a tenth of its size, with the κ of these
-    /// parameters.
+    /// A warning line for each thing that, with the κ of `parameters`, hovers at rest by more than a tenth of its size.
     ///
     /// # Errors
     /// If the numbers cannot be fetched from the device.
@@ -182,7 +181,7 @@ impl Model {
         Ok(things.iter().filter_map(|thing| thing.warning(kappa, gravity)).collect())
     }
 
-    /// The bodies that overlap, the deepest first, when the contacts have the signed distances `phi` (nc numbers), m.
+    /// The bodies that overlap if the contacts have these signed distances (nc numbers, m), the deepest first.
     pub fn overlaps(&self, phi: &[f64]) -> Vec<Overlap> {
         let inside = phi.iter().enumerate().take(self.nc()).filter(|(_, phi)| **phi < 0.0);
         Overlap::gather(inside.map(|(contact, &phi)| {
@@ -200,10 +199,10 @@ impl Model {
         home.broadcast_as((worlds, self.nq()))?.contiguous()
     }
 
-    /// A matrix (rows, n) of the model's number type, on its device.
+    /// A matrix (rows, n) from rows of numbers, with the model's number type and on its device.
     ///
     /// # Errors
-    /// If the rows are not all equally long.
+    /// If the rows differ in length.
     pub fn tensor(&self, rows: &[&[f64]]) -> Result<Tensor> {
         let n = rows.first().map_or(0, |row| row.len());
         if let Some(row) = rows.iter().find(|row| row.len() != n) {
@@ -220,7 +219,7 @@ impl FrameSpec {
     }
 }
 
-/// The bodies that have mass and are moved by a degree of freedom without a command.
+/// The bodies that have mass and are below a degree of freedom that is not commanded.
 fn inertial(tree: &Tree) -> Vec<usize> {
     let mut passive = vec![false; tree.nv];
     tree.passive().into_iter().for_each(|dof| passive[dof] = true);

@@ -10,8 +10,8 @@ use crate::math::tensor::guarded;
 
 macro_rules! parameters {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world, or one
-        /// row for all worlds. Replace any of them by a tracked tensor to get its gradient.
+        /// Everything that the step depends on besides q and u. Each tensor is a matrix with one row per world or one
+        /// row for all. Any of them may be replaced; a tracked tensor gets a gradient.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub struct Parameters {
@@ -27,16 +27,16 @@ macro_rules! parameters {
                 vec![$(&self.$field),*]
             }
 
-            /// Replaces each tensor by what `f` returns for its name and value.
+            /// Replaces each tensor by what `f` makes of it and its name.
             ///
             /// # Errors
-            /// Those of `f`.
+            /// If `f` returns one.
             pub fn map(&self, mut f: impl FnMut(&'static str, &Tensor) -> Result<Tensor>) -> Result<Self> {
                 Ok(Self { $($field: f(stringify!($field), &self.$field)?),* })
             }
         }
 
-        /// Where each starts in [`Parameters::packed`], and how long that is.
+        /// Where each tensor starts in a row of [`Parameters::packed`], and the row's length.
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct ParameterPlaces {
             $(pub(crate) $field: usize,)*
@@ -73,13 +73,13 @@ parameters! {
     stiffness,
     /// Mass of each inertial body (·, n_inertial), kg; see [`crate::model::Compiled::inertial`].
     mass,
-    /// Inertia of each inertial body about its centre of mass, along the body's own axes (·, 6 n_inertial): xx, yy, zz,
-    /// xy, xz, yz; kg·m².
+    /// Inertia of each inertial body about its centre of mass, along its own axes (·, 6 n_inertial):
+    /// xx, yy, zz, xy, xz, yz; kg·m².
     inertia,
     /// Sizes of the shapes (·, 4 n_shapes) in the order of [`Shape::sizes`], m.
     sizes,
-    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, then of each
-    /// shape in its body's frame, then of each inertial body's centre of mass in its frame.
+    /// Positions (·, 3 (n_bodies + n_shapes + n_inertial)), m: of each body's joint in its parent's frame, of each
+    /// shape in its body's frame, of each inertial body's centre of mass in its frame.
     offsets,
     /// External generalised force besides gravity (·, nv), N or N·m.
     tau,
@@ -117,12 +117,12 @@ impl Parameters {
         })
     }
 
-    /// Each world's own rows of what is tracked, see [`guarded`].
+    /// The tracked tensors with a row for each world, see [`guarded`].
     pub(crate) fn guarded(&self, worlds: usize) -> Result<Self> {
         self.map(|_, t| guarded(t, worlds))
     }
 
-    /// All of them in one row (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
+    /// All tensors side by side (1 or B, n), in the order of [`Parameters::NAMES`]; differentiable.
     pub(crate) fn packed(&self) -> Result<Tensor> {
         let tensors = self.tensors();
         let rows = tensors.iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
@@ -133,7 +133,7 @@ impl Parameters {
     /// Checks that each tensor is a matrix with the same width as in `expected`, and with one row or one row per world.
     ///
     /// # Errors
-    /// If one is not. The message names the parameter, the expected shape and the found shape.
+    /// If one is not; the message gives the parameter's name, the expected shape and the shape found.
     pub(crate) fn check(&self, expected: &Self, worlds: usize) -> Result<()> {
         for ((name, own), reference) in Self::NAMES.iter().zip(self.tensors()).zip(expected.tensors()) {
             let n = reference.dim(1)?;

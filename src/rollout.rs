@@ -1,13 +1,13 @@
 //! Floor 7: many steps as one node of the graph.
 //!
-//! A rollout of T steps is a single differentiable operation with its own adjoint sweep. The forward sweep stores the
-//! states, the controls and the solutions, nothing else. The backward sweep goes from the last step to the first and
-//! rebuilds each step's graph from these. Memory is O(B T (nq + nu + nv + n_forces)), and nothing recurses over the
-//! steps. In the fused form the forces are a second node over the same forward sweep, so that candle does not pad a
-//! gradient to the size of both.
+//! A rollout of T steps is a single differentiable operation with its own adjoint sweep. Forward it keeps only the
+//! states, the controls and the solutions. Backward it goes from the last step to the first and rebuilds each step's
+//! graph from them. Memory is O(B T (nq + nu + nv + n_forces)), and there is no recursion over steps. In the fused form
+//! the forces are a second node over the same forward sweep. With one node for both, candle would pad each gradient to
+//! the size of states and forces together.
 //!
-//! If a step has a [geometry](crate::step::Geometry) of its own, the rollout keeps the graphs of all steps, because
-//! gradients must reach the tensors inside that geometry.
+//! A rollout of a step with its own [geometry](crate::step::Geometry) keeps the graph of all steps, so that gradients
+//! reach the tensors inside the geometry.
 
 use candle_core::{Result, Tensor, Var, bail};
 
@@ -18,13 +18,13 @@ use crate::solve::{Report, Start};
 use crate::step::Quasidynamic;
 pub use crate::step::Rollout;
 
-/// Steps from q₀ (B, nq) under the controls u (B, T, nu). Each solve starts from the forces of the step before.
+/// T steps from q₀ (B, nq) under the controls u (B, T, nu), rad or m. Each solve starts from the forces of the step
+/// before.
 ///
 /// Gradients of `q` and `force` reach q₀, u and every tracked parameter of the step.
 ///
 /// # Errors
-/// If a shape or type is wrong. A world without a solution is not an error; it stays where it is: see
-/// [`Rollout::reports`].
+/// If a shape or type differs from these. A world without a solution keeps its configuration: see [`Rollout::reports`].
 pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
     let (nq, nu, nc, n_torsional) =
         (step.model().nq(), step.model().nu(), step.model().nc(), step.model().pairs.torsional.len());
@@ -60,7 +60,7 @@ pub fn rollout(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> 
     })
 }
 
-/// Keeps the graph of every step, through which gradients reach the tensors that contacts are computed from.
+/// With the graph of every step, so that gradients reach the tensors inside a geometry.
 fn step_by_step(step: &Quasidynamic, q0: &Tensor, u: &Tensor) -> Result<Rollout> {
     let n_steps = u.dim(1)?;
     let (mut states, mut forces, mut torques, mut reports) = (vec![q0.clone()], Vec::new(), Vec::new(), Vec::new());
@@ -116,19 +116,19 @@ impl Packed {
     }
 }
 
-/// A finished rollout, ready for the backward sweep.
+/// A finished rollout, for the backward sweep.
 struct Sweep {
     step: Quasidynamic,
     packed: Packed,
-    /// The states and the solution of each step.
+    /// The states, and the solution of the step from each of them.
     states: Vec<Tensor>,
     controls: Vec<Tensor>,
     answers: Vec<Tensor>,
 }
 
 impl Sweep {
-    /// The rollout. Its results stand side by side (B, (T + 1) nq + 3 T nc + T n_torsional): states, forces, torques,
-    /// and the reports of each step.
+    /// The rollout; its results side by side (B, (T + 1) nq + 3 T nc + T n_torsional): states, then forces, then
+    /// torques; and the reports of each step.
     fn run(step: Quasidynamic, packed: Packed, q0: &Tensor, u: &Tensor) -> Result<(Self, Tensor, Vec<Vec<Report>>)> {
         let (worlds, n_steps, _) = u.dims3()?;
         let mut states = vec![q0.contiguous()?];

@@ -11,13 +11,13 @@ use crate::math::record::{Row, Trace};
 use super::{Check, Codegen, Constant, check_some, weights};
 
 impl Codegen {
-    /// Adds kernels of rigid-body dynamics. The gravity, inertias and offsets of the dynamics' first world are printed
-    /// as tables and remain operands. All kernels have the precision requested. The checking program runs them at these
-    /// configurations, nq numbers each, with velocities, accelerations, forces and gradients between −1 and 1.
+    /// Adds kernels of rigid-body dynamics in the requested precision. Gravity, inertias and offsets, those of the
+    /// first world, are printed as tables and remain operands. The printed program checks the kernels at these
+    /// configurations (nq numbers each), with velocities, accelerations, forces and gradients in [−1, 1].
     ///
     /// # Errors
-    /// If there is no configuration, or one whose length is not nq. If a kernel cannot be recorded, see
-    /// [`Dynamics::rows_of`].
+    /// If there is no configuration, a configuration does not have nq numbers, or a kernel cannot be recorded (see
+    /// [`Dynamics::rows_of`]).
     pub fn with_dynamics(
         mut self,
         dynamics: &Dynamics,

@@ -64,11 +64,11 @@ impl Codegen {
         text
     }
 
-    /// The code in CUDA C: kernels `NAME_KERNEL_worlds` with one thread per world. Their arguments are each operand
-    /// with the distance between its rows in numbers (0: one row for all worlds), the results, the number of steps if
-    /// the kernel has many, the number of worlds, `count`, and working memory. `count` is null, or points to a smaller
-    /// number of worlds on the device. The comment above the kernel says how many bytes of working memory each block of
-    /// 32 threads needs. Compile it with NVRTC or `nvcc` and `--fmad=false`.
+    /// Text in CUDA C: kernels `NAME_KERNEL_worlds` with a thread for each world. Their arguments are, in order: each
+    /// operand, followed by the distance between its rows, in numbers (0: one row for all worlds); the results; the
+    /// number of steps, for rollouts; the number of worlds; null, or a pointer on the device to a smaller number of
+    /// worlds; and working memory. For each block of 32 threads it needs as many bytes as the comment before the kernel
+    /// says. Compile the text by NVRTC or `nvcc` with `--fmad=false`.
     pub fn cuda(&self) -> String {
         let mut text = head(&self.name);
         let _ = write!(

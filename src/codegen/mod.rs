@@ -1,9 +1,9 @@
 //! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
-//! The kernels of [`crate::step`] and [`crate::dynamics`] run once on numbers that record every operation. The
-//! operations of one world are then printed as C. The code is specialised to the scene, uses no tables, allocates
-//! nothing and depends only on `libm`. Every number has the bits that the library gives, as long as the compiler does
-//! not change the rounding (`-ffp-contract=off`). A second program is printed that checks this.
+//! The kernels of [`crate::step`] and [`crate::dynamics`] are run once on numbers that record the operations done with
+//! them. The operations of one world are then printed. The code is specialised to the scene. It has no tables,
+//! allocates nothing and depends only on `libm`. Every number has the same bits as in the library if the code is
+//! compiled with `-ffp-contract=off`; a program that checks this is printed as well.
 //!
 //! ```no_run
 //! use fingertip::codegen::{Codegen, State};
@@ -39,12 +39,12 @@ use crate::math::record::Trace;
 use crate::math::record::c::{CFunction, Worlds, print};
 use crate::step::{Dynamic, Kernel, Quasidynamic};
 
-/// A configuration and a command at which the printed code is checked.
+/// A configuration and a command at which printed code is checked.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// q, as long as the model's.
+    /// q (nq).
     pub q: Vec<f64>,
-    /// u, as long as the model's.
+    /// u (nu).
     pub u: Vec<f64>,
 }
 
@@ -55,7 +55,7 @@ pub struct Codegen {
     printed: Vec<Printed>,
     /// Rows whose parts have names.
     places: Vec<Places>,
-    /// What else the header says.
+    /// Further text of the header.
     notes: String,
     /// Operands for which the scene has numbers.
     constants: Vec<Constant>,
@@ -110,19 +110,19 @@ impl Printed {
         self.function.memory
     }
 
-    /// Steps of a check: one, but for rollouts.
+    /// Steps of a check: one, except for rollouts.
     fn checked_steps(&self) -> usize {
         if self.trace.has_steps() { CHECKED_STEPS } else { 1 }
     }
 }
 
 impl Codegen {
-    /// Prints kernels of a step whose parameters are those of one world. They remain operands of the code. The checking
-    /// program checks the code at `states`. `name` begins all names in the code.
+    /// Prints kernels of a step. The parameters, of one world, remain operands. The printed program checks the code at
+    /// `states`. All names in the code begin with `name`.
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Quasidynamic::record`]. If the name is not an identifier in C. If there is
-    /// no state, or one whose lengths differ from the model's.
+    /// If the step cannot be recorded (see [`Quasidynamic::record`]), the name is not an identifier in C, there is no
+    /// state, or a state's length does not fit the model.
     pub fn new(
         step: &Quasidynamic,
         name: &str,
@@ -136,7 +136,7 @@ impl Codegen {
     /// Prints only kernels of rigid-body dynamics: see [`Codegen::with_dynamics`].
     ///
     /// # Errors
-    /// As [`Codegen::with_dynamics`], and if the name is not an identifier in C.
+    /// As [`Codegen::with_dynamics`], or if the name is not an identifier in C.
     pub fn of_dynamics(
         dynamics: &Dynamics,
         name: &str,
@@ -150,7 +150,7 @@ impl Codegen {
     /// Prints only kernels of a second-order step: see [`Codegen::with_second_order`].
     ///
     /// # Errors
-    /// As [`Codegen::with_second_order`], and if the name is not an identifier in C.
+    /// As [`Codegen::with_second_order`], or if the name is not an identifier in C.
     pub fn of_second_order(
         step: &Dynamic,
         name: &str,
@@ -161,10 +161,10 @@ impl Codegen {
         Self::empty(name, precision)?.with_second_order(step, kernels, configurations)
     }
 
-    /// Nothing yet, with a name that begins all names in the code.
+    /// Code without kernels yet. All names in the code begin with `name`.
     ///
     /// # Errors
-    /// If the name is no identifier in C.
+    /// If the name is not an identifier in C.
     pub fn empty(name: &str, precision: Precision) -> Result<Self> {
         check_name(name)?;
         let name = name.to_owned();
@@ -189,8 +189,8 @@ impl Codegen {
         &self.printed
     }
 
-    /// Writes `NAME.c`, `NAME.h`, `CMakeLists.txt` and `main.c` to a folder, which is created if it does not exist.
-    /// `main.c` is the checking program; its exit status is 1 if a bit differs.
+    /// Writes `NAME.c`, `NAME.h`, `main.c` (the checking program, with exit status 1 if a bit differs) and
+    /// `CMakeLists.txt` to a folder, and makes the folder if needed.
     ///
     /// # Errors
     /// If a file cannot be written. The message names it.
@@ -225,8 +225,8 @@ fn check_some<T>(states: &[T]) -> Result<()> {
     Ok(())
 }
 
-/// Names that are taken: `main.c` is the program that checks, NAME.h would hide a header that it includes, and CMake has targets of its
-/// own.
+/// Reserved names: `main.c` is the checking program, NAME.h would hide a header that it includes, and CMake has its own
+/// targets.
 const TAKEN: [&str; 22] = [
     "main", "math", "string", "stdint", "inttypes", "stdio", "stddef", "stdlib", "float", "limits", "features",
     "errno", "time", "wchar", "endian", "test", "all", "clean", "install", "package", "help", "depend",

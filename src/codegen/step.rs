@@ -38,13 +38,13 @@ impl Codegen {
         Ok(self)
     }
 
-    /// Adds kernels of a second-order step, from [`Kernel::SECOND_ORDER`]. The step's parameters are those of one world
-    /// and remain operands. The checking program runs the kernels at these configurations, nq numbers each, with
-    /// velocities, forces and gradients between −1 and 1.
+    /// Adds kernels of a second-order step, out of [`Kernel::SECOND_ORDER`]. The parameters, of one world, remain
+    /// operands. The printed program checks the kernels at these configurations (nq numbers each), with velocities,
+    /// forces and gradients in [−1, 1].
     ///
     /// # Errors
-    /// If the step cannot be recorded, see [`Dynamic::record`]. If there is no configuration, or one whose length is
-    /// not nq.
+    /// If the step cannot be recorded (see [`Dynamic::record`]), there is no configuration, or a configuration does not
+    /// have nq numbers.
     pub fn with_second_order(
         mut self,
         step: &Dynamic,

@@ -1,10 +1,10 @@
-//! Where several sides of two bodies lie over each other: the polygons, one for each two sides, and what they share.
+//! The overlaps of several sides of two bodies: one polygon (cell) for each two sides, and how the polygons join.
 //!
-//! The gap over the plane across n is convex: over each polygon it is a plane, and it bends up where polygons join. The deepest
-//! point under a tilt (see `tilt.rs`) is one of the corners. The slopes for which a corner is the deepest are a polygon themselves: its
-//! corners are the slopes τ of the polygons around the corner, its sides go straight from τ to τ across the edges where they join, and
-//! from the last τ straight outwards where there is nothing beyond. Its mass is the integral of M dθ/2π around it, whatever the order in
-//! which the polygons come.
+//! The gap over the plane across n is convex. It is linear over each polygon and bends upwards where polygons join. The
+//! deepest point under a tilt (see `tilt.rs`) is one of the corners. The slopes for which a corner is the deepest form
+//! a polygon themselves. Its corners are the slopes τ of the cells around that corner. Its sides run straight from τ to
+//! τ across the edges where cells join, and straight outwards from the last τ where no cell follows. The mass of this
+//! polygon is the integral of M dθ/2π around it. The order of the cells does not matter.
 
 use std::f64::consts::{PI, TAU};
 
@@ -17,31 +17,31 @@ use crate::math::largest::largest;
 
 /// Two sides' overlap.
 pub(super) struct Cell<S> {
-    /// Two, a line there and back, or more.
+    /// Two corners (a line there and back) or more.
     pub(super) corners: Vec<Corner<S>>,
-    /// How the gap rises over the plane across n.
+    /// Slope of the gap over the plane across n.
     pub(super) slope: Vector2<S>,
 }
 
-/// How cells hang together.
+/// How cells join.
 pub(super) struct Net {
-    /// The corners of each cell in order, one cell's behind the other's.
+    /// The corners of each cell in order, cell after cell.
     joints: Vec<Joint>,
-    /// A cell that each vertex is a corner of, and which one.
+    /// For each vertex, a cell and the corner of the cell that is this vertex.
     pub(super) vertices: Vec<[usize; 2]>,
 }
 
 /// A cell's corner among all.
 #[derive(Clone, Copy)]
 struct Joint {
-    /// None where the cell does not count.
+    /// None if the cell has no effect.
     vertex: Option<usize>,
     /// Does another cell join at the edge to the next corner?
     joins: bool,
 }
 
-/// Corners that are nearer to each other than this part of the farthest one's distance from the contact are one: more than rounding makes
-/// of crossings of nearly parallel edges.
+/// Corners nearer to each other than this share of the farthest corner's distance from the contact are one. It is more
+/// than the rounding of crossings of nearly parallel edges.
 const SAME: f64 = 1e-7;
 
 /// Sides that rise by less than another, squared and as many times, are flatter.
@@ -103,7 +103,7 @@ impl Net {
         self.vertices.retain(|_| kept.next() == Some(&true));
     }
 
-    /// Leaves out the cells that are around none of the vertices and have none, but for one; those that are left.
+    /// Leaves out cells that touch none of the vertices, but keeps at least one cell; returns those that are left.
     pub(super) fn prune<S>(&mut self, cells: &[Cell<S>], but: Option<usize>) -> Vec<usize> {
         let mut left = Vec::new();
         let mut joints = Vec::new();
@@ -124,7 +124,7 @@ impl Net {
         left
     }
 
-    /// The probability of each vertex that a tilt makes it the deepest, given ε.
+    /// For each vertex the probability that a tilt makes it the deepest, given ε.
     pub(super) fn weights<S: Number>(&self, cells: &[Cell<S>], tilt: f64) -> Vec<S> {
         let none = S::constant(0.0);
         let mut weights = vec![none; self.vertices.len()];
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::collision::overlap::polygon;
 
-    /// A cell that is no more than a point has no part in the weights, but the vertex may be given as its corner.
+    /// A cell that is only a point has no part in the weights, but a vertex may be given as its corner.
     #[test]
     fn cells_that_are_a_point_keep_their_vertex() {
         let cell = |points: [[f64; 2]; 3]| Cell {

@@ -1,4 +1,4 @@
-//! Shapes, ready for queries.
+//! Shapes prepared for queries.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::query::closest;
 use super::relative::{ClosestPoints, Relative};
 use crate::description::Shape;
 
-/// A shape, ready for queries. Making and cloning one is cheap; a hull is shared.
+/// A shape prepared for queries. It is cheap to make and to clone; a hull is shared.
 #[derive(Clone, Debug)]
 pub struct Collider {
     pub(super) core: Core,
@@ -26,28 +26,26 @@ impl Collider {
         Self { core, radius }
     }
 
-    /// The collider of a shape of the same kind with other sizes, in the order of [`Shape::sizes`]. None if the sizes
-    /// are not valid.
+    /// The collider of a shape of the same kind with other sizes, in the order of [`Shape::sizes`]; none if the
+    /// sizes are not possible.
     pub fn with_sizes(shape: &Shape, sizes: [f64; Shape::SIZES]) -> Option<Self> {
         let (core, radius) = Core::of(shape, sizes);
         (radius >= 0.0 && radius.is_finite() && core.is_solid()).then_some(Self { core, radius })
     }
 
-    /// Signed distance to another body. None between two half-spaces, whose overlap or distance has no bound.
+    /// Signed distance to another body, both at these poses; none between two half-spaces.
     ///
-    /// If you exchange the bodies, you get the same numbers to the last bit, with the points exchanged and the normal
-    /// reversed.
+    /// Exchanging the bodies gives the same numbers to the last bit, with the points exchanged and the normal reversed.
     pub fn distance(&self, pose: &Isometry3<f64>, other: &Self, other_pose: &Isometry3<f64>) -> Option<Distance> {
         self.distance_along(pose, other, other_pose, None)
     }
 
-    /// [`distance`](Self::distance) for poses along a path: it starts from the previous answer. For two ellipsoids, or
-    /// an ellipsoid and a sphere, Newton's method then takes fewer steps, because it starts along the normal of
-    /// `before`. Other pairs do not use it.
+    /// [`distance`](Self::distance) for poses along a path, started from the answer at the poses before. For two
+    /// ellipsoids, or an ellipsoid and a sphere, Newton's method then takes fewer steps. Other pairs ignore `before`.
     ///
-    /// The answer is the same to rounding, whatever `before` is. There is one exception: two ellipsoids deep inside
-    /// each other can be separated along several directions. A search from fixed directions misses the shortest one
-    /// once in thirty thousand pairs; a start may find it.
+    /// Whatever `before` is, the answer is the same up to rounding, with one exception. Ellipsoids deep inside each
+    /// other can be separated in several directions. A search from fixed directions misses the shortest once in thirty
+    /// thousand pairs; a search from `before` may find it.
     pub fn distance_from(
         &self,
         pose: &Isometry3<f64>,
@@ -91,7 +89,7 @@ impl Collider {
     }
 }
 
-/// A body where it is.
+/// A body at its pose.
 #[derive(Clone, Copy)]
 pub(super) struct Posed<'a>(pub(super) &'a Collider, pub(super) &'a Isometry3<f64>);
 
@@ -126,8 +124,8 @@ impl Posed<'_> {
         Some(self.parted(other, points))
     }
 
-    /// [`distance`](Self::distance) of two capsules, none of other bodies. Among other pairs its result would go through memory, which
-    /// takes a third of the time.
+    /// [`distance`](Self::distance) of two capsules; none for other bodies. As one branch among other pairs its result
+    /// would go through memory, which takes a third of the time.
     #[inline(always)]
     fn between_capsules(&self, other: &Self) -> Option<Distance> {
         let (Core::Segment(half_a), Core::Segment(half_b)) = (&self.0.core, &other.0.core) else { return None };
@@ -144,7 +142,7 @@ impl Posed<'_> {
         Distance { phi, point_a, point_b: point_a + normal * phi, normal }
     }
 
-    /// The distance to a half-space: that of the lowest point; of several, the middle of those that a flat side has.
+    /// The distance to a half-space: that of the lowest point, or of the middle of a flat side if several are lowest.
     fn above(&self, plane: &Isometry3<f64>) -> Option<Distance> {
         let Self(a, pose) = self;
         if matches!(a.core, Core::HalfSpace) {

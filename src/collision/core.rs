@@ -1,4 +1,4 @@
-//! What is left of a shape when its rounding is taken off.
+//! The core of a shape: the shape without its rounding.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ impl Core {
         }
     }
 
-    /// Place in the order in which pairs are looked at, so that one function serves both orders.
+    /// Rank in a fixed order of kinds, so that one function serves both orders of a pair.
     fn rank(&self) -> u8 {
         match self {
             Self::Point => 0,
@@ -132,7 +132,7 @@ impl Core {
         }
     }
 
-    /// By kind, then by size: any order, but the same whichever is asked first.
+    /// By kind, then by size. Any order will do, as long as it does not depend on which body comes first.
     #[inline(always)]
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {

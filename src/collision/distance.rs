@@ -1,8 +1,9 @@
-//! The result of a distance query.
+//! The answer of a distance query.
 
 use nalgebra::{Vector3, Vector6};
 
-/// Where two bodies A and B are closest, or, if they overlap, where the shortest separating translation acts.
+/// The closest points of two bodies A and B. If the bodies overlap, the shortest translation that separates them brings
+/// these points together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
     /// Signed distance φ, m. Positive for separate bodies, minus the depth for overlapping ones.
@@ -16,9 +17,9 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// The derivative of φ with respect to the twists (v, ω) of A and of B. Twists are along the world's axes, and v is
-    /// the velocity of the body's `origin`. This is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n)
-    /// and (n, (p_B − o_B) × n). It is exact wherever φ has a derivative, because closest points are stationary.
+    /// ∂φ by the twists (v, ω) of A and of B, along the world's axes, with v the velocity of each body's `origin`. This
+    /// is the normal's row J_n of the contact Jacobian: −(n, (p_A − o_A) × n) and (n, (p_B − o_B) × n). It is exact
+    /// wherever φ has a derivative, because closest points are stationary.
     pub fn gradient(&self, origin_a: &Vector3<f64>, origin_b: &Vector3<f64>) -> [Vector6<f64>; 2] {
         let side = |point: &Vector3<f64>, origin: &Vector3<f64>| {
             let (n, moment) = (self.normal, (point - origin).cross(&self.normal));
@@ -32,7 +33,7 @@ impl Distance {
         self.swapped_if(true)
     }
 
-    /// [`swapped`](Self::swapped) or not, number by number, so that nothing leaves the registers.
+    /// [`swapped`](Self::swapped) if asked, selected number by number so that nothing leaves the registers.
     #[inline(always)]
     pub(super) fn swapped_if(self, is_swapped: bool) -> Self {
         let Self { phi, point_a: p, point_b: q, normal: n } = self;

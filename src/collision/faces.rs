@@ -1,13 +1,14 @@
 //! Which face each of two boxes shows the other.
 //!
-//! A box has a face that looks most along the normal, and a second one next to it across an edge. Together they form a
-//! roof, which may be flat on one side. Of the four sides of both roofs, one is the flattest: F. Its box shows F.
+//! A box has a face that faces most along the normal, and a second one next to it across an edge. Together they form a
+//! roof, one side of which may be flat. Let F be the flattest side of both roofs. The box of F shows F. The other box
+//! normally shows its own flatter side, but shows the steeper one if F lies over that. The rule: let F reach a distance
+//! E from the edge over a side whose normal has the cosine c with the contact normal; the side with the larger E c² is
+//! shown.
 //!
-//! The other box shows its own flatter side, unless F lies over the steeper one. To decide that, let E be the length by
-//! which F reaches over a side, measured from the edge, and c how much that side looks along the normal. The box shows
-//! the side with more of E c². So a box that stands on an edge shows the side on which it and F overlap, even if edges
-//! of both nearly coincide; showing the other side would lose points there. A box that lies flat, so that its steeper
-//! side is within 5° of upright, shows the face that it lies on.
+//! So a box that stands on an edge shows the side that overlaps with F, even if edges of both boxes are nearly one
+//! line. Showing the other side would lose points there. A box that lies flat, with its steeper side within 5° of
+//! upright, shows the face that it lies on.
 
 use nalgebra::Vector3;
 
@@ -16,14 +17,14 @@ use super::patch::{Body, Flat};
 /// A box's two faces that look most along the normal, and the edge between them.
 struct Roof<'a> {
     body: Body<'a, f64>,
-    /// How much each axis looks along the normal to the other box.
+    /// The cosine of each axis with the normal to the other box.
     along: Vector3<f64>,
     flatter: usize,
     steeper: usize,
 }
 
-/// Nothing if all edges of one box fall away from its farthest corner by an angle of at least this sine. By no more a side looks along
-/// the normal that is upright.
+/// The two faces, or none if all edges of one box fall away from its farthest corner by an angle of at least this sine.
+/// An upright side has at most this cosine with the normal.
 pub(super) fn shown<'a>(bodies: [Body<'a, f64>; 2], n: &Vector3<f64>, sharp: f64) -> Option<[Flat<'a>; 2]> {
     let [a, b] = bodies;
     let roofs = [Roof::new(a, n), Roof::new(b, &-n)];
@@ -59,7 +60,7 @@ impl<'a> Roof<'a> {
         self.body.axes[k] * 1_f64.copysign(self.along[k])
     }
 
-    /// The side that is shown to the flattest of all sides, which is the other box's flatter one.
+    /// The side to show when the flattest of all sides is the other box's.
     fn side_under(&self, other: &Self, sharp: f64) -> usize {
         let (i, j) = (self.flatter, self.steeper);
         let (cos_i, cos_j) = (self.cosine(i), self.cosine(j));

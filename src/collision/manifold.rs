@@ -1,27 +1,28 @@
 //! Several contact points where flat parts of two bodies meet.
 //!
-//! All points have the normal n of the distance. The sides of A that face along n, and those of B that face along −n,
-//! are planes over the plane across n. Each pair of such sides overlaps in a polygon. The corners of these polygons are
-//! the contact points, and a point's gap is the distance of the two planes along n. No gap is smaller than the distance
-//! of the bodies, and the deepest corner has that gap.
+//! **Points.** All points have the normal n of the distance. Project A's sides that face along n, and B's that face
+//! along −n, onto the plane across n. Where a side of A and a side of B overlap, the overlap is a polygon. Its corners
+//! are the contact points; a point's gap is the gap along n between the two sides. No gap is below the distance, and
+//! the deepest corner's gap equals it.
 //!
-//! A corner's weight is the probability that a small random tilt makes it the deepest, see `tilt.rs` and `cells.rs`.
-//! The weights add up to one. Weights and points are continuous as long as n is, whichever sides meet. As a point's
-//! weight goes to zero, the point stands back: its gap grows until it is out of reach.
+//! **Weights.** A corner's weight is the probability that a small tilt makes it the deepest, see `tilt.rs` and
+//! `cells.rs`. The weights add up to one. Weights and points are continuous as long as n is, whichever sides meet. As
+//! the weight of a point vanishes, the point "stands back": its gap grows until it is out of reach.
 //!
-//! The sides that take part are all those with a corner that a tilt can make the deepest. This does not depend on the
-//! order of the bodies. Two boxes are different: each shows only one side, as in their formula on lanes; `faces.rs`
-//! says which. The choice changes where no point is lost or gained. One case remains: sides of two boxes that are
-//! parallel and both steep along n, beside an edge that nearly coincides. There points jump from one box's edge to the
-//! other's, which is next to it.
+//! **Sides.** All sides take part that have a corner that a tilt can make the deepest. They do not depend on the order
+//! of the bodies. Of two boxes, however, each shows only one side, as in their formula on lanes; `faces.rs` says which.
+//! The box switches to another side where no point is lost or gained. One exception remains: sides of two boxes that
+//! are parallel and both steep along n, next to an edge that the boxes nearly share. There, points move from one box's
+//! edge to the other's, which is close to it.
 //!
-//! A capsule and the side of a cylinder are lines. The overlap of a round cap with flat sides and lines is exact,
-//! however small it is (`overlap.rs`). If the cap leans, its deepest point lies between corners on the rim. Then the
-//! closest points are one more contact, and take over the weight of the others as the cap leans. Sometimes a polygon
-//! stands for a larger area: a cap on another cap, and a hull's face with more corners than a patch has. There too the
-//! closest points take over weight, where the polygon misses the place at which the bodies meet or little of it is
-//! left. They stand back like other points as their weight vanishes, by the height that a tilt gives to the part that
-//! the polygon may miss.
+//! **Round bodies.** A capsule and the side of a cylinder are lines. The overlap of a round cap with flat sides and
+//! lines is exact, however small it is (`overlap.rs`). If the cap leans, its deepest point is between the corners on
+//! the rim. Then the closest points are a contact too, and take weight from the others as the cap leans more.
+//!
+//! **Approximated sides.** A cap against another cap, and a hull's face with more corners than a patch, are replaced by
+//! smaller polygons. There the closest points are also a contact. They take the weight as the polygon misses the place
+//! where the bodies meet, or as little of the polygon is left. They stand back like other points as their weight
+//! vanishes, by the effect of a tilt on the part that the polygon may miss.
 
 use std::cmp::Ordering;
 
@@ -39,30 +40,29 @@ use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
-/// The largest number of contact points of a [`Collider::manifold`]: the corners of two patches, and the closest
-/// points.
+/// The most points of a [`Collider::manifold`]: the corners of two patches, and the closest points.
 pub const MANIFOLD: usize = 2 * CORNERS + 1;
 
 /// The contact points of two bodies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
-    /// The signed distance of the bodies. All points have its normal, and no point has a smaller φ.
+    /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller.
     pub distance: Distance,
-    /// The points, at least one. If the closest points are one of several, they are the first.
+    /// The points, at least one. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,
 }
 
 /// One of several points at which bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m. If the weight is below [`LIGHT`], φ is larger than the gap, so that a
-    /// point of little weight carries little force.
+    /// The gap along the manifold's normal, m. If the weight is below [`LIGHT`] it is larger, so that a point with
+    /// little weight carries little force.
     pub phi: f64,
     /// Point on A in the world, m.
     pub point_a: Vector3<f64>,
-    /// Point on B in the world, m: the point on A plus the gap along the normal.
+    /// Point on B in the world, m: A's point plus the gap along the normal.
     pub point_b: Vector3<f64>,
-    /// Its fraction of the pair's contact, from 0 to 1. The weights of all points add up to 1.
+    /// Its share of the pair's contact, from 0 to 1. The weights of all points add up to 1.
     pub weight: f64,
 }
 
@@ -70,9 +70,10 @@ impl Collider {
     /// Contact points of bodies that are at most `margin` apart, m. None if they are farther apart, or both are
     /// half-spaces.
     ///
-    /// A cylinder's cap is replaced by an octagon fixed to its frame; its parts beyond the other body's sides are moved
-    /// onto them. A hull's face with more than eight corners is replaced by eight of them. A capsule and the side of a
-    /// cylinder are lines. If you exchange the bodies, you get the same points, exchanged.
+    /// Some parts are simplified. A cylinder's cap is represented by an octagon that is fixed to its frame; where
+    /// corners of the octagon leave the other body's sides, they move to the edge of the overlap. A hull's face with
+    /// more than eight corners keeps eight of them. A cylinder's side and a capsule are lines. Exchanging the bodies
+    /// exchanges the points and changes nothing else.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,
@@ -84,7 +85,7 @@ impl Collider {
         if a.order(&b) == Ordering::Greater { Some(b.manifold(&a, margin)?.swapped()) } else { a.manifold(&b, margin) }
     }
 
-    /// Points that a manifold of these two can have.
+    /// The most points that a manifold of these two can have.
     pub fn most_points(&self, other: &Self) -> usize {
         let (corners, less) = room(&self.core, &other.core);
         corners + usize::from(less)
@@ -117,13 +118,13 @@ impl Manifold {
     }
 }
 
-/// The contact points other than the closest ones, and the weight of those, if they are one.
+/// The contact points other than the closest points, and the weight of the closest points if they are a contact too.
 pub(super) struct Spread<S> {
     pub(super) corners: Vec<Spot<S>>,
     pub(super) closest: Option<Closest<S>>,
 }
 
-/// The closest points as one of several.
+/// The closest points as one of several contact points.
 pub(super) struct Closest<S> {
     pub(super) weight: S,
     /// How far they stand back, m.
@@ -385,7 +386,8 @@ impl<'a> View<'a, f64> {
     }
 }
 
-/// How many points a manifold of these cores has at most but for the closest ones, and whether those may be one.
+/// The most points of these cores' manifold, not counting the closest points; and whether the closest points may be
+/// one.
 fn room(a: &Core, b: &Core) -> (usize, bool) {
     let (Some((of_a, less_a)), Some((of_b, less_b))) = (patch::corners(a), patch::corners(b)) else {
         return (1, false);
@@ -400,13 +402,14 @@ fn room(a: &Core, b: &Core) -> (usize, bool) {
     (corners, less_a || less_b)
 }
 
-/// Points that are this near to each other, in parts of the polygon's size, count less than the closest points,
-/// and so do those that are all higher than the closest points by this part of what a tilt makes of the size.
+/// Points lose weight to the closest points if they are nearer to each other than this share of the polygon's size, or
+/// if all are higher than the closest points by this share of the height that a tilt gives the size.
 const SMALL: f64 = 0.3;
 const MISSED: f64 = 0.05;
 
-/// Weights whose sum is off by more are none: sides touch in a point at most, or rounding has it that they do not meet.
+/// Weights whose sum is off by more than this are invalid: the sides touch at most in a point, or do not meet because
+/// of rounding.
 const OFF: f64 = 0.5;
-/// Heights above the closest points, in parts of the bodies' size, that rounding may make, and corners of a hull's face that are not quite
-/// in one plane.
+/// Heights above the closest points, relative to the bodies' size, that may come from rounding or from corners of a
+/// hull's face that are not quite in one plane.
 const ROUNDING: f64 = 3e-6;

@@ -1,8 +1,8 @@
 //! Floor 2: distances of convex bodies, one pair at a time, in plain `f64`.
 //!
-//! Bodies are spheres, capsules, boxes, rounded boxes, cylinders, ellipsoids, convex hulls and half-spaces. For any two
-//! of them there is the signed distance with its witness points, normal and derivatives ([`distance()`], [`Collider`]).
-//! Where flat sides meet, there are several contact points ([`Collider::manifold`]).
+//! The bodies are any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space (but
+//! not two half-spaces). [`distance()`] and [`Collider`] give the signed distance with its witness points, normal and
+//! derivatives. [`Collider::manifold`] gives several contact points where flat sides meet.
 //!
 //! ```
 //! use fingertip::{collision, description::Shape};
@@ -18,18 +18,18 @@
 //! ```
 //!
 //! A body is a core (point, segment, box, cylinder, ellipsoid, polyhedron) and a radius around it. The distance of two
-//! cores is found by one of these methods:
+//! cores is computed in one of these ways:
 //!
-//! - a formula, if there is one;
-//! - for boxes and segments, the separating axes, where a vertex is over a face or edges cross (`axes.rs`);
-//! - for a cylinder and a box or segment, the few directions in which they may be nearest (`cylinder.rs`);
-//! - for ellipsoids, Newton's method alone (`smooth.rs`);
-//! - for all others, GJK and EPA (of the crate `parry3d-f64`) find out which features touch, and Newton's method makes
-//!   the answer exact (`polish.rs`).
+//! - by a formula, where there is one;
+//! - for boxes and segments, from the separating axes, if a vertex is over a face or edges cross (`axes.rs`);
+//! - for a cylinder and a box or segment, from the few directions in which they may be nearest (`cylinder.rs`);
+//! - for ellipsoids, by Newton's method alone (`smooth.rs`);
+//! - otherwise GJK and EPA (from the crate `parry3d-f64`) find the features that touch, and Newton's method makes the
+//!   answer exact (`polish.rs`).
 //!
-//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n,
-//! and the maximiser is the normal. For separate bodies it is the distance of the closest points. For overlapping
-//! bodies it is minus the length of the shortest translation that separates them.
+//! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n;
+//! the maximiser is the normal. For bodies that are apart it is the distance of the closest points. For bodies that
+//! overlap it is minus the length of the shortest translation that separates them.
 
 mod axes;
 mod cells;
@@ -71,7 +71,7 @@ pub use spot::LIGHT;
 pub(crate) use spot::NEAR;
 pub(crate) use tilt::NONE;
 
-/// Signed distance of two shapes in the world. For many queries, make [`Collider`]s once and use those.
+/// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///
 /// # Errors
 /// If a shape is not valid, a pose is not finite, or both shapes are half-spaces.

@@ -1,4 +1,4 @@
-//! Numbers that carry their derivatives: one text of the manifold gives its values and its exact rates.
+//! Numbers that carry their derivatives, so that the same code of the manifold gives its values and its exact rates.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -12,8 +12,8 @@ pub(super) const MOTION: usize = 6;
 /// Rates by B's twist, then by the sizes of A and of B.
 pub(super) const MOTION_AND_SIZES: usize = MOTION + 2 * Shape::SIZES;
 
-/// A plain number, or one with its rates. Operations are inlined for certain: called, they would mostly move numbers about. The
-/// vectors' own are functions below, as nalgebra's are not.
+/// A plain number, or one with its rates. All operations are inlined; as calls they would
+/// mostly move numbers around. Vectors use the functions below, because nalgebra's are not always inlined.
 pub(super) trait Number:
     Copy
     + Debug
@@ -28,7 +28,7 @@ pub(super) trait Number:
     + MulAssign
     + 'static
 {
-    /// A number that does not change.
+    /// A constant.
     fn constant(value: f64) -> Self;
     fn value(self) -> f64;
     fn sqrt(self) -> Self;

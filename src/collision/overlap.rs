@@ -11,8 +11,8 @@ use crate::math::largest::largest;
 /// Corners nearer to each other than this part of the polygon's size are one.
 const SAME: f64 = 1e-10;
 
-/// A corner is inside a circle if its squared distance from the middle, in radii, is less than one by this: one that is nearest to the rim
-/// is on it, but for rounding.
+/// A corner is inside a circle if its squared distance from the middle, in radii, is below one by at least this. A
+/// corner that is nearer to the rim is on it up to rounding.
 const ON: f64 = 1e-12;
 /// Angles that this may make of nothing, or of all around.
 const NOTHING: f64 = 1e-5;
@@ -22,11 +22,11 @@ const NOTHING: f64 = 1e-5;
 pub(super) struct Corner<S> {
     pub(super) at: Vector2<S>,
     pub(super) edge: Vector2<S>,
-    /// Does it go along a rim, where nothing joins?
+    /// Does the edge run along a rim, where nothing joins?
     pub(super) is_rim: bool,
 }
 
-/// The polygon of points in their order; two are a line there and back.
+/// The polygon of points in this order; two points are a line there and back.
 pub(super) fn polygon<S: Number>(points: impl Iterator<Item = Vector2<S>>) -> Vec<Corner<S>> {
     let mut all: Vec<Corner<S>> = points.map(|at| Corner { at, edge: at, is_rim: false }).collect();
     for i in 0..all.len() {
@@ -46,7 +46,7 @@ pub(super) fn overlap<S: Number>(inner: &[Corner<S>], polygon: &[Corner<S>]) -> 
     for side in polygon {
         let depth = |corner: &Corner<S>| cross2(&side.edge, &sub2(&corner.at, &side.at));
         let (at, edge) = (side.at.map(S::value), side.edge.map(S::value));
-        // A vertex nearest to an edge is on it, but for rounding, which must not decide the corners' order.
+        // A vertex nearest to an edge is on it, except for rounding, which must not decide the corners' order.
         let least = -tolerance * edge.norm();
         // On values, as most corners need no more.
         let is_in = |corner: &Corner<S>| cross2(&edge, &sub2(&corner.at.map(S::value), &at)) >= least;
@@ -105,9 +105,10 @@ impl<S: Number> Ellipse<S> {
         Self { middle, radii: [first, if is_turned { -second } else { second }] }
     }
 
-    /// The part of a polygon or a line inside. The rim is curved: it is cut into eight arcs about the octagon's corners, and what is left of an
-    /// arc counts as one corner, at the octagon's or where that is next to what is left of the disc, which turns by as much as the arc.
-    /// So nothing jumps, whatever the polygon leaves. `octagon` is what stands for all of the disc.
+    /// The part of a polygon or a line inside the disc. The curved rim is divided into eight arcs about the octagon's
+    /// corners. The part of an arc that is left counts as one corner, which turns by as much as the arc. The corner is
+    /// the octagon's, or the point nearest to it in the part of the disc that is left. So nothing jumps, whatever part
+    /// the polygon leaves. `octagon` represents the whole disc.
     pub(super) fn overlap(&self, other: &[Corner<S>], octagon: &[Corner<S>]) -> Vec<Corner<S>> {
         let area = cross2(&self.radii[0], &self.radii[1]);
         let round = |corner: &Corner<S>| {

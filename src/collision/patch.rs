@@ -1,4 +1,4 @@
-//! The flat part of a body that looks most along a direction.
+//! The flat part of a body that faces most along a direction.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_PI_4};
 
@@ -10,16 +10,16 @@ use super::frame::{column, matrix, turned, turned_back};
 use super::number::{Dual, Number, along, constant, dot, unit, values};
 use crate::description::{Hull, HullFace};
 
-/// Corners of a patch at most: a round cap, or a face with more corners, has a polygon of this many in its place.
+/// The most corners of a patch. A round cap, or a face with more corners, is replaced by a polygon with this many.
 pub(super) const CORNERS: usize = 8;
 /// tan 5°.
 pub(crate) const TILT: f64 = 0.087_488_663_525_924;
-/// Patches with a smaller cosine between their normal and the direction are no help.
+/// Patches with a smaller cosine between their normal and the direction are not used.
 const STEEP: f64 = 0.1;
-/// Sides with a smaller one are as good as upright.
+/// Sides with a smaller cosine count as upright.
 pub(super) const UPRIGHT: f64 = 1e-5;
 
-/// A body where it is, in numbers that may carry rates.
+/// A body at its pose, in numbers that may carry rates.
 pub(super) struct Body<'a, S> {
     pub(super) core: &'a Core,
     /// As the core orders its own.
@@ -109,8 +109,8 @@ pub(super) enum Flat<'a> {
     OfHull(&'a Hull, &'a HullFace),
 }
 
-/// What stands for a flat part, but for its corners: a polygon, counter-clockwise seen from outside, a line of two corners, or a whole
-/// plane, which has none.
+/// The representation of a flat part, without its corners: a polygon (counter-clockwise seen from outside), a line of
+/// two corners, or a whole plane, which has none.
 pub(super) struct Patch<S> {
     /// A point of the patch's plane that is farthest out.
     pub(super) anchor: Vector3<S>,
@@ -128,7 +128,7 @@ pub(super) struct Disc<S> {
     pub(super) radii: [Vector3<S>; 2],
 }
 
-/// What is no farther down from a body's contact point than a tilt may lift: all that a tilt can make the deepest.
+/// The region around a body's contact point in which a tilt can make a point the deepest.
 pub(super) struct Cone {
     /// The contact point, on the core.
     tip: Vector3<f64>,
@@ -152,7 +152,8 @@ impl Cone {
         Self { tip: point - out * body.radius.value(), out: *out, slope: tilt * WIDER, touching }
     }
 
-    /// Is a point inside? The contact point is not: rounding would decide, and sides that come and go change the order of the points.
+    /// Is a point inside? The contact point is not: otherwise rounding would decide, and sides that come and go would
+    /// change the order of the points.
     fn holds(&self, point: &Vector3<f64>) -> bool {
         let from = point - self.tip;
         let down = -self.out.dot(&from);
@@ -162,9 +163,9 @@ impl Cone {
 }
 
 impl<'a> Flat<'a> {
-    /// The sides that meet the other body: of boxes and hulls all that have a corner in the cone, of other bodies the one that looks most
-    /// along the normal. None of round bodies, nor
-    /// where a vertex sticks out, so that it stays the deepest whatever the tilt.
+    /// The sides that meet the other body. For boxes and hulls these are all sides with a corner in the cone, for other
+    /// bodies the side that faces most along the normal. There are none for round bodies, and none if a vertex sticks
+    /// out so far that it stays the deepest whatever the tilt.
     pub(super) fn inside<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
         let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
         let origin = values(&body.origin);
@@ -237,8 +238,8 @@ impl<S: Number> Body<'_, S> {
         }
     }
 
-    /// What stands for a flat part, where n looks out of the body. Its corners are instead of others, so that bodies of many sides
-    /// need no more memory for them.
+    /// What stands for a flat part, where n looks out of the body. Its corners are in place of others, so that bodies
+    /// of many sides need no more memory for them.
     pub(super) fn patch(&self, flat: Flat<'_>, n: &Vector3<S>, corners: &mut Vec<Vector3<S>>) -> Patch<S> {
         corners.clear();
         let normal = self.normal(flat, n);

@@ -38,7 +38,7 @@ const FLAT: f64 = 1e-5;
 pub(super) const CONVERGED: f64 = 1e-10;
 /// Up to this step, in rad, Newton's model tells a climb's end.
 const NEWTON: f64 = 0.1;
-/// What lies between points that meet is along n, but for this part of their coordinates.
+/// What lies between points that meet is along n, except for this part of their coordinates.
 const ASIDE: f64 = 1e-9;
 /// How far starts beside a rim's axis lean from it.
 const BESIDE_RIM: [f64; 3] = [1e-6, 1e-4, 1e-2];
@@ -213,7 +213,8 @@ impl Features {
         Some(at(angle).normalize())
     }
 
-    /// Where [`climb`](Self::climb) leads, but for points on rims that do not meet there: what is between them must lie along n.
+    /// Where [`climb`](Self::climb) leads, except for points on rims that do not meet there: what is between them must
+    /// lie along n.
     fn met(&self, near: &Vector3<f64>) -> Option<Vector3<f64>> {
         let n = self.climb(*near, CONVERGED, |_, _| false)?;
         let (x_a, x_b) = (self.a.support(&n), self.b.support(&-n));

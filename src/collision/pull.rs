@@ -1,6 +1,6 @@
-//! How the contact points of a manifold move with their bodies: the manifold in numbers that carry their rates by B's
-//! twist, and by all sizes where those count, with the normal's rates from the distance. A's twist is one of both bodies less
-//! one of B.
+//! Derivatives of a manifold by the bodies' motions. The manifold is computed in numbers that carry their rates by B's
+//! twist and, if needed, by all sizes; the normal's rates come from the distance. A motion of A equals a motion of both
+//! bodies minus one of B.
 
 use std::cmp::Ordering;
 
@@ -30,11 +30,11 @@ impl ManifoldGradient {
     }
 }
 
-/// Rates of a number by a body's twist (v, ω) along the world's axes, v that of the body's origin.
+/// Rates of a number by a body's twist (v, ω) along the world's axes, with v the velocity of the body's origin.
 type ByTwist = [f64; MOTION];
 
-/// How the numbers of a manifold change with a motion of one body while the other stays. A motion of both by one twist carries
-/// normal and points along and leaves all else, so that a motion of the other is one of both less one of this.
+/// How the numbers of a manifold change as one body moves and the other stays. If both move by the same twist, normal
+/// and points move along and nothing else changes. So a motion of the other body is one of both minus one of this body.
 pub(crate) struct ManifoldRates {
     /// Is it B that moves?
     pub(crate) of_b: bool,
@@ -186,7 +186,8 @@ impl<const N: usize> Moving<N> {
         Self { motion, normal, spread }
     }
 
-    /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, as a shift does.
+    /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, like a shift of
+    /// the body.
     fn normal_and_gap(
         distance: &Distance,
         motion: &Motion,

@@ -14,11 +14,11 @@ use super::polish::polish;
 use super::relative::{ClosestPoints, Relative};
 use super::smooth;
 
-/// Steps of the last resort, each a distance query; they climb to a local maximum of the separation.
+/// Steps of the last resort, which climbs to a local maximum of the separation. Each step is a distance query.
 const CLIMBS: usize = 50;
 
-/// The closest points, or those of the least translation that parts the cores, given in the order of [`Core::order`]. A search begins along
-/// `start`, a unit vector in A's frame, where that is given.
+/// The closest points, or those of the shortest translation that separates the cores. The cores are in the order of
+/// [`Core::order`]. A search begins along `start`, a unit vector in A's frame, if it is given.
 pub(super) fn closest(a: &Core, b: &Core, relative: &Relative, start: Option<Vector3<f64>>) -> ClosestPoints {
     let axis = Axis::best(a, b, relative);
     if let Some(points) = axis.and_then(|axis| axis.closest_points(a, b, relative)) {
@@ -81,13 +81,14 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     }
 }
 
-/// The part of an ellipsoid's least radius of curvature that is taken off it: with all of it, it would have an edge.
+/// The share of an ellipsoid's smallest radius of curvature that is removed from it. Removing all of it would leave an
+/// edge.
 const ROLLING: f64 = 0.9;
 /// An axis must beat what EPA has found by this part of the bodies' size.
 const BEATEN: f64 = 1e-9;
 
-/// The witness points where the normal is known: B is moved out along it by `size` more than it is in, which leaves the
-/// closest points' direction as it is.
+/// The witness points for a known normal. B is moved out along it by `size` more than its depth, which does not change
+/// the direction of the closest points.
 fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> ClosestPoints {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
@@ -124,7 +125,8 @@ fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f6
 /// How far apart bodies are moved for a step of [`climb`], in parts of their size: small steps out are large steps in n.
 const CLIMB_STEP: f64 = 0.05;
 
-/// Makes an answer that could not be polished consistent: the points' middle stays, the separation is that of the normal.
+/// Makes an answer that could not be polished consistent. It keeps the middle of the points and takes the separation
+/// along the normal.
 fn settle(a: &Core, b: &Core, relative: &Relative, points: ClosestPoints) -> ClosestPoints {
     let ClosestPoints { normal, point_a, point_b } = points;
     let (middle, separation) = ((point_a + point_b) / 2.0, relative.separation(a, b, &normal));

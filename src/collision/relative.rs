@@ -43,7 +43,7 @@ impl Relative {
         self.in_a(&b.support(&turned_back(&self.rotation, direction)))
     }
 
-    /// How far apart the cores are along a unit vector: the signed distance is the largest of all.
+    /// The separation of the cores along a unit vector. The signed distance is the largest of all.
     #[inline]
     pub(super) fn separation(&self, a: &Core, b: &Core, n: &Vector3<f64>) -> f64 {
         n.dot(&(self.support(b, &-n) - a.support(n)))

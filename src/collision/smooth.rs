@@ -1,9 +1,10 @@
 //! Points and ellipsoids, whose surface is one smooth piece: Newton's method on the separation s(n) needs no search
 //! for the features in contact.
 //!
-//! Apart, s is concave where it is positive (less support functions, which are convex), so that any maximum is the one. So it is where
-//! bodies overlap by less than the balls that roll inside along their surfaces: each body is a smaller one and a radius around it,
-//! and the smaller ones are apart. Deeper inside, s has several: climbs start from the best directions of many, far from each other.
+//! For bodies that are apart, s is concave where it is positive, because support functions are convex. So there is one
+//! maximum. The same holds if bodies overlap by less than the radii of balls that can roll inside along their surfaces.
+//! Each body is then a smaller body with a radius around it, and the smaller bodies are apart. Deeper inside, s has
+//! several maxima. Climbs then start from the best of many directions, far from each other.
 
 use nalgebra::Vector3;
 
@@ -13,8 +14,9 @@ use super::frame::column;
 use super::polish::{CONVERGED, EXACT, Features};
 use super::relative::{ClosestPoints, Relative};
 
-/// Climbs inside, each from a direction whose cosine to those of the others is below the limit. Of 262,714 random pairs of overlapping
-/// ellipsoids, 1 cm to half a metre long, eight found what forty find in all, six in all but one, four in all but seven.
+/// Number of climbs for overlapping bodies, and the largest cosine between their starting directions. We compared with
+/// forty climbs on 262,714 random pairs of overlapping ellipsoids, 1 cm to half a metre long. Eight climbs found the
+/// same answer in all pairs, six in all but one, four in all but seven.
 const CLIMBS: usize = 8;
 const SPREAD: f64 = 0.9;
 /// A climb that comes this near to where another has ended, by the cosine, ends there too.
@@ -26,8 +28,8 @@ const GRID: [Vector3<f64>; 49] = grid();
 /// Those, B's axes, and one between the bodies.
 const DIRECTIONS: usize = GRID.len() + 3 + 1;
 
-/// The closest points, or those of the least translation that parts the cores; none for other cores, or where Newton's
-/// method does not arrive.
+/// The closest points, or those of the shortest translation that separates the cores; none for other cores, or where
+/// Newton's method does not arrive.
 pub(super) fn closest(
     a: &Core,
     b: &Core,

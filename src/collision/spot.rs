@@ -1,5 +1,4 @@
-//! Contact points with weights, before they become a manifold: which are left out, and how far those of little weight
-//! stand back.
+//! Contact points with weights, before they become a manifold: dropping points, and making light ones stand back.
 
 use nalgebra::{Vector2, Vector3};
 
@@ -20,7 +19,7 @@ pub(super) struct Spot<S> {
     pub(super) weight: S,
 }
 
-/// Makes the weights add up to one; the least are none, and the heaviest has what they had.
+/// Makes the weights add up to one. The smallest become zero and go to the heaviest point.
 pub(super) fn complete<S: Number>(spots: &mut [Spot<S>]) {
     let mut rest = S::constant(1.0);
     for spot in spots.iter_mut() {
@@ -38,9 +37,9 @@ pub(super) fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>>
     spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
 }
 
-/// Leaves out points without weight. Of more than there is room for, the lightest are none: each weight is less by a part that grows from
-/// nothing to all as it falls to that of the heaviest one without room, so that points do not change places with a jump, and all are
-/// larger alike instead.
+/// Leaves out points without weight. If there are more points than room, the lightest are dropped. For this each weight
+/// is reduced, by a share that grows from none to all as the weight falls to that of the heaviest dropped point. So
+/// points do not change places with a jump. Afterwards all weights are scaled up alike.
 pub(super) fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
     if spots.iter().filter(|spot| spot.weight.value() > 0.0).count() > room {
         let mut weights: Vec<S> = spots.iter().map(|spot| spot.weight).collect();
@@ -58,9 +57,9 @@ pub(super) fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Sp
     spots.retain(|spot| spot.weight.value() > 0.0);
 }
 
-/// A hard contact of however little weight carries what comes upon it: light points stand back, by what they are above the
-/// closest ones times (`LIGHT` − w)²/(w `LIGHT`), so that they carry nothing before they are none. Corners that have just
-/// parted are still one: w is what there is around.
+/// A hard contact carries load however small its weight is. So light points stand back, by their height above the
+/// closest points times (`LIGHT` − w)²/(w `LIGHT`), and carry nothing before they vanish. Corners that have just split
+/// count as one: w is the weight around the point.
 pub(super) fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>], spread: S, closest: S) {
     let one = S::constant(1.0);
     let near = spread * S::constant(NEAR * NEAR);

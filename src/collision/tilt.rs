@@ -1,25 +1,26 @@
-//! Which contact point is the deepest if bodies are tilted a little relative to each other, in a random direction?
+//! The probability that a point is the deepest if bodies are tilted a little, in a random direction.
 //!
-//! Over the overlap of two flat parts the gap is g(x) = φ + τ·x. Tilt it by a slope s. Then the deepest point is the
-//! corner whose outward normals (a cone between those of its two edges) contain s − τ. Let s be random with no
-//! preferred direction, and let a fraction
+//! Over the overlap of two flat parts the gap is g(x) = φ + τ·x. After a tilt by a slope s, the deepest point is the
+//! corner whose cone of outward normals (between those of its two edges) contains s − τ. Let s be random, with all
+//! directions equally likely and a share
 //!
 //! ```text
 //! M(r) = 2 ρ − ρ²,   ρ = (r/ε)²        (1 for r ≥ ε)
 //! ```
 //!
-//! of all slopes be below r. The weight of a corner is the probability that it is the deepest: the mass of its cone
-//! with the apex in τ. For parallel parts, τ = 0, it is the angle by which the polygon turns at the corner, divided by
-//! 2π. For tilts beyond ε, the deepest corner has all the weight. The weights are twice continuously differentiable in
-//! any motion while the corners are apart. Corners that meet or split share their weight.
+//! of all slopes below r. The weight of a corner is the probability that it is the deepest: the mass of its cone with
+//! the apex in τ. For parallel parts, τ = 0, it is the angle by which the polygon turns there, as a fraction of 2π. If
+//! the parts are tilted beyond ε, the deepest corner has all the weight. The weights are twice continuously
+//! differentiable in any motion as long as the corners are apart. Corners that meet or split share their weight.
 //!
-//! By Green's theorem the mass of a cone is the integral of M dθ/2π around it: out along one ray, back along the other.
+//! By Green's theorem the mass of a cone is the integral of M dθ/2π around it: out along one ray and back along the
+//! other.
 
 use nalgebra::Vector2;
 
 use super::number::{Number, along2, cross2, dot2};
 
-/// A smaller weight is none, the heaviest corner has it: such points stand back by more than any step.
+/// A smaller weight becomes zero and goes to the heaviest corner. Such points stand back by more than any step.
 pub(crate) const NONE: f64 = 1e-6;
 
 /// M at ρ.
@@ -28,9 +29,9 @@ pub(super) fn part<S: Number>(rho: S) -> S {
     if rho.value() < 1.0 { one - (one - rho) * (one - rho) } else { one }
 }
 
-/// ∫ M dθ along the outward normal of a polygon's edge, from the polygon's slope τ, all in parts of ε: to the end of the plane, or where
-/// another polygon joins there as far as the point that is nearest to the origin. The other one goes there from its own slope, so
-/// that both together go from slope to slope.
+/// ∫ M dθ along the outward normal of a polygon's edge, from the polygon's slope τ, in units of ε. It goes to infinity
+/// or, if another polygon joins at the edge, only to the point nearest to the origin. The other polygon goes to the
+/// same point from its own slope, so the two together go from slope to slope.
 pub(super) fn outwards<S: Number>(slope: &Vector2<S>, edge: &Vector2<S>, joins: bool) -> S {
     let along = outward(edge);
     let whole = ray(slope, &along);

@@ -10,20 +10,20 @@ use crate::math::tensor::{beside, part};
 pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.
     pub point_a: Tensor,
-    /// Witness point on B in the world (B, nc, 3), m. `point_b − point_a = phi · normal`, except for points of a
+    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, except for points of a
     /// [manifold](crate::collision::Manifold) with little weight, whose φ is larger.
     pub point_b: Tensor,
     /// Unit normal from A to B (B, nc, 3).
     pub normal: Tensor,
     /// Signed distance (B, nc), m. Positive for separate bodies.
     pub phi: Tensor,
-    /// The weight of each contact: its fraction of the pair's barrier (B, nc). It is 1 for pairs with a formula, and
-    /// less for the points of a [manifold](crate::collision::Manifold). `None` if all weights are 1.
+    /// Each contact's share of its pair's barrier (B, nc): 1 for pairs with a formula, less for points of a
+    /// [manifold](crate::collision::Manifold). `None` if it is 1 for all.
     pub weight: Option<Tensor>,
 }
 
 impl Contacts {
-    /// All of them by a function.
+    /// All tensors mapped by a function.
     pub(crate) fn map(&self, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         Ok(Self {
             point_a: f(&self.point_a)?,

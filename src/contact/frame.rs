@@ -16,7 +16,7 @@ use crate::math::tensor::{components, sign};
 /// Frames (B, nc, 3, 3), rows n, t₁, t₂, of unit normals (B, nc, 3).
 ///
 /// # Errors
-/// If the normals have a wrong shape.
+/// If the normals have another shape.
 pub fn frame(normal: &Tensor) -> Result<Tensor> {
     let (b, nc, _) = normal.dims3()?;
     let [x, y, z] = components(normal)?;

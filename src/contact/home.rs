@@ -1,4 +1,4 @@
-//! Which shapes overlap where a scene starts.
+//! Which shapes overlap at a scene's home.
 
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{Isometry3, Vector3};
@@ -9,18 +9,18 @@ use crate::kinematics::{FrameSpec, Kinematics, POSE, Tree};
 use super::convex::isometry;
 use super::shapes::BodyShape;
 
-/// Shapes that overlap by less than this only touch, m. Rounding makes this much of a zero gap.
+/// Shapes that overlap by less than this, m, merely touch: rounding of a gap of zero can leave this much.
 const TOUCHING: f64 = 1e-9;
-/// An overlap that is deeper than this, m, ...
+/// A depth, m. An overlap that is deeper than this ...
 const DEEP: f64 = 1e-3;
-/// ... or than this part of the thinner shape's thickness moves things visibly when the first step undoes it.
+/// ... or than this share of the thinner shape's thickness moves things visibly when the first step removes it.
 const DEEP_PART: f64 = 0.05;
 
 /// How far two shapes are inside each other.
 pub(super) struct Depth {
-    /// The length of the shortest separating translation, m.
+    /// Length of the shortest translation that separates them, m.
     pub(super) depth: f64,
-    /// Is the overlap large enough to matter, and not just a rounded number in the scene?
+    /// Is the overlap too deep to be a rounded number in the scene?
     pub(super) is_deep: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::description::Shape;
 
-/// Two kinds of shapes that there are formulas for, A's first; [`crate::collision`] handles all others.
+/// Two kinds of shapes with a formula, A's first. [`crate::collision`] handles all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairKind {
     SphereSphere,
@@ -41,7 +41,7 @@ impl PairKind {
         })
     }
 
-    /// Contacts per pair, m.
+    /// m, the number of contacts per pair.
     pub(crate) fn contacts(self) -> usize {
         match self {
             Self::SphereSphere
@@ -58,7 +58,7 @@ impl PairKind {
     }
 }
 
-/// How a pair of shapes is turned into contacts.
+/// How contacts of a pair of shapes are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct PairFunction {
     pub(crate) kind: PairKind,
@@ -73,7 +73,7 @@ impl PairFunction {
         PairKind::find(a, b).map(|(kind, swapped)| Self { kind, swapped })
     }
 
-    /// Contacts per pair, m.
+    /// m, the number of contacts per pair.
     pub fn contacts(&self) -> usize {
         self.kind.contacts()
     }

@@ -1,4 +1,4 @@
-//! The numbers of contacts, as kernels have them.
+//! The numbers that describe contacts in kernels.
 
 /// Numbers of a contact's geometry: normal (A to B), witness point on A, on B, φ.
 pub(crate) const GEOMETRY: usize = 10;
@@ -6,7 +6,8 @@ pub(crate) const GEOMETRY: usize = 10;
 /// Numbers of a contact's geometry and weight.
 pub(crate) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
 
-/// The φ of a contact that a pair has room for but not at this configuration, m; it takes no part in a step.
+/// The φ of an unused contact, m: one that the pair has room for but does not need at this configuration. It has no
+/// effect.
 pub const UNUSED: f64 = 1e3;
 
 /// Rates of a pair's contacts, six for each number: whose motion they are by, of the normal, which all contacts share, ...

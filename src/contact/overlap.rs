@@ -1,4 +1,4 @@
-//! Overlapping bodies, as text.
+//! Messages about bodies inside each other.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct Overlap {
     pub a: String,
     /// Name of the body on side B.
     pub b: String,
-    /// The depth, m: the length of the shortest translation that separates any of their shapes.
+    /// How deep they overlap, m: the length of the shortest translation that separates the shapes.
     pub depth: f64,
 }
 

@@ -38,7 +38,7 @@ impl PairFunction {
     /// taken.
     ///
     /// # Errors
-    /// If the tensors' shapes, types or devices do not fit together.
+    /// If the tensors' shapes, types or devices do not fit each other.
     pub fn witness(&self, a: &Shapes, b: &Shapes) -> Result<Witness> {
         let n = a.pose.dim(1)?;
         let worlds = a.size.dim(0)?.max(b.size.dim(0)?);

@@ -27,8 +27,8 @@ impl BodyShape {
 
 /// Two shapes that may touch. Forces are reported on B.
 ///
-/// B is the side whose forces are usually of more interest: a movable object rather than a robot, and a robot rather
-/// than a fixed object. Between equals it is the later one.
+/// B is the side whose forces are more often of interest: a movable object rather than a robot, and a robot rather than
+/// a fixed object. Between two of the same kind it is the later one.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// Index of the shape on side A.
@@ -41,7 +41,7 @@ pub struct Pair {
     pub torsion: f64,
     /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula. None for two boxes, which have a formula with weights on lanes, and for pairs that
+    /// The pair's formula. None for two boxes, whose formula on lanes also gives weights, and for pairs that
     /// [`crate::collision`] handles.
     pub(crate) formula: Option<PairFunction>,
 }

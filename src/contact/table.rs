@@ -22,8 +22,8 @@ use super::shapes::{BodyShape, Pair};
 pub struct PairTable {
     /// The pairs.
     pub pairs: Vec<Pair>,
-    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene includes them
-    /// with `enabled = true`.
+    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene has `enabled =
+    /// true` for them.
     pub left_out: Vec<Overlap>,
     /// Bodies of other pairs that overlap deeply at home: by more than 1 mm, or by more than a twentieth of the thinner
     /// shape.
@@ -36,12 +36,12 @@ pub struct PairTable {
 }
 
 impl PairTable {
-    /// The pairs of a scene that has passed [`Scene::validate`]. Left out are shapes that cannot move relative to each
-    /// other, links that are neighbours at a joint, two half-spaces, pairs that the scene's rules exclude, and links of
-    /// one robot or object that overlap at home, see [`PairTable::left_out`].
+    /// The pairs of a scene that has passed [`Scene::validate`]. It leaves out shapes that cannot move relative to each
+    /// other, links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one
+    /// thing that overlap at home, see [`PairTable::left_out`].
     ///
-    /// Pairs without a formula are handled as convex bodies, see [`crate::collision`]. They have as many contacts as
-    /// their [`Manifold`](crate::collision::Manifold) can have.
+    /// Kinds of shapes without a formula are handled as convex bodies, see [`crate::collision`]. They have as many
+    /// contacts as their [`Manifold`](crate::collision::Manifold) can have.
     ///
     /// # Errors
     /// If the tables cannot be created on the device.
@@ -96,12 +96,12 @@ impl PairTable {
     /// operation.
     ///
     /// # Errors
-    /// If the tensors' shapes do not fit. On a GPU, also if a pair has no formula.
+    /// If the tensors' shapes do not fit, or, on a GPU, if a pair has no formula.
     pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
         self.kernels.contacts(poses, sizes)
     }
 
-    /// One line for each pair of bodies that is left out, or that overlaps deeply.
+    /// A warning line for each two bodies that are left out or are deep inside each other.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
             let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
@@ -114,7 +114,7 @@ impl PairTable {
         left_out.chain(deep)
     }
 
-    /// Have all pairs a formula that gives no weights?
+    /// Do all pairs have a formula that gives no weights?
     pub(crate) fn has_formulas_only(&self) -> bool {
         self.pairs.iter().all(|pair| pair.formula.is_some())
     }

@@ -11,8 +11,7 @@ pub struct Articulation {
     pub links: Vec<Link>,
     /// The joints in the order of the file. Their coordinates have the same order in q.
     pub joints: Vec<Joint>,
-    /// Notes on the file, one line each: what it says that is not used here (missing meshes, transmissions), and what
-    /// is odd about it.
+    /// Notes, one line each: contents of the file that are left out here (meshes, transmissions), and oddities.
     pub notes: Vec<String>,
 }
 
@@ -47,10 +46,10 @@ pub struct Link {
     pub visuals: Vec<Visual>,
 }
 
-/// A visual shape, in the link's frame. It takes no part in the simulation.
+/// The appearance of a link, in the link's frame. It has no effect on the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visual {
-    /// The shape or mesh.
+    /// The visible shape.
     pub look: Look,
     /// Its frame in the link's frame.
     pub pose: Isometry3<f64>,
@@ -63,11 +62,11 @@ pub struct Visual {
 pub enum Look {
     /// A shape.
     Shape(Shape),
-    /// A mesh, which is read when it is needed.
+    /// A mesh; it is read only when needed.
     Mesh(MeshFile),
 }
 
-/// How the child of a joint moves relative to its parent.
+/// How a joint's child moves relative to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JointKind {
     /// No motion.
@@ -97,7 +96,7 @@ impl JointKind {
         }
     }
 
-    /// Does the joint have exactly one coordinate, as a commanded joint must?
+    /// Does the joint have one coordinate, as a commanded joint must?
     pub fn is_single(self) -> bool {
         self.nq() == 1
     }
@@ -126,9 +125,9 @@ pub struct Joint {
     pub origin: Isometry3<f64>,
     /// Axis in the joint's frame, of unit length. For a planar joint, the plane's normal.
     pub axis: Vector3<f64>,
-    /// Range of q, rad or m. None if the joint has no limits.
+    /// Range of q in rad or m; none if the joint has no limits.
     pub limits: Option<Limits>,
-    /// Largest force or torque, N or N·m. Infinite if the file gives none.
+    /// Largest force or torque, N or N·m; infinite if the file gives none.
     pub effort: f64,
     /// Viscous damping, N·m·s/rad or N·s/m.
     pub damping: f64,
@@ -140,12 +139,12 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// Can this joint be commanded in a robot? It must have exactly one coordinate, of its own.
+    /// Can this joint be commanded in a robot? It must have one coordinate, and one of its own.
     pub fn is_commandable(&self) -> bool {
         self.kind.is_single() && self.mimic.is_none()
     }
 
-    /// The start of a joint with one coordinate: `given`, or else the value within its limits that is nearest to 0.
+    /// The start of a joint with one coordinate: `given`, or else the value nearest to 0 within its limits.
     pub fn home(&self, given: Option<f64>) -> f64 {
         given.unwrap_or_else(|| self.limits.map_or(0.0, |Limits { lower, upper }| 0.0_f64.max(lower).min(upper)))
     }

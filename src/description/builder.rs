@@ -12,7 +12,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// Default stiffness of joints, N·m/rad or N/m.
+/// Stiffness of joints for which none is given, N·m/rad or N/m.
 const STIFFNESS: f64 = 1.0;
 
 impl Default for Scene {
@@ -29,7 +29,7 @@ impl Default for Scene {
 }
 
 impl Scene {
-    /// An empty scene with gravity 9.81 m/s² along −z, to which you add things:
+    /// An empty scene with gravity 9.81 m/s² along −z. Fill it with the methods below:
     ///
     /// ```
     /// use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
@@ -49,7 +49,7 @@ impl Scene {
         Self::default()
     }
 
-    /// Sets the parameters of the step.
+    /// With these parameters of the step.
     pub fn with_params(mut self, params: Params) -> Self {
         self.params = params;
         self
@@ -73,7 +73,7 @@ impl Scene {
         self
     }
 
-    /// Adds a rule for pairs. It overrides the rules before it.
+    /// With another rule for pairs, which overrides earlier ones.
     pub fn pair(mut self, rule: PairRule) -> Self {
         self.pairs.push(rule);
         self
@@ -88,8 +88,8 @@ impl Scene {
 }
 
 impl Robot {
-    /// A robot whose root link is fixed at the world's origin. All stiffnesses are 1, and joints start at 0 or at the
-    /// limit nearest to it.
+    /// A robot with its root link fixed in the world's origin, stiffness 1, and joints at 0 or at the limit nearest to
+    /// 0.
     pub fn new(name: impl Into<String>, articulation: Articulation) -> Self {
         Self {
             name: name.into(),
@@ -116,7 +116,7 @@ impl Robot {
         self
     }
 
-    /// Sets the pose of its root link in the world. If it may move, this is its starting pose.
+    /// With its root link at this pose in the world; the starting pose if it may move.
     pub fn with_base(mut self, base: Isometry3<f64>) -> Self {
         self.base = base;
         self
@@ -140,10 +140,10 @@ impl Robot {
         self
     }
 
-    /// Uses only these collision shapes, given by link.
+    /// With these collision shapes, by link, and no others.
     ///
     /// # Errors
-    /// If a name is not that of a link.
+    /// If a name is not a link's.
     pub fn with_collisions<'a>(mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<Self> {
         self.articulation.replace_collisions(collisions)?;
         Ok(self)
@@ -151,10 +151,10 @@ impl Robot {
 }
 
 impl Articulation {
-    /// Replaces all collision shapes by these, given by link.
+    /// Replaces all collision shapes by these, by link.
     ///
     /// # Errors
-    /// If a name is not that of a link.
+    /// If a name is not a link's.
     pub fn replace_collisions<'a>(&mut self, collisions: impl IntoIterator<Item = (&'a str, Collision)>) -> Result<()> {
         self.links.iter_mut().for_each(|link| link.collisions.clear());
         for (i, (name, collision)) in collisions.into_iter().enumerate() {
@@ -176,7 +176,7 @@ impl Object {
         Self::compound(name, vec![Collision::centred(shape)], mass)
     }
 
-    /// A free solid of several shapes with the same density, total mass in kg.
+    /// The same of several shapes; the mass, kg, is that of all together.
     pub fn compound(name: impl Into<String>, collisions: Vec<Collision>, mass: f64) -> Self {
         let inertia = Inertia::solid_compound(&collisions, mass);
         let body = ObjectBody::Rigid { inertia, collisions };
@@ -189,12 +189,12 @@ impl Object {
         Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
     }
 
-    /// The ground: everything below z = `height`, m.
+    /// A fixed half-space: everything below z = `height`, m.
     pub fn ground(name: impl Into<String>, height: f64) -> Self {
         Self::fixed(name, Shape::HalfSpace).at([0.0, 0.0, height])
     }
 
-    /// Links and passive joints. The root link is fixed at the world's origin.
+    /// Links and passive joints, with the root link fixed in the world's origin.
     pub fn articulated(name: impl Into<String>, articulation: Articulation) -> Self {
         let body = ObjectBody::Articulated { articulation, home: BTreeMap::new() };
         Self { name: name.into(), body, freedom: Freedom::Fixed, pose: Isometry3::identity() }
@@ -206,7 +206,7 @@ impl Object {
         self
     }
 
-    /// Sets the position of its frame and keeps the orientation.
+    /// With its frame at this position; the orientation does not change.
     pub fn at(mut self, position: [f64; 3]) -> Self {
         self.pose.translation = position.into();
         self
@@ -268,8 +268,7 @@ impl PairRule {
         Self { torsion: Some(torsion), ..Self::between(a, b) }
     }
 
-    /// Allows contact between two things, even if an earlier rule excludes it or they are links of one robot that
-    /// overlap at home.
+    /// Contact between two things, even if an earlier rule excludes it or links of one robot overlap at home.
     pub fn include(a: impl Into<String>, b: impl Into<String>) -> Self {
         Self { enabled: Some(true), ..Self::between(a, b) }
     }
@@ -279,7 +278,7 @@ impl PairRule {
         Self { enabled: Some(false), ..Self::between(a, b) }
     }
 
-    /// A rule that sets nothing yet.
+    /// A rule without effect yet.
     fn between(a: impl Into<String>, b: impl Into<String>) -> Self {
         Self { a: a.into(), b: b.into(), mu: None, torsion: None, enabled: None }
     }

@@ -14,7 +14,7 @@ pub(super) const LARGEST_MESH: u64 = 512 << 20;
 /// The bytes of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// A file that cannot be read, is a folder or a device, or is larger.
+/// If the file cannot be read, is a folder or a device, or is larger.
 pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
     let failed = |source| Error::file(path, source);
     // Asked before it is opened: opening a pipe waits for its other end.
@@ -35,7 +35,7 @@ pub(super) fn bytes(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// The same as text.
 ///
 /// # Errors
-/// As [`bytes`], and bytes that are no UTF-8.
+/// As [`bytes`], or if the bytes are not UTF-8.
 pub(super) fn text(path: &Path) -> Result<String> {
     String::from_utf8(bytes(path, LARGEST_TEXT)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -36,8 +36,7 @@ impl Hull {
     /// The hull of at least four points that are not in one plane. Points inside are dropped.
     ///
     /// # Errors
-    /// If there are too few points, one is not finite or is farther than 1e6 m from the origin, or all are in one
-    /// plane.
+    /// If there are too few points, all are in one plane, or one is not finite or farther than 1e6 m from the origin.
     pub fn new(points: &[[f64; 3]]) -> Result<Self> {
         if points.len() < 4 {
             return Err(Error::invalid("hull", format!("expected at least 4 points, got {}", points.len())));

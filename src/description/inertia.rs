@@ -45,7 +45,7 @@ impl Inertia {
         self.matrix + (Matrix3::identity() * c.norm_squared() - c * c.transpose()) * self.mass
     }
 
-    /// Joins bodies in one frame into one. None if none has a mass.
+    /// Several bodies in one frame, joined to one; none if there is no mass.
     pub fn sum(parts: &[Self]) -> Option<Self> {
         let mass: f64 = parts.iter().map(|part| part.mass).sum();
         if mass <= 0.0 {
@@ -59,8 +59,8 @@ impl Inertia {
     ///
     /// # Errors
     /// If the mass is not positive or is more than 1e9 kg, a number is not finite, or the matrix is not symmetric or
-    /// has a negative eigenvalue. Principal moments that break the triangle inequality are accepted, because real files
-    /// have them.
+    /// has a negative eigenvalue. Principal moments that violate the triangle inequality are accepted, because real
+    /// files have them.
     pub fn validate(&self) -> Result<()> {
         check::positive("mass", self.mass)?;
         check::at_most("mass", self.mass, HEAVIEST, "kg")?;

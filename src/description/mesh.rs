@@ -1,4 +1,4 @@
-//! Mesh files (STL, OBJ, COLLADA). A collision mesh becomes its convex hull; a visual mesh keeps its triangles.
+//! Mesh files (STL, OBJ, COLLADA). Collision meshes become their convex hulls; visual meshes keep their triangles.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ const MOST_TRIANGLES: usize = 200_000;
 /// A mesh file named by a description.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshFile {
-    /// The path.
+    /// Its path.
     pub path: PathBuf,
-    /// Scale along x, y and z. A negative number mirrors.
+    /// Scale along x, y and z; a negative number mirrors.
     pub scale: [f64; 3],
 }
 
@@ -37,12 +37,12 @@ impl MeshFile {
         })
     }
 
-    /// Reads the triangles of an STL, OBJ or COLLADA file. COLLADA geometries are placed by the file's scene; its unit
-    /// and up axis are not applied.
+    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's scene transforms are applied, its
+    /// unit and up axis are not.
     ///
     /// # Errors
-    /// If a file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
-    /// or is damaged. The error names the file.
+    /// If the file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
+    /// or is damaged. The error's place is the file.
     pub fn read(&self) -> Result<Triangles> {
         let place = |error: Error| error.within(self.path.display());
         let corners = corners(&self.path).map_err(place)?;
@@ -84,7 +84,7 @@ fn corners(path: &Path) -> Result<Vec<Point3<f64>>> {
     }
 }
 
-/// What a file's name says that it is.
+/// The format by a file's name.
 #[derive(Clone, Copy)]
 enum Kind {
     Stl,
@@ -99,12 +99,12 @@ fn kind(path: &Path) -> Result<Kind> {
     found.ok_or_else(|| Error::invalid("mesh", "expected a name that ends with .stl, .obj or .dae"))
 }
 
-/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). COLLADA
-/// geometries are placed by the file's scene; its unit and up axis are not applied.
+/// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
+/// file's scene transforms are applied; its unit and up axis are not.
 ///
 /// # Errors
-/// If a file cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, or is damaged, flat or empty. The
-/// error names the file.
+/// If the file cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, is damaged, or is flat or empty. The
+/// error's place is the file.
 pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let place = |error: Error| error.within(path.display());
     for factor in scale {
@@ -164,20 +164,21 @@ fn obj_meshes(path: &Path, bytes: &[u8]) -> Result<Vec<mesh_loader::Mesh>> {
     Ok(scene.meshes)
 }
 
-/// Where the files are that a URDF names.
+/// The places of the files that a URDF names.
 pub(super) struct Places<'a> {
     /// The URDF's folder.
     pub(super) folder: &'a Path,
-    /// Folders in which packages are.
+    /// Folders that contain packages.
     pub(super) packages: &'a [PathBuf],
 }
 
 impl Places<'_> {
-    /// The file that a URDF's mesh name means: a path from the URDF's folder, `file://…`, or `package://name/…`, which is
-    /// looked for in the packages' folders, the URDF's and every one above, with and without the package's name.
+    /// The file for a mesh name in a URDF: a path from the URDF's folder, `file://…`, or `package://name/…`. A package
+    /// is looked for in the packages' folders, the URDF's folder and every folder above it, with and without the
+    /// package's name.
     ///
     /// # Errors
-    /// Where it was looked for, if there is no such file.
+    /// If there is no such file. The message lists where it was looked for.
     pub(super) fn find(&self, filename: &str) -> std::result::Result<PathBuf, String> {
         let Some(inside) = filename.strip_prefix("package://") else {
             let path = self.folder.join(filename.strip_prefix("file://").unwrap_or(filename));

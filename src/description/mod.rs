@@ -1,4 +1,4 @@
-//! Floor 1: what a scene is, as plain data. No tensors here.
+//! Floor 1: what a scene consists of, as plain data without tensors.
 //!
 //! A [`Scene`] holds robots, objects and the rules for their pairs. Robots and articulated objects are
 //! [`Articulation`]s, usually read from URDF. Everything is checked by [`Scene::validate`], which `Model::new` calls.

@@ -1,6 +1,6 @@
-//! What gravity presses onto contacts: the height at which the barrier lets it hover, and the κ for a given height.
+//! Bodies that gravity presses onto contacts: how high they hover on the barrier, and the κ for a given height.
 //!
-//! The barrier's force at a gap φ is 2/(κ φ). A weight w that n contacts share therefore rests at
+//! The barrier's force at a gap φ is 2/(κ φ). So a weight w that is shared by n contacts rests at
 //!
 //! φ = 2 n/(κ w).
 
@@ -17,32 +17,32 @@ pub struct Rest {
     pub name: String,
     /// Its mass including all its links, kg.
     pub mass: f64,
-    /// The largest number of contacts that all its shapes together can have with one plane.
+    /// The most contacts that all its shapes together can have with one plane.
     pub contacts: usize,
-    /// Its smallest extent, m. For an articulation, the smallest extent of its largest link.
+    /// Its smallest extent, m; for an articulation, that of its largest link.
     pub size: f64,
     /// How it, or its root link, may move.
     pub freedom: Freedom,
 }
 
 impl Rest {
-    /// If it hovers by more than this fraction of its size, there is a warning.
+    /// Hovering by more than this share of the size is worth a warning.
     const NOTICEABLE: f64 = 0.1;
 
-    /// The part of its weight that can move it, N. For a planar body, the part in the plane.
+    /// The component of its weight that can move it, N; for a planar object, the component in the plane.
     pub fn weight(&self, gravity: [f64; 3]) -> f64 {
         let pull = Vector3::from(gravity);
         self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
     }
 
-    /// The height, m, at which it rests on a plane if all its contacts share its weight. With fewer contacts it rests
+    /// The height, m, at which it rests on a plane if all its contacts share its weight. On fewer contacts it rests
     /// lower. Infinite without a weight.
     pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
         2.0 * self.contacts as f64 / (kappa * self.weight(gravity))
     }
 
-    /// The smallest κ, 1/J, at which none of these rests higher than `hover`, m. The one with the smallest weight per
-    /// contact decides.
+    /// The smallest κ, 1/J, at which none of these rests higher than `hover`, m. The one with the smallest weight on
+    /// each contact decides.
     ///
     /// # Errors
     /// If the height is not positive, or gravity presses nothing onto contacts.
@@ -62,7 +62,7 @@ impl Rest {
         Err(Error::invalid("hover", message))
     }
 
-    /// The warning if it would hover by more than a tenth of its size.
+    /// The warning, if it would hover by more than a tenth of its size.
     pub fn warning(&self, kappa: f64, gravity: [f64; 3]) -> Option<String> {
         let hover = self.hover(kappa, gravity);
         let noticeable = hover.is_finite() && hover > Self::NOTICEABLE * self.size;
@@ -91,7 +91,7 @@ impl Scene {
         objects.chain(robots.filter_map(|r| of_links(&r.name, &r.articulation.links, r.freedom))).collect()
     }
 
-    /// Sets κ such that nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. Call this after
+    /// With the κ at which nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. Call it after
     /// objects, robots and gravity are set.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Shape {
         }
     }
 
-    /// From where to where it reaches along an axis of the frame in which it has this pose, m.
+    /// Its range along an axis of the frame in which it has this pose, m.
     fn ends(&self, pose: &Isometry3<f64>, axis: usize) -> (f64, f64) {
         let along: Vector3<f64> = pose.rotation.inverse() * Vector3::ith_axis(axis).into_inner();
         let middle = pose.translation.vector[axis];

@@ -6,33 +6,33 @@ use nalgebra::Isometry3;
 
 use super::{Articulation, Collision, Inertia, JointKind};
 
-/// Everything that a step needs to know, as plain data.
+/// Everything that a step needs, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// Gravity in world axes, m/s².
     pub gravity: [f64; 3],
-    /// Numbers of the step.
+    /// Parameters of the step.
     pub params: Params,
     /// Robots in file order. Their joints' coordinates follow the objects' in q.
     pub robots: Vec<Robot>,
     /// Objects in file order.
     pub objects: Vec<Object>,
-    /// Rules for pairs, later ones win. Without any, everything that can touch may touch, with friction `params.mu`.
+    /// Rules for pairs; later ones win. Without any, everything that can touch may touch, with friction `params.mu`.
     pub pairs: Vec<PairRule>,
     /// The commands of a rollout, in order of time. Without any, every joint stays at home.
     pub script: Vec<Keyframe>,
 }
 
-/// The parameters of the step.
+/// Parameters of the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// Time step, s. Positive, usually 0.001 … 0.1. It also sets how far an object falls in one step.
     pub h: f64,
     /// Regularisation ε of the inertia of objects and floating bases. Positive, 0.001 … 1, by default 0.1.
     ///
-    /// Every step starts from rest. Moving a mass m at speed v takes a force ε m v/h besides friction and weight, and
-    /// an object in free fall moves at the speed v_f = g h/ε. So a push at speed v needs a force that is too large by
-    /// v/v_f of the weight, and forces are physical where v ≪ μ v_f. Measured at h = 0.01 s and κ = 1e6:
+    /// Every step starts from rest. Moving a mass m at a speed v takes ε m v/h in addition to friction and weight, and
+    /// things fall at the speed v_f = g h/ε. So the force of a push at v is too large by v/v_f of the weight. Forces
+    /// are physical if v ≪ μ v_f. Measured at h = 0.01 s and κ = 1e6:
     ///
     /// | | exact | ε = 1 | 0.1 | 0.01 |
     /// |---|---|---|---|---|
@@ -42,43 +42,45 @@ pub struct Params {
     /// | a ball falls by 10 cm: s | 0.14 | 1.02 | 0.11 | 0.02 |
     /// | Newton iterations of the push | | 19 | 19 | 19 |
     ///
-    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks these numbers.) A small ε costs no
-    /// iterations. But an object that nothing holds moves far in one step, by h² g/ε, and contacts see this motion as a
-    /// straight line: 1 mm, 1 cm and 10 cm here. Also, the barrier acts at a distance. It drives objects that nothing
-    /// else holds (planar objects without ground) away from their neighbours, 1/√ε times as far. With the default,
-    /// objects fall at 1 m/s, the speed that they reach in reality after falling 5 cm. For another h, ε = 10 h (h in s)
-    /// does the same.
-    pub epsilon: f64,
-    /// Barrier parameter κ, 1/J. Positive, 1 … 1e8. With a large κ, contact is hard. A weight m g at rest on n contacts
-    /// that share it hovers at 2 n/(κ m g), or at half of that under Coulomb's law. [`Scene::with_hover`], or `hover`
-    /// instead of `kappa` in a scene file, chooses κ from that height.
+    /// (`cargo test --release --test epsilon -- --nocapture` prints and checks the numbers.)
     ///
-    /// Static friction creeps. A contact that presses with force f and uses the fraction r of its friction cone slides
-    /// in each step by
+    /// Small ε costs no iterations, but it has two other effects. A thing that nothing holds moves far in one step, h²
+    /// g/ε: 1 mm, 1 cm and 10 cm here. Contacts treat this motion as a straight line. And the barrier, which acts at a
+    /// distance, drives things that nothing else holds (planar objects without ground) away from their neighbours, 1/√ε
+    /// times as far. With the default, things fall at 1 m/s, as in reality after a fall of 5 cm. For other h, ε = 10 h
+    /// (h in s) does the same.
+    pub epsilon: f64,
+    /// Barrier parameter κ, 1/J; positive, 1 … 1e8. Large κ is hard contact. A weight m g at rest, shared by n
+    /// contacts, hovers at 2 n/(κ m g), or half of that with Coulomb's law. [`Scene::with_hover`], or `hover` instead
+    /// of `kappa` in a scene file, chooses κ by that height.
+    ///
+    /// Static friction creeps. A contact that presses with force f and uses a share r of its friction cone slides in
+    /// each step by
     ///
     /// 2 r/((1 − r²) μ κ f).
     ///
     /// To hold a grip, choose κ by the slip that is acceptable. A sliding contact has the full friction μ f only if the
-    /// slip per step is large compared with the hover height divided by μ. If it slides more slowly, it has less.
+    /// slip in a step is large compared with the hovering height divided by μ. At slower slip the friction is less.
     pub kappa: f64,
-    /// Friction coefficient of pairs for which no rule sets one. Not negative.
+    /// Friction coefficient of pairs without a rule; not negative.
     pub mu: f64,
-    /// Torsional friction of pairs for which no rule sets it, m. Not negative; 0 by default, which means that contacts
-    /// are points and bodies turn freely about their normals. It is the largest torque about the normal per newton of
-    /// normal force. A soft contact patch of radius r with uniform pressure has 2/3 r μ.
+    /// Torsional friction of pairs without a rule, m; not negative. With the default of 0, contacts are points and
+    /// bodies turn freely about the normal. Otherwise a contact resists turning about its normal with a torque of up to
+    /// this coefficient times its normal force. For a soft patch of radius r with uniform pressure the coefficient is
+    /// 2/3 r μ.
     pub torsion: f64,
     /// The law of friction.
     pub friction: Friction,
-    /// Pairs farther apart than this (m) are left out of the sum and take almost no time. `None` keeps every pair. With
-    /// a `fade` window, the step stays smooth when a pair is left out.
+    /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
+    /// a window in which they `fade` out, the step stays smooth.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
-    /// The most Newton iterations for a world, and under Coulomb's law for each of its three solves; 1 …
-    /// [`Params::MOST_ITERATIONS`].
+    /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
+    /// holds for each of its solves.
     pub max_iterations: usize,
 }
 
@@ -99,19 +101,19 @@ impl Default for Params {
     }
 }
 
-/// The friction law: how normal and friction forces depend on gap and slip.
+/// The law that relates normal and friction forces to gap and slip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Friction {
-    /// Anitescu's convex relaxation. Every step has one answer, the minimiser of a convex function. A slip of d opens a
-    /// gap of μ d, so a dragged body rises, and whatever prevents that presses harder: a cube that is pushed with twice
-    /// the force that friction can hold presses on the floor with 1.2 times its weight at μ = 0.5.
+    /// Anitescu's convex relaxation: every step has one answer, the minimiser of a convex function. A slip d opens a
+    /// gap μ d. So a dragged body rises, and if something prevents that, it presses harder. For example, a cube at μ =
+    /// 0.5 that is pushed twice as hard as friction can hold presses on the floor with 1.2 times its weight.
     #[default]
     Relaxed,
-    /// Coulomb's law. Friction lies in the cone of the normal force and opposes the slip, if there is any. The gap is
-    /// 1/(κ f_n), half of the gap of frictionless contact under the relaxed law. A step may have more than one answer;
-    /// the solver finds one that sticks if there is one near the start. If it finds none, the step returns the relaxed
-    /// answer with the status `unsettled`.
+    /// Coulomb's law: friction lies in the cone of the normal force and opposes the slip. The gap is 1/(κ f_n), half of
+    /// that of frictionless contact in the relaxed law. A step may have several answers; the one that is found sticks
+    /// if a sticking answer exists near the start. If none is found, the step returns the relaxed answer with the
+    /// status `unsettled`.
     Coulomb,
 }
 
@@ -128,32 +130,32 @@ impl Friction {
     }
 }
 
-/// A robot. Its single-coordinate joints are commanded, through springs.
+/// A robot. Its joints with a single coordinate are commanded, with impedance.
 ///
-/// A root link that may move is treated like an object. Its block of the step's P is ε M/h², where M is the inertia of
-/// the whole robot about it in its present posture. The weight of all links acts on it, so contact forces add up to the
-/// robot's weight when it stands. The commanded joints stay springs without inertia, and gravity on their links is
-/// compensated. P does not couple them with the root: a leg that moves in the air does not turn the body.
+/// A movable root link moves like an object. In the step's P its block is ε M/h², with M the inertia of the whole robot
+/// about it in the present posture. The weight of all links acts on it, so the contact forces on a standing robot add
+/// up to its weight. The commanded joints remain springs without inertia; gravity on the links is compensated for them.
+/// P does not couple them with the root: a leg that moves in the air does not turn the body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Robot {
     /// The name, unique among robots and objects.
     pub name: String,
     /// Links and joints.
     pub articulation: Articulation,
-    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of the
-    /// joints in q, and are not commanded.
+    /// How the root link may move in the world; usually [`Freedom::Fixed`]. Its coordinates come before those of
+    /// the joints in q, and are not commanded.
     pub freedom: Freedom,
-    /// Pose of the root link in the world. If it may move, this is its starting pose.
+    /// Pose of the root link in the world, or its starting pose if it may move.
     pub base: Isometry3<f64>,
     /// Stiffness of joints without an entry below, N·m/rad or N/m; positive.
     pub default_stiffness: f64,
     /// Stiffness by joint name.
     pub stiffness: BTreeMap<String, f64>,
-    /// Starting q by joint name. Other joints start at 0, or at the limit nearest to 0.
+    /// Starting q by joint name; other joints start at 0, or at the limit nearest to 0.
     pub home: BTreeMap<String, f64>,
 }
 
-/// An object: something to be moved, or an obstacle.
+/// An object to be moved, or an obstacle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     /// The name, unique among robots and objects.
@@ -162,12 +164,11 @@ pub struct Object {
     pub body: ObjectBody,
     /// How the body, or the root link, may move in the world.
     pub freedom: Freedom,
-    /// Pose of the body's frame or root link in the world. Unless the object is [`Freedom::Fixed`], this is its
-    /// starting pose.
+    /// Starting pose of the body's frame or root link in the world; for [`Freedom::Fixed`], its constant pose.
     pub pose: Isometry3<f64>,
 }
 
-/// What an object is made of.
+/// The body or bodies of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectBody {
     /// One rigid body.
@@ -212,7 +213,7 @@ impl Freedom {
     }
 }
 
-/// Commands at one time. u is linear between two keyframes.
+/// Commands at one time. Between two keyframes u is interpolated linearly.
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Keyframe {
@@ -231,11 +232,11 @@ pub struct PairRule {
     pub a: String,
     /// The other side. It may be the same name, for contacts of a robot with itself.
     pub b: String,
-    /// Friction coefficient. `None` leaves it unchanged.
+    /// Friction coefficient; `None` does not change it.
     pub mu: Option<f64>,
-    /// Torsional friction, m, see [`Params::torsion`]. `None` leaves it unchanged.
+    /// Torsional friction, m, see [`Params::torsion`]; `None` does not change it.
     pub torsion: Option<f64>,
-    /// May these touch? `false` excludes the pairs. `true` includes them, even if they overlap at home. `None` leaves
-    /// it unchanged.
+    /// May these touch? `false` excludes the pairs. `true` includes them, even if they overlap at home. `None` does not
+    /// change it.
     pub enabled: Option<bool>,
 }

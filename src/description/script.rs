@@ -1,4 +1,4 @@
-//! Scripted controls: what a rollout commands over time.
+//! Scripted controls: the commands of a rollout over time.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl Scene {
         findings.result()
     }
 
-    /// Does a name in a keyframe mean one commanded joint, and no other name there the same one?
+    /// Checks that a name in a keyframe means one commanded joint, and that no other name there means the same joint.
     fn validate_command(&self, name: &str, u: &BTreeMap<String, f64>) -> Result<()> {
         let invalid = |message: String| Err(Error::invalid("u", message));
         let called: Vec<String> = self
@@ -85,7 +85,7 @@ impl Scene {
     }
 }
 
-/// The name that says in a scene which joint it is.
+/// The name that identifies the joint in a scene.
 fn command_name(robot: &Robot, joint: &Joint) -> String {
     format!("{}/{}", robot.name, joint.name)
 }

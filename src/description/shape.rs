@@ -96,7 +96,7 @@ impl Shape {
         Ok(Self::Hull(Arc::new(Hull::new(points)?)))
     }
 
-    /// Checks the sizes.
+    /// Checks that the sizes are possible.
     ///
     /// # Errors
     /// If a size is not positive or is more than 1e6 m, or a rounding is negative or not less than every half extent.
@@ -128,7 +128,7 @@ impl Shape {
         }
     }
 
-    /// The length of [`Shape::sizes`].
+    /// Length of [`Shape::sizes`].
     pub const SIZES: usize = 4;
 
     /// The sizes, padded with zeros: sphere `[r]`, capsule and cylinder `[r, half length]`, box `[half x, half y, half

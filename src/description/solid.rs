@@ -18,14 +18,14 @@ use nalgebra::{Matrix3, Vector3};
 use super::{Collision, Inertia, Shape};
 
 impl Inertia {
-    /// A solid body of uniform density, kg; none for a half-space, which has no end.
+    /// A solid body of uniform density, kg; none for a half-space, which is infinite.
     pub fn solid(shape: &Shape, mass: f64) -> Option<Self> {
         let Self { mass: volume, com, matrix } = unit_density(shape)?;
         Some(Self { mass, com, matrix: matrix * (mass / volume) })
     }
 
-    /// Several solid bodies of the same uniform density, kg in all; overlaps count twice. None without any shape, or
-    /// with a half-space among them.
+    /// Several solid bodies of the same uniform density, with a total mass in kg; overlaps count twice. None without
+    /// any shape, or with a half-space among them.
     pub fn solid_compound(collisions: &[Collision], mass: f64) -> Option<Self> {
         let parts = collisions
             .iter()
@@ -88,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Closed forms are exact but for rounding.
+    /// Closed forms are exact except for rounding.
     const EXACT: f64 = 1e-14;
     /// The midpoint rule on a grid of 120³ cells cuts cells at the surface.
     const GRID: f64 = 2e-3;

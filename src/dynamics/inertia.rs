@@ -49,7 +49,7 @@ pub(crate) fn pull_ten<R: Real>(mass: R, com: Vec3<R>, grad: &[R; INERTIA]) -> (
 /// Gradients reach all three.
 ///
 /// # Errors
-/// If a shape is wrong.
+/// If the shapes are wrong.
 pub fn inertias_of(mass: &Tensor, com: &Tensor, tensor: &Tensor) -> Result<Tensor> {
     let (b, n) = mass.dims2()?;
     for (name, tensor, width) in [("com", com, 3), ("tensor", tensor, 6)] {

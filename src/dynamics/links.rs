@@ -36,7 +36,7 @@ pub struct Link {
     pub above: usize,
     /// The link that carries its axis.
     pub base: usize,
-    /// The last of the links that turn together: its own index but for the rotation of a floating joint.
+    /// The last of the links that turn together: its own index except for the rotation of a floating joint.
     pub end: usize,
     /// Its degree of freedom.
     pub dof: usize,

@@ -1,8 +1,8 @@
-//! Floor 2: rigid-body dynamics, M a + b = τ, of everything that moves.
+//! Floor 2: inertia, forces and accelerations of all that moves, M a + b = τ.
 //!
-//! [`Dynamics`] has the algorithms of rigid-body dynamics for all bodies of a scene. They are batched tensor
-//! operations. Gradients reach q, v, a, τ, gravity, the bodies' inertias and the positions of the joints. Whole
-//! derivative matrices in tangent coordinates are available too ([`Dynamics::inverse_dynamics_derivatives`],
+//! [`Dynamics`] has the algorithms of rigid-body dynamics for a forest of bodies, as batched tensor operations.
+//! Gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Full derivative matrices in
+//! tangent coordinates are available too ([`Dynamics::inverse_dynamics_derivatives`],
 //! [`Dynamics::forward_dynamics_derivatives`]).
 //!
 //! | quantity | algorithm | source |
@@ -52,8 +52,8 @@ use stages::Operands;
 
 /// The dynamics of all bodies of a scene.
 ///
-/// Only bodies that can move count: bodies fixed to the world add nothing to energies and to the centre of mass. A
-/// quaternion in q is normalised on reading. A zero quaternion gives numbers that are not finite, in its own world
+/// Only bodies that can move count. Bodies fixed to the world add nothing to energies and the centre of mass.
+/// A quaternion in q is normalised on reading; a zero quaternion gives numbers that are not finite, in its own world
 /// only.
 #[derive(Clone, Debug)]
 pub struct Dynamics {

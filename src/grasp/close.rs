@@ -1,15 +1,15 @@
 //! Closing a hand around an object, by geometry alone.
 //!
-//! Each joint that moves some parts of the robot but not others pulls the part that is closest to the object towards
-//! it, with a force f. Over the contacts that the joint moves, with their gaps φ and the gradients J of these,
+//! Each joint that moves some parts of the robot relative to others pulls its nearest part towards the object, with a
+//! force f. With the gaps φ to the object and their slopes J, over the contacts that the joint moves:
 //!
 //! ```text
 //! F_j = −f Σ w_i J_ij,  w_i ∝ exp(−φ_i/σ)
 //! ```
 //!
 //! First the object stays where it is, and parts stop where they touch it. Then it is free and has its weight, F = m g.
-//! It settles among the parts while they keep pressing, with smaller and smaller motions. [`Separation::motion`]
-//! separates bodies that overlap in all of these motions.
+//! It settles among the parts, which keep pressing, with ever smaller motions. [`Separation::motion`] removes overlaps
+//! all the time.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -24,14 +24,14 @@ use crate::step::{Dynamic, DynamicParams, Gaps, Separation};
 
 use super::effort::Balance;
 
-/// Inertia added to joints, kg·m²: joints that close are about as quick as the object; others stay.
+/// Inertia added to joints, kg·m²: joints that close move about as quickly as the object, others hardly move.
 const SLOW: f64 = 1e-5;
 const FIXED: f64 = 1e3;
-/// Overlap that may remain, m, and the number of motions allowed to reach that.
+/// The overlap that may remain, m, and the most motions to reach it.
 const EXACT: f64 = 1e-9;
 const MOST: usize = 50;
 
-/// Settings of the closing.
+/// Options of closing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
     /// Largest random offset of each joint from home at the start, rad or m.
@@ -44,7 +44,7 @@ pub struct Closing {
     pub reach: f64,
     /// Time scale α of a motion α (M + W)⁻¹ F, s²: how far the object falls in a step is α times gravity.
     pub alpha: f64,
-    /// The number of steps while the object stays, and while it settles.
+    /// Steps while the object is held still, and while it settles.
     pub steps: [usize; 2],
     /// Gaps up to this count as contacts, m.
     pub touching: f64,
@@ -79,7 +79,7 @@ impl Closing {
     /// Closes the model's robots around its movable objects, from a random configuration around home.
     ///
     /// # Errors
-    /// If nothing can be grasped, or a moving part of the model has no mass.
+    /// If the model has nothing to grasp, or a moving part without mass.
     pub fn close(&self, model: &Model, seed: u64) -> Result<Closed> {
         let tree = &model.tree;
         if model.nu() == 0 || model.nu() == model.nv() {
@@ -158,7 +158,7 @@ impl Closing {
     }
 }
 
-/// The degrees of freedom (nv) that move some parts of the robot towards the object but not others.
+/// The degrees of freedom (nv) that move some parts relative to others towards the object.
 fn closing(model: &Model, gaps: &Gaps) -> Vec<bool> {
     let moves = |row: usize, dof: usize| gaps.contact.problem.jacobian()[(row, dof)] != 0.0;
     let rows = with_object(model, gaps);

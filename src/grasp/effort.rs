@@ -4,12 +4,11 @@
 //! minimise ½ ‖τ‖²   subject to   (0; τ) + Jᵀ f = g(q),   ‖f_t‖ ≤ μ (f_n − ε)      without a command, no torque
 //! ```
 //!
-//! The left-hand side of the balance has (0; τ) because degrees of freedom without a command have no torque. g is the
-//! weight as generalised forces, and J maps to the contacts' velocities. τ follows from f, so the program has only f as
-//! unknowns: minimise ½ ‖g_a − J_aᵀ f‖² subject to J_oᵀ f = g_o. ε is a reserve: the normal force that a contact has
-//! beyond what its friction needs. With ε = 0, the least effort puts forces on the edges of their cones, where the
-//! smallest push makes them slip. The largest ε that still has a solution says how far the grasp is from slipping. It
-//! is infinite if the contacts can squeeze the object arbitrarily hard with forces inside all cones (force closure).
+//! g is the weight in generalised forces, J the contacts' velocities. τ follows from f, so f is the only unknown:
+//! minimise ½ ‖g_a − J_aᵀ f‖² with J_oᵀ f = g_o. ε is a reserve: the normal force of a contact beyond what its friction
+//! needs. Without a reserve, the least effort puts forces on the edges of their cones, where the smallest push makes
+//! contacts slip. The largest ε with a solution is the margin of the grasp. It is infinite if the contacts can squeeze
+//! the object with any force while all forces stay inside their cones; this is force closure.
 
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};
 
@@ -17,12 +16,12 @@ use crate::error::{Error, Result};
 use crate::solve::Accuracy;
 use crate::solve::program::{CONE, NoOptimum, Optimum, Program};
 
-/// Forces must balance the weight to this fraction of it, or to this many N if it is below 1 N. This is the error of
-/// the interior-point method.
+/// Forces balance the weight up to this share of it, or up to this many N for weights below 1 N: the accuracy of the
+/// interior-point method.
 const BALANCED: f64 = 1e-8;
 
-/// The force balance of a grasp. Its unknowns are either the normal forces of all contacts, or three components per
-/// contact along the world's axes.
+/// The balance of a grasp. The unknown forces have one number for each contact (along its normal) or three (along the
+/// world's axes).
 #[derive(Clone, Debug)]
 pub struct Balance {
     /// J_a (n, robot's degrees of freedom) and g_a.
@@ -47,8 +46,8 @@ pub struct Effort {
 }
 
 impl Balance {
-    /// A balance without friction, from the gradients of the gaps J (contacts, nv), g (nv), and the degrees of freedom
-    /// that have a torque.
+    /// The balance without friction, from the gaps' slopes J (contacts, nv), g (nv) and the degrees of freedom that
+    /// have a torque.
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -57,7 +56,7 @@ impl Balance {
         Self::of(slope, weight, commanded, DMatrix::identity(n, n), Vec::new())
     }
 
-    /// A balance with friction, from the velocities of B relative to A in world axes (3 contacts, nv), each contact's μ
+    /// The balance with friction, from B's velocities relative to A in world axes (3 contacts, nv), each contact's μ
     /// and normal, g (nv), and the degrees of freedom that have a torque.
     ///
     /// # Errors
@@ -94,9 +93,9 @@ impl Balance {
         Ok(Self { robot: part(commanded), object: part(&others), normal, friction })
     }
 
-    /// The least effort for which every normal force is `reserve` (N) above what its friction needs: f_n ≥ ‖f_t‖/μ +
-    /// `reserve`. None if nothing balances. If a single contact takes a push p (N), its force stays inside the cone if
-    /// the reserve is p (1 + 1/μ).
+    /// The least effort with every normal force at least `reserve` (N) above what its friction needs: f_n ≥ ‖f_t‖/μ +
+    /// `reserve`. None if no forces balance. With a reserve of p (1 + 1/μ), a push p (N) carried by one contact leaves
+    /// it in its cone.
     pub fn least_effort(&self, reserve: f64) -> Option<Effort> {
         let (slope, weight) = &self.robot;
         let program = Program { p: slope * slope.transpose(), q: -(slope * weight), ..self.program(reserve, false) };
@@ -109,8 +108,8 @@ impl Balance {
         (imbalance <= BALANCED * weight_o.norm().max(1.0)).then_some(Effort { torque, force, cost })
     }
 
-    /// The largest reserve that all contacts can have, N. It is infinite under force closure. None if nothing balances,
-    /// even with a negative reserve.
+    /// The largest reserve that all contacts can have, N. It is infinite under force closure and may be negative. None
+    /// if no forces balance.
     pub fn margin(&self) -> Option<f64> {
         let program = self.program(0.0, true);
         let n = program.q.len();

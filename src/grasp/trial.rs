@@ -1,5 +1,4 @@
-//! Does a grasp hold? A simulation in which the joints are under PD control around the grasp, plus the torques that
-//! hold it.
+//! Simulated trials of grasps: PD control of the joints around the grasp, with the holding torques fed forward.
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 use nalgebra::{DVector, Vector3};
@@ -17,8 +16,8 @@ use crate::step::{Dynamic, DynamicParams};
 pub struct Trial {
     /// Time step, s.
     pub h: f64,
-    /// Barrier parameter κ, 1/J. Contacts with a force of f newtons keep a gap of 2/(κ f) metres, and sticking contacts
-    /// creep by as much per step. So κ must be large for an object to stay in place.
+    /// Barrier parameter κ, 1/J. A contact with f newtons keeps a gap of 2/(κ f) metres, and a sticking one creeps by
+    /// as much in a step. So κ must be large for an object to stay in place.
     pub kappa: f64,
     /// Proportional gain of the joints, N·m/rad or N/m.
     pub kp: f64,
@@ -38,7 +37,7 @@ impl Default for Trial {
     }
 }
 
-/// The result for the object.
+/// The outcome for the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Distance of the object from its position in the grasp after the rest, m.
@@ -47,22 +46,22 @@ pub struct Outcome {
     pub pushed: f64,
     /// Distance from that position after the last push and rest, m.
     pub displaced: f64,
-    /// Was it held at rest: carried by its contacts, and closer to its position than [`LOST`]?
+    /// Was it held at rest? That means it is carried by its contacts and nearer to its place than [`LOST`].
     pub held: bool,
     /// The same at the end.
     pub held_pushed: bool,
 }
 
-/// An object this far from its position is lost, m.
+/// An object farther than this from its place is lost, m.
 pub const LOST: f64 = 5e-3;
-/// Contacts carry the object if the force they leave unbalanced is below this fraction of its weight.
+/// Contacts carry the object if the unbalanced force is below this share of its weight.
 const CARRIED: f64 = 0.05;
 const PUSHES: [[f64; 3]; 6] =
     [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
 
 impl Trial {
-    /// Runs one trial per grasp, all side by side. A grasp is a configuration (1, nq) and the torques of the commanded
-    /// joints. The object to hold is the scene's first one that moves freely or by translation.
+    /// Runs a trial of each grasp, all side by side. A grasp is a configuration (1, nq) and the torques of the
+    /// commanded joints. The object to hold is the scene's first one that moves freely or without turning.
     ///
     /// # Errors
     /// If the scene has no such object with a weight, or a shape is wrong.

@@ -7,9 +7,9 @@
 //! δ = Jᵀ (J Jᵀ + d 1)⁻¹ e
 //! ```
 //!
-//! over the joints that do not press against a limit. The step is cut off at the limits and taken if ‖e‖ decreases.
-//! Then the damping d decreases, otherwise it grows. Poses and Jacobians come from the crate [`k`]. Its own solver
-//! moves one tip at a time and has no damping, but several fingers that share a wrist need a joint step.
+//! over the joints that do not press against a limit. It is cut off at the limits, and taken if ‖e‖ falls. Then the
+//! damping d falls; otherwise it grows. Poses and Jacobians come from the crate [`k`], whose own solver moves one tip
+//! at a time and without damping; several fingers that share a wrist need the joint step.
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -34,7 +34,7 @@ use crate::description::JointKind;
 use crate::error::{Error, Result};
 use crate::math::largest::largest;
 
-/// A point on a body and its goal.
+/// A point of a body and its goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The body, `"owner/link"`.
@@ -69,7 +69,7 @@ impl Default for InverseKinematics {
     }
 }
 
-/// The result of a search.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
     /// The configuration, `nq` numbers. Commanded joints are within their limits, all else is unchanged.
@@ -83,7 +83,7 @@ pub struct Reached {
     pub iterations: usize,
 }
 
-/// Damping stays between these, m²: below, J Jᵀ of fingers loses its rank to rounding; above, steps do nothing.
+/// Damping stays between these, m². Below, rounding takes the rank of J Jᵀ of fingers; above, steps have no effect.
 const DAMPING: (f64, f64) = (1e-12, 1e6);
 /// Damping is divided by this after a step that helped and multiplied by it after one that did not.
 const DAMPING_FACTOR: f64 = 5.0;
@@ -95,8 +95,8 @@ impl InverseKinematics {
     /// not commanded (objects, planar or floating joints) does not move; mimic joints follow.
     ///
     /// # Errors
-    /// If a name is not that of a body, q has a wrong length, a number is not finite, or a setting is not positive.
-    /// Goals that are not reached are not an error: see [`Reached::converged`].
+    /// If a name is not a body's, q has another length, a number is not finite, or a setting is not positive. A goal
+    /// that is not reached is not an error: see [`Reached::converged`].
     pub fn solve(&self, tree: &Tree, q: &[f64], targets: &[Target]) -> Result<Reached> {
         self.check(tree, q, targets)?;
         let arms = Arms::new(tree, q, targets)?;

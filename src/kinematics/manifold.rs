@@ -88,7 +88,7 @@ impl Manifold {
     /// q ⊕ δ (B, nq) of q (B or 1, nq) and δ (B or 1, nv). The resulting quaternions have unit length. Differentiable.
     ///
     /// # Errors
-    /// If a shape is wrong, or the types are not both `f32` or both `f64`.
+    /// If the shapes are wrong, or the types are not both `f32` or both `f64`.
     pub fn integrate(&self, q: &Tensor, delta: &Tensor) -> Result<Tensor> {
         check("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         match &self.floating {
@@ -97,9 +97,9 @@ impl Manifold {
         }
     }
 
-    /// The δ (B, nv) with `from` ⊕ δ = `to`, both (B or 1, nq), up to the sign of quaternions. Angles are not wrapped,
-    /// and rotations are by π at most. Differentiable. For a rotation by exactly π there are two such δ; value and
-    /// gradient are those of one of them.
+    /// The δ (B, nv) with `from` ⊕ δ = `to` up to the quaternions' sign, both (B or 1, nq). Angles are not wrapped.
+    /// Rotations turn by at most π; for a rotation by exactly π there are two such δ, and value and gradient are those
+    /// of one of them. Differentiable.
     ///
     /// # Errors
     /// As [`Manifold::integrate`].
@@ -111,7 +111,7 @@ impl Manifold {
     /// q ⊕ δ of plain numbers, nq and nv of them.
     ///
     /// # Errors
-    /// If a length is wrong.
+    /// If the lengths are wrong.
     pub fn plus(&self, q: &[f64], delta: &[f64]) -> Result<Vec<f64>> {
         lengths("q ⊕ δ", [("q", q, self.nq), ("delta", delta, self.nv)])?;
         let mut out = zeros(self.nq);
@@ -122,7 +122,7 @@ impl Manifold {
     /// [`Manifold::difference`] of plain numbers, nq each: the δ with `from` ⊕ δ = `to`.
     ///
     /// # Errors
-    /// If a length is wrong.
+    /// If the lengths are wrong.
     pub fn minus(&self, to: &[f64], from: &[f64]) -> Result<Vec<f64>> {
         lengths("difference", [("to", to, self.nq), ("from", from, self.nq)])?;
         let mut out = zeros(self.nv);

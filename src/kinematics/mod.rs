@@ -1,6 +1,6 @@
-//! Floor 2: where every body is, and how each degree of freedom moves it.
+//! Floor 2: the pose of every body, and how it moves with each degree of freedom.
 //!
-//! [`Kinematics`] turns configurations q (B, nq) into poses and Jacobians, as tensors with gradients:
+//! [`Kinematics`] computes poses and Jacobians from configurations q (B, nq), as tensors with gradients:
 //!
 //! ```
 //! use candle_core::{DType, Device};
@@ -65,7 +65,7 @@ struct Path {
     dofs: Tensor,
 }
 
-/// Where frames are and how they move.
+/// Poses of frames, and how they move.
 #[derive(Clone, Debug)]
 pub struct Frames {
     /// Poses (B, n_frames, 12): position, then the three columns of the rotation matrix; m.
@@ -98,7 +98,7 @@ impl Kinematics {
     /// body's own.
     ///
     /// # Errors
-    /// A name that is not a body's, or a tensor that cannot be made on the device.
+    /// If a name is not a body's, or a tensor cannot be made on the device.
     pub fn of_bodies(tree: &Tree, names: &[&str], dtype: DType, device: &Device) -> Result<Self> {
         let frames = names.iter().map(|name| Ok(FrameSpec::of_body(tree.find(name)?)));
         Self::new(tree, &frames.collect::<Result<Vec<_>>>()?, dtype, device)
@@ -118,7 +118,7 @@ impl Kinematics {
     /// Poses and screws at q (B, nq) with the given offsets (1 or B, 3 (bodies + frames)).
     ///
     /// # Errors
-    /// If a shape is not as said, naming what was expected.
+    /// If a shape is wrong; the message says what was expected.
     pub fn frames(&self, q: &Tensor, offsets: &Tensor) -> Result<Frames> {
         let packed = q.apply_op2(offsets, Operation::new(op::FramesOp(self.tables.clone()), &self.kernels))?;
         let (b, n) = packed.dims2()?;
@@ -138,7 +138,8 @@ impl Kinematics {
         self.frames(q, &self.offsets)
     }
 
-    /// Where a point (m, in the frame's own axes) of frame `frame` is in the world: p = x + R c (B, 3), m. Differentiable.
+    /// The position in the world of a point c (m, in the frame's own axes) of frame `frame`: p = x + R c (B, 3), m.
+    /// Differentiable.
     ///
     /// # Errors
     /// If there is no such frame.

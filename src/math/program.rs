@@ -225,8 +225,8 @@ pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     })
 }
 
-/// Records a program whose operands' rows hold [`places`](super::record::places) instead of numbers, one world's, and that writes such
-/// results.
+/// Records a program whose operands' rows hold [`places`](super::record::places) in place of numbers, one world's, and
+/// that writes such results.
 ///
 /// # Errors
 /// The reason, if a stage does what cannot be recorded.

@@ -9,7 +9,7 @@ use super::command::within;
 const STEPS: usize = 30;
 /// Halvings of a step at most.
 const HALVINGS: usize = 12;
-/// Gradient of the free numbers, against the whole, that counts as zero.
+/// Gradient in the free numbers, relative to the whole gradient, that counts as zero.
 const ZERO: f64 = 1e-10;
 
 /// The minimiser, which of its numbers are free, and the factor of H for those.
@@ -74,7 +74,7 @@ pub(super) fn minimise(
 mod tests {
     use super::*;
 
-    /// Against all 3ⁿ choices of what is held where.
+    /// Compares with all 3ⁿ choices of numbers held at a bound.
     #[test]
     fn the_minimiser_is_the_best_of_all_faces() {
         let mut state = 1_u64;

@@ -1,13 +1,13 @@
-//! The decision variables: in each control period v, within bounds, from which the command u follows.
+//! The decision of each control period: v in a box, which determines the command u.
 
 use candle_core::{Result, bail};
 
 use super::simulator::{Joint, Simulator};
 
-/// How u follows from v.
+/// The map from v to u.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law {
-    /// u = q_a + v, with the joints' measured positions q_a. So v is how far the springs are stretched.
+    /// u = q_a + v with the joints' measured positions q_a: v is the deflection of the springs.
     Relative,
     /// u = u_before + v.
     Rate,
@@ -22,13 +22,12 @@ pub struct Command {
     pub law: Law,
     /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,
-    /// Should u be kept within the joints' limits, and K (u − q_a) within their efforts, as far as the bound on v
-    /// allows?
+    /// Is u kept within the joints' limits, and K (u − q_a) within their effort limits, as far as the bound allows?
     pub keep_limits: bool,
 }
 
 impl Command {
-    /// A law with the same bound for all joints. Limits are on.
+    /// A law with one bound for all joints, which keeps u within limits.
     ///
     /// # Errors
     /// If the bound is not positive and finite, or if the number of positions in the law differs from the number of
@@ -37,7 +36,7 @@ impl Command {
         Self::with_bounds(simulator, law, vec![bound; simulator.joints().len()])
     }
 
-    /// A law with a bound for each joint. Limits are on.
+    /// A law with a bound for each joint, which keeps u within limits.
     ///
     /// # Errors
     /// As [`Command::new`], or if there is not exactly one bound per joint.
@@ -57,7 +56,7 @@ impl Command {
         Ok(Self { law, bound, keep_limits: true })
     }
 
-    /// What v is added to.
+    /// The positions that v is added to.
     pub fn base(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64]) -> f64 {
         match &self.law {
             Law::Relative => q[of.q],
@@ -80,13 +79,13 @@ impl Command {
         (least, most)
     }
 
-    /// The command v + base. If v is at the end that a joint limit sets, the command is exactly that limit.
+    /// The command v + base. If v reaches a limit of the joint, it is exactly that limit.
     pub(super) fn sum(&self, of: &Joint, base: f64, v: f64) -> f64 {
         let mut limits = [of.lower, of.upper].into_iter().filter(|_| self.keep_limits);
         limits.find(|limit| limit - base == v).unwrap_or(base + v)
     }
 
-    /// How u depends on (q_a, u_before). Its derivative in v is 1.
+    /// The derivatives of u by (q_a, u_before); by v it is 1.
     pub(super) fn rates(&self) -> (f64, f64) {
         match self.law {
             Law::Relative => (1.0, 0.0),
@@ -96,7 +95,7 @@ impl Command {
     }
 }
 
-/// The number within a range that is nearest to x, or an end of the range if x is NaN.
+/// The number in a range that is nearest to x, or an end of the range if x is NaN.
 pub(super) fn within(x: f64, (least, most): (f64, f64)) -> f64 {
     x.max(least).min(most)
 }

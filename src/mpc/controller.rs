@@ -1,5 +1,4 @@
-//! Model-predictive control: each period shifts the plan of the period before, improves it, and returns its first
-//! command.
+//! Model-predictive control: each period shifts the previous plan, improves it, and gives its first command.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +31,7 @@ pub enum Method {
     Rctr,
     /// The contact trust region: [`Trust`] with [`Region::Both`].
     Ctr,
-    /// [`Method::Ilqr`]. If it finds no gradient or makes no progress, sampling runs before it.
+    /// [`Method::Ilqr`], preceded by sampling if there is no gradient or no progress.
     Hybrid,
 }
 
@@ -63,9 +62,9 @@ pub struct Settings {
     pub method: Method,
     /// When the method stops.
     pub ilqr: Ilqr,
-    /// The settings of sampling.
+    /// The options of sampling.
     pub sampling: Sampling,
-    /// The seed of sampling.
+    /// Seed of the samples.
     pub seed: u64,
 }
 
@@ -85,17 +84,17 @@ impl Default for Settings {
 pub struct Answer {
     /// The command for the coming period (nu), rad or m.
     pub u: Vec<f64>,
-    /// The decision v that it follows from (nu).
+    /// v of the period (nu).
     pub v: Vec<f64>,
     /// How the search ended.
     pub outcome: Outcome,
-    /// The plan. None if there was no time to roll it out, or no usable state.
+    /// The plan; none if there was no time or no state to roll it out.
     pub plan: Option<Plan>,
-    /// Time spent, s.
+    /// Time taken, s.
     pub seconds: f64,
 }
 
-/// A receding-horizon controller for a problem, or for the same problem with a sequence of rising κ.
+/// A receding horizon for one problem, or for the same problem with a schedule of rising κ.
 #[derive(Clone, Debug)]
 pub struct Controller {
     problems: Vec<Problem>,
@@ -112,12 +111,12 @@ pub struct Controller {
 
 /// The fractions of the shifted plan that are tried first.
 const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
-/// If the purpose's cost makes less progress than this over a horizon, the hybrid method samples.
+/// If the purpose's cost falls by less than this share over a horizon, the hybrid samples.
 const NO_WAY: f64 = 0.02;
 
 impl Controller {
-    /// A controller that has not given a command yet. The problems may differ in κ only; the plan of the last one
-    /// counts. One rollout is made to measure how long it takes.
+    /// A controller before its first command. The problems differ only in κ; the plan of the last one counts. One
+    /// roll-out is made to measure how long it takes.
     ///
     /// # Errors
     /// If there is no problem, or the start does not fit one of them.
@@ -147,9 +146,9 @@ impl Controller {
 
     /// The command for the coming period at the measured state q (nq), within the time `limit` if one is given.
     ///
-    /// If numbers of q are not finite, or a joint is farther beyond a limit than the width of its range, the command is
-    /// the previous one. If all of q is NaN, nothing was measured, and the command is the previous one too. If `limit`
-    /// is shorter than one rollout with its linearisation, the command is taken from the plan of the period before.
+    /// The previous command is repeated if q has numbers that are not finite, or a joint farther beyond a limit than
+    /// its limits are apart. The same holds if all of q is NaN, which says that nothing was measured. If the time is
+    /// less than one roll-out with its linearisation takes, the command comes from the previous period's plan.
     ///
     /// # Errors
     /// If q does not have nq numbers.
@@ -196,8 +195,8 @@ impl Controller {
         GUESSES.iter().map(|share| self.plan.iter().map(|v| share * v).collect()).collect()
     }
 
-    /// Solves from the softest problem to the hardest. Each starts from the best of several guesses and the softer
-    /// one's plan.
+    /// Solves from the softest problem to the hardest. Each starts from the best of some guesses and the softer
+    /// problem's plan.
     fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
         let mut from = self.guesses();
         let mut last = None;
@@ -246,7 +245,6 @@ fn trust(region: Region, until: Ilqr) -> Trust {
     Trust { region, radius: RADIUS, near: NEAR, until }
 }
 
-/// First radius of trust regions, as a fraction of the bounds, and the largest slack (m) of contacts that belong to
-/// them.
+/// First radius of trust regions, as a share of the bounds, and the largest slack of contacts that bound them, m.
 const RADIUS: f64 = 0.5;
 const NEAR: f64 = 0.03;

@@ -1,14 +1,14 @@
-//! Differential dynamic programming with Gauss–Newton Hessians (iLQR) and bounded commands.
+//! Gauss–Newton differential dynamic programming with the commands in a box.
 //!
-//! The backward sweep uses Q, the cost-to-go from period k to second order in (δx, δv):
+//! The backward sweep computes, with Q the cost to go from period k to second order in (δx, δv),
 //!
 //! ```text
 //! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
 //! ```
 //!
-//! The forward sweep rolls out v + α k + K (x ⊖ x̄) for four step lengths α at once, as four worlds of one SIMD group:
-//! first those around the α that was best in the last iteration, then the smaller ones if none of the first improves
-//! the plan. Li and Todorov 2004; the bounds as in Tassa, Mansard and Todorov 2014.
+//! The forward sweep rolls out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the
+//! ones around the previous best α, and then smaller ones if none of these improves the plan. Sources: Li and Todorov
+//! 2004; for the box, Tassa, Mansard and Todorov 2014.
 
 use std::time::Instant;
 
@@ -24,15 +24,15 @@ use crate::solve::Accuracy;
 /// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four.
 static SHARES: [f64; 8] = [1.0, 0.6, 0.35, 0.2, 0.1, 0.04, 0.01, 0.002];
 const GROUP: usize = 4;
-/// Regularisation of Q_vv relative to its largest diagonal entry: the first value, the smallest, the one to restart
-/// from after a failure, and the one above which the search gives up.
+/// Regularisation of Q_vv relative to its largest diagonal entry: at first; at least; at first after a failure; and the
+/// value above which the search gives up.
 const REGULARISATION: f64 = 1e-6;
 const LEAST: f64 = 1e-9;
 const RESTART: f64 = 1e-5;
 const MOST: f64 = 1e3;
 /// From this tolerance on, rough solves are accurate enough to compare plans.
 const ROUGH: f64 = 1e-6;
-/// If the purpose's cost can be reduced by no more than this fraction, to first order, there is no gradient.
+/// Share of the purpose's cost that a step must be able to remove, to first order; otherwise there is no gradient.
 const REACH: f64 = 0.01;
 
 /// When to stop.
@@ -42,7 +42,7 @@ pub struct Ilqr {
     pub iterations: usize,
     /// The search has converged when the relative decrease is below this.
     pub tolerance: f64,
-    /// If a purpose's cost is below this, a missing gradient does not matter.
+    /// Cost of the purpose below which a missing gradient does not matter.
     pub small: f64,
 }
 
@@ -52,15 +52,15 @@ impl Default for Ilqr {
     }
 }
 
-/// What one iteration passes to the next.
+/// State passed from one iteration to the next.
 struct Search {
     regularisation: f64,
-    /// Which of [`SHARES`] was best.
+    /// Index of the best of [`SHARES`].
     best: usize,
 }
 
 impl Search {
-    /// The step lengths around the best one, and those to try if none of these improves the plan.
+    /// The shares around the previous best one, and those to try if none of these is better.
     fn shares(&self) -> [&'static [f64]; 2] {
         let first = self.best.saturating_sub(1).min(SHARES.len() - GROUP);
         let (larger, rest) = SHARES.split_at(first);
@@ -69,7 +69,7 @@ impl Search {
     }
 }
 
-/// The result of a backward sweep.
+/// Result of a backward sweep.
 struct Sweep {
     /// For each period.
     feed: Vec<DVector<f64>>,
@@ -79,10 +79,10 @@ struct Sweep {
 }
 
 impl Ilqr {
-    /// Improves the best of several plans v (T, nu). The step lengths of each line search run side by side.
+    /// Improves the best of some plans v (T, nu). The shares of each iteration's line search run side by side.
     ///
     /// # Errors
-    /// If the start or a v has a wrong length. Numerical trouble is not an error but an [`Outcome`].
+    /// If the length of the start or of a v does not fit the problem. Numerical trouble is an [`Outcome`].
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given_to(self.accuracy(), start, from)?)?;
@@ -117,8 +117,8 @@ impl Ilqr {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// A search has nothing to gain: has it converged, or is there no gradient of the purpose? The quadratics may be
-    /// those of a slightly worse plan.
+    /// Decides whether a search with nothing to gain has converged or lacks a gradient of the purpose. The quadratics
+    /// may be those of a slightly worse plan.
     pub(super) fn final_outcome(
         &self,
         problem: &Problem,
@@ -130,7 +130,7 @@ impl Ilqr {
         Ok(if is_lost { Outcome::NoGradient } else { Outcome::Converged })
     }
 
-    /// One iteration: sweeps with more and more regularisation until a step improves the plan.
+    /// Progress from one linearisation: sweeps with growing regularisation until a step improves the plan.
     fn iterate(
         &self,
         problem: &Problem,
@@ -190,7 +190,7 @@ impl Ilqr {
         Ok((ended, line))
     }
 
-    /// The accuracy with which plans that are compared are rolled out.
+    /// Accuracy with which plans are rolled out to compare them.
     fn accuracy(&self) -> Accuracy {
         if self.tolerance < ROUGH { Accuracy::Fine } else { Accuracy::Rough }
     }

@@ -4,9 +4,9 @@
 //! minimise over v_0 … v_{T−1} in a box     Σ_k l(x_k, v_k) + Σ_i w_i c_i(q_{k+1})     x_{k+1} = f(x_k, v_k)
 //! ```
 //!
-//! f is one control period: a command that the model holds over several steps. Each step freezes the geometry, and
-//! relaxed friction opens a gap of μ times the slip in a step. So several short steps predict better than one long
-//! step.
+//! f is one control period: the model holds a command over some steps. Several short steps predict better than one long
+//! step, because geometry is frozen within a step, and because the friction of the convex step opens a gap of μ times
+//! the slip in each step.
 
 mod box_qp;
 mod command;

@@ -1,4 +1,4 @@
-//! The result of a method, and how it ended.
+//! A method's result, and how the search went.
 
 use std::time::{Duration, Instant};
 
@@ -7,24 +7,24 @@ use super::problem::Trajectory;
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Converged: nothing more can be gained near the plan.
+    /// No nearby plan is better.
     Converged,
-    /// The iteration limit was reached.
+    /// The iterations ran out.
     IterationLimit,
-    /// The deadline was reached. The plan is the best found so far.
+    /// The time ran out; the plan is the best one found.
     Deadline,
-    /// The plan does not reach what the task wants, and no small change of the commands would bring it nearer.
+    /// The plan does not reach the task's goal, and no small change of the commands brings it nearer.
     NoGradient,
     /// The plan has steps without a solution, or the method's own program has none.
     Unsolved,
-    /// The start has an impossible number. The plan is the previous one.
+    /// A number of the start is not possible; the previous plan is kept.
     BadInput,
-    /// Nothing was measured. The plan is the previous one.
+    /// Nothing was measured; the previous plan is kept.
     Silent,
 }
 
 impl Outcome {
-    /// The name that the command line prints.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
@@ -43,10 +43,9 @@ impl Outcome {
 pub struct LogLine {
     /// The objective.
     pub cost: f64,
-    /// The decrease of the objective that the local model predicted for this iteration. NaN for methods without such a
-    /// model.
+    /// The decrease that the local model predicted for this iteration; NaN for methods without a model.
     pub expected: f64,
-    /// The step length that was taken, as a fraction. 0 if none improved the plan.
+    /// The share of the step that was taken; 0 if none improved the objective.
     pub share: f64,
     /// Time since the search began, s.
     pub seconds: f64,
@@ -65,7 +64,7 @@ pub struct Plan {
     pub log: Vec<LogLine>,
 }
 
-/// The time by which a search has to end.
+/// When a search must end.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     begin: Instant,
@@ -74,22 +73,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts now and allows at most this much time.
+    /// A clock that starts now and allows at most this much time.
     pub fn new(limit: Option<Duration>) -> Self {
         Self { begin: Instant::now(), limit, longest: Duration::ZERO }
     }
 
-    /// Seconds since the start.
+    /// Time since the start, s.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// Would another piece of work as long as the longest one so far end too late?
+    /// Would something that takes as long as the longest noted so far end too late?
     pub fn is_late(&self) -> bool {
         self.limit.is_some_and(|limit| self.begin.elapsed() + self.longest >= limit)
     }
 
-    /// The remaining time.
+    /// The time left.
     pub fn left(&self) -> Option<Duration> {
         self.limit.map(|limit| limit.saturating_sub(self.begin.elapsed()))
     }

@@ -1,4 +1,4 @@
-//! What a method works on: a simulator, an objective, a command law and a horizon; and the trajectories rolled out for
+//! The problem of a planner: a simulator, an objective, a command and a horizon; and the trajectories rolled out for
 //! it.
 
 use candle_core::{Result, bail};
@@ -8,29 +8,29 @@ use super::cost::Objective;
 use super::simulator::Simulator;
 use crate::solve::{Accuracy, Status};
 
-/// The problem of finding `horizon` commands from a given state that minimise the objective.
+/// Find `horizon` commands, from a given state on, that make the objective small.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// The model.
     pub simulator: Simulator,
     /// The objective to minimise.
     pub objective: Objective,
-    /// The decision variables and how commands follow from them.
+    /// The decision of each period.
     pub command: Command,
     /// The number of commands to plan, T ≥ 1.
     pub horizon: usize,
 }
 
-/// Where a problem starts.
+/// The start of a problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
     /// The state (nq).
     pub q: Vec<f64>,
     /// The previous command (nu).
     pub u: Vec<f64>,
-    /// The solver's forces in the first steps of nearby periods (·, n_warm), as warm starts. They are in order, for as
-    /// many periods as are known. If there are none, the first solve starts cold. In later periods without known
-    /// forces, the solve starts from the forces of the step before.
+    /// The solver's forces in the first steps of nearby periods (·, n_warm), from which solves start: those of the
+    /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
+    /// very first one cold.
     pub warm: Vec<f64>,
 }
 
@@ -54,7 +54,7 @@ pub struct Trajectory {
     pub force: Vec<f64>,
     /// The value of the objective.
     pub cost: f64,
-    /// The number of steps without a solution. In these the world stood still.
+    /// Number of steps without a solution, in which the world stood still.
     pub unsolved: usize,
     /// The state before each step of the model (T · hold, nq), and the solver's forces in that step.
     pub(super) inner_q: Vec<f64>,
@@ -74,8 +74,7 @@ impl Trajectory {
     }
 }
 
-/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (plus what does not change), times its
-/// scale.
+/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (plus constants), times its scale.
 pub(super) struct Square {
     pub(super) weight: f64,
     pub(super) residual: f64,
@@ -84,10 +83,10 @@ pub(super) struct Square {
 }
 
 impl Problem {
-    /// Checks whether the parts fit together.
+    /// Checks that the parts fit together.
     ///
     /// # Errors
-    /// If the horizon is 0, or the start's lengths differ from the model's.
+    /// If the horizon is 0 or the start's lengths do not fit the model.
     pub fn check(&self, start: &Start) -> Result<()> {
         let (nq, nu) = (self.simulator.model().nq(), self.nu());
         if self.horizon == 0 || start.q.len() != nq || start.u.len() != nu {
@@ -114,13 +113,13 @@ impl Problem {
         self.command.rates().1 != 0.0 || self.objective.smoothness > 0.0
     }
 
-    /// The length of x.
+    /// Length of x.
     pub(super) fn nx(&self) -> usize {
         self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
     }
 
-    /// Rolls out worlds side by side from one start. `decide(world, k, q, u_before)` returns the v for period k, which
-    /// is then limited to its range.
+    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` returns v for period k; it is then
+    /// kept within its range.
     ///
     /// # Errors
     /// As [`Problem::check`], or if a v has a wrong length.
@@ -133,7 +132,7 @@ impl Problem {
         self.roll_to(Accuracy::Fine, start, worlds, decide)
     }
 
-    /// [`Problem::roll`] with a chosen accuracy.
+    /// [`Problem::roll`] with a given accuracy.
     pub(super) fn roll_to(
         &self,
         accuracy: Accuracy,
@@ -204,7 +203,7 @@ impl Problem {
         self.roll_given_to(Accuracy::Fine, start, v)
     }
 
-    /// [`Problem::roll_given`] with a chosen accuracy.
+    /// [`Problem::roll_given`] with a given accuracy.
     pub(super) fn roll_given_to(&self, accuracy: Accuracy, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
         let n = self.horizon * self.nu();
         if let Some(bad) = v.iter().find(|v| v.len() != n) {
@@ -213,7 +212,7 @@ impl Problem {
         self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
     }
 
-    /// v limited to its range, and the command that follows from it.
+    /// v kept within its range, and the resulting command.
     pub(super) fn limited(&self, q: &[f64], before: &[f64], wanted: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         if wanted.len() != self.nu() {
             bail!("problem: expected {} numbers in v, got {}", self.nu(), wanted.len());
@@ -227,7 +226,7 @@ impl Problem {
         Ok(joints.map(one).unzip())
     }
 
-    /// The squared terms of a command's cost, joint by joint.
+    /// The squares in a command's cost, joint by joint.
     pub(super) fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
         let Objective { command, smoothness, effort, .. } = self.objective;
         let (a, b) = self.command.rates();

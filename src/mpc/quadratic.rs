@@ -7,8 +7,8 @@ use super::cost::{ContactForce, Expansion, ForceRates};
 use super::problem::{Problem, Square, Start, Trajectory};
 use super::simulator::{Forces, Linear};
 
-/// The second-order model of a problem along a trajectory, in (x, v). x is q in tangent coordinates, and the previous
-/// command if that matters.
+/// The problem along a trajectory to second order in (x, v). x is q in tangent coordinates, with the previous command
+/// if that is part of the state.
 #[derive(Clone, Debug)]
 pub(super) struct Quadratic {
     /// ∂x₊/∂x and ∂x₊/∂v.
@@ -41,7 +41,7 @@ impl Quadratic {
 }
 
 impl Problem {
-    /// The second-order model along a trajectory, with its forces if requested.
+    /// The problem along a trajectory, with its forces if requested.
     pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
         let forces = forces || !self.objective.forces.is_empty();
         let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
@@ -141,8 +141,8 @@ impl Problem {
         Ok((along.cost, Self::gradient(&self.expand(start, &along, false)?)))
     }
 
-    /// The cost of the purposes along a trajectory, and how much of it a change of v within its range could remove, to
-    /// first order.
+    /// The cost of the objective's purposes along a trajectory, and how much of it a change of v within its range could
+    /// remove, to first order.
     pub(super) fn purpose(&self, along: &Trajectory, quadratics: &[Quadratic]) -> Result<(f64, f64)> {
         let (nq, nv) = (self.simulator.model().nq(), self.simulator.model().nv());
         let (mut cost, mut gain) = (0.0, 0.0);

@@ -1,7 +1,7 @@
-//! Search without gradients: many plans are rolled out side by side, and their costs shape the next guess.
+//! Search without gradients: many plans are rolled out side by side and combined by their costs.
 //!
-//! MPPI (Williams, Aldrich, Theodorou 2017) averages plans with the weights exp(−J/τ), where τ is such that the best
-//! eighth dominates. The cross-entropy method (Rubinstein 1999) takes the mean and the deviation of the best eighth.
+//! MPPI (Williams, Aldrich, Theodorou 2017) weighs plans by exp(−J/τ), with τ chosen so that the best eighth dominates;
+//! the cross-entropy method (Rubinstein 1999) takes mean and deviation of the best eighth.
 
 use std::time::Instant;
 
@@ -16,12 +16,12 @@ use crate::solve::Accuracy;
 
 /// The fraction of the plans that count.
 const ELITE: usize = 8;
-/// The chance that a period draws a new deviate. Otherwise it keeps the one before, because commands that are held
-/// reach farther.
+/// Chance that a period gets a new deviate instead of keeping the previous one. Commands that are held longer reach
+/// farther.
 const FRESH: f64 = 0.3;
 /// The factor by which the spread shrinks in each round.
 const SHRINK: f64 = 0.7;
-/// Plans differ from the mean by these fractions of the spread, in turn. Near contacts a large change is rarely an
+/// Plans differ from the mean by these shares of the spread in turn. Near contacts a large change is seldom an
 /// improvement; far from them a small change has no effect.
 const SCALES: [f64; 4] = [1.0, 0.3, 0.1, 0.03];
 
@@ -34,7 +34,7 @@ pub enum Sampler {
     Cem,
 }
 
-/// The amount of sampling.
+/// How many plans are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Plans per round, at least 8.
@@ -76,10 +76,10 @@ impl Deviates {
 }
 
 impl Sampling {
-    /// Samples around a plan v (T, nu).
+    /// Searches around a plan v (T, nu).
     ///
     /// # Errors
-    /// If the start or v has a wrong length.
+    /// If the length of the start or of v does not fit the problem.
     pub fn solve(
         &self,
         sampler: Sampler,

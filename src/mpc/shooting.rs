@@ -1,7 +1,7 @@
-//! Single shooting: argmin's L-BFGS minimises the objective as one smooth function of all commands.
+//! Single shooting: the commands are the variables of one smooth function, which argmin's L-BFGS minimises.
 //!
-//! v = bound · tanh(w) removes the bounds. Limits that move with the state are enforced in the rollout, where the
-//! gradient does not see them. Value and gradient come from one rollout.
+//! v = bound · tanh(w) replaces the box. Limits that move with the state are enforced in the roll-out, and the gradient
+//! ignores them. Value and gradient come from one roll-out.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,9 +20,9 @@ const MEMORY: usize = 10;
 /// Constants of the line search (Moré and Thuente 1994): sufficient decrease, curvature.
 const DECREASE: f64 = 1e-4;
 const CURVATURE: f64 = 0.9;
-/// Length of the first step in w. By itself the method would take the gradient's length, which is arbitrary.
+/// Length of the first step in w. The method's own would be the gradient, which can have any size.
 const FIRST: f64 = 0.3;
-/// v starts inside its bounds by this fraction, so that tanh has a slope there.
+/// v starts inside the box by this share, so that tanh has a slope.
 const INSIDE: f64 = 0.95;
 
 struct Shot<'a> {
@@ -33,7 +33,7 @@ struct Shot<'a> {
     log: RefCell<Vec<f64>>,
 }
 
-/// The last point at which the function was evaluated, and its value there.
+/// The last point at which the function was evaluated, and its value.
 struct Last {
     w: Vec<f64>,
     value: f64,
@@ -78,10 +78,10 @@ impl Gradient for Shot<'_> {
     }
 }
 
-/// Improves the best of several plans v (T, nu). If a line search fails, the search ends with the best plan so far.
+/// Improves the best of some plans v (T, nu). If a line search breaks off, the search ends with the best plan so far.
 ///
 /// # Errors
-/// If the start or a v has a wrong length.
+/// If the length of the start or of a v does not fit the problem.
 pub fn shoot(until: &Ilqr, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
     let first = best_of(problem.roll_given(start, from)?)?;
     let bound = &problem.command.bound;

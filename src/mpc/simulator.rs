@@ -25,15 +25,15 @@ pub struct Joint {
     pub upper: f64,
     /// Stiffness, N m/rad or N/m.
     pub stiffness: f64,
-    /// Largest torque or force, N m or N. ∞ if the robot's description gives none.
+    /// Largest torque or force, N m or N; ∞ if the robot's description gives none.
     pub effort: f64,
 }
 
-/// The numbers of worlds that a plan, a line search and samples put into a register.
+/// Worlds in a register for a plan, a line search and samples.
 #[cfg(feature = "native")]
 const WIDTHS: [usize; 3] = [1, 4, 8];
 
-/// A scene's step on plain numbers. A control period is `hold` steps of the model under one command.
+/// A scene's step on plain numbers. A control period is `hold` steps of the model with one command.
 #[derive(Clone, Debug)]
 pub struct Simulator {
     step: Quasidynamic,
@@ -52,7 +52,7 @@ pub struct Linear {
     pub a: DMatrix<f64>,
     /// ∂q₊/∂u (nv, nu).
     pub b: DMatrix<f64>,
-    /// The forces at the end of the period, if requested.
+    /// The forces at its end, if requested.
     pub forces: Option<Forces>,
 }
 
@@ -77,7 +77,7 @@ impl Simulator {
         Self::of_step(Quasidynamic::new(&model, &model.parameters)?, hold)
     }
 
-    /// A simulator of a step that may have parameters of its own.
+    /// A simulator of a given step, with that step's parameters.
     ///
     /// # Errors
     /// If the step's number type is not `f64`, its parameters differ between worlds, or `hold` is 0.
@@ -120,8 +120,8 @@ impl Simulator {
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
-    /// The same simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled
-    /// here, not at the first command.
+    /// The same with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not
+    /// at their first command.
     ///
     /// # Errors
     /// As [`Quasidynamic::native`], and if the compiler rejects the code.
@@ -196,9 +196,9 @@ impl Simulator {
         self.manifold.minus(to, from)
     }
 
-    /// The derivatives of control periods. Given are the state at the start of each step (T · hold, nq), the commands
-    /// of the periods (T, nu) and the forces of the steps (T · hold, n_warm), from which the solves start. All steps
-    /// are linearised side by side, then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces`, the
+    /// The derivatives of T control periods. The inputs are the state at the start of each step (T · hold, nq), the
+    /// periods' commands (T, nu), and the steps' own forces (T · hold, n_warm), from which the solves start. All steps
+    /// are linearised side by side and then chained: A = A_n … A₁, B = B_n + A_n (B_{n−1} + …). With `forces`, the
     /// derivatives of the last step's forces are included.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Sequential convex programs in the contact trust region (Suh, Pang, Zhao, Tedrake 2025, arXiv 2505.02291).
 //!
-//! Around a trajectory, the states, the contact forces λ̂ and the slacks ν̂ are linear in the changes of the commands:
+//! Around a trajectory the states, the contact forces λ̂ and the slacks ν̂ are approximated as linear in the commands'
+//! changes:
 //!
 //! ```text
 //! minimise the quadratic model over δv     |δv| ≤ radius · bound, v + δv in its box
@@ -33,7 +34,7 @@ pub enum Region {
     Both,
 }
 
-/// The settings. Stopping is as in [`Ilqr`].
+/// The stopping rules are those of [`Ilqr`].
 #[derive(Clone, Copy, Debug)]
 pub struct Trust {
     /// The cones that bound the region.
@@ -51,14 +52,14 @@ pub struct Trust {
 const REFUSED: f64 = 0.05;
 const POOR: f64 = 0.25;
 const GOOD: f64 = 0.75;
-/// A radius below this is too small to find anything.
+/// Radius below which the search ends.
 const LEAST: f64 = 1e-4;
 
 impl Trust {
     /// Improves the best of several plans v (T, nu).
     ///
     /// # Errors
-    /// If the start or a v has a wrong length.
+    /// If the length of the start or of a v does not fit the problem.
     pub fn solve(&self, problem: &Problem, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
         let begin = Instant::now();
         let mut best = best_of(problem.roll_given(start, from)?)?;
@@ -118,7 +119,7 @@ impl Trust {
         Ok(Plan { best, outcome, iterations, log })
     }
 
-    /// The change of all v and its predicted decrease. None if Clarabel does not solve the program.
+    /// The change of all v and its predicted decrease; none if the program breaks down.
     fn step(&self, problem: &Problem, quadratics: &[Quadratic], cost: f64, radius: f64) -> Option<(DVector<f64>, f64)> {
         let nu = problem.nu();
         let n = nu * quadratics.len();

@@ -12,8 +12,8 @@ impl Overrides {
     /// Reads the JSON form.
     ///
     /// # Errors
-    /// An unknown key, with the nearest known one, or a value that is not of the expected kind. Names of things are checked
-    /// by [`Overrides::parameters`].
+    /// If a key is unknown (the message gives the nearest known one) or a value has the wrong type. Names of things are
+    /// checked by [`Overrides::parameters`].
     pub fn from_json(text: &str) -> Result<Self> {
         let map = match parse(text.as_bytes()) {
             Ok(Value::Object(map)) => map,
@@ -28,7 +28,7 @@ impl Overrides {
         Self::from_map(&map)
     }
 
-    /// Takes what is there under [`Overrides::KEYS`]; other keys are not looked at.
+    /// Reads the values under [`Overrides::KEYS`] and ignores other keys.
     ///
     /// # Errors
     /// As [`Overrides::from_json`].

@@ -14,9 +14,9 @@ use crate::kinematics::Tree;
 use crate::model::Model;
 use crate::parameters::Parameters;
 
-/// Numbers that replace those of the scene. They have the scene's names.
+/// Numbers that replace the scene's, addressed by the names that the scene gives them.
 ///
-/// In JSON, all keys are optional, and none may appear twice:
+/// As JSON. All keys are optional, and none may appear twice:
 ///
 /// ```text
 /// {"params": {"kappa": 1e4, "h": 0.01, "epsilon": 0.1, "mu": 0.5, "torsion": 0, "friction": "relaxed", "gravity": [0, 0, -9.81], "contact_distance": null,
@@ -27,9 +27,8 @@ use crate::parameters::Parameters;
 ///  "size": {"ball": 0.05, "box": [0.02, 0.02, 0.04]}}   m, as in scene files; the thing or body has one shape
 /// ```
 ///
-/// `params.mu` and `params.torsion` apply where no rule of the scene sets these numbers. `mu` always applies.
-/// `params.hover`, given instead of `params.kappa`, sets κ from the masses and the gravity given here: see
-/// [`Rest::kappa`].
+/// `params.mu` and `params.torsion` apply to pairs without a rule in the scene; `mu` applies to all pairs.
+/// `params.hover` instead of `params.kappa` sets κ for the masses and the gravity given here: see [`Rest::kappa`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     params: ParamOverrides,
@@ -39,7 +38,7 @@ pub struct Overrides {
     size: BTreeMap<String, Vec<f64>>,
 }
 
-/// See [`Params`]. `None` keeps the scene's number.
+/// See [`Params`]; `None` keeps the scene's number.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ParamOverrides {
     h: Option<f64>,
@@ -60,9 +59,9 @@ impl Overrides {
     /// The keys of the JSON form.
     pub const KEYS: [&'static str; 5] = ["params", "mu", "stiffness", "mass", "size"];
 
-    /// The scene's parameters of the step with these numbers in their place. Some of them are not in [`Parameters`], so
-    /// changing them needs a new model: `mu` and `torsion` of pairs without a rule, `friction`, `contact_distance`,
-    /// `fade`, `joint_limits` and `max_iterations`.
+    /// The scene's parameters of the step with these numbers replaced. [`Parameters`] does not hold all of them: a
+    /// change of `mu` or `torsion` of pairs without a rule, `friction`, `contact_distance`, `fade`, `joint_limits` or
+    /// `max_iterations` needs a new model.
     ///
     /// # Errors
     /// If a number is out of its range.
@@ -84,10 +83,10 @@ impl Overrides {
         Ok(params)
     }
 
-    /// The parameters `start` of a model with these numbers in their place.
+    /// The parameters `start` of a model with these numbers replaced.
     ///
     /// # Errors
-    /// If a name is unknown (the message suggests the nearest one) or a number is out of its range.
+    /// If a name is unknown (the message gives the nearest known one) or a number is out of its range.
     pub fn parameters(&self, model: &Model, start: &Parameters) -> Result<Parameters> {
         self.params(&model.params)?;
         let mut parameters = start.clone();
@@ -127,7 +126,7 @@ impl Overrides {
         Ok(parameters)
     }
 
-    /// The same overrides without those that [`Overrides::params`] applies.
+    /// The same, without the numbers that [`Overrides::params`] covers.
     pub fn beside_params(&self) -> Self {
         let ParamOverrides { gravity, hover, .. } = self.params;
         Self { params: ParamOverrides { gravity, hover, ..Default::default() }, ..self.clone() }

@@ -1,4 +1,4 @@
-//! JSON in which no key stands twice: of two values for one key the reader cannot know which is meant.
+//! JSON in which no key appears twice. With two values for one key, the reader could not know which one is meant.
 
 use std::fmt;
 
@@ -8,7 +8,8 @@ use serde_json::{Map, Number, Value};
 /// The value of a JSON text.
 ///
 /// # Errors
-/// What is no JSON, is nested deeper than 128 levels, or has a key twice in one object; with the place.
+/// If the text is not JSON, is nested deeper than 128 levels, or has a key twice in one object. The message gives the
+/// place.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     let mut parser = serde_json::Deserializer::from_slice(text);
     let value = Unique.deserialize(&mut parser)?;

@@ -22,7 +22,7 @@ const ASIDE: f64 = 0.05;
 pub enum CubeContact {
     /// As boxes.
     Faces,
-    /// As a small sphere in each corner. Corners rest on the floor and meet other corners, but pass through faces.
+    /// By a small sphere in each corner. Corners rest on the floor and touch other corners, but pass through faces.
     Corners,
 }
 
@@ -35,7 +35,7 @@ pub struct Cubes {
     pub contact: CubeContact,
     /// Distance of four walls from the middle, m. `None` for no walls. Below 0.23 m, cubes may start inside a wall.
     pub walls: Option<f64>,
-    /// Seed of the random positions.
+    /// Seed of the random places.
     pub seed: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Floor 1: scenes generated from a number and a seed, for tests, benchmarks and teaching: [`Cubes`] that fall on each
-//! other, and [`Pills`] in a box.
+//! Floor 1: scenes made from a number of objects and a seed, for tests, benchmarks and teaching: [`Cubes`] that fall on
+//! each other, [`Pills`] in a box.
 //!
 //! ```
 //! let scene = fingertip::scenes::Pills { ellipsoids: 2, capsules: 3, ..Default::default() }.scene();

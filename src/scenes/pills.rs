@@ -12,11 +12,11 @@ use crate::description::{Object, Scene, Shape};
 /// Radii of an ellipsoid, radius and half length of a capsule, m.
 const RADII: [f64; 3] = [0.05, 0.15, 0.2];
 const CAPSULE: [f64; 2] = [0.1, 0.1];
-/// Their density, kg/m³.
+/// Density, kg/m³.
 const DENSITY: f64 = 700.0;
 
 /// Ellipsoids with radii of 5, 15 and 20 cm, and capsules with a radius of 10 cm and a length of 40 cm, alternating, at
-/// random positions inside a cube of six walls. They overlap at the start: see [`crate::step::Separation`].
+/// random places in a cube of six walls. They may overlap there; [`crate::step::Separation`] moves them apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pills {
     /// Number of ellipsoids.
@@ -25,7 +25,7 @@ pub struct Pills {
     pub capsules: usize,
     /// Inner edge of the cube around the origin, m.
     pub room: f64,
-    /// Seed of the random positions.
+    /// Seed of the random places.
     pub seed: u64,
 }
 

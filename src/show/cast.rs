@@ -1,4 +1,4 @@
-//! What a recording says of a scene before anything happens: names, bodies, shapes, contacts.
+//! The static part of a recording: names, bodies, shapes, contacts.
 
 use std::collections::BTreeMap;
 
@@ -114,7 +114,7 @@ fn mesh(triangles: Triangles) -> (Vec<[f64; 3]>, Vec<Vec<usize>>) {
     (vertices.collect(), triangles.faces.iter().map(|face| face.to_vec()).collect())
 }
 
-/// What there is to look at, and a line for each mesh file that cannot be read.
+/// The visible shapes, and a line for each mesh file that cannot be read.
 fn visuals(scene: &Scene, tree: &Tree) -> (Vec<ShapeRecord>, Vec<String>) {
     let mut looks = Vec::new();
     let mut unread: BTreeMap<String, Vec<&str>> = BTreeMap::new();

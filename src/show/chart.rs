@@ -65,17 +65,17 @@ impl Chart {
         self
     }
 
-    /// Makes the x axis logarithmic. All x must be positive.
+    /// With a logarithmic x axis; all x must be positive.
     pub fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
     }
 
-    /// Writes the chart and creates the folders of its path. If the path ends in `.png`, the chart is a PNG with twice
-    /// as many pixels (this needs the feature `png`); otherwise it is an SVG.
+    /// Writes the chart and makes the folders of its path. A path that ends in `.png` gives PNG with twice as many
+    /// pixels (feature `png`); any other gives SVG.
     ///
     /// # Errors
-    /// If the file cannot be written, or is a PNG without the feature.
+    /// If the file cannot be written, or PNG is requested without the feature.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png")) {
@@ -148,7 +148,7 @@ impl Panel {
         self.with_line(name.into(), points.into_iter().collect(), false)
     }
 
-    /// Adds a dashed line, as a reference for the others.
+    /// With a dashed line, for a reference.
     pub fn dashed(self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.with_line(name.into(), points.into_iter().collect(), true)
     }

@@ -9,11 +9,11 @@ use super::file;
 use super::recording::{Recording, StepRecord};
 use crate::error::{Error, Result};
 
-/// Writes a table: a header with the names of the columns, a line for the start, and a line per step.
+/// Writes a table: a header, a line for the start, and a line for each step.
 ///
-/// Columns: `time`; q by `q_names`; `u:` followed by the joint's name; for each contact `A > B phi` and `A > B fx`,
-/// `fy`, `fz` (the force on B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. Columns that the start
-/// does not have are empty in its line.
+/// Columns: `time`; q by `q_names`; `u:` and the joint; for each contact `A > B phi` and `A > B fx`, `fy`, `fz` (the
+/// force on B, N); the scalars; `status`, `iterations`, `residual`, `seconds`. Cells that the start does not have are
+/// empty.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Floor 9: recordings of rollouts and plots of them, line charts, and a verdict on what became of the objects.
+//! Floor 9: what people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
 //!
 //! # Recordings
 //!

@@ -1,4 +1,4 @@
-//! Rolling out one world while recording everything.
+//! Rolls out one world and records it.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -20,12 +20,12 @@ use crate::solve::Report;
 use crate::step::{DynamicStep, Quasidynamic, Step};
 
 /// Rolls out `n_steps` steps from home. `control` gives the command (nu numbers) of the step that starts at a time (s).
-/// `after` is called with the growing recording, before the first step and after each.
+/// `after` is called with the recording before the first step and after each step.
 ///
-/// Each step starts at the end of the previous one, and its solve starts from the previous forces.
+/// Each step starts at the end of the previous step, and its solve starts from the previous forces.
 ///
 /// # Errors
-/// If a command does not have nu numbers, and the errors of the step and of `after`.
+/// If a command does not have nu numbers, or `after` returns an error.
 pub fn record(
     source: &Source,
     step: &Quasidynamic,
@@ -71,7 +71,7 @@ impl Recorder {
         Self::of_model(source, step.model(), step.parameters())
     }
 
-    /// The same for a world that others step, for example [`crate::step::Dynamic`].
+    /// The same for a world that is stepped elsewhere, for example by [`crate::step::Dynamic`].
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -88,7 +88,7 @@ impl Recorder {
         &self.q
     }
 
-    /// The elapsed time, s.
+    /// The simulated time so far, s.
     pub fn time(&self) -> f64 {
         self.time
     }
@@ -103,7 +103,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Moves the world back home and sets the time to zero.
+    /// Moves the world home and restarts the time.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -113,7 +113,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Adds a named number to the scalars of all steps from now on. A number that is not finite removes the name.
+    /// Adds a number by its name to the scalars of all steps from now on. A number that is not finite removes the name.
     pub fn note(&mut self, name: &str, value: f64) {
         self.notes.remove(name);
         if value.is_finite() {
@@ -121,15 +121,15 @@ impl Recorder {
         }
     }
 
-    /// Adds an object's distance from its goal to the scalars of all steps from now on: `"position error"`, m, and
-    /// `"rotation error"`, rad. What is free in the goal is left out.
+    /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
+    /// `"rotation error"`, rad; free parts are left out.
     pub fn note_errors(&mut self, errors: &Errors) {
         self.note(POSITION, errors.position.unwrap_or(f64::NAN));
         self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
     }
 
-    /// Adds the plan of a controller's answer to the next step. From now on, all steps have its cost as the scalar
-    /// `"cost"` and its computing time as `"planning time"`, s. An answer without a plan changes nothing.
+    /// Attaches the plan of a controller's answer to the next step. From then on, the scalar `"cost"` is its cost and
+    /// `"planning time"` its computing time, s. An answer without a plan changes nothing.
     ///
     /// # Errors
     /// If the plan is for another model.
@@ -144,8 +144,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// One step under the command `u` (nu numbers). `step` may differ from call to call, but must belong to the same
-    /// scene.
+    /// One step under the command `u` (nu numbers). Each call may use another step of the same scene.
     ///
     /// # Errors
     /// If the command does not have nu numbers.
@@ -166,8 +165,8 @@ impl Recorder {
         Ok(record)
     }
 
-    /// Records the result of a step of this world that was computed elsewhere, with the recording's h. `u` is the
-    /// command (nu numbers), if there were commanded positions.
+    /// Records the result of a step of this one world that was computed elsewhere with the recording's h. `u` are the
+    /// commanded positions (nu numbers), if there were any.
     ///
     /// # Errors
     /// Of the tensor operations.
@@ -223,7 +222,7 @@ impl<'a> From<&'a DynamicStep> for StepResult<'a> {
     }
 }
 
-/// What people plot first.
+/// The scalars that are usually plotted first.
 fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
     let mut scalars = BTreeMap::new();
     if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {

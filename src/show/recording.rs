@@ -1,4 +1,4 @@
-//! Recordings: everything about a rollout that a replay or an analysis needs.
+//! Recordings: all data of a rollout that a replay or an analysis needs.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::description::Friction;
 use crate::error::{Error, Result};
 
-/// The version of the format. It is raised when the meaning of a field changes.
+/// Increased when the meaning of a field changes.
 pub(super) const VERSION: u32 = 2;
 
 /// A recorded rollout. Units are SI and radians; forces are in newtons along world axes.
 ///
-/// In files, everything but the steps is one JSON object with the field names below: the message of the channel
-/// `/scene`. Positions are `[x, y, z]`, quaternions `[w, x, y, z]`, and bodies are indices into `bodies`.
+/// As JSON, everything except the steps is one object with the fields below: the message of a file's channel `/scene`.
+/// Positions are `[x, y, z]`, quaternions `[w, x, y, z]`, bodies are indices into `bodies`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Version of the format, 2.
@@ -24,7 +24,7 @@ pub struct Recording {
     pub scene: String,
     /// The scene file's text.
     pub scene_text: String,
-    /// The parameters of the step.
+    /// Parameters of the step.
     pub params: ParamsRecord,
     /// A name for each number in q: `"ball.x"`, `"hand/slider_z"`.
     pub q_names: Vec<String>,
@@ -32,17 +32,17 @@ pub struct Recording {
     pub u_names: Vec<String>,
     /// The bodies, the world first.
     pub bodies: Vec<BodyRecord>,
-    /// The shapes of the bodies, visual and for collision.
+    /// Visual and collision shapes of the bodies.
     pub shapes: Vec<ShapeRecord>,
-    /// One line for each visual mesh that could not be read: its owner, its file and what was expected there. These
-    /// bodies are drawn with their other shapes.
+    /// A line for each visual mesh that could not be read: its body, its file and what was expected there. Such bodies
+    /// are drawn with their other shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// The rigid objects that can move.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
-    /// The goals of objects, if a task has set any.
+    /// The goals of objects, if a task has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalRecord>,
     /// The state before the first step.
@@ -60,7 +60,7 @@ pub struct ParamsRecord {
     pub epsilon: f64,
     pub kappa: f64,
     pub gravity: [f64; 3],
-    /// Old files, from before there was a choice, have none.
+    /// Older files, from before there was a choice, have none.
     #[serde(default)]
     pub friction: Friction,
     pub contact_distance: Option<f64>,
@@ -74,9 +74,9 @@ pub struct ParamsRecord {
 pub struct BodyRecord {
     /// Its name: `"ball"`, `"hand/palm"`.
     pub name: String,
-    /// What it belongs to.
+    /// What the body belongs to.
     pub role: Role,
-    /// Its parent body, which comes before it in the list. The parent of the world is the world.
+    /// The body that it is joined to, which comes before it in the list. The world's parent is the world.
     pub parent: usize,
     /// Does it move relative to its parent?
     pub moves: bool,
@@ -99,7 +99,7 @@ pub enum Role {
 pub struct ShapeRecord {
     /// The body.
     pub body: usize,
-    /// Can it touch? Otherwise it is only drawn.
+    /// Does it collide? Otherwise it is only visual.
     pub collides: bool,
     /// `"sphere"`, `"capsule"`, `"box"`, `"cylinder"`, `"ellipsoid"`, `"hull"`, `"mesh"` or `"halfspace"`.
     pub kind: String,
@@ -128,7 +128,7 @@ pub struct ObjectRecord {
     pub body: usize,
     /// Its mass, kg.
     pub mass: f64,
-    /// The part of its weight that can move it, N. Zero for an object in a level plane.
+    /// The component of its weight that can move it, N; zero for an object in a level plane.
     pub load: [f64; 3],
 }
 
@@ -157,7 +157,7 @@ pub struct GoalRecord {
 /// A controller's plan for the coming periods, stored at the start of the first of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
-    /// Its cost. Files store it if it is finite; otherwise it is read as NaN.
+    /// Its cost. A file keeps finite costs only; others are read as NaN.
     #[serde(deserialize_with = "or_nan")]
     pub cost: f64,
     /// How the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
@@ -168,13 +168,13 @@ pub struct PlanRecord {
     pub seconds: f64,
     /// Predicted configurations at the start and at the ends of the periods (T + 1, nq).
     pub q: Vec<Vec<f64>>,
-    /// The bodies that have predicted poses: objects, and links that carry no other link.
+    /// The bodies with predicted poses: objects, and links that carry no other link.
     pub bodies: Vec<usize>,
     /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
     pub poses: Vec<Vec<[f64; 7]>>,
 }
 
-/// The state of the world.
+/// A configuration with the poses of all bodies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Configuration.
@@ -190,7 +190,7 @@ pub struct StepRecord {
     pub time: f64,
     /// The command during the step.
     pub u: Vec<f64>,
-    /// The state at the step's end.
+    /// Configuration and poses at the step's end.
     pub end: Configuration,
     /// Signed distance of each contact at the step's start, m.
     pub phi: Vec<f64>,
@@ -206,11 +206,11 @@ pub struct StepRecord {
     pub iterations: usize,
     /// Its relative residual.
     pub residual: f64,
-    /// Time that the step took to compute, s. 0 if it was not measured.
+    /// Time to compute the step, s; 0 if it was not measured.
     pub seconds: f64,
-    /// Other numbers by name: `"gap"`, the smallest signed distance of all contacts, m; `"force on ball"`, the size of
-    /// the sum of an object's contact forces, N; and what the recorder adds, such as a task's `"cost"`, `"position
-    /// error"`, m, and `"rotation error"`, rad.
+    /// Other numbers by name: `"gap"`, the least signed distance of all contacts, m; `"force on ball"`, the size of the
+    /// sum of an object's contact forces, N; and what the recorder adds, such as `"cost"`, `"position error"`, m, and
+    /// `"rotation error"`, rad, of a task.
     pub scalars: BTreeMap<String, f64>,
     /// The plan for the periods from this step on, if a controller has made one.
     pub plan: Option<PlanRecord>,

@@ -37,7 +37,7 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Creates the file, and missing folders above it, for the steps that follow those in `recording`.
+    /// Creates the file and any missing folders above it, for the steps that follow those in `recording`.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -100,7 +100,7 @@ impl RecordingWriter {
         if self.file.waiting() >= CHUNK { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is buffered, and the index that lets readers jump.
+    /// Writes what is buffered, and the index that lets readers seek.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -132,7 +132,7 @@ impl std::fmt::Debug for RecordingWriter {
 }
 
 impl Recording {
-    /// Writes a file, and creates missing folders above it.
+    /// Writes a file and any missing folders above it.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,10 +1,10 @@
 //! From impulses that are nearly right to those that are: an active-set method for min ½ ΛᵀDΛ + (J v_f − l)ᵀΛ within
 //! bounds.
 //!
-//! Rows are free, or held at a bound. The free ones are solved for w = 0, and go there as far as bounds allow: a row that meets
-//! one is held from then on. Once all are there, the held one that pulls hardest into its range is set free. No step raises
-//! the objective, so that no set of held rows comes twice but for rounding (Nocedal, Wright, *Numerical Optimization*,
-//! §16.5, for bounds as in Lawson and Hanson's nonnegative least squares).
+//! Rows are free, or held at a bound. The free ones are solved for w = 0, and go there as far as bounds allow: a row
+//! that meets one is held from then on. Once all are there, the held one that pulls hardest into its range is set free.
+//! No step raises the objective, so that no set of held rows comes twice except for rounding (Nocedal, Wright,
+//! *Numerical Optimization*, §16.5, for bounds as in Lawson and Hanson's nonnegative least squares).
 //!
 //! An interior-point method alone cannot show which rows are held where a contact touches without force: w and Λ fall together,
 //! both to the root of its tolerance.

@@ -8,13 +8,15 @@
 //! ```
 //!
 //! One step solves (P + J̃ᵀWJ̃) Δδ = −r₁ − J̃ᵀW r₂ and takes Δη = −W (r₂ + J̃ Δδ). It is Newton's step for the dual
-//! function ½‖J̃ᵀη − g‖²_P⁻¹ + φᵀη_n − (1/κ) Σ log ρ(η), which is self-concordant up to the factor κ: with an exact line
-//! search it converges from *any* η inside the cones, and so from any φ, touching and penetrating included.
+//! function ½‖J̃ᵀη − g‖²_P⁻¹ + φᵀη_n − (1/κ) Σ log ρ(η), which is self-concordant up to the factor κ: with an exact
+//! line search it converges from *any* η inside the cones. So it converges for any φ, touching and penetrating
+//! included.
 //!
-//! It converges slowly from afar. Most worlds therefore come near first by a primal-dual method ([`super::approach`]), from the
-//! forces of the step before or from the root of each contact alone ([`super::start`]). Where that fails they start again with
-//! a small κ, which rises tenfold each time the iterate is near the path. Where the dual is unbounded below no δ is feasible: η then
-//! grows along a certificate of that, which is what ends the iteration.
+//! Far from the solution it converges slowly. Most worlds therefore first come near by a primal-dual method
+//! ([`super::approach`]), from the forces of the step before or from the root of each contact alone ([`super::start`]).
+//! If that fails, they start again with a small κ, which rises tenfold each time the iterate is near the path. If the
+//! dual is unbounded below, no δ is feasible. η then grows along a certificate of infeasibility, and that ends the
+//! iteration.
 
 use crate::description::Friction;
 use crate::math::lane::{Mask, Precision, Real, Zip, copy, state};
@@ -29,8 +31,8 @@ use super::start::{renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
 
-/// κ · decrement² below which a step is the last: it leaves an error of no more than its square, of the forces' squares. In single
-/// precision that is below rounding sooner.
+/// κ · decrement² below which a step is the last. The error that remains is at most its square, relative to the forces'
+/// squares. In single precision that is below rounding sooner.
 fn converged<R: Real>(accuracy: Accuracy) -> f64 {
     match (accuracy, R::precision()) {
         (Accuracy::Rough, _) => 1e-5,
@@ -39,33 +41,35 @@ fn converged<R: Real>(accuracy: Accuracy) -> f64 {
     }
 }
 
-/// κ · decrement² below which an iterate that no longer improves is the last: what is left is rounding. Where that is more,
-/// see [`noise`], this many times as much counts.
+/// κ · decrement² below which an iterate that no longer improves is the last, because only rounding is left. Where
+/// rounding is larger (see [`noise`]), the limit is this many times as large.
 const STALLED: f64 = 1e-6;
 const NOISE: f64 = 16.0;
 /// κ · decrement² below which κ is raised.
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Steps from given forces after which a world whose step had a κ · decrement² above the second takes another way.
+/// Number of steps from given forces, and κ · decrement²: a world above the second after the first tries another way.
 const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
 /// First κ of worlds that start again, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
-/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for: it takes forces that have grown.
+/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
+/// first.
 const DOUBTFUL: f64 = 2.0;
-/// Steps with κ · decrement² above 1 after which an iterate counts as stuck: far from the path, along the boundary of a
-/// cone, steps are short however well they are searched. So does one whose step is not a number. It starts again on the
-/// cones' axes, with κ less by a factor and below 1 over the energy that it has got to, where the barrier outweighs the rest.
-/// Each time it is given more steps than before: on the way to a narrow certificate every step is that far.
+/// Steps with κ · decrement² above 1 after which an iterate counts as stuck. Far from the path, along the boundary of a
+/// cone, steps are short even with an exact line search. An iterate whose step is not a number is stuck too. A stuck
+/// iterate starts again on the cones' axes. Its κ is reduced by a factor and is below 1 over the energy reached, so
+/// that the barrier outweighs the rest. Each restart gets more steps than the one before, because on the way to a
+/// narrow certificate every step is far from the path.
 const STUCK: f64 = 8.0;
 const PATIENCE: f64 = 4.0;
 const FALL: f64 = 0.03;
 
 /// Solves a lane of problems: δ, η and the report are left in `work`.
 ///
-/// With `warm` the start is at the problem's own forces; worlds where they are outside the cones start cold.
+/// With `warm` it starts from the problem's own forces; worlds in which these are outside the cones start cold.
 #[inline(always)]
 pub(crate) fn solve<R: Real>(
     s: &Structure,
@@ -125,7 +129,7 @@ pub(crate) fn solve<R: Real>(
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
-/// Where the iteration is, but for δ and the forces.
+/// State of the iteration, except δ and the forces.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     kappa: R,
@@ -133,7 +137,7 @@ struct Iterate<R: Real> {
     iterations: R,
     /// κ · decrement² of the step before.
     last: R,
-    /// Steps in a row that were far from the path, and with how many an iterate is stuck.
+    /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
     running: R::Mask,
@@ -223,7 +227,7 @@ impl<R: Real> Iterate<R> {
         );
     }
 
-    /// After a step of the approach: worlds that it has got nowhere with start again.
+    /// After a step of the approach: worlds in which it makes no progress start again.
     #[inline(always)]
     fn follow(
         &mut self,
@@ -248,7 +252,7 @@ impl<R: Real> Iterate<R> {
         );
     }
 
-    /// Looks for a certificate of infeasibility; starts again where the iterate is stuck.
+    /// Looks for a certificate of infeasibility, and restarts stuck iterates.
     #[inline(always)]
     fn doubt(
         &mut self,

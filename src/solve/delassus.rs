@@ -4,8 +4,8 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::math::largest::largest;
 
-/// A problem is solved if [`Delassus::residual`] is below this fraction of the problem's largest velocity. That is four
-/// digits above the rounding error of 1e4 operations.
+/// A problem is solved if [`Delassus::residual`] is below this share of the problem's largest velocity: four digits
+/// above the rounding of 1e4 operations.
 const SOLVED: f64 = 1e-9;
 
 /// The problem in impulses. Its rows are the contacts, then the degrees of freedom with dry friction.
@@ -23,7 +23,7 @@ pub struct Delassus {
     pub(super) response: DMatrix<f64>,
 }
 
-/// The result of a method: the impulses of all rows, and whether it has proved that there are none.
+/// A method's result: the impulses of all rows, and whether it has proved that there are none.
 pub(super) struct Found {
     pub(super) impulses: DVector<f64>,
     pub(super) iterations: usize,
@@ -47,8 +47,8 @@ impl Delassus {
         &self.matrix * impulses + &self.offset
     }
 
-    /// The distance of impulses from complementarity: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, where clamp
-    /// limits to D_ii times Λ_i's bounds, m/s. For a contact this is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
+    /// How far impulses are from complementarity, m/s: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii
+    /// times the bounds of Λ_i. For a contact that is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
     pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
         let slack = self.slack(impulses);
         largest((0..self.len()).map(|i| {

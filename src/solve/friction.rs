@@ -1,18 +1,20 @@
-//! Coulomb's law, smoothed, beside its convex relaxation.
+//! Smoothed Coulomb friction, and its convex relaxation.
 //!
-//! With the scaled displacement z = J̃ δ + φ n of a contact, z_n its gap, the relaxed law is z = ζ, η = 2 R ζ / (κ ρ(ζ)), see
-//! [`super::cone`]: a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close it: z + ‖z_t‖ n instead of z makes the same
-//! complementarity that of Coulomb. Smoothed, with ‖z‖ instead of ‖z_t‖, which is the same where a gap is small beside the slip,
+//! Let z = J̃ δ + φ n be the scaled displacement of a contact and z_n its gap. The relaxed law is z = ζ, η = 2 R ζ / (κ
+//! ρ(ζ)), see [`super::cone`]; a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close this gap: with z + ‖z_t‖
+//! n in place of z, the same complementarity becomes Coulomb's law. Here it is smoothed, with ‖z‖ in place of ‖z_t‖.
+//! The two agree where the gap is small compared with the slip:
 //!
 //! ```text
 //! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))
 //! ```
 //!
-//! The gap belongs to the normal force alone, and friction is as in the relaxed law with the same forces. No kink is left where slip
-//! vanishes, and the gap of what slides is 1/(κ η_n), however far it slides: half of what the relaxed law leaves of what lies still.
+//! The gap depends only on the normal force, and friction is as in the relaxed law with the same forces. There is no
+//! kink where slip vanishes. The gap of a sliding contact is 1/(κ η_n) however far it slides. That is half the gap of a
+//! contact at rest in the relaxed law.
 //!
-//! Forces answer displacements by dη = −W̃ dz, which is not symmetric: a larger gap lets the friction fall, a larger slip does
-//! not change the normal force. With q = −∂η_n/∂z_n, and S symmetric and across n,
+//! Forces respond to displacements by dη = −W̃ dz. W̃ is not symmetric: a larger gap reduces the friction, but a larger
+//! slip does not change the normal force. With q = −∂η_n/∂z_n, and S symmetric and across n,
 //!
 //! ```text
 //! W̃ = q (n + k) nᵀ + S = G (1 + b nᵀ) G,   G = √q n nᵀ + √S,   b = √q S^(−1/2) k
@@ -27,7 +29,7 @@ use super::status::is_unsettled;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// How a contact's force answers its displacement.
+/// How a contact's force responds to its displacement.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
     /// G.
@@ -81,7 +83,7 @@ impl<R: Real> Scaling<R> {
 }
 
 impl<R: Real> Answer<R> {
-    /// (1 + n bᵀ) G x: W̃ᵀ with one G still to come.
+    /// (1 + n bᵀ) G x: the product with W̃ᵀ except for the last factor G.
     #[inline(always)]
     pub(super) fn gather(&self, n: Vec3<R>, x: Vec3<R>) -> Vec3<R> {
         let x = self.root.times(x);
@@ -90,7 +92,7 @@ impl<R: Real> Answer<R> {
 }
 
 impl Structure {
-    /// How the force of a contact answers at its η, for its own κ; by the relaxed law in worlds of the mask.
+    /// How a contact's force responds at its η, for its own κ; by the relaxed law in worlds of the mask.
     #[inline(always)]
     pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
@@ -131,7 +133,7 @@ impl Structure {
         }
     }
 
-    /// The factors to eliminate and to substitute by that solve with H: those of Hᵀ are the same the other way round.
+    /// The factors that solve with H, for elimination and for substitution. Those of Hᵀ are the same in reverse order.
     #[inline(always)]
     pub(crate) fn factors<'a, R>(&self, h: &'a [R], upper: &'a [R]) -> [&'a [R]; 2] {
         match self.friction {

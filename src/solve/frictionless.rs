@@ -1,16 +1,16 @@
 //! Frictionless rigid contact in one world, in velocities.
 //!
-//! Given are the generalised inertia M, the free velocity v_f, the normal rows J (B against A), and the bounds l. The
-//! impulses are Λ = h f. The next velocity v₊ is the one nearest to v_f that satisfies the contacts:
+//! With the generalised inertia M, the free velocity v_f, the normal rows J (B against A), bounds l and the impulses
+//! Λ = h f, the next velocity v₊ is the velocity nearest to v_f that satisfies the contacts:
 //!
 //! ```text
 //! minimise ½ ‖v₊ − v_f‖²_M + Σ_i c_i |v₊_i|   subject to   J v₊ ≥ l
 //! v₊ = v_f + M⁻¹ Jᵀ Λ        0 ≤ w = J v₊ − l  ⟂  Λ ≥ 0
 //! ```
 //!
-//! c_i is the largest impulse of the dry friction in degree of freedom i (zero in most). The sum is the work of that
-//! friction. Its minimiser is Coulomb's law: |Λ_i| ≤ c_i, against the motion. Each such friction adds a row e_i to J,
-//! with an impulse between −c_i and c_i instead of one that is not negative. v₊ is unique; Λ need not be.
+//! c_i is the largest impulse of the dry friction in degree of freedom i, zero in most. The sum is the work that this
+//! friction takes, and the minimiser obeys Coulomb's law: |Λ_i| ≤ c_i, against the motion. Each such friction adds a
+//! row e_i to J, whose impulse lies between −c_i and c_i instead of being nonnegative. v₊ is unique; Λ need not be.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -25,13 +25,13 @@ pub struct Frictionless {
     pub(super) jacobian: DMatrix<f64>,
     pub(super) bounds: DVector<f64>,
     pub(super) dry: DVector<f64>,
-    /// M's; none if M is not positive definite.
+    /// The factor of M; none if M is not positive definite.
     pub(super) factor: Option<Cholesky<f64, Dyn>>,
 }
 
 impl Frictionless {
-    /// The problem with M (nv, nv), v_f (nv), J (nc, nv) and l (nc). If numbers are not finite, or M is not positive
-    /// definite, the solve reports [`Status::BadInput`](super::Status::BadInput).
+    /// The problem of M (nv, nv), v_f (nv), J (nc, nv) and l (nc). The solve finds numbers that are not finite and an M
+    /// that is not positive definite: [`Status::BadInput`](super::Status::BadInput).
     ///
     /// # Errors
     /// If the sizes do not fit.
@@ -49,7 +49,7 @@ impl Frictionless {
         Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv), factor })
     }
 
-    /// The same of the momentum M v_f, of sizes that fit; none if M is not positive definite.
+    /// The same from the momentum M v_f, with sizes that fit; none if M is not positive definite.
     pub(crate) fn of_momentum(
         mass: DMatrix<f64>,
         momentum: &DVector<f64>,

@@ -1,4 +1,4 @@
-//! Solvers of frictionless rigid contact.
+//! Solves frictionless rigid contact: the effect of hard contacts on a velocity.
 
 use nalgebra::DVector;
 
@@ -8,7 +8,7 @@ use super::status::Status;
 use super::{lcp, qp};
 use crate::math::largest::{larger, largest};
 
-/// If a velocity J v − l is below this fraction of the largest number it is computed from, it is rounding error.
+/// Velocities J v − l below this share of the largest number that they are computed from are rounding.
 const ROUNDING: f64 = 1e-14;
 
 /// The methods that solve a [`Frictionless`] problem. All give the same v₊ up to their accuracy.
@@ -18,8 +18,8 @@ pub enum Method {
     PrimalQp,
     /// The quadratic program in Λ with the Delassus matrix, solved by an interior-point method.
     DualQp,
-    /// The linear complementarity problem in Λ, solved by Lemke's pivoting. If rounding makes that fail, the dual
-    /// program is solved instead.
+    /// The linear complementarity problem in Λ, by Lemke's pivoting, or by the dual program if rounding spoils the
+    /// pivoting.
     Lemke,
     /// The same problem, solved by projected Gauss–Seidel sweeps. They converge slowly when contacts depend on each
     /// other.
@@ -38,8 +38,8 @@ pub struct Impact {
     pub impulse: DVector<f64>,
     /// Dry friction's impulse on each degree of freedom (nv), N·s or N·m·s.
     pub dry_impulse: DVector<f64>,
-    /// How the solve ended. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers too
-    /// large to compute with give [`Status::BadInput`].
+    /// How the solve ended. Solved means that the residual is below 1e-9 of the problem's largest velocity. Numbers
+    /// that are too large to compute with are [`Status::BadInput`].
     pub status: Status,
     /// The number of iterations, pivots or sweeps.
     pub iterations: usize,
@@ -48,8 +48,8 @@ pub struct Impact {
 }
 
 impl Frictionless {
-    /// Solves the problem. It uses only contacts that the motion would violate: first those that v_f violates, then
-    /// also those that the resulting velocity violates, until there are no more.
+    /// Solves the problem. Only contacts that the motion would violate take part: at first those that v_f violates,
+    /// then also those that the answer violates, until none is left.
     pub fn solve(&self, method: Method) -> Impact {
         let numbers = [self.mass.as_slice(), self.v_free.as_slice(), self.jacobian.as_slice(), self.bounds.as_slice()];
         let reach = &self.jacobian * &self.v_free;
@@ -102,8 +102,8 @@ impl Frictionless {
         }
     }
 
-    /// Impulses of these contacts and of dry friction. Where an interior-point method breaks down, the active-set method that
-    /// polishes its results starts from none.
+    /// Impulses of these contacts and of dry friction. If an interior-point method breaks down, the active-set method
+    /// that polishes its results starts from zero.
     fn find(&self, method: Method, contacts: &[usize], delassus: &Delassus) -> Found {
         let found = match method {
             Method::PrimalQp => qp::primal(self, contacts, delassus),
@@ -125,8 +125,9 @@ impl Frictionless {
         found
     }
 
-    /// How far the velocities that came of impulses are from complementarity, the largest |min(D_ii Λ_i, w_i)|, m/s: where contacts press
-    /// against each other, velocities are what is left of impulses that may be 10⁹ times as large.
+    /// How far the velocities from these impulses are from complementarity, the largest |min(D_ii Λ_i, w_i)|, m/s.
+    /// Where contacts press against each other, velocities are small differences of terms that may be 10⁹ times as
+    /// large.
     fn missed(&self, contacts: &[usize], delassus: &Delassus, impulses: &DVector<f64>, slack: &DVector<f64>) -> f64 {
         let own = |k: usize| delassus.matrix[(k, k)] * impulses[k];
         largest(contacts.iter().enumerate().map(|(k, &i)| if own(k) < slack[i] { own(k) } else { slack[i] }))

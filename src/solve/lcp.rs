@@ -2,8 +2,8 @@
 //!
 //! Lemke's method (Cottle, Pang, Stone, *The Linear Complementarity Problem*, §4.4; lexicographic rule: §4.9) follows a
 //! path of almost complementary bases of w − M z − d z₀ = q, from z₀ large to z₀ = 0. Among rows of equal ratio the one
-//! that is lexicographically least in (q, B⁻¹) leaves, so that no basis comes twice. For a positive semidefinite M an
-//! end on a ray proves that there is no solution.
+//! that is lexicographically least in (q, B⁻¹) leaves, so no basis occurs twice. For a positive semidefinite M, a path
+//! that ends on a ray proves that there is no solution.
 //!
 //! Projected Gauss–Seidel takes one variable after the other to z_i ← max(0, z_i − w_i/M_ii).
 
@@ -28,7 +28,7 @@ pub struct Lcp {
     vector: DVector<f64>,
 }
 
-/// z, w, and how the solver found them.
+/// z and w, with the status of the solve.
 #[derive(Clone, Debug)]
 pub struct LcpSolution {
     /// z. Zero if infeasible or not finite.
@@ -57,8 +57,8 @@ impl Lcp {
         Ok(Self { matrix, vector })
     }
 
-    /// Solves by Lemke's method with at most `max_pivots` pivots. Usually it takes a few dozen more pivots than there
-    /// are variables.
+    /// Solves by Lemke's method with at most `max_pivots` pivots. Usually it needs some tens more than there are
+    /// variables.
     pub fn lemke(&self, max_pivots: usize) -> LcpSolution {
         if !self.is_finite() {
             return self.finish(DVector::zeros(self.vector.len()), Status::BadInput, 0);
@@ -102,7 +102,8 @@ impl Lcp {
         LcpSolution { z, w, status: if lost { Status::IterationLimit } else { status }, iterations, residual }
     }
 
-    /// z of the final basis from M and q themselves: M_BB z_B = −q_B. The tableau has the rounding of all pivots in it.
+    /// z of the final basis, from M and q themselves: M_BB z_B = −q_B. The tableau has accumulated the rounding of all
+    /// pivots.
     fn refine(&self, tableau: &Tableau) -> DVector<f64> {
         let basic: Vec<usize> =
             (0..self.vector.len()).filter(|&i| tableau.basis.contains(&(self.vector.len() + i))).collect();
@@ -192,7 +193,7 @@ impl Tableau {
         rows.first().copied()
     }
 
-    /// Brings a variable into the basis; the one that leaves comes back.
+    /// Brings a variable into the basis and returns the one that leaves it.
     fn pivot(&mut self, row: usize, entering: usize) -> usize {
         let own = self.rows[(row, entering)];
         self.rows.row_mut(row).iter_mut().for_each(|x| *x /= own);
@@ -218,8 +219,8 @@ impl Tableau {
     }
 }
 
-/// Contact's impulses by Lemke's method. Where an impulse lies between −c and c, Λ + c ≥ 0 is the variable, and a second
-/// one, γ ≥ 0 with 2c − (Λ + c) ≥ 0 as its partner, is the velocity against which it is at its largest:
+/// Contact impulses by Lemke's method. For an impulse between −c and c the variable is Λ + c ≥ 0. A second variable γ ≥
+/// 0, with 2c − (Λ + c) ≥ 0 as its partner, is the velocity against which the impulse is at its largest:
 ///
 /// ```text
 /// ⎡ w     ⎤   ⎡ D   Eᵀ ⎤ ⎡ Λ − lower ⎤   ⎡ D lower + J v_f − l ⎤
@@ -243,14 +244,14 @@ pub(super) fn lemke(delassus: &Delassus) -> Found {
     Found { impulses, iterations: solution.iterations, infeasible: solution.status == Status::Infeasible }
 }
 
-/// Contact's impulses by projected Gauss–Seidel.
+/// Contact impulses by projected Gauss–Seidel.
 pub(super) fn gauss_seidel(delassus: &Delassus, max_sweeps: usize) -> Found {
     let Delassus { matrix, offset, lower, upper, .. } = delassus;
     let (impulses, iterations, _) = sweep(matrix, offset, [lower, upper], max_sweeps);
     Found { impulses, iterations, infeasible: false }
 }
 
-/// Projected Gauss–Seidel within bounds: z, sweeps, and whether it came to rest.
+/// Projected Gauss–Seidel within bounds: z, the number of sweeps, and whether it converged.
 fn sweep(
     matrix: &DMatrix<f64>,
     vector: &DVector<f64>,

@@ -152,8 +152,9 @@ fn add_where<R: Real>(mask: R::Mask, change: &[R], x: &mut [R]) {
     }
 }
 
-/// Solves for y, instead of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in `work.contact_states`,
-/// those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`, `work.limit_step`.
+/// Solves for y, in place of δ̄, given f̄ and the factor of H; the forces F w = W (J̃ y + M f̄) are left in
+/// `work.contact_states`, those of the limits in `work.limit_force`. Overwrites `work.step`, `work.free`,
+/// `work.limit_step`.
 #[inline(always)]
 pub(super) fn solve<R: Real>(
     s: &Structure,

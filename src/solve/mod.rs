@@ -1,7 +1,7 @@
 //! Floor 4: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 //!
 //! [`barrier`] solves the smoothed problem with Coulomb friction, batched and differentiable. [`Frictionless`] is the
-//! same problem in velocities for one world, with rigid contact and without friction: as quadratic programs, as [`lcp`]
+//! same problem for one world, in velocities, with hard contact and without friction: as quadratic programs, as [`lcp`]
 //! and as [`qcqp`].
 
 mod active_set;
@@ -63,7 +63,7 @@ use crate::math::tensor::{numbers, part};
 /// ½ δᵀPδ + gᵀδ − (1/κ) Σ_contacts w log(ν_n² − μ²‖ν_t‖²) − (2/κ) Σ_limits log(gap + (±δ))
 /// ```
 ///
-/// ν = J δ + φ n is the displacement of B relative to A within the step, at each body's own witness point.
+/// with ν = J δ + φ n the displacement of B relative to A within the step, taken at each body's own witness point.
 #[derive(Clone, Debug)]
 pub struct ContactProblem {
     /// Screws (B, 6 ns), see [`crate::kinematics::Frames::screws`].
@@ -75,7 +75,7 @@ pub struct ContactProblem {
     pub problem: Tensor,
 }
 
-/// The result of a solve, as tensors.
+/// Result of a solve, as tensors.
 #[derive(Clone, Debug)]
 pub struct Solution {
     /// δ (B, nv). Differentiable.
@@ -84,7 +84,7 @@ pub struct Solution {
     pub force: Tensor,
     /// Force of each joint limit (B, nl), N or N·m. It is ≥ 0 and points away from the limit. Differentiable.
     pub limit_force: Tensor,
-    /// The forces in the solver's own scaling (B, 3 nc + nl): a warm start for a nearby problem. No gradient.
+    /// The solver's scaled forces (B, 3 nc + nl): a warm start for a problem nearby. No gradient.
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     packed: Tensor,
@@ -99,13 +99,12 @@ pub struct Report {
     pub status: Status,
     /// The number of Newton iterations.
     pub iterations: usize,
-    /// Relative residual of the optimality conditions, from 0 to 1. It is the larger of two residuals: that of the
-    /// force balance relative to its largest term, and that of the contacts relative to their slacks. Slacks are
-    /// differences of lengths, and the residual allows for the digits that these differences lose. 0 if there is no
-    /// solution.
+    /// Relative residual of the optimality conditions, from 0 to 1. It is the larger of two: that of the force balance,
+    /// relative to its largest term, and that of the contacts, relative to their slacks. A slack is a difference of
+    /// lengths and has only the digits that these leave. 0 if there is no solution.
     pub residual: f64,
-    /// How far the answer of a [`Status::Unsettled`] world is from Coulomb's law: the largest gap μ‖ν_t‖, in m, that
-    /// slip opens at a contact under the relaxed law. 0 if the answer is that of the scene's own law.
+    /// For a world that is [`Status::Unsettled`], how far its answer is from Coulomb's law, m: the largest gap μ‖ν_t‖
+    /// that slip opens at a contact by the relaxed law. 0 if the answer follows the scene's own law.
     pub slip_gap: f64,
 }
 
@@ -181,8 +180,8 @@ impl Report {
     }
 }
 
-/// First-order estimate (B, nv) of the difference between hard contact's δ and this one: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf. 0 in
-/// worlds without a solution.
+/// First-order estimate (B, nv) of how far the barrier moves δ away from that of hard contact: δ_∞ − δ ≈ −H⁻¹ Σ Jᵀf. 0
+/// in worlds without a solution.
 ///
 /// # Errors
 /// If a tensor's shape does not fit the structure.

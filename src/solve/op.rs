@@ -17,13 +17,13 @@ use super::stages::{Factor, Pull, Smoothing, Solve};
 use super::status::Accuracy;
 use super::structure::Structure;
 
-/// Where a solve begins.
+/// The start of a solve.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// At forces nearby (1 or B, [`Structure::n_eta`]), or at none.
+    /// From forces nearby (1 or B, [`Structure::n_eta`]), or cold.
     Forces(Option<Tensor>),
-    /// At its answer, to be differentiated again: nothing is solved. Rows as the step that was solved keeps them; here δ, η and the
-    /// report ([`Report::row`]).
+    /// From its answer, to differentiate it again; nothing is solved. The rows are those of the solved step, here δ, η
+    /// and the report ([`Report::row`]).
     Answer(Tensor),
 }
 
@@ -127,7 +127,7 @@ enum Way<'a> {
     Solve {
         max_iterations: usize,
     },
-    /// They are there.
+    /// They are given.
     Recall(Rows<'a>),
 }
 

@@ -1,4 +1,4 @@
-//! What the iteration and the adjoint ask of a problem: its Jacobian, forces along it, H.
+//! What the iteration and the adjoint need of a problem: its Jacobian, forces along it, H.
 
 use crate::math::lane::{Mask, Real, Zip, clear, copy};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
@@ -22,7 +22,8 @@ pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
-/// The motion that a contact sees of one of its screws, at the point on its side: see [`Slip`]. That of A counts negative.
+/// The motion that one of its screws gives a contact, at the point on the screw's side: see [`Slip`]. A's counts as
+/// negative.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
     let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
@@ -33,7 +34,7 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
     }
 }
 
-/// The columns of J̃: M times what the contact sees of each screw, summed over the screws of a slot.
+/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
@@ -166,8 +167,8 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
     }
 }
 
-/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one in the same places. The worlds of the mask have
-/// forces of the relaxed law.
+/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
+/// mask follow the relaxed law.
 #[inline(always)]
 pub(super) fn fill_pair<R: Real>(
     s: &Structure,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 pub struct Inequality {
     /// Its name, such as `"-phi3 f3 >= 0"`.
     pub name: String,
-    /// Entries (i, j, value) of the symmetric Q, with both (i, j) and (j, i). Repeated entries add up.
+    /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); repeated entries are added.
     pub q: Vec<(usize, usize, f64)>,
     /// Entries of r.
     pub r: Vec<(usize, f64)>,
@@ -27,7 +27,7 @@ pub struct Inequality {
 /// All inequalities of a problem.
 #[derive(Clone, Debug)]
 pub struct Qcqp {
-    /// The length of x.
+    /// Length of x.
     pub n: usize,
     /// The inequalities.
     pub inequalities: Vec<Inequality>,

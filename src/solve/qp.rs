@@ -5,8 +5,8 @@
 //! dual     min over Λ       ½ ΛᵀDΛ + (J v_f − l)ᵀ Λ    s.t.  Λ ≥ 0,  −c ≤ Λ ≤ c         (D = J M⁻¹ Jᵀ)
 //! ```
 //!
-//! In units of the problem's largest velocity and inertia. The interior-point iterate stops a little inside;
-//! [`Delassus::polish`] takes it onto the bounds and makes it exact.
+//! Both are scaled by the problem's largest velocity and inertia. The interior-point iterate stops a little inside the
+//! bounds; [`Delassus::polish`] moves it onto the bounds and makes it exact.
 
 use nalgebra::{DMatrix, DVector};
 

@@ -1,11 +1,12 @@
-//! What the iteration for Coulomb's law knows of a contact.
+//! A contact's state in the iteration for Coulomb's law.
 
 use crate::math::lane::Real;
 use crate::math::vector::Vec3;
 
 use super::friction::Scaling;
 
-/// What the iteration for Coulomb's law knows of a contact beside [`ContactState`](super::contact_state::ContactState).
+/// A contact's state in the iteration for Coulomb's law, in addition to
+/// [`ContactState`](super::contact_state::ContactState).
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Slide<R> {
@@ -15,7 +16,7 @@ pub(super) struct Slide<R> {
     /// x, y.
     pub(super) up: Vec3<R>,
     pub(super) down: Vec3<R>,
-    /// What the step does to z.
+    /// The change of z in the step.
     pub(super) moved: Vec3<R>,
 }
 

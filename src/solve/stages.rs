@@ -166,7 +166,7 @@ impl Stage for Pull<'_> {
     }
 }
 
-/// After [`Factor`]: −H⁻¹ Σ Jᵀf instead of δ, see [`super::smoothing_error`]; zeros in worlds without a solution.
+/// After [`Factor`]: −H⁻¹ Σ Jᵀf in place of δ, see [`super::smoothing_error`]; zeros in worlds without a solution.
 pub(super) struct Smoothing<'a> {
     pub(super) structure: &'a Structure,
     pub(super) at: &'a Places,

@@ -1,41 +1,41 @@
-//! The accuracy of a solve, and how it ended.
+//! How accurate a solve must be, and how it ends.
 
 use crate::math::lane::{Mask, Real};
 
-/// The accuracy that a method has to reach.
+/// How close to the minimiser a solve must come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accuracy {
-    /// To about 1e-5 of the forces, or of the other unknowns: enough to compare solutions, or to see which constraints
-    /// are active.
+    /// To about 1e-5 of the forces, or of the other unknowns: enough to compare plans, or to see which constraints are
+    /// active.
     Rough,
-    /// About as accurate as rounding allows.
+    /// About as close as rounding allows.
     Fine,
 }
 
 /// How a world's solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The minimiser was found. The relative residual is at most 1e-8, or 1e-3 in single precision.
+    /// The minimiser was found: the relative residual is at most 1e-8, or 1e-3 in single precision.
     Solved,
-    /// The solver reached its iteration limit, or the accuracy that rounding allows, before it found the minimiser. The
-    /// residual says how far it was from it. δ and λ are the last iterate, which is inside the cones to rounding. They
-    /// are zero if the iteration left the cones or the range of its numbers.
+    /// The iteration reached its limit, or the limit of rounding, before it had converged. The residual says how far it
+    /// is from the minimiser. δ and λ are the last iterate, which is inside the cones up to rounding. They are zero if
+    /// the iteration left the cones or the range of numbers.
     ///
-    /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. When κ s λ exceeds 5 ×
-    /// 10¹⁴, double precision cannot tell such a force from one outside the cone, and it loses the stiffness across the
-    /// slip. Then the answer is that of hard contact, its derivatives are not reliable, and the residual is 1.
+    /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ = 5 × 10¹⁴ on,
+    /// double precision cannot tell it from a force outside, and cannot resolve the stiffness across the slip. The
+    /// answer is then that of hard contact, its derivatives are not reliable, and the residual is 1.
     IterationLimit,
-    /// The iteration for Coulomb's law did not converge. δ and λ are those of the relaxed law. Only scenes with
-    /// Coulomb's law can have this status.
+    /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
+    /// law never have this status.
     Unsettled,
     /// No δ satisfies the contacts and limits, or none within reach. δ = 0 and λ = 0.
     Infeasible,
-    /// A number of the problem is NaN or out of its range (any number beyond 1e30; also κ, μ and P). δ = 0 and λ = 0.
+    /// A number of the problem is NaN, beyond 1e30, or out of its range (κ, μ, P). δ = 0 and λ = 0.
     BadInput,
 }
 
 impl Status {
-    /// The number that stands for it in results of kernels.
+    /// The code in a kernel's results.
     pub(crate) fn code(self) -> f64 {
         match self {
             Self::Solved => 0.0,
@@ -69,7 +69,7 @@ impl Status {
     }
 }
 
-/// Does the status say that the answer is that of the relaxed law?
+/// Is the answer that of the relaxed law although the scene's is Coulomb's?
 #[inline(always)]
 pub(super) fn is_unsettled<R: Real>(status: R) -> R::Mask {
     let code = Status::Unsettled.code();

@@ -1,8 +1,8 @@
 //! Which numbers of a contact problem can be nonzero. This is worked out once per model.
 //!
 //! P is block-diagonal and J follows the kinematic tree, so H = P + Σ Jᵀ S J is sparse. Degrees of freedom are
-//! eliminated in an order that preserves the sparsity (minimum degree). The leaves of the tree come first, where the
-//! factor has no fill-in (Featherstone ch. 6). Contacts between branches cause the fill-in that they must.
+//! eliminated in an order that keeps it sparse: minimum degree. That takes leaves of the tree first, which gives the
+//! factor no fill-in (Featherstone ch. 6). Only contacts between branches cause fill-in.
 
 use std::ops::Range;
 
@@ -17,14 +17,14 @@ use crate::math::operation::Kernels;
 pub struct Structure {
     /// Degrees of freedom.
     pub nv: usize,
-    /// The leading rows of the factors. Those behind are private: one contact at most sees them, and P couples them to
-    /// nothing, so that Newton's method eliminates them contact by contact.
+    /// The leading rows of the factors. The rows behind them are private: at most one contact depends on them and P
+    /// couples them to nothing, so Newton's method eliminates them contact by contact.
     pub(crate) n_shared: usize,
-    /// As many if H couples each of the leading rows with each; 0 if not.
+    /// The number of leading rows if H couples all of them with each other, else 0.
     pub(crate) n_dense: usize,
     /// Screws.
     pub ns: usize,
-    /// Row of each degree of freedom in the factors, which eliminate from the last row up.
+    /// Row of each degree of freedom in the factors; elimination goes from the last row up.
     pub(crate) place: Vec<usize>,
     /// P's entries.
     pub(crate) entries: Vec<Entry>,
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
     pub(crate) in_p: usize,
 }
 
-/// How a contact sees the degrees of freedom.
+/// How a contact depends on the degrees of freedom.
 #[derive(Clone, Debug)]
 pub(crate) struct ContactColumns {
     /// First slot in the list of all contacts' slots.
@@ -68,11 +68,11 @@ pub(crate) struct ContactColumns {
     pub(crate) dofs: Vec<usize>,
     /// Slots of shared degrees of freedom, which come first.
     pub(crate) n_shared: usize,
-    /// As many if they are the leading rows of H and all of these are coupled; 0 if not.
+    /// Their number if they are the leading rows of H and all of these are coupled, else 0.
     pub(crate) n_leading: usize,
     /// Places of the private degrees of freedom.
     pub(crate) private: Range<usize>,
-    /// Have its private degrees of freedom limits?
+    /// Do its private degrees of freedom have limits?
     pub(crate) limited: bool,
     pub(crate) slip: Slip,
     /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
@@ -92,16 +92,17 @@ pub struct ContactPaths {
     pub slip: Slip,
 }
 
-/// The relative motion that the friction of a contact resists. In either case the contact keeps the points of the two
-/// sides apart along the normal n.
+/// The motion that a contact's friction resists. In either case the contact keeps the two sides' points apart along the
+/// normal n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Slip {
-    /// Sliding: the motion that it sees is that of the points, v_B − v_A.
+    /// Sliding: the contact's motion is that of the points, v_B − v_A.
     #[default]
     Slides,
-    /// Turning about the normal: it sees n (n · v) + t (n · ω), with the points' motion v and the turn ω of B against A, and t the
-    /// first tangent of [`frame`](crate::contact::frame). What is μ elsewhere has the unit m, and the force along t is a torque
-    /// about n, N·m. Which tangent t is does not matter, as nothing is seen along the other one.
+    /// Turning about the normal: the contact's motion is n (n · v) + t (n · ω). Here v is the points' motion, ω the
+    /// rotation of B relative to A, and t the first tangent of [`frame`](crate::contact::frame). The coefficient in
+    /// place of μ has the unit m, and the force along t is a torque about n, N·m. The choice of the tangent t does not
+    /// matter, because there is no motion along the other one.
     Turns,
 }
 
@@ -205,7 +206,7 @@ impl Structure {
         self.entries.len()
     }
 
-    /// The length of the solver's forces: three per contact, one per limit.
+    /// Length of the solver's forces: three numbers per contact, one per limit.
     pub(crate) fn n_eta(&self) -> usize {
         3 * self.nc() + self.nl()
     }
@@ -218,7 +219,7 @@ impl ContactColumns {
         &self.dofs[..self.n_shared]
     }
 
-    /// [`ContactColumns::shared`] unless these are the leading rows, which need no list.
+    /// [`ContactColumns::shared`], or nothing if these are the leading rows, which need no list.
     #[inline(always)]
     pub(crate) fn scattered(&self) -> &[usize] {
         &self.dofs[self.n_leading..self.n_shared]

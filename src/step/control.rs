@@ -10,12 +10,12 @@
 //! computed torque          τ = M (a_d − K_p e − K_v ė) + b         M, b from `Dynamics::mass_matrix`, `Dynamics::bias`
 //! ```
 //!
-//! Computed torque with the true M and b makes the error obey ë + K_v ė + K_p e = 0, which is critically damped for K_v
-//! = 2 √K_p. You may pass any other M; its error then acts as a disturbance.
+//! Under computed torque with the true M and b the error obeys ë + K_v ė + K_p e = 0, critically damped for
+//! K_v = 2 √K_p. M may be any other matrix; its error then acts as a disturbance.
 
 use candle_core::{Result, Tensor};
 
-/// A reference: desired positions, velocities and accelerations of the joints.
+/// Where the joints should be and how they should move.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// Position q_d (1 or B, n), rad or m.
@@ -46,7 +46,7 @@ impl Reference {
     /// A constant position (1 or B, n) as a reference.
     ///
     /// # Errors
-    /// If the device has no memory left.
+    /// If the device is out of memory.
     pub fn hold(q: &Tensor) -> Result<Self> {
         Ok(Self { q: q.clone(), v: q.zeros_like()?, a: q.zeros_like()? })
     }
@@ -79,7 +79,7 @@ impl Gains {
         (position + v.broadcast_mul(&self.kv)?)?.neg()
     }
 
-    /// −K_p (q − q_d) − K_v (v − v_d) (B, n): PD along a reference.
+    /// −K_p (q − q_d) − K_v (v − v_d) (B, n): PD along a moving reference.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -87,8 +87,8 @@ impl Gains {
         self.pd(q, &v.broadcast_sub(&reference.v)?, &reference.q)
     }
 
-    /// a_d − K_p (q − q_d) − K_v (v − v_d) (B, n): the desired acceleration for computed torque. Used as a torque, it
-    /// is the control law for joints of unit inertia.
+    /// a_d − K_p (q − q_d) − K_v (v − v_d) (B, n): the acceleration for computed torque. Used as a torque it is
+    /// the law for joints of unit inertia.
     ///
     /// # Errors
     /// If the shapes do not fit.
@@ -114,7 +114,7 @@ impl Gains {
     }
 }
 
-/// The mass matrices (B, n, n) with only their diagonals: a deliberately wrong model.
+/// The mass matrices (B, n, n) with zeros off the diagonal: a deliberately wrong model.
 ///
 /// # Errors
 /// If the shape is wrong.
@@ -123,8 +123,8 @@ pub fn decoupled(mass: &Tensor) -> Result<Tensor> {
     mass.broadcast_mul(&Tensor::eye(n, mass.dtype(), mass.device())?.unsqueeze(0)?)
 }
 
-/// Explicit viscous friction −K_f v (B, n), with K_f (1 or B, n) in N·m·s/rad or N·s/m. The step itself adds the
-/// joints' own damping, implicitly.
+/// Explicit viscous friction −K_f v (B, n), with K_f (1 or B, n) in N·m·s/rad or N·s/m. The step itself adds
+/// the joints' own damping, implicitly.
 ///
 /// # Errors
 /// If the shapes do not fit.

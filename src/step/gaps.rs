@@ -1,4 +1,4 @@
-//! What a step leaves between bodies: ν_n = φ + n · J δ.
+//! The gaps that a step leaves between bodies: ν_n = φ + n · J δ.
 
 use std::sync::Arc;
 

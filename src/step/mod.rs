@@ -1,7 +1,7 @@
 //! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
 //!
-//! [`Quasidynamic`] balances forces and has no velocities. [`Dynamic`] is the second-order step: it has inertia,
-//! velocities, torques and control laws.
+//! [`Quasidynamic`] balances forces and has no velocities. [`Dynamic`] integrates velocities, with inertia, torques and
+//! control laws.
 
 mod bound;
 pub mod control;

@@ -1,14 +1,16 @@
-//! What a quasi-dynamic step balances: P, g and the gaps to the joint limits, of q, u, where bodies are, and the parameters.
+//! The problem of a quasi-dynamic step: P, g and the gaps to the joint limits, from q, u, the bodies' poses and the
+//! parameters.
 //!
-//! Of a degree of freedom with a command P is its stiffness K, and g = −(K (u − q) + τ). Of those without, i and j, with the bodies
-//! b that both move, v and ω the velocity of b's centre of mass and its angular velocity for a unit rate:
+//! For a commanded degree of freedom P is its stiffness K, and g = −(K (u − q) + τ). For two degrees of freedom i and j
+//! without a command, sum over the bodies b that both move. With v and ω the velocity of b's centre of mass and its
+//! angular velocity at unit rate:
 //!
 //! ```text
 //! P_ij = ε/h² M_ij        M_ij = Σ_b m vᵢ · vⱼ + ωᵢ · I ωⱼ        g_i = −(τ_i + Σ_b m g · vᵢ)
 //! ```
 //!
-//! For one free body with its centre of mass at c from the frame's origin M is [[m 1, −m[c]×], [m[c]×, R I Rᵀ − m[c]×²]]. It depends on
-//! q unless nothing but translations is free.
+//! For one free body whose centre of mass is at c from the frame's origin, M is [[m 1, −m[c]×], [m[c]×, R I Rᵀ −
+//! m[c]×²]]. It depends on q unless only translations are free.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ impl Programs<'_> {
     /// A program as the list of its operations: see [`Trace`].
     ///
     /// # Errors
-    /// If a pair of shapes has no formula. The message names it.
+    /// If a pair of shapes has no formula; the message names the pair.
     pub(crate) fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.plan.record(kernel, precision, |contact| self.model.contact_names(contact))
     }
@@ -28,17 +28,17 @@ impl Programs<'_> {
         self.plan.rows_of(kernel)
     }
 
-    /// What the row of a step consists of.
+    /// The parts of a step's row.
     pub(crate) fn row_parts(&self) -> Vec<Row> {
         self.plan.row_parts()
     }
 
-    /// The results of a program on plain numbers of one world. The rows are those that [`Programs::rows_of`] lists, for
-    /// as many steps as given if the program is a rollout. It runs in a lane of one world with fused multiply-adds. The
-    /// result is `None` if this processor or this build has no such lane in that precision.
+    /// Runs a program on plain numbers of one world. The rows are those of [`Programs::rows_of`]; a rollout's program
+    /// has the given number of steps. It runs in a lane of one world with fused multiply-adds. The result is `None` if
+    /// this processor or build has no such lane of that precision.
     ///
     /// # Errors
-    /// If a row has a wrong length, or there are no steps.
+    /// If a row has the wrong length, or the number of steps is 0.
     pub(crate) fn run(
         &self,
         kernel: Kernel,

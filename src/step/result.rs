@@ -1,4 +1,4 @@
-//! The results of steps.
+//! Results of steps.
 
 use candle_core::{Result, Tensor};
 
@@ -8,15 +8,14 @@ use crate::solve::{INFO, Report};
 /// Result of a step. Everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Next configuration (B, nq). In a world without a solution it is q; if q itself is not finite, it is the model's
-    /// home.
+    /// Next configuration (B, nq). In worlds without a solution it is q, or the model's home if q itself is not finite.
     pub q_next: Tensor,
     /// The step in tangent coordinates δ (B, nv).
     pub delta: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N; −force acts on A.
     pub force: Tensor,
-    /// Torque on B about the normal, for each contact with torsional friction (B, n), N·m, in the order of
-    /// [`PairTable::torsional`](crate::contact::PairTable::torsional). Empty if the scene has none.
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m, in the order of
+    /// [`PairTable::torsional`](crate::contact::PairTable::torsional); empty unless the scene has such contacts.
     pub torque: Tensor,
     /// Contacts at q.
     pub contacts: Contacts,
@@ -24,12 +23,11 @@ pub struct Step {
     pub limit_force: Tensor,
     /// The report of each world's solve.
     pub reports: Vec<Report>,
-    /// Warm start for the next step's solve (B, 3 n + nl). n counts the contacts, and those with torsional friction
-    /// twice.
+    /// Start for the next step's solve (B, 3 n + nl). n counts all contacts, and those with torsional friction twice.
     pub warm: Tensor,
 }
 
-/// A batch of trajectories: the result of [`rollout`](crate::rollout::rollout).
+/// A batch of trajectories, the result of [`rollout`](crate::rollout::rollout).
 #[derive(Clone, Debug)]
 pub struct Rollout {
     /// Configurations (B, T + 1, nq). The first is q₀. Differentiable.
@@ -42,7 +40,7 @@ pub struct Rollout {
     pub reports: Vec<Vec<Report>>,
 }
 
-/// First derivatives of a step in tangent coordinates. None of these tensors has a gradient.
+/// First derivatives of a step in tangent coordinates. The tensors have no gradients.
 #[derive(Clone, Debug)]
 pub struct Linearization {
     /// The step itself.
@@ -51,15 +49,15 @@ pub struct Linearization {
     pub a: Tensor,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Tensor,
-    /// C = ∂λ/∂q (B, n, nv), N/rad or N/m. λ is in the contact frames (normal, two tangents), which move with q. After
-    /// the 3 nc rows of the contacts come the rows of [`Step::torque`], in N·m/rad or N.
+    /// C = ∂λ/∂q (B, n, nv), N/rad or N/m, with λ in the contact frames (normal, two tangents), which move with q. The
+    /// first 3 nc rows are those of the contacts; the rows of [`Step::torque`] follow, N·m/rad or N.
     pub c: Tensor,
     /// D = ∂λ/∂u (B, n, nu).
     pub d: Tensor,
 }
 
 impl Step {
-    /// What the tensor program has found: δ, the solver's forces and the report of each world side by side. No gradient.
+    /// The tensor program's answer: δ, the solver's forces and the report of each world side by side. No gradient.
     pub(crate) fn answer(&self) -> Result<Tensor> {
         let reports: Vec<f64> = self.reports.iter().flat_map(Report::row).collect();
         let reports = Tensor::from_vec(reports, (self.reports.len(), INFO), self.delta.device())?;
@@ -74,8 +72,7 @@ impl Step {
         crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
     }
 
-    /// λ of all contacts, then the torques (B, n_lambda). The rows of C and D in a [`Linearization`] are the
-    /// derivatives of these.
+    /// λ of all contacts, then the torques (B, n_lambda), in the order of the rows of C and D in a [`Linearization`].
     ///
     /// # Errors
     /// Of the tensor operations.

@@ -1,15 +1,17 @@
 //! Contacts that resist turning about their normal: soft patches instead of points.
 //!
-//! To the solver each of them is two, at the same points and with half the weight each: one whose friction resists
-//! [sliding](Slip::Slides), with the coefficient μ, and behind all of those one whose friction resists
-//! [turning](Slip::Turns), with the coefficient γ (m). Between them they carry the normal force f_n. By the relaxed law they
-//! share it in any proportion, so that the tangential force and the torque τ about the normal obey
+//! To the solver each of them is two contacts at the same points, each with half the weight. The friction of one
+//! resists [sliding](Slip::Slides), with the coefficient μ. The friction of the other, its twin, resists
+//! [turning](Slip::Turns), with the coefficient γ (m). Twins are stored behind all contacts. The two carry the normal
+//! force f_n together. With the relaxed law they share it in any proportion, so the tangential force and the torque τ
+//! about the normal obey
 //!
 //! ```text
 //! ‖f_t‖/μ + |τ|/γ ≤ f_n
 //! ```
 //!
-//! By Coulomb's law the gap, which is the same for both, tells the force of each: they share it evenly. Coefficients twice as large make that
+//! With Coulomb's law the gap determines the force of each. It is the same for both, so they share the force evenly.
+//! With coefficients twice as large this gives
 //!
 //! ```text
 //! ‖f_t‖ ≤ μ f_n,   |τ| ≤ γ f_n
@@ -27,7 +29,7 @@ use crate::solve::{CONTACT_OPERAND, Cone, Slip, Solution};
 
 /// The weight of each of the two.
 const HALF: f64 = 0.5;
-/// Numbers of the forces of a contact that resists turning: the normal force of the one behind, and the torque about the normal.
+/// Length of the forces of a contact that resists turning: the twin's normal force, and the torque about the normal.
 pub(super) const TURNING: usize = 2;
 
 /// A contact that resists turning.
@@ -39,14 +41,14 @@ pub(super) struct Turning {
     parameter: usize,
 }
 
-/// The contacts of a model that resist turning: behind all contacts, `nc` of them, the solver has these once more, their twins.
+/// The contacts of a model that resist turning. Behind its `nc` contacts the solver has a twin of each of these.
 #[derive(Clone, Debug)]
 pub(super) struct Torsion {
     pub(super) nc: usize,
     pub(super) turning: Vec<Turning>,
     /// Coefficients.
     pub(super) n_pairs: usize,
-    /// How many times as large as the scene's the coefficients of the two are.
+    /// Factor from the scene's coefficients to those of the two contacts.
     sharing: f64,
     kernels: Kernels,
 }

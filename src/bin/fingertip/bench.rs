@@ -29,9 +29,9 @@ const LEAST_CALLS: usize = 5;
 
 /// Times the step, its rollout, its gradient and its Jacobians.
 ///
-/// Worlds stand around the middle of the scene's script, each a little different. Times are medians, in µs per world:
-/// `step` is one cold step, `rollout` a step of a rollout of 50, `backward` that step's share of the reverse pass (without
-/// the forward pass), `linearize` a step with A, B, C and D.
+/// Worlds start around the middle of the scene's script, each a little different. Times are medians, in µs per world:
+/// `step` is one cold step, `rollout` one step of a rollout of 50, `backward` that step's share of the reverse pass
+/// (without the forward pass), `linearize` a step with A, B, C and D.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Measures native code beside the lanes: kernels that the machine's C compiler has compiled for this scene.
+    /// Also measures native code: kernels that the machine's C compiler compiles for this scene.
     #[arg(long)]
     native: bool,
 

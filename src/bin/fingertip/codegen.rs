@@ -24,9 +24,9 @@ const ALL: &str = "all";
 /// Steps between home and the last state, at most.
 const STEPS: usize = 400;
 
-/// Writes the step of a scene, its second-order step or its dynamics as C.
+/// Prints the step of a scene, its second-order step or its dynamics as C.
 ///
-/// The code allocates no memory, depends only on libm, and computes the same bits as fingertip.
+/// The code allocates nothing, depends only on libm, and computes bit for bit what fingertip computes.
 ///
 /// Writes NAME.c, NAME.h, CMakeLists.txt and main.c, a program that checks the code on recorded states. Parameters remain
 /// arguments. Without one of --step, --adjoint, --jacobians, --hold, --rollout, --second-order and --dynamics, the step and its adjoint are
@@ -40,11 +40,11 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// The step, from a cold start and from the forces of the previous step.
+    /// The step, cold and started from the forces of an earlier step.
     #[arg(long)]
     step: bool,
 
-    /// Gradients with respect to q, u and all parameters, given those with respect to a step's results.
+    /// Gradients with respect to q, u and all parameters, given those of a step's results.
     #[arg(long)]
     adjoint: bool,
 
@@ -52,16 +52,16 @@ pub struct Args {
     #[arg(long)]
     jacobians: bool,
 
-    /// Any number of steps under one command, to full accuracy and as rough as planners need.
+    /// As many steps under one command as the caller says, to full accuracy and to a planner's.
     #[arg(long)]
     hold: bool,
 
-    /// Any number of steps, and their gradients.
+    /// A rollout of as many steps as the caller says, and its gradients.
     #[arg(long)]
     rollout: bool,
 
-    /// Rigid-body dynamics: mass matrix, inverse and forward dynamics, gravity, energy, with their derivatives and adjoints. With
-    /// names, as in `--dynamics=mass_matrix,bias`, these functions alone.
+    /// Rigid-body dynamics: mass matrix, inverse and forward dynamics, gravity, energy, with their derivatives and
+    /// adjoints. With names, as in `--dynamics=mass_matrix,bias`, only these functions.
     #[arg(long, value_name = "NAMES", num_args = 0..=1, require_equals = true, default_missing_value = ALL)]
     dynamics: Option<String>,
 
@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long)]
     f32: bool,
 
-    /// Writes NAME.cu too: the same for CUDA, with one thread per world.
+    /// Also writes NAME.cu: the same for CUDA, with one thread per world.
     #[arg(long)]
     cuda: bool,
 }

@@ -12,8 +12,8 @@ const PERIODS: usize = 160;
 
 /// A 21-joint hand takes a ball off a table and turns it in its fingers, by model-predictive control.
 ///
-/// Prints how close the ball comes to its goal, which bodies touch and with what force, and whether it is held. Writes
-/// `hand_turn.mcap` (the recording) and `hand_turn.svg` (forces and motion).
+/// Prints how close the ball comes to its goal, what touches what with which force, and whether the ball is held.
+/// Writes `hand_turn.mcap` (the recording) and `hand_turn.svg` (forces and motion).
 #[derive(clap::Args)]
 pub struct Args {
     /// Folder for the recording and the plot.

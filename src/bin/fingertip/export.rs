@@ -14,11 +14,11 @@ pub struct Args {
     /// Recording (MCAP).
     recording: PathBuf,
 
-    /// A line per step: time, q, u, each contact's distance and force, scalars, status.
+    /// Table, one line per step: time, q, u, each contact's distance and force, scalars, status.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// An array per quantity, for NumPy.
+    /// Arrays for NumPy, one per quantity.
     #[arg(long, value_name = "FILE")]
     npz: Option<PathBuf>,
 

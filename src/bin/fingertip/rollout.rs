@@ -18,11 +18,11 @@ const AFTER_SCRIPT: f64 = 1.5;
 /// Steps of a scene without a script.
 const WITHOUT_SCRIPT: usize = 100;
 
-/// Rolls a scene out: each step starts where the one before ended.
+/// Rolls a scene out: each step starts where the previous one ended.
 ///
-/// Commands come from the scene's script, or from a file with one command per step; when the file ends, its last command
-/// is held. The summary says which bodies touch at the end and with what force, and whether the objects are held. If a step
-/// is not solved, it says why instead, and the exit status is 1.
+/// Commands come from the scene's script, or from a file with one command per step; after the end of the file its last
+/// command is held. The summary says what touches what with which force at the end, and whether the objects are held.
+/// If a step is not solved, it says why instead, and the exit status is 1.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -35,15 +35,15 @@ pub struct Args {
     #[arg(long, short = 'n', value_name = "N")]
     steps: Option<usize>,
 
-    /// Commands, a line per step: JSON lines ([…] or {"u": […]}), or CSV, with the joints' names on top or without.
+    /// Commands, one line per step: JSON lines ([…] or {"u": […]}), or CSV with or without a header of joint names.
     #[arg(long, value_name = "FILE")]
     controls: Option<PathBuf>,
 
-    /// Writes a recording to this file (MCAP) while it runs; `view` shows it, `export` makes tables of it.
+    /// Writes a recording to this file (MCAP); `view` shows it, `export` converts it to tables.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers in less time.
+    /// Compiles the step for this scene and processor with the machine's C compiler: same numbers, less time.
     #[arg(long)]
     native: bool,
 

@@ -12,7 +12,7 @@ use fingertip::{Model, Overrides};
 /// Which scene, and what is different in it.
 #[derive(clap::Args)]
 pub struct SceneArgs {
-    /// Scene file (TOML); or `cubes` or `pills` for a generated scene, `pills:60` for sixty of them.
+    /// Scene file (TOML); or a generated scene, `cubes` or `pills`; `pills:60` makes sixty.
     pub scene: PathBuf,
 
     /// Numbers that replace the scene's, as in a line of `step`: '{"params": {"kappa": 1e4}, "mass": {"ball": 0.3}}'.
@@ -23,11 +23,11 @@ pub struct SceneArgs {
 /// Where a command computes, and in which numbers.
 #[derive(clap::Args)]
 pub struct TargetArgs {
-    /// The device: cpu, or cuda:N for GPU number N (needs the feature `cuda`).
+    /// Device: cpu, or cuda:N, the GPU with this number (in builds with the feature `cuda`).
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
 
-    /// Single precision instead of double. Worlds that it does not solve are solved again in double precision.
+    /// Single precision; worlds that it does not solve are solved again in double precision.
     #[arg(long)]
     pub f32: bool,
 }

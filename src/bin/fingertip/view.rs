@@ -8,15 +8,15 @@ use fingertip::show::LiveServer;
 
 use super::{Outcome, export, mpc, scene};
 
-/// Shows a recording, a running simulation of a scene, or a running task in the browser.
+/// Shows a recording, a live scene, or a live task in the browser.
 ///
-/// The page of a recording is one file with everything in it: it needs no network and can be mailed. The page of a scene
-/// follows the simulator: drag bodies to pull at them, move sliders to command joints. With --task, model-predictive control
-/// commands the joints. The page shows the plan and its cost; you can push the object away and ask for other goals. Both pages are
-/// served to this machine only, unless --listen says otherwise.
+/// The page of a recording is one file with everything in it. It needs no network and can be mailed. The page of a
+/// scene follows the simulator: drag bodies to pull them, move sliders to command joints. With --task, model-predictive
+/// control commands the joints. The page then shows the plan and its cost; push the object away, or ask for other
+/// goals. Live pages are served to this machine only, unless --listen says otherwise.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`, `pills:60` for sixty of them.
+    /// Recording (MCAP) or scene: a file (TOML), or `cubes` or `pills`; `pills:60` makes sixty.
     #[arg(value_name = "RUN|SCENE", required_unless_present = "task")]
     what: Option<PathBuf>,
 
@@ -36,11 +36,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Prints the address of the page and does not open it.
+    /// Prints the page's address and does not open it.
     #[arg(long)]
     no_open: bool,
 
-    /// The address at which a scene's or a task's page is served [default: 127.0.0.1, any free port].
+    /// Address for a live page [default: 127.0.0.1, any free port].
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
 

@@ -21,7 +21,7 @@ pub(crate) fn frame_rates<R: Real>(n: Vec3<R>, f: Vec3<R>) -> Mat3<R> {
     let side = sign(z);
     let a = -(R::one() / (side + z));
     let (ax, ay) = (a * x, a * y);
-    // Both tangents are a (n_x f_x + n_y f_y) times n_x, n_y, but for linear terms; ∂a/∂n_z = a².
+    // Both tangents are a (n_x f_x + n_y f_y) times n_x, n_y, except for linear terms; ∂a/∂n_z = a².
     let across = x.mul_add(f[0], y * f[1]);
     let along_a = a * a * across;
     let first = [ax.scale(2.0).mul_add(f[0], ay.mul_add(f[1], -f[2])), ax * f[1], x * along_a];

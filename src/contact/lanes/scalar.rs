@@ -145,7 +145,7 @@ impl<R: Real> Scalar for R {
     }
 }
 
-/// What a number knows of the operation that it is the result of.
+/// A number's record of the operation that produced it.
 pub(super) trait Origin<R: Real>: Copy {
     /// [`Scalar::by`].
     fn by(self, slope: R);

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use super::scalar::{Origin, Traced};
 use crate::math::lane::{Real, Zip};
 
-/// Numbers that a formula computes at most, but for constants; ...
+/// Numbers that a formula computes at most, except for constants; ...
 pub(super) const NUMBERS: usize = 1152;
 /// ... and derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
 pub(super) const SLOPES: usize = 4096;

@@ -30,7 +30,7 @@ impl Scene {
     /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
     /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
     /// home = { index2 = 0.2 }
-    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # instead of the URDF's own
+    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own
     ///
     /// [[object]]
     /// name = "ball"
@@ -63,18 +63,18 @@ impl Scene {
     /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
     /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
     ///
-    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE`: in each folder of `packages`,
-    /// then in the URDF's own folder, then in every folder above it. A mesh that is not found is left out.
-    /// [`Articulation::notes`](crate::description::Articulation::notes) records it with these places, and `fingertip
-    /// inspect` prints that.
+    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`,
+    /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these
+    /// places, listed in [`Articulation::notes`](crate::description::Articulation::notes), which `fingertip inspect`
+    /// prints.
     ///
     /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
     /// have up to 16 MiB, meshes 512 MiB.
     ///
     /// # Errors
-    /// If a file cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes something
-    /// impossible. The message names the file, the line or element, and what was expected. Several such errors together
-    /// are an [`Error::Several`].
+    /// If the file cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes something
+    /// impossible. The error gives the file, the line or the element, and what was expected. Several errors are
+    /// [`Error::Several`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = file::text(path)?;

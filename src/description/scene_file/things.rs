@@ -180,7 +180,7 @@ fn rigid_collision(i: usize, file: &CollisionFile, folder: &Path) -> Result<Coll
     file.collision(folder).map_err(place)
 }
 
-/// Reads a URDF, and puts the shapes of a `collision` list instead of its own.
+/// Reads a URDF, and puts the shapes of a `collision` list in place of its own.
 fn articulation(
     folder: &Path,
     urdf: &str,

@@ -112,7 +112,7 @@ impl Kinds {
         }
     }
 
-    /// Constants that are instead of numbers in memory, in some function of a kind.
+    /// Constants that are in place of numbers in memory, in some function of a kind.
     pub(super) fn constants(&self, trace: &Trace) -> Vec<Id> {
         let is_constant = |slot: &Slot| constant(trace, *slot).is_some();
         let mut all = Vec::new();
@@ -189,7 +189,7 @@ fn constant(trace: &Trace, slot: Slot) -> Option<(Precision, u64)> {
     }
 }
 
-/// What a function does, but for the places of what it works on.
+/// What a function does, except for the places of what it works on.
 struct Form<'a> {
     trace: &'a Trace,
     layout: &'a Layout,

@@ -1,7 +1,7 @@
 //! A tape while it is written: operations in branches and loops, folded and without repetitions.
 //!
-//! Whatever is simplified has the bits of what it stands for, but for the sign and payload of NaN. x + 0 is x unless x may be
-//! −0; x · 0 is not 0, as x may be infinite.
+//! Whatever is simplified has the bits of what it stands for, except for the sign and payload of NaN. x + 0 is x unless
+//! x may be −0; x · 0 is not 0, as x may be infinite.
 
 use std::collections::HashMap;
 

@@ -7,24 +7,24 @@ use super::{Cost, Expansion};
 use crate::kinematics::Points;
 use crate::model::Model;
 
-/// ‖Σ w_i d_i/‖d_i‖‖², where d_i points from the object's origin to point i on a body. It is 0 if the weighted
-/// directions balance, as the forces of a grasp have to. Jin 2024 (arXiv 2408.07855) uses this term, with all weights
-/// 1, to keep fingertips on different sides. It has no unit.
+/// ‖Σ w_i d_i/‖d_i‖‖², without unit, with d_i from the object's origin to point i on a body. It is 0 if the weighted
+/// directions are in balance, as the forces of a grasp must be. This is the term of Jin 2024 (arXiv 2408.07855) that
+/// keeps fingertips on different sides; there all weights are 1.
 #[derive(Debug)]
 pub struct Closure {
     points: Points,
     weights: Vec<f64>,
 }
 
-/// Closer to the origin than this, m, a direction counts less and less, because at the origin it is undefined.
+/// Within this distance of the origin, m, a direction loses weight; at the origin it is undefined.
 const NEAR: f64 = 1e-3;
 
 impl Closure {
-    /// Points on bodies, each given by the body's name, its position in the body's frame (m) and a weight. `object` is
-    /// the body whose origin is used.
+    /// From points on bodies (body's name, position in its frame, m), each with its weight. `object` is a body; its
+    /// origin is used.
     ///
     /// # Errors
-    /// If a name is not that of a body, or the numbers of weights and points differ.
+    /// If a name is not a body's, or the numbers of weights and points differ.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], weights: &[f64], object: &str) -> Result<Self> {
         if weights.len() != points.len() {
             candle_core::bail!("closure: expected {} weights, got {}", points.len(), weights.len());

@@ -4,8 +4,8 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
 
-/// weight · (‖f‖ − size)² at the end of each control period, where f holds all forces of some contacts side by side.
-/// With a size of 0 this keeps forces small. With another size it keeps contacts closed, but no harder than that.
+/// weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
+/// 0 asks for small forces. Another size asks to keep the contacts, with about that force.
 #[derive(Clone, Debug)]
 pub struct ContactForce {
     /// The contacts (see [`Model::contacts_between`](crate::model::Model::contacts_between)).
@@ -33,7 +33,7 @@ impl ContactForce {
         self.weight * (self.length(|i| force[i]) - self.size).powi(2)
     }
 
-    /// Uses C and D. Where a force is zero, its direction is undefined and there is no gradient.
+    /// By C and D. Forces that are zero have no direction.
     pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
         let Forces { lambda, c, d } = forces;
         let length = self.length(|i| lambda[i]);

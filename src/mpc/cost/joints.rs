@@ -13,7 +13,7 @@ pub struct Posture {
     joints: Vec<(usize, usize, f64)>,
 }
 
-/// How far commanded joints are beyond their limits, squared, rad² or m².
+/// Squared excess of the commanded joints over their limits, rad² or m².
 #[derive(Clone, Debug)]
 pub struct JointLimits {
     /// (place in q, degree of freedom, lower, upper).
@@ -21,7 +21,7 @@ pub struct JointLimits {
 }
 
 impl Posture {
-    /// Against the joints' positions in q (nq numbers).
+    /// With the joints' positions in q (nq numbers) as the posture.
     pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
         Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
     }

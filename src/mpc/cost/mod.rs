@@ -1,5 +1,5 @@
-//! Costs: the objective is a sum of small terms. Each is a function of a state, with its gradient in tangent
-//! coordinates and a positive semidefinite Gauss–Newton Hessian.
+//! The objective, a sum of terms. Each is a function of a state, with its gradient in tangent coordinates and a
+//! positive semidefinite Gauss–Newton Hessian.
 //!
 //! ```text
 //! J = Σ_k Σ_i w_i c_i(q_k) + Σ_k Σ_j ½ s(v_k)        c = ‖r‖², gradient 2 Jᵀr, Hessian 2 JᵀJ
@@ -71,12 +71,11 @@ pub struct Term {
     pub running: f64,
     /// Its weight at the last state.
     pub terminal: f64,
-    /// Does the term express the task's purpose? Only such terms count when a method checks whether there is a
-    /// gradient.
+    /// Is this term part of the task's purpose? Only such terms count in the check for a missing gradient.
     pub purpose: bool,
 }
 
-/// What to minimise along a trajectory.
+/// The objective along a trajectory.
 #[derive(Clone, Debug, Default)]
 pub struct Objective {
     /// Costs of the state after each command.
@@ -87,13 +86,13 @@ pub struct Objective {
     pub smoothness: f64,
     /// Weight of |K (u − q_a)|², 1/(N m)² or 1/N².
     pub effort: f64,
-    /// Costs of the contact forces at the end of each period.
+    /// Terms of the contact forces at the end of each period.
     pub forces: Vec<ContactForce>,
 }
 
 impl Objective {
-    /// The cost of a state. `last` selects the weights of the last state; `purpose` leaves out terms that are not the
-    /// task's purpose.
+    /// The cost of a state. `last` selects the weights of the last state; `purpose` leaves out terms that are not part
+    /// of the task's purpose.
     ///
     /// # Errors
     /// If q has a wrong length.

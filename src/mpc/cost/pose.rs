@@ -1,4 +1,4 @@
-//! Costs of an object's position and orientation relative to a goal.
+//! An object's position and orientation relative to a goal.
 
 use candle_core::{Result, bail};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
@@ -7,7 +7,7 @@ use super::{Cost, Expansion};
 use crate::description::{JointKind, check};
 use crate::model::Model;
 
-/// A goal for an object's pose. What is `None` is free.
+/// A goal for an object's pose. A part that is `None` is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
     /// Position of its frame, m. z is ignored for planar objects.
@@ -34,7 +34,7 @@ pub struct Position {
     goal: [f64; 3],
 }
 
-/// Squared angle of the rotation from the goal to the object, rad²: ‖Log(R R*ᵀ)‖², at most π².
+/// Squared angle of the rotation from a goal to an object, rad²: ‖Log(R R*ᵀ)‖², at most π².
 #[derive(Clone, Copy, Debug)]
 pub struct Orientation {
     q: usize,
@@ -43,7 +43,7 @@ pub struct Orientation {
 }
 
 impl Position {
-    /// The cost for the object with this name.
+    /// For the object with this name.
     ///
     /// # Errors
     /// If there is no such object, or the goal is not finite or farther than 1e6 m.
@@ -111,15 +111,15 @@ impl Orientation {
     }
 }
 
-/// The angle reduced to (−π, π].
+/// The same angle in (−π, π].
 fn wrapped(angle: f64) -> f64 {
     use std::f64::consts::{PI, TAU};
     PI - (PI - angle).rem_euclid(TAU)
 }
 
-/// The gradient of ‖e‖² is exactly 2 e: e lies along the rotation axis, which the left Jacobian of Log leaves
-/// unchanged. The true Hessian is 2 along e, and across it 2 (θ/2) cot(θ/2), which is less. We use 2 everywhere. This
-/// is an upper bound and is as smooth at θ = π as at 0.
+/// The gradient of ‖e‖² is exactly 2 e: e is along the axis, and the left Jacobian of Log does not change it. The true
+/// Hessian is 2 along e and 2 (θ/2) cot(θ/2), which is less, across it. Here it is 2 in all directions: an upper bound
+/// that is as smooth at θ = π as at 0.
 impl Cost for Orientation {
     fn value(&self, q: &[f64]) -> Result<f64> {
         Ok(self.error(q).iter().map(|e| e * e).sum())

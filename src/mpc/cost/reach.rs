@@ -17,16 +17,15 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Points on bodies, each given by the body's name and its position in the body's frame (m). `object` is the body
-    /// whose origin is used.
+    /// From points on bodies (body's name, position in its frame, m). `object` is a body; its origin is used.
     ///
     /// # Errors
-    /// If a name is not that of a body.
+    /// If a name is not a body's.
     pub fn new(model: &Model, points: &[(&str, [f64; 3])], object: &str, distance: f64) -> Result<Self> {
         Ok(Self { points: self::points(model, points, object)?, n: points.len(), distance, nv: model.nv() })
     }
 
-    /// The distance beyond `distance` of point i, and the direction to it from the object.
+    /// How far point i is beyond `distance`, and the direction to it from the object.
     fn excess(&self, points: &[[f64; 3]], i: usize) -> (f64, [f64; 3]) {
         let (p, o) = (points[i], points[self.n]);
         let d: [f64; 3] = std::array::from_fn(|k| p[k] - o[k]);
@@ -36,7 +35,7 @@ impl Reach {
     }
 }
 
-/// Points on bodies, and after them an object's origin.
+/// Points on bodies, followed by an object's origin.
 pub(super) fn points(model: &Model, points: &[(&str, [f64; 3])], object: &str) -> Result<Points> {
     let frame = |(name, xyz): (&str, [f64; 3])| {
         let body = model.tree.find(name)?;
@@ -53,8 +52,8 @@ impl Cost for Reach {
         Ok((0..self.n).map(|i| self.excess(&points, i).0.powi(2)).sum())
     }
 
-    /// For `distance` = 0 the residual is the vector itself, otherwise its length. With the length, nothing keeps a
-    /// point from moving sideways.
+    /// For `distance` = 0 the residual is the vector itself. Otherwise it is the vector's length, and sideways motion
+    /// of a point costs nothing.
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
         let (points, jacobian) = self.points.with_jacobian(q)?;
         for i in 0..self.n {

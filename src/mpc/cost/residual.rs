@@ -23,7 +23,7 @@ impl std::fmt::Debug for Residual {
 }
 
 impl Residual {
-    /// The cost of an expression. It must be differentiable in q.
+    /// From an expression, which must be differentiable in q.
     ///
     /// # Errors
     /// Those of the tensor operations.

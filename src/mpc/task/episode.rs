@@ -1,4 +1,4 @@
-//! One episode of a task: where it starts, its goal, and its progress.
+//! One episode of a task: its start, its goal, and its progress.
 
 use super::{Task, pose_of};
 use crate::description::{JointKind, unknown};
@@ -13,18 +13,18 @@ use crate::mpc::sampling::Deviates;
 pub struct Episode {
     /// Its number.
     pub number: usize,
-    /// The state and the commands at the start. Commands equal the joints' positions.
+    /// The initial configuration, with commands at the joints' positions.
     pub start: Start,
     /// The goal of the object.
     pub goal: Goal,
 }
 
-/// The object's errors relative to its goal. `None` for what is free.
+/// How far an object is from its goal; none for a part that is free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// Position error, m.
+    /// Distance of positions, m.
     pub position: Option<f64>,
-    /// Rotation error, rad.
+    /// Angle between orientations, rad.
     pub rotation: Option<f64>,
     /// 1 − ⟨q, q*⟩², which is sin² of half the angle.
     pub quaternion: Option<f64>,
@@ -37,16 +37,16 @@ pub struct Progress {
     pub step: usize,
     /// Periods in a row with small errors.
     pub held: usize,
-    /// The period in which the errors had been small for long enough. None before that.
+    /// The period in which the episode succeeded; none before that.
     pub success: Option<usize>,
 }
 
 impl Task {
-    /// Episode `number`. From a list of goals it takes that one, starting over after the last. Random draws depend only
-    /// on the seed and the number.
+    /// Episode `number`. With a list of goals it takes the goal of that number, and starts again at the end of the
+    /// list. Draws depend only on the seed and the number.
     ///
     /// # Errors
-    /// If a joint or coordinate is not in the scene.
+    /// If a joint or a coordinate is not in the scene.
     pub fn episode(&self, seed: u64, number: usize) -> Result<Episode> {
         let mut deviates = Deviates::new(seed, number as u64);
         let simulator = self.simulator();
@@ -90,7 +90,7 @@ impl Task {
     /// The object's errors relative to a goal at q (nq).
     ///
     /// # Errors
-    /// If the goal does not fit the object.
+    /// If the goal does not fit the object's freedom.
     pub fn errors(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
         let model = self.simulator().model();
         let length = |e: [f64; 3]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -103,8 +103,8 @@ impl Task {
         Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)) })
     }
 
-    /// Are these errors small by the task's success criterion? Errors without a criterion count as small. A criterion
-    /// for something that the goal leaves free is ignored.
+    /// Are these errors small by the task's measure of success? Errors without a measure, and measures of parts that
+    /// the goal leaves free, are ignored.
     pub fn is_small(&self, errors: &Errors) -> bool {
         let measure = &self.file.success;
         let within = |limit: Option<f64>, error: Option<f64>| limit.zip(error).is_none_or(|(limit, e)| e < limit);
@@ -129,7 +129,7 @@ impl Task {
     }
 }
 
-/// Puts an object at a pose; what is free stays.
+/// Puts an object at a pose; free parts stay as they are.
 fn place(c: &Coordinate, q: &mut [f64], pose: Goal) {
     let own = &mut q[c.q..c.q + c.kind.nq()];
     if let Some(position) = pose.position {

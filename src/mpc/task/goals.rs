@@ -6,11 +6,11 @@ use crate::description::JointKind;
 use crate::error::{Error, Result};
 use crate::mpc::cost::{Goal, Turn};
 
-/// A row: where the object is to go, and where it starts if the columns `init_…` are asked for.
+/// A row: the object's goal, and its start if the columns `init_…` are read.
 pub(super) type Row = (Goal, Option<Goal>);
 
-/// Reads columns `goal_x, goal_y, goal_z, goal_qw, goal_qx, goal_qy, goal_qz` for a free object, `goal_x, goal_y, goal_theta`
-/// for a planar one, and the same with `init_` if `start`; other columns are not looked at.
+/// Reads columns `goal_x, goal_y, goal_z, goal_qw, goal_qx, goal_qy, goal_qz` for a free object, `goal_x, goal_y,
+/// goal_theta` for a planar one, and the same with `init_` if `start`; other columns are ignored.
 pub(super) fn read(path: &Path, kind: JointKind, start: bool) -> Result<Vec<Row>> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

@@ -1,4 +1,4 @@
-//! From a task's file to the problems and the controller of an episode.
+//! Makes the problems and the controller of an episode from a task's file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Task {
     /// The problem of an episode for each κ.
     ///
     /// # Errors
-    /// A name that is not a joint's or a body's.
+    /// If a name is not a joint's or a body's.
     pub fn problems(&self, episode: &Episode) -> Result<Vec<Problem>> {
         let problem = |simulator: &Simulator| {
             Ok(Problem {
@@ -127,7 +127,7 @@ impl Task {
         Ok(all)
     }
 
-    /// The points that are to be near the object, and on all sides of it.
+    /// The points that should be near the object and on all sides of it.
     fn reach(&self, simulator: &Simulator) -> Result<(Reach, Closure)> {
         let model = simulator.model();
         let file = self.file.reach.as_ref();
@@ -149,7 +149,7 @@ impl Task {
     }
 }
 
-/// Bodies of robots that carry no other body.
+/// Robots' bodies that carry no other body.
 fn last_links(simulator: &Simulator) -> Vec<&str> {
     let tree = &simulator.model().tree;
     let is_last = |body: &usize| !tree.bodies.iter().skip(1).any(|other| other.parent == *body);

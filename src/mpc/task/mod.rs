@@ -1,4 +1,4 @@
-//! Tasks: what to do in a scene, read from a TOML file.
+//! Tasks: what to do in a scene, from a TOML file.
 //!
 #![doc = include_str!("../../../docs/tasks.md")]
 
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::kinematics::Coordinate;
 pub use episode::{Episode, Errors, Progress};
 
-/// Of a task's files, what has not been said.
+/// Values for keys that a task's file leaves out.
 const HORIZON: usize = 10;
 const ITERATIONS: usize = 3;
 const CAP: usize = 200;
@@ -31,7 +31,7 @@ const CAP: usize = 200;
 /// A task, compiled.
 #[derive(Debug)]
 pub struct Task {
-    /// Its title, one line.
+    /// A description in one line.
     pub title: String,
     /// Its scene, with the task's h, κ and ε.
     pub scene: Scene,
@@ -39,20 +39,20 @@ pub struct Task {
     pub scene_path: PathBuf,
     /// The most control periods of an episode.
     pub cap: usize,
-    /// The settings of its controller.
+    /// The options of its controller.
     pub settings: Settings,
     file: TaskFile,
-    /// The model for each κ. The plan of the last one counts.
+    /// The model for each κ; the plan of the last one counts.
     simulators: Vec<Simulator>,
     goals: Option<Vec<Row>>,
 }
 
 impl Task {
-    /// Reads a task's file and every file that it names.
+    /// Reads a task's file and the files that it names.
     ///
     /// # Errors
-    /// If a file cannot be read, a key is unknown or missing, or a value or name is impossible. The message says where,
-    /// and what was expected.
+    /// If a file cannot be read, a key is unknown or missing, or a value or name is not possible. The message gives the
+    /// place and what was expected.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
@@ -60,7 +60,7 @@ impl Task {
         Self::from_toml(&text, folder).map_err(|error| error.within(path.display()))
     }
 
-    /// Reads a task's text. Its paths are relative to `folder`.
+    /// Reads a task's text; its paths are relative to `folder`.
     ///
     /// # Errors
     /// As [`Task::load`].
@@ -147,7 +147,7 @@ impl Task {
         &self.file.goal.object
     }
 
-    /// The number of goals in the list. None if goals are drawn.
+    /// Number of goals in the list; none if goals are drawn.
     pub fn n_goals(&self) -> Option<usize> {
         self.goals.as_ref().map(Vec::len)
     }
@@ -179,7 +179,7 @@ impl Task {
         }
     }
 
-    /// Everything that can be wrong without a simulation.
+    /// Finds all errors that can be found without a simulation.
     fn check(&self) -> Result<()> {
         let TaskFile { goal, start, weights, success, .. } = &self.file;
         let kind = self.coordinate(&goal.object, "goal: object")?.kind;
@@ -222,7 +222,7 @@ fn positive(name: &str, given: Option<f64>) -> Result<()> {
     }
 }
 
-/// The orientation that numbers of q mean.
+/// The orientation given by numbers of q.
 fn turn_of(c: &Coordinate, q: &[f64]) -> Option<Turn> {
     match *q {
         [_, _, _, w, x, y, z] => Some(quaternion(UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)))),

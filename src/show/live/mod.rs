@@ -1,14 +1,13 @@
-//! A scene in the browser while it is simulated: one thread steps the world, and one thread per client carries frames
-//! and commands.
+//! A live scene in the browser. One thread steps the world; one thread per client carries frames and commands.
 //!
 //! ```text
 //! client ── commands ──▶ bounded queue ──▶ simulator ──▶ the newest frame ──▶ every client
 //! ```
 //!
-//! With a task, another thread plans the coming period while the simulator runs the previous one.
+//! With a task, another thread plans the coming period while the simulator runs the current one.
 //!
-//! A slow client misses frames and delays no other. A client that reads nothing is disconnected. Pages of other origins
-//! are refused.
+//! A slow client misses frames but does not delay others. A client that reads nothing is dropped. Pages of other
+//! origins are refused.
 
 mod client;
 mod command;

@@ -26,7 +26,7 @@ const MOST_CLIENTS: usize = 128;
 /// How long a new connection may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A scene that is simulated while pages look at it and pull at it. It stops when this value is dropped.
+/// A live simulation of a scene, which pages show and can pull at. It stops when this value is dropped.
 pub struct LiveServer {
     address: SocketAddr,
     left_out: Vec<String>,
@@ -49,18 +49,18 @@ impl LiveServer {
     /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine.
     ///
     /// # Errors
-    /// An address that cannot be had, or a scene whose first step is an error.
+    /// If the address is not available, or the scene's first step is an error.
     pub fn start(source: Source, step: Quasidynamic, address: &str) -> Result<Self> {
         Self::serve(address, |newest| Simulator::new(source, step, None, newest))
     }
 
-    /// Does a task by model-predictive control and serves the page that shows it; pages may begin any episode, and disturb
-    /// it. The plant is the task's scene with another `kappa`, 1/J; `seed` is that of what is drawn.
+    /// Runs a task by model-predictive control and serves the page that shows it. Pages may begin any episode, and
+    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws.
     ///
-    /// The controller has a period to plan the next one. Where it takes longer, the world waits for it.
+    /// The controller plans each period while the previous one runs. If it takes longer, the world waits.
     ///
     /// # Errors
-    /// An address that cannot be had, or a task whose first episode is an error.
+    /// If the address is not available, or the task's first episode is an error.
     pub fn task(task: Task, kappa: f64, seed: u64, address: &str) -> Result<Self> {
         let plant = task.simulator().with_kappa(kappa)?;
         let source = Source::of_task(&task);
@@ -96,7 +96,7 @@ impl LiveServer {
         Ok(Self { address, left_out, stop, world: Some(world), door: Some(door) })
     }
 
-    /// Where the page is.
+    /// The page's address.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
@@ -106,7 +106,7 @@ impl LiveServer {
         &self.left_out
     }
 
-    /// Waits until the world ends, which it does for an error only.
+    /// Waits until the simulation ends; it ends only with an error.
     ///
     /// # Errors
     /// Of a step.

@@ -1,24 +1,33 @@
 //! The solve with Coulomb's law instead of its relaxation, see [`super::friction`].
 //!
-//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are not the optimality conditions of a minimum: the iteration is
-//! a primal-dual one of its own, and a problem may have several answers, or none. It has slacks beside the forces: a gap s_n > 0 for
-//! each z_n, and (w, s_t) in the cone for each z_t, in which w is a variable of its own. A step is Newton's for
+//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are not the optimality conditions of a minimum,
+//! so a problem may have several answers, or none. The iteration is a primal-dual one, with slacks as well as forces: a
+//! gap s_n > 0 for each z_n, and (w, s_t) in the cone for each z_t, where w is a variable of its own. A step is
+//! Newton's for
 //!
 //! ```text
 //! z_n = s_n,  s_n η_n = τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
 //! ```
 //!
-//! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`], with one solve of the unsymmetric system
-//! in what contacts share. What is private to a contact is eliminated there as in [`super::newton`]: with K = 1 + G D G
+//! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`]. It solves the unsymmetric
+//! system once, in the degrees of freedom that contacts share. A contact's private ones are eliminated as in
+//! [`super::newton`]: with K = 1 + G D G
 //!
 //! ```text
 //! (W̃⁻¹ + D)⁻¹ = G (K − b nᵀ)⁻¹ G = G K⁻¹ G + x yᵀ,   x = G K⁻¹ b,  y = G K⁻¹ n / (1 − nᵀK⁻¹b)
 //! ```
 //!
-//! τ falls to 1 as steps get longer. Near the answer slacks are taken from the forces, and the steps are Newton's.
+//! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are
+//! Newton's.
 //!
-//! A world makes up to four attempts: from given forces, or forces of each contact alone that are soft; from such that are harder; from the
-//! softest, with care; from the relaxed answer. Where none succeeds, the relaxed answer stands, and the status says so.
+//! A world makes up to four attempts:
+//!
+//! 1. from given forces, or from soft forces of each contact alone;
+//! 2. from harder forces of each contact alone;
+//! 3. from the softest ones, with more careful steps;
+//! 4. from the relaxed answer.
+//!
+//! If none succeeds, the result is the relaxed answer, and the status says so.
 
 mod iterate;
 mod join;
@@ -34,7 +43,8 @@ use iterate::find;
 pub(super) use outcome::put_aside;
 use outcome::{keep_where, report, restore};
 
-/// Solves a lane of problems: δ, η and the report are left in `work`. What is not settled has that status, whatever the reason.
+/// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
+/// the reason.
 ///
 /// With `again`, after the relaxed solve of worlds that are not settled, they start from its answer; the others are left as
 /// they were.

@@ -1,4 +1,4 @@
-//! What a second-order step takes from the bodies: which motions their masses couple, and their dynamics with the parameters'
+//! The bodies of a second-order step: which motions their masses couple, and their dynamics with the parameters'
 //! numbers.
 
 use candle_core::{Result, Tensor};
@@ -24,8 +24,8 @@ pub(super) fn coupled(tree: &Tree) -> Vec<(usize, usize)> {
     (0..tree.nv).map(|i| (i, i)).chain(off_diagonal).collect()
 }
 
-/// The model's dynamics with the parameters' gravity and offsets, and their masses and inertias where they have them;
-/// other bodies', those of commanded joints, are as described.
+/// The model's dynamics with the parameters' gravity and offsets, and with their masses and inertias for the bodies
+/// that they cover. Other bodies, those of commanded joints, keep the masses and inertias of their description.
 pub(super) fn dynamics(model: &Model, parameters: &Parameters) -> Result<Dynamics> {
     let worlds = parameters.tensors().into_iter().map(|t| t.dim(0)).collect::<Result<Vec<_>>>()?;
     let worlds = worlds.into_iter().max().unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What the joints themselves do to a second-order step: damping, dry friction, effort limits.
+//! Joint effects in a second-order step: damping, dry friction, effort limits.
 
 use crate::kinematics::{Coordinate, Tree};
 use crate::step::fused::JointForces;

@@ -24,8 +24,9 @@ impl Dynamic {
         }
     }
 
-    /// The same step on lanes of another width than the widest that the processor has, for comparison: the results have the
-    /// same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
+    /// The same step on lanes of a chosen width, for comparison; the default is the widest that the processor has. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse
+    /// multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions.
@@ -36,12 +37,13 @@ impl Dynamic {
         Ok(Self { plan: Arc::new(self.plan.on(set)), ..self.clone() })
     }
 
-    /// A program of the step as the list of its operations, see [`Trace`]: one of [`Kernel::SECOND_ORDER`]. It reads q, v, τ, the
-    /// parameters and what else [`Dynamic::rows_of`] says. In single precision there is the step alone, which lanes do not have.
+    /// A program of the step, one of [`Kernel::SECOND_ORDER`], as the list of its operations: see [`Trace`]. It reads
+    /// q, v, τ, the parameters and the other rows of [`Dynamic::rows_of`]. In single precision only the step is
+    /// available, and only as a record: lanes do not have it.
     ///
     /// # Errors
     /// If the step has no such program, contact is not the barrier's, or a pair of shapes has no formula; the message
-    /// names it.
+    /// names the pair.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.programs(kernel)?.record(kernel, precision)
     }
@@ -54,7 +56,7 @@ impl Dynamic {
         Ok(self.programs(kernel)?.rows_of(kernel))
     }
 
-    /// What the row consists of that a step writes.
+    /// The parts of the row that a step writes.
     ///
     /// # Errors
     /// If contact is not the barrier's.
@@ -62,11 +64,11 @@ impl Dynamic {
         Ok(self.programs(Kernel::Step)?.row_parts())
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Dynamic::rows_of`] says: in a lane of one world with
-    /// fused multiply-adds; nothing where this processor or this build has none, or in single precision.
+    /// Runs a program on plain numbers of one world, with the rows of [`Dynamic::rows_of`], in a lane of one world with
+    /// fused multiply-adds. The result is `None` in single precision, and if this processor or build has no such lane.
     ///
     /// # Errors
-    /// As [`Dynamic::rows_of`]; if a row is of another length.
+    /// As [`Dynamic::rows_of`], or if a row has the wrong length.
     pub fn run_kernel(&self, kernel: Kernel, precision: Precision, operands: &[Vec<f64>]) -> Result<Option<Vec<f64>>> {
         self.programs(kernel)?.run(kernel, precision, 1, operands)
     }

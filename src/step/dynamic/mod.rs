@@ -4,12 +4,12 @@
 //! M (v₊ − v)/h + D v₊ + b = τ + τ_dry + Jᵀ f        q₊ = q ⊕ h v₊        J v₊ ≥ l  ⟂  f ≥ 0
 //! ```
 //!
-//! b holds Coriolis, centrifugal and gravity forces at (q, v), and D is the joints' viscous damping. Damping is
-//! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach with steps of a
-//! millisecond. Implicit damping slows a joint down and never reverses it. If you want explicit damping, add −D v to τ.
+//! b are the Coriolis, centrifugal and gravity forces at (q, v), and D is the joints' viscous damping. Damping is
+//! implicit: it acts on v₊. Explicit damping is unstable for h D > 2 M, which small links reach at steps of a
+//! millisecond. With implicit damping a joint slows down and never reverses. For explicit damping add −D v to τ.
 //!
-//! The bound l says how fast the gap φ may close within the step, see [`Bound`]. With δ = h v₊ the problem is the
-//! quasi-dynamic one with another P and g. So both steps share the barrier, its friction cones and its derivatives:
+//! The bound l is the velocity that a gap φ allows within the step, see [`Bound`]. With δ = h v₊ the problem is the
+//! quasi-dynamic one with another P and g. So the barrier, its friction cones and its derivatives serve both:
 //!
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ
@@ -47,9 +47,9 @@ pub use separation::{Gaps, Separated, Separation};
 
 /// The second-order step of a model with given parameters. Cloning is cheap.
 ///
-/// It uses these parameters of the model: h, κ, μ, gravity, sizes, offsets, `tau`, and mass and inertia of the bodies
-/// for which the parameters have them. All joints have inertia; stiffness and ε have no effect. For impedance use a
-/// control law, see [`super::control`].
+/// It uses these of the model's parameters: h, κ, μ, gravity, sizes, offsets, `tau`, and mass and inertia of the bodies
+/// that they cover. All joints move by inertia. Stiffness and ε have no effect; impedance is a control law, see
+/// [`super::control`].
 #[derive(Clone, Debug)]
 pub struct Dynamic {
     model: Model,
@@ -68,11 +68,11 @@ pub struct Dynamic {
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.
 #[derive(Clone, Debug)]
 pub struct DynamicStep {
-    /// Next configuration (B, nq). In a world without a solution it is q. In a world with an unusable number
-    /// ([`crate::solve::Status::BadInput`]: one that is not finite, or so large that the step overflows) it is the
-    /// model's home.
+    /// Next configuration (B, nq). In worlds without a solution it is q. It is the model's home if a number of the
+    /// world is unusable ([`crate::solve::Status::BadInput`]): not finite, or so large that the step's numbers
+    /// overflow.
     pub q_next: Tensor,
-    /// Next velocity (B, nv). Zero in worlds without a solution.
+    /// Next velocity (B, nv); zero if there is no solution.
     pub v_next: Tensor,
     /// Contact force on B in world axes (B, nc, 3), N: the step's impulse divided by h.
     pub force: Tensor,
@@ -86,8 +86,8 @@ pub struct DynamicStep {
     /// The report of each world's solve. The residual of rigid contact is a velocity, see
     /// [`crate::solve::Delassus::residual`].
     pub reports: Vec<Report>,
-    /// Warm start for the next step's solve with the barrier (B, n): three numbers for each contact, three more if it
-    /// has torsional friction, and one for each joint limit.
+    /// Start for the next step's solve with the barrier (B, n): three numbers for each contact, three more for each
+    /// with torsional friction, and one for each joint limit.
     pub warm: Option<Tensor>,
 }
 
@@ -96,7 +96,7 @@ impl Dynamic {
     /// gradients.
     ///
     /// # Errors
-    /// If a parameter's shape or type differs from the model's, or an option is out of its range.
+    /// If a parameter has another shape or type than the model's, or an option is out of its range.
     pub fn new(model: &Model, parameters: &Parameters, params: DynamicParams) -> Result<Self> {
         params.check()?;
         let tree = &model.tree;
@@ -152,17 +152,16 @@ impl Dynamic {
         Ok(Self { parameters: parameters.clone(), dynamics, par: parameters.packed()?, ..self.clone() })
     }
 
-    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N. τ is limited to the
-    /// joints' efforts. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
+    /// One step from q (B, nq) and v (B, nv) under the generalised forces τ (B, nv), N·m or N. The joints' effort
+    /// limits bound τ. Differentiable in q, v, τ and parameters under [`ContactModel::Barrier`].
     ///
     /// # Errors
-    /// If a shape or type is wrong. Numerical trouble is not an error: see [`DynamicStep::reports`].
+    /// If a shape or type differs from these. Numerical trouble is not an error: see [`DynamicStep::reports`].
     pub fn step(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<DynamicStep> {
         self.step_from(q, v, tau, None)
     }
 
-    /// [`Dynamic::step`] with a warm start: the barrier's solve starts from the forces of a nearby step,
-    /// [`DynamicStep::warm`].
+    /// [`Dynamic::step`] with the barrier's solve started from a nearby step's forces, [`DynamicStep::warm`].
     ///
     /// # Errors
     /// As [`Dynamic::step`].
@@ -175,8 +174,8 @@ impl Dynamic {
         }
     }
 
-    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] is: for other
-    /// solvers, or for [`crate::solve::qcqp`]. `None` if the state is not usable or M is not positive definite.
+    /// Each world's step as a problem of rigid, frictionless contact, whatever [`DynamicParams::contact`] says, for use
+    /// with other solvers or [`crate::solve::qcqp`]. `None` if the state is not usable or M is not positive definite.
     ///
     /// # Errors
     /// As [`Dynamic::step`].

@@ -1,4 +1,4 @@
-//! The contact model and the other options of a second-order step.
+//! The contact model and other options of a second-order step.
 
 use candle_core::{Result, bail};
 
@@ -10,7 +10,7 @@ use crate::step::bound::Bound;
 pub enum ContactModel {
     /// Smoothed by the barrier with parameter κ, with Coulomb friction. Differentiable.
     Barrier,
-    /// Rigid and frictionless; μ and κ have no effect. Without gradients.
+    /// Hard and frictionless; μ and κ have no effect. It has no gradients.
     Rigid(Method),
 }
 
@@ -19,11 +19,12 @@ pub enum ContactModel {
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
-    /// How fast a gap may close. Joint limits always allow their gap to close, with the same β, or 0.
+    /// How fast a gap may close. Joint limits always use the bound of a gap, with the same β, or with 0 if there is
+    /// none.
     pub bound: Bound,
-    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive: sticking joints move
-    /// more slowly than this. A smaller value is closer to Coulomb's law and harder to differentiate; usually 1e-4 …
-    /// 1e-2. Rigid contact uses the law itself.
+    /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive, usually 1e-4 … 1e-2. A
+    /// joint that sticks moves more slowly than this. A smaller value is closer to Coulomb's law and harder to
+    /// differentiate. Rigid contact uses Coulomb's law itself.
     pub stiction_speed: f64,
 }
 

@@ -16,8 +16,8 @@ pub struct RigidContact {
     pub problem: Frictionless,
     /// The contacts that take part, as places in [`Contacts`](crate::contact::Contacts).
     pub contacts: Vec<usize>,
-    /// Velocity of B against A at each of these contacts in world axes, by unit rates (3 n, nv); each at its own witness
-    /// point. The problem's rows are its parts along the normals.
+    /// Velocity of B relative to A at each of these contacts in world axes, for unit rates (3 n, nv), each body at its
+    /// own witness point. The problem's rows are its components along the normals.
     pub relative: DMatrix<f64>,
     /// Unit normals from A to B.
     pub normals: Vec<Vector3<f64>>,

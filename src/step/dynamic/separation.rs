@@ -1,14 +1,14 @@
 //! Separation by geometry alone: the nearest configuration in which bodies do not overlap.
 //!
-//! Given are the gaps φ and their gradients J at q, and a force F that pushes the degrees of freedom. The motion δ is
-//! that of rigid contact, in positions instead of velocities:
+//! With the gaps φ and their slopes J at q, and a push F on whatever can move, the motion δ is that of rigid contact,
+//! in positions instead of velocities:
 //!
 //! ```text
 //! minimise ½ δᵀ (M + W) δ − Fᵀ δ   subject to   φ + J δ ≥ 0        q ← q ⊕ δ
 //! ```
 //!
-//! W is inertia added to chosen degrees of freedom, so that the others move first. Gaps are not linear in q, so this is
-//! repeated until no gap is negative.
+//! W is inertia added to chosen degrees of freedom, so that the others give way first. Gaps are not linear in q, so the
+//! motion is repeated until no gap is negative.
 
 use candle_core::{Result, Tensor, bail};
 use nalgebra::DVector;
@@ -21,10 +21,10 @@ use crate::step::bound::Bound;
 use super::rigid::RigidContact;
 use super::{ContactModel, Dynamic, DynamicParams};
 
-/// The largest shift (m) and rotation (rad) of one motion: the linear gaps hold only near q.
+/// Limit of one motion, m and rad: the linear gaps are valid only near q.
 const LONGEST: f64 = 0.2;
 
-/// Separates the bodies of a model.
+/// Moves overlapping bodies of a model apart.
 #[derive(Clone, Debug)]
 pub struct Separation {
     step: Dynamic,
@@ -33,7 +33,7 @@ pub struct Separation {
     added_inertia: DVector<f64>,
 }
 
-/// The result of a separation.
+/// Result of a separation.
 #[derive(Clone, Debug)]
 pub struct Separated {
     /// The configuration (1, nq).
@@ -75,7 +75,7 @@ impl Separation {
         })
     }
 
-    /// Adds inertia to the degrees of freedom (nv), kg or kg·m², not negative. Those with more inertia move less.
+    /// Adds inertia to each degree of freedom (nv), kg or kg·m², not negative. Those with more give way less.
     ///
     /// # Errors
     /// If there is not exactly one number per degree of freedom.
@@ -100,8 +100,8 @@ impl Separation {
         Ok(Gaps { contact, least })
     }
 
-    /// The motion under `push` (nv) after which no gap is negative, to the extent that gaps are linear; at most 0.2 m
-    /// or rad in any degree of freedom. None if no motion achieves that.
+    /// The motion under `push` (nv) after which, to first order, no gap is negative; at most 0.2 m or rad in any degree
+    /// of freedom. `None` if there is no such motion.
     ///
     /// # Errors
     /// If there is not exactly one number per degree of freedom.
@@ -127,7 +127,7 @@ impl Separation {
         self.manifold.integrate(q, &self.step.model().tensor(&[motion.as_slice()])?)
     }
 
-    /// Starts from q (1, nq) and repeats until no gap is below −`tolerance`, m, with at most `most` motions.
+    /// Repeats motions from q (1, nq) until no gap is below −`tolerance`, m, but at most `most` of them.
     ///
     /// # Errors
     /// If the shape is wrong, or q cannot be used.

@@ -10,7 +10,7 @@ use crate::math::lane::Precision;
 #[cfg(any(feature = "native", feature = "cuda"))]
 use crate::math::record::Trace;
 
-/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ instead of u.
+/// A program of the step. The second-order step has [`Kernel::SECOND_ORDER`] of them, with v and τ in place of u.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// (q, u, parameters) → the step's row.
@@ -25,7 +25,7 @@ pub enum Kernel {
     WarmJacobians,
     /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one command.
     Hold,
-    /// The same as far as is needed to tell which command is better: each solve ends a step or two sooner.
+    /// The same, only accurate enough to compare commands: each solve ends a step or two sooner.
     RoughHold,
     /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
     Rollout,
@@ -81,8 +81,8 @@ impl Kernel {
         matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
 
-    /// The precision that it computes in where this one is wanted: adjoints, Jacobians and steps that planners hold always compute in double
-    /// precision.
+    /// The precision that it computes in if this one is requested. Adjoints, Jacobians and the held steps of planners
+    /// always compute in double precision.
     pub fn precision(self, wanted: Precision) -> Precision {
         match self {
             Self::Step | Self::WarmStep | Self::Rollout => wanted,

@@ -13,7 +13,7 @@ use super::super::problem::ProblemTables;
 pub(super) use super::super::torsion::TURNING;
 
 layout! {
-    /// A step's numbers but for the solver's own.
+    /// A step's numbers except for the solver's own.
     pub(super) struct Numbers {
         q,
         u,

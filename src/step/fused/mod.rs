@@ -2,8 +2,8 @@
 //! quasi-dynamic step, its Jacobians.
 //!
 //! The kernels are those that the tensor program composes. A quasi-dynamic step has the same bits in both forms; the
-//! second-order step has this form only. The fused form is fast because nothing leaves the lanes' working memory
-//! between kinematics and forces. Each stage is compiled once per instruction set.
+//! second-order step has only this form. It is fast because nothing leaves the lanes' working memory between kinematics
+//! and forces. Each stage is compiled once per instruction set.
 
 mod adjoint;
 #[cfg(feature = "cuda")]

@@ -1,4 +1,4 @@
-//! What the fused step needs to know of a model, as plain tables.
+//! The fused step's view of a model, as plain tables.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::paths::Paths;
 /// A model, ready to be stepped in lanes.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Plan {
-    /// Kernels compiled for this scene, instead of lanes.
+    /// Kernels compiled for this scene, in place of lanes.
     #[cfg(feature = "native")]
     pub(super) native: Option<Arc<super::native::Native>>,
     /// What the kernels run on.
@@ -48,7 +48,7 @@ pub(in super::super) struct Plan {
     /// First numbers in q of the quaternions.
     pub(super) quaternions: Vec<usize>,
     pub(super) max_iterations: usize,
-    /// What there is instead of inertia, stiffness and command if the step is the second-order one.
+    /// For the second-order step, the tables that replace inertia, stiffness and command.
     pub(super) second_order: Option<Arc<SecondOrder>>,
 }
 

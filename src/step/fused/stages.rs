@@ -1,4 +1,4 @@
-//! The step's stages in lanes, but for those of kinematics and solve: [`super::program`] has their order.
+//! The step's stages in lanes, except for those of kinematics and solve: [`super::program`] has their order.
 
 use candle_core::Result;
 
@@ -30,7 +30,7 @@ impl<'a> Operands<'a> {
         Ok(Self { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: warm.map(TensorGuard::rows).transpose()? })
     }
 
-    /// All of them, those of `none` instead of forces to start from if there are none.
+    /// All of them, those of `none` in place of forces to start from if there are none.
     pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
         [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
     }

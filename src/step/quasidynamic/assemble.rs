@@ -39,8 +39,9 @@ impl Quasidynamic {
         Ok(Step { q_next, delta, force, torque, contacts, limit_force, reports, warm })
     }
 
-    /// The step where some worlds' numbers are unusable: those stay where they are, or at home, without forces. Their
-    /// numbers are replaced first, as a gradient of zero times NaN is NaN, and parameters are shared.
+    /// The step if some worlds have unusable numbers. Those worlds stay where they are, or at home, without forces.
+    /// Their numbers are replaced first: a gradient of zero times NaN is NaN, and it would spread through shared
+    /// parameters.
     fn step_around(&self, q: &Tensor, u: &Tensor, start: Start, reports: &[Report]) -> Result<Step> {
         let worlds = reports.len();
         let good: Vec<u8> = reports.iter().map(|report| u8::from(report.status != Status::BadInput)).collect();
@@ -93,8 +94,8 @@ impl Quasidynamic {
         Ok(Assembled { contacts, problem })
     }
 
-    /// To first order, what the smoothing has displaced: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an error of
-    /// O(1/κ²) where every contact is either loaded or apart. 0 in worlds without a solution. No gradient.
+    /// A first-order estimate of the displacement due to smoothing: δ_∞ − δ (B, nv) ≈ κ ∂δ/∂κ = −H⁻¹ Σ Jᵀλ, with an
+    /// error of O(1/κ²) if every contact is either loaded or apart. 0 in worlds without a solution. It has no gradient.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

@@ -1,4 +1,4 @@
-//! The contacts of a step: those of the scene's shapes, or those of a geometry.
+//! A step's contacts: those of the scene's shapes, or those that a [`Geometry`] gives.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::math::tensor::select;
 use crate::step::operands::{detect, mask, shape_poses};
 
 impl Quasidynamic {
-    /// The same step with contacts from a geometry. It runs as tensor operations and differentiates through the
-    /// geometry.
+    /// The same step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it and
+    /// differentiates through the geometry.
     #[must_use]
     pub fn with_geometry(&self, geometry: Arc<dyn Geometry>) -> Self {
         let mut step = self.as_tensor_program();
@@ -27,10 +27,10 @@ impl Quasidynamic {
         self.geometry.is_some()
     }
 
-    /// The contacts at q (B, nq), as a step from there uses them. Differentiable in q and parameters.
+    /// The contacts at q (B, nq), as in a step from q. Differentiable in q and parameters.
     ///
     /// # Errors
-    /// If q has a wrong shape or type.
+    /// If q has another shape or type.
     pub fn contacts(&self, q: &Tensor) -> Result<Contacts> {
         let (model, parameters) = (self.model(), self.parameters());
         match q.dims() {

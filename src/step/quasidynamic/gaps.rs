@@ -11,9 +11,9 @@ impl Quasidynamic {
     /// The gap that a step from q (B, nq) leaves at each contact (B, nc), m: ν_n = φ + n · J δ, which the barrier keeps
     /// positive.
     ///
-    /// It is the gap along the normal at q, after the contact's two points have moved. It differs from the gap of the
-    /// geometry at q₊ by an error of second order in δ. It is differentiable like the step's other results. In worlds
-    /// without a solution it is φ.
+    /// It is the gap after the contact's two points have moved, measured along the normal at q. It differs from the gap
+    /// of the geometry at q₊ by an error of second order in δ. It is differentiable like the step's own results. In
+    /// worlds without a solution it is φ.
     ///
     /// # Errors
     /// If `step` and q have different numbers of worlds.

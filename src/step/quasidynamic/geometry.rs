@@ -10,31 +10,30 @@ use crate::math::lane::{Lane, Mask, Zip};
 use crate::math::operation::{Function, Signature};
 use crate::math::vector::{dot, vec3_at};
 
-/// A source of contacts that replaces the scene's shapes: for example a learned distance, a height field, or a camera
-/// image.
+/// A source of contacts other than the scene's shapes: a learned distance, a height field, a camera's data.
 ///
-/// The scene still says which bodies may touch and how many contacts a pair has; its shapes are only placeholders then.
-/// See [`Quasidynamic::with_geometry`](super::Quasidynamic::with_geometry).
+/// The scene still says which bodies may touch and how many contacts a pair has; its shapes serve as stand-ins. See
+/// [`Quasidynamic::with_geometry`](super::Quasidynamic::with_geometry).
 pub trait Geometry: Debug + Send + Sync {
-    /// Returns the contacts of B worlds in which the model's shapes have the given poses (B, n_shapes, 12): the
-    /// position, then the three columns of the rotation matrix. `own` holds the contacts of the scene's shapes, in the
-    /// order of [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact). The result must have the
-    /// same tensor shapes. Return those of `own` that you do not want to change.
+    /// The contacts of B worlds where the model's shapes have the given poses (B, n_shapes, 12): position, then the
+    /// three columns of the rotation matrix. `own` are the contacts of the shapes themselves, in the order of
+    /// [`PairTable::pair_of_contact`](crate::contact::PairTable::pair_of_contact); the result has the same tensor
+    /// shapes. Copy from `own` the contacts that should stay as they are.
     ///
-    /// Gradients flow through all tensors that the result is computed from. φ (m) must be the signed distance of the
-    /// two bodies, or close to it. The normal must be a unit vector from A to B, in the direction in which φ grows when
-    /// B moves. A contact of weight 0 takes no part.
+    /// Gradients flow through all tensors in the result. φ (m) should be the signed distance of the two bodies, or
+    /// close to it. The normal has length one and points from A to B, the direction in which φ grows as B moves. A
+    /// contact of weight 0 has no effect.
     ///
-    /// If a number of a world is not finite or is beyond 1e30, or a normal is not of unit length, the world counts as
-    /// bad input. It stays where it is, has the contacts of the shapes, and contributes no gradients. In that case this
-    /// method is called again, with the poses of a good world in place of the bad one.
+    /// A world is bad input if a number is not finite or beyond 1e30, or if a normal has another length. It stays where
+    /// it is, with the contacts of the shapes, and has no part in gradients. For this the function is called again,
+    /// with the poses of a good world in place of the bad world's.
     ///
-    /// B may differ from the number of worlds of the step, and row k need not belong to world k: Jacobians call this
-    /// with many copies of each world, planners with a few worlds at a time. So a geometry must be the same function
+    /// B may differ from the step's number of worlds, and the k-th pose need not belong to the k-th world: Jacobians
+    /// pass many copies of each world, and planners pass some worlds at a time. So a geometry must be the same function
     /// for all worlds.
     ///
     /// # Errors
-    /// Errors of the implementation. The step returns them.
+    /// The implementation's own errors; the step returns them.
     fn contacts(&self, poses: &Tensor, own: Contacts) -> Result<Contacts>;
 }
 

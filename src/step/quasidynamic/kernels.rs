@@ -9,7 +9,7 @@ use crate::step::fused::Kernel;
 use crate::step::programs::Programs;
 
 impl Quasidynamic {
-    /// The programs of the fused form; `asked` is what they are wanted for.
+    /// The programs of the fused form; `asked` says in an error what they are needed for.
     ///
     /// # Errors
     /// If the step has no fused form.
@@ -19,10 +19,10 @@ impl Quasidynamic {
 
     /// A program of the fused form as the list of its operations: see [`Trace`].
     ///
-    /// In single precision there is the step alone.
+    /// In single precision only the step is available.
     ///
     /// # Errors
-    /// If the step has no fused form, or a pair of shapes has no formula; the message names it.
+    /// If the step has no fused form, or if a pair of shapes has no formula; the message names the pair.
     pub fn record(&self, kernel: Kernel, precision: Precision) -> Result<Trace> {
         self.programs("record")?.record(kernel, precision)
     }
@@ -35,12 +35,12 @@ impl Quasidynamic {
         Ok(self.programs(kernel.name())?.rows_of(kernel))
     }
 
-    /// What a program computes on plain numbers of one world, the rows that [`Quasidynamic::rows_of`] says, of so many steps if it
-    /// is a rollout's: in a lane of one world with fused multiply-adds; nothing where this processor or this build has none of that
-    /// precision.
+    /// Runs a program on plain numbers of one world. The rows are those of [`Quasidynamic::rows_of`]; a rollout's
+    /// program has the given number of steps. It runs in a lane of one world with fused multiply-adds. The result is
+    /// `None` if this processor or build has no such lane of that precision.
     ///
     /// # Errors
-    /// If the step has no fused form, a row is of another length, or there is no step.
+    /// If the step has no fused form, a row has the wrong length, or the number of steps is 0.
     pub fn run_kernel(
         &self,
         kernel: Kernel,

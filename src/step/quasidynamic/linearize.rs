@@ -13,10 +13,10 @@ impl Quasidynamic {
     ///
     /// The fused form pushes the derivatives of every degree of freedom forward through the step, sparsely. The tensor
     /// program pulls every result back. So does the fused form in worlds whose contacts are 10⁷ times as stiff as what
-    /// they move, because pushing forward would lose digits there.
+    /// they move, because there pushing forward would lose its digits.
     ///
-    /// In a world without a solution, q₊ = q and λ = 0, so A is the identity and B, C and D are zero. If q is not
-    /// usable, q₊ is the model's home, and A is zero too.
+    /// In worlds without a solution q₊ = q and λ = 0, so A is the identity and B, C and D are zero. If q is not usable,
+    /// q₊ is the model's home and A is zero too.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -24,8 +24,9 @@ impl Quasidynamic {
         self.linearize_from(q, u, None)
     }
 
-    /// [`Quasidynamic::linearize`] with a warm start: the solve starts from the forces of a nearby step,
-    /// [`Step::warm`](crate::step::Step::warm). Along a trajectory that has been rolled out, nothing is left to solve.
+    /// [`Quasidynamic::linearize`] with the solve started from a nearby step's forces,
+    /// [`Step::warm`](crate::step::Step::warm). Along a trajectory that has already been rolled out, nothing is left to
+    /// solve.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].

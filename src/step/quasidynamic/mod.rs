@@ -58,12 +58,12 @@ struct Fused {
     par: Tensor,
 }
 
-/// The form in which a step is computed. Both forms compute the same step.
+/// The form that computes the step. Both compute the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One fused kernel, on SIMD lanes of worlds or on a GPU. The default.
+    /// The default: one kernel, on SIMD lanes of worlds or on a GPU.
     Fused,
-    /// The same kernels as separate tensor operations, so that other tensors can be used between them.
+    /// The same kernels, each as a tensor operation, so that other tensors may stand between them.
     TensorProgram,
 }
 
@@ -109,9 +109,9 @@ impl Quasidynamic {
         Self { fused: None, ..self.clone() }
     }
 
-    /// The same step with lanes of a chosen width instead of the widest that the processor has, for comparison. The
-    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others use
-    /// fused multiply-add.
+    /// The same step on lanes of a chosen width, for comparison; the default is the widest that the processor has. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse
+    /// multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
@@ -124,13 +124,13 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The same step as native code. Its kernels are printed for this scene, compiled by the machine's C compiler for
-    /// the processor's widest registers, and loaded. The results have the same bits and take less time. Native code
-    /// covers steps, rollouts, their gradients and `linearize`.
+    /// The same step with native kernels: printed for this scene, compiled by the machine's C compiler for the
+    /// processor's widest registers, and loaded. The bits are the same and it takes less time. It serves steps,
+    /// rollouts, their gradients and `linearize`.
     ///
-    /// A kernel is compiled when it is first needed, which takes seconds. It is cached in a folder of the user
+    /// A kernel is compiled when it is first needed, which takes seconds, and cached in a folder of the user's
     /// (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, or
-    /// else cc, gcc or clang. A width chosen with [`Quasidynamic::on`] has no effect here.
+    /// else cc, gcc or clang. A choice made by [`Quasidynamic::on`] has no effect.
     ///
     /// # Errors
     /// If there is no compiler, the step has no fused form, a pair of shapes has no formula, or the processor has no
@@ -159,7 +159,7 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The fused form; `asked` is what it is wanted for.
+    /// The fused form; `asked` says in an error what it is needed for.
     fn fused_form(&self, asked: &str) -> Result<&Fused> {
         self.fused.as_ref().map_or_else(|| bail!("{asked}: expected a step with a fused form"), Ok)
     }
@@ -169,14 +169,14 @@ impl Quasidynamic {
         &self.model
     }
 
-    /// Which numbers of the problem can be nonzero.
+    /// The sparsity structure of the problem.
     pub fn structure(&self) -> &Arc<Structure> {
         &self.structure
     }
 
-    /// The problem that a step from q (B, nq) under u (B, nu) solves. [`solve::barrier`](crate::solve::barrier) takes
-    /// it with [`Quasidynamic::structure`]. It is differentiable in q, u and parameters. Unusable numbers are passed on
-    /// as they are.
+    /// The problem that a step from q (B, nq) under u (B, nu) solves, as [`solve::barrier`](crate::solve::barrier)
+    /// takes it with [`Quasidynamic::structure`]. Differentiable in q, u and parameters. Unusable numbers are not
+    /// replaced.
     ///
     /// # Errors
     /// As [`Quasidynamic::forward`].
@@ -208,7 +208,7 @@ impl Quasidynamic {
     /// parameters.
     ///
     /// # Errors
-    /// If a shape or type is wrong. Numerical trouble is not an error: see [`Step::reports`].
+    /// If a shape or type differs from these. Numerical trouble is not an error: see [`Step::reports`].
     pub fn forward(&self, q: &Tensor, u: &Tensor) -> Result<Tensor> {
         Ok(self.step(q, u)?.q_next)
     }
@@ -221,7 +221,7 @@ impl Quasidynamic {
         self.step_from(q, u, None)
     }
 
-    /// [`Quasidynamic::step`] with a warm start: the solve starts from the forces of a nearby step, [`Step::warm`] (B,
+    /// [`Quasidynamic::step`] with the solve started from a nearby step's forces, [`Step::warm`] (B,
     /// [`n_warm`](Self::n_warm)).
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl Quasidynamic {
         self.step_by(q, u, Start::forces(warm))
     }
 
-    /// The step with any start of its solve. The answer depends on the form: see [`Step::answer`] and
+    /// The step, with its solve from any start. The two forms keep their answers differently: see [`Step::answer`] and
     /// [`fused::linearize`].
     pub(crate) fn step_by(&self, q: &Tensor, u: &Tensor, start: Start) -> Result<Step> {
         self.check(q, u)?;
@@ -242,13 +242,13 @@ impl Quasidynamic {
         guard.step_by_tensors(&guarded(q, worlds)?, &guarded(u, worlds)?, start)
     }
 
-    /// The whole rollout in the fused form, where there is one.
+    /// The whole rollout in the fused form, if there is one.
     pub(crate) fn fused_rollout(&self, q0: &Tensor, u: &Tensor) -> Result<Option<Rollout>> {
         self.fused.as_ref().map(|Fused { plan, par }| fused::rollout(plan, q0, u, par)).transpose()
     }
 
-    /// The step and its Jacobians in the fused form, if there is one, and which worlds have contacts that are too stiff
-    /// for it.
+    /// The step and its Jacobians in the fused form, if there is one, and the worlds whose contacts are too stiff for
+    /// pushing derivatives forward.
     pub(super) fn fused_linearize(
         &self,
         q: &Tensor,
@@ -260,7 +260,7 @@ impl Quasidynamic {
         fused::linearize(plan, [q, u, par], warm).map(Some)
     }
 
-    /// The fused form's tables and parameters, where there is one on the CPU.
+    /// The fused form's tables and parameters, if there is one on the CPU.
     pub(super) fn fused_parts(&self) -> Option<(&fused::Plan, &Tensor)> {
         let fused = self.fused.as_ref().filter(|_| self.model.device.is_cpu());
         fused.map(|Fused { plan, par }| (&**plan, par))

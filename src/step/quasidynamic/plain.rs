@@ -1,4 +1,4 @@
-//! Steps and their Jacobians on plain numbers, without tensors, for controllers that need a few worlds at a time.
+//! Steps and their Jacobians on plain numbers, without tensors, for controllers, which need a few worlds at a time.
 
 use candle_core::{DType, Result, Tensor, bail};
 
@@ -6,12 +6,12 @@ use super::Quasidynamic;
 use crate::solve::{Accuracy, Report};
 use crate::step::fused;
 
-/// The results of [`Quasidynamic::hold`]: world by world, and for each world step by step.
+/// Result of [`Quasidynamic::hold`]: world by world, and for each world step by step.
 #[derive(Clone, Debug)]
 pub struct Held {
     /// q after each step (B, n, nq).
     pub q: Vec<f64>,
-    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: a warm start for a nearby solve.
+    /// The solver's forces of each step (B, n, n_warm), see [`Quasidynamic::n_warm`]: a start for solves nearby.
     pub warm: Vec<f64>,
     /// Contact force on B in world axes of each step (B, n, nc, 3), N.
     pub force: Vec<f64>,
@@ -31,13 +31,13 @@ pub struct Jacobians {
     pub a: Vec<f64>,
     /// B = ∂q₊/∂u (B, nv, nu).
     pub b: Vec<f64>,
-    /// λ of all contacts (B, 3 nc), N, along each contact's normal and tangents. After these, each world's row has the
-    /// torques as in [`Held::torque`]; in all n_lambda numbers, see [`Model::n_lambda`](crate::model::Model::n_lambda).
-    /// Empty unless requested.
+    /// λ of all contacts (B, n_lambda): in each world's row first 3 nc forces, N, along each contact's normal and
+    /// tangents, then the torques as in [`Held::torque`]; see [`Model::n_lambda`](crate::model::Model::n_lambda). Empty
+    /// unless requested.
     pub lambda: Vec<f64>,
-    /// C = ∂λ/∂q (B, n_lambda, nv). Empty unless requested.
+    /// C = ∂λ/∂q (B, n_lambda, nv); empty unless requested.
     pub c: Vec<f64>,
-    /// D = ∂λ/∂u (B, n_lambda, nu). Empty unless requested.
+    /// D = ∂λ/∂u (B, n_lambda, nu); empty unless requested.
     pub d: Vec<f64>,
 }
 
@@ -47,13 +47,14 @@ impl Quasidynamic {
     /// before.
     ///
     /// # Errors
-    /// If the model's number type is not `f64`, or a slice has a wrong length. Numerical trouble is not an error: see
+    /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
     /// [`Held::reports`].
     pub fn hold(&self, q: &[f64], u: &[f64], warm: &[f64], n: usize) -> Result<Held> {
         self.hold_to(Accuracy::Fine, [q, u, warm], n)
     }
 
-    /// [`Quasidynamic::hold`] with a chosen accuracy. The tensor program and Coulomb's law have full accuracy only.
+    /// [`Quasidynamic::hold`] with a given accuracy. The tensor program and Coulomb's law always compute to full
+    /// accuracy.
     pub(crate) fn hold_to(&self, accuracy: Accuracy, [q, u, warm]: [&[f64]; 3], n: usize) -> Result<Held> {
         let b = self.worlds(q, u, warm)?;
         if n == 0 {
@@ -89,7 +90,7 @@ impl Quasidynamic {
         })
     }
 
-    /// The derivatives of one step at q (B, nq), u (B, nu), as in [`Quasidynamic::linearize`]. The solve starts from
+    /// The derivatives of one step at q (B, nq), u (B, nu), as by [`Quasidynamic::linearize`]. The solve starts from
     /// `warm` as in [`Quasidynamic::hold`]. Derivatives of the forces are computed only if `forces` is true.
     ///
     /// # Errors
@@ -111,7 +112,7 @@ impl Quasidynamic {
         Ok(Jacobians { a: numbers(&all.a)?, b: numbers(&all.b)?, lambda, c, d })
     }
 
-    /// The length of a row of `warm`: three numbers for each contact, three more if it has torsional friction, and one
+    /// Length of a row of `warm`: three numbers for each contact, three more for each with torsional friction, and one
     /// for each joint limit.
     pub fn n_warm(&self) -> usize {
         self.structure().n_eta()

@@ -1,11 +1,11 @@
-//! Motions that nothing holds and that move no mass: with those a step has no answer.
+//! Motions that nothing holds and that move no mass. A model that has one has no step.
 
 use candle_core::{DType, Device, Result, bail};
 
 use crate::dynamics::Dynamics;
 use crate::model::Model;
 
-/// Each motion that no command holds must move some mass that the others do not, or the step has no answer.
+/// Checks that each motion without a command moves some mass that the others do not; otherwise the step has no answer.
 pub(super) fn check_inertias(model: &Model) -> Result<()> {
     let tree = &model.tree;
     // A rigid object's inertia has been validated by itself.

@@ -30,13 +30,14 @@ const SYMMETRY: f64 = 1e-9;
 /// Checks the step on random states around home; every third one penetrates by up to 5 mm.
 ///
 /// Optimality is recomputed without the solver's code: force balance, force law, ν·λ = 2/κ. Gradients of q₊ and of the
-/// forces in q, u and all parameters are held against central differences. Exit status 1 if a check fails.
+/// forces with respect to q, u and all parameters are compared with central differences. The exit status is 1 if a
+/// check fails.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     scene: SceneArgs,
 
-    /// Random states.
+    /// Number of random states.
     #[arg(long, value_name = "N", default_value_t = 30)]
     states: usize,
 

@@ -12,7 +12,7 @@ use super::Outcome;
 use super::scene::SceneArgs;
 
 /// Prints each name of a scene with its place in q, v and u, unit, limits, home and stiffness; the contact pairs with
-/// their friction and their gap at home; where each body is at home; the bodies with mass; and what was left out.
+/// their friction and their gap at home; the pose of each body at home; the bodies with mass; and what was left out.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -15,9 +15,9 @@ use super::Outcome;
 
 /// Does a task by model-predictive control.
 ///
-/// The plant is the step itself with harder contacts, or, with --stdio, any robot or simulator: see docs/tasks.md. Every
-/// episode's goal, errors and times are in the table, or with --json in a line each. Exit status 1 if an episode of the own
-/// plant does not succeed.
+/// The plant is the step itself with harder contacts, or, with --stdio, any robot or simulator: see docs/tasks.md. A
+/// table shows every episode's goal, errors and times; --json prints one line per episode instead. The exit status is 1
+/// if an episode on the step's own plant does not succeed.
 #[derive(clap::Args)]
 pub struct Args {
     /// Task file (TOML), or the name of one in assets/tasks.
@@ -27,39 +27,40 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     episodes: Option<usize>,
 
-    /// The first of them.
+    /// Number of the first episode.
     #[arg(long, value_name = "I", default_value_t = 0)]
     first: usize,
 
-    /// Seed of what is drawn.
+    /// Seed of the random draws.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
 
-    /// In the place of the task's: ilqr, hybrid, mppi, cem, lbfgs, sqp, rctr, ctr.
+    /// Method that replaces the task's: ilqr, hybrid, mppi, cem, lbfgs, sqp, rctr, ctr.
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
 
-    /// Iterations in each control period, instead of the task's.
+    /// Iterations per control period, instead of the task's number.
     #[arg(long, value_name = "N")]
     iterations: Option<usize>,
 
-    /// Control periods of an episode at most, instead of the task's.
+    /// Most control periods of an episode, instead of the task's number.
     #[arg(long, value_name = "N")]
     cap: Option<usize>,
 
-    /// Time for each command, ms [default: as long as it takes].
+    /// Time limit for each command, ms [default: none].
     #[arg(long, value_name = "MS")]
     deadline: Option<f64>,
 
-    /// Plans with native code: kernels that the machine's C compiler compiles for the scene before the first command, and keeps.
+    /// Plans with native code: the machine's C compiler compiles the scene's kernels before the first command and
+    /// caches them.
     #[arg(long)]
     native: bool,
 
-    /// κ of the own plant, 1/J.
+    /// κ of the step's own plant, 1/J.
     #[arg(long, value_name = "KAPPA", default_value_t = PLANT_KAPPA)]
     plant_kappa: f64,
 
-    /// Prints a line of JSON for each episode.
+    /// Prints one line of JSON for each episode.
     #[arg(long)]
     json: bool,
 
@@ -71,11 +72,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "record")]
     plot: Option<PathBuf>,
 
-    /// Answers lines of JSON: measured states in, commands out.
+    /// Answers lines of JSON on stdin: measured states in, commands out.
     #[arg(long, conflicts_with_all = ["episodes", "first", "json", "record", "plot"])]
     stdio: bool,
 
-    /// With --stdio: says the command again, with the status "silent", each time that so long passes without a line, ms.
+    /// With --stdio: repeats the command, with the status "silent", whenever this much time passes without a line, ms.
     #[arg(long, value_name = "MS", requires = "stdio")]
     silence: Option<f64>,
 }

@@ -19,21 +19,21 @@ use crate::lines;
 /// Lines that are worked on together, at most. Lines are not waited for: what has arrived is answered.
 const BLOCK: usize = 256;
 
-/// One step for each line of stdin, the result on the same line of stdout.
+/// Computes one step for each line of stdin and writes the result to the same line of stdout.
 ///
-/// A line in: {"q": […], "u": […]}, each at home where it is left out, and optionally "params": {"kappa": 1e4, …},
-/// "mu": {"ball/hand": 0.4}, "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this
-/// line only, "jacobians": true, and "output": ["q_next", "forces"] for a choice of what is put out.
+/// A line in: {"q": […], "u": […]}, each at home if it is left out. Optional: "params": {"kappa": 1e4, …}, "mu":
+/// {"ball/hand": 0.4}, "stiffness": {"hand/slider_z": 50}, "mass": {"ball": 0.3}, "size": {"ball": 0.05}, for this line
+/// only; "jacobians": true; and "output": ["q_next", "forces"] to choose what is written.
 ///
 /// A line out: q_next, lambda (per contact along its normal and two tangents, N), forces (in world axes on b, N),
-/// torques (on b about the normal, N·m, of the contacts with torsional friction, where there are such), contacts
-/// (a, b, phi, normal from a to b, point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input; where
-/// it is not solved, with a message that names the deepest overlap, if there is one; where it is unsettled, with
-/// slip_gap, the gap that slip opens, m), iterations and residual. On request gaps, those that the step leaves at the
-/// contacts, m. With jacobians dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent
-/// coordinates.
+/// torques (on b about the normal, N·m, if contacts have torsional friction), contacts (a, b, phi, normal from a to b,
+/// point on b), status (solved, iteration_limit, unsettled, infeasible, bad_input), iterations and residual. If the
+/// step is not solved, a message names the deepest overlap, if there is one. If it is unsettled, slip_gap is the gap
+/// that slip opens, m. On request: gaps, the gaps that the step leaves at the contacts, m; and with "jacobians"
+/// dq_next_dq, dq_next_du, dlambda_dq and dlambda_du as lists of rows, in tangent coordinates.
 ///
-/// A bad line gives {"error": …} in its place, and the run goes on. A line has at most 1 MiB, an object no key twice. `inspect` says what the numbers in q and u are.
+/// A bad line is answered with {"error": …}, and the run goes on. A line may have up to 1 MiB, and no object may have a
+/// key twice. `inspect` names the numbers in q and u.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -43,12 +43,12 @@ pub struct Args {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What is put out, for lines that do not say [default: everything but gaps and Jacobians]. Any of q_next, lambda, forces,
-    /// torques, contacts, status, iterations, residual, gaps, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
+    /// The output for lines without "output" [default: everything except gaps and Jacobians]. Any of q_next, lambda,
+    /// forces, torques, contacts, status, iterations, residual, gaps, dq_next_dq, dq_next_du, dlambda_dq, dlambda_du.
     #[arg(long, value_name = "KEY,…", value_delimiter = ',')]
     output: Vec<String>,
 
-    /// Compiles the step for this scene and processor with the machine's C compiler: the same numbers, in less time.
+    /// Compiles the step for this scene and processor with the machine's C compiler: same numbers, less time.
     #[arg(long)]
     native: bool,
 }

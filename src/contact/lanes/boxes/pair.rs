@@ -23,7 +23,7 @@ pub(super) struct Boxes<S> {
     pub(super) radius_b: S,
 }
 
-/// A contact's numbers in A's frame, but for the normal.
+/// A contact's numbers in A's frame, except for the normal.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<S> {
     pub(super) phi: S,

@@ -126,7 +126,7 @@ impl<R: Real> Motions<R> for ByScrews<'_, R> {
 }
 
 impl Plan {
-    /// Of any other kind: number by number, but for the point on B, which is p_A + φ n.
+    /// Of any other kind: number by number, except for the point on B, which is p_A + φ n.
     #[inline(always)]
     fn pull_pair<R: Lane>(
         &self,

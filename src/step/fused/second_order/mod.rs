@@ -1,7 +1,7 @@
-//! What the second-order step has instead of the quasi-dynamic one's P and g, and what velocities add.
+//! What the second-order step has in place of the quasi-dynamic one's P and g, and what velocities add.
 //!
 //! ```text
-//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l instead of φ        v₊ = δ/h
+//! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ        v₊ = δ/h
 //! ```
 //!
 //! The command's place is taken by v and τ, side by side. Kinematics have a frame on each body with mass behind those of the
