@@ -16,6 +16,7 @@ pub mod order;
 pub mod program;
 pub(crate) mod record;
 pub mod rows;
+mod scratch;
 pub mod spatial;
 pub mod tensor;
 pub mod vector;

@@ -1,17 +1,13 @@
 //! Programs: stages of work on lanes of worlds, compiled for each instruction set. The worlds are divided among
 //! threads.
 
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
-use std::cell::Cell;
-
 use rayon::prelude::*;
 
-use super::lane::{
-    Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Packed, Precision, Single, SixteenF32, WIDTH,
-};
+use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32};
 use super::order::Order;
 use super::record::{Recorded, Recorder, Row, Trace, record_run};
 use super::rows::{Output, Part};
+use super::scratch::Scratch;
 
 /// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
 /// another's last ones.
@@ -267,76 +263,6 @@ pub(in crate::math) fn share<M, const N: usize>(
         chunks.into_par_iter().for_each_init(&memory, &work);
     }
     data
-}
-
-/// Working memory for lanes of any width. What is in it at first is left from other programs.
-pub struct Scratch {
-    blocks: Vec<Block>,
-    numbers: usize,
-}
-
-/// Blocks that a thread keeps for its next program: to clear them takes as long as a short one.
-const SPARE: usize = 1 << 14;
-
-thread_local! {
-    static BLOCKS: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
-}
-
-/// As much memory as the widest register has.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(in crate::math) struct Block {
-    _numbers: [f64; WIDTH],
-}
-
-impl Block {
-    /// So many of zeros, which the allocator may have without writing them.
-    pub(in crate::math) fn zeros(n: usize) -> Vec<Self> {
-        let Ok(layout) = Layout::array::<Self>(n) else { handle_alloc_error(Layout::new::<Self>()) };
-        if n == 0 {
-            return Vec::new();
-        }
-        // SAFETY: the layout is that of `n` blocks and not empty, and zeros are numbers.
-        unsafe {
-            let start = alloc_zeroed(layout).cast::<Self>();
-            if start.is_null() {
-                handle_alloc_error(layout);
-            }
-            Vec::from_raw_parts(start, n, n)
-        }
-    }
-}
-
-impl Scratch {
-    fn new(numbers: usize, arithmetic: Arithmetic) -> Self {
-        let n = (numbers * arithmetic.width()).div_ceil(WIDTH);
-        let mut blocks = BLOCKS.take();
-        if blocks.len() < n {
-            blocks = Block::zeros(n);
-        }
-        if cfg!(any(test, debug_assertions)) {
-            // What a program reads it has written.
-            blocks.fill(Block { _numbers: [f64::NAN; WIDTH] });
-        }
-        Self { blocks, numbers }
-    }
-
-    #[inline(always)]
-    fn lanes<R: Packed>(&mut self) -> &mut [R] {
-        let bytes = std::mem::size_of_val(self.blocks.as_slice());
-        assert!(self.numbers * std::mem::size_of::<R>() <= bytes && std::mem::align_of::<R>() <= 64);
-        // SAFETY: the memory is large enough and aligned, as asserted; `Packed` is `unsafe` to implement because its
-        // implementations must be valid for any bits that were written as numbers.
-        unsafe { std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.numbers) }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if self.blocks.len() <= SPARE {
-            BLOCKS.set(std::mem::take(&mut self.blocks));
-        }
-    }
 }
 
 #[cfg(test)]

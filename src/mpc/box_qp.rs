@@ -8,7 +8,7 @@ use super::command::within;
 /// Newton steps at most.
 const STEPS: usize = 30;
 /// Halvings of a step at most.
-const HALVINGS: usize = 12;
+const HALVINGS: i32 = 12;
 /// Gradient in the free numbers, relative to the whole gradient, that counts as zero.
 const ZERO: f64 = 1e-10;
 
@@ -27,46 +27,48 @@ pub(super) fn minimise(
     start: &DVector<f64>,
 ) -> Option<BoxMinimum> {
     let n = g.len();
-    let value = |x: &DVector<f64>| 0.5 * x.dot(&(h * x)) + g.dot(x);
-    let mut x = DVector::from_fn(n, |i, _| within(start[i], range[i]));
-    let mut at = value(&x);
-    for _ in 0..STEPS {
-        let slope = g + h * &x;
+    // The value; leaves the gradient in `slope`.
+    let value = |x: &DVector<f64>, slope: &mut DVector<f64>| {
+        slope.gemv(1.0, h, x, 0.0);
+        let value = 0.5 * x.dot(slope) + g.dot(x);
+        *slope += g;
+        value
+    };
+    let (mut x, mut slope) = (DVector::from_fn(n, |i, _| within(start[i], range[i])), DVector::zeros(n));
+    let mut at = value(&x, &mut slope);
+    let (mut next, mut next_slope) = (x.clone(), slope.clone());
+    let (mut free, mut factor) = (Vec::new(), None);
+    for step in 0..=STEPS {
         let is_held =
             |i: &usize| (x[*i] <= range[*i].0 && slope[*i] > 0.0) || (x[*i] >= range[*i].1 && slope[*i] < 0.0);
-        let free: Vec<usize> = (0..n).filter(|i| !is_held(i)).collect();
-        if free.is_empty() {
-            return Some(BoxMinimum { x, free, factor: None });
+        let now: Vec<usize> = (0..n).filter(|i| !is_held(i)).collect();
+        if step == 0 || now != free {
+            free = now;
+            factor = match free.as_slice() {
+                [] => None,
+                free => Some(h.select_rows(free).select_columns(free).cholesky()?),
+            };
         }
-        let factor = h.select_rows(&free).select_columns(&free).cholesky()?;
-        let slope_free = slope.select_rows(&free);
-        if slope_free.norm() <= ZERO * (1.0 + g.norm()) {
-            return Some(BoxMinimum { x, free, factor: Some(factor) });
+        let Some(factor) = &factor else { break };
+        let mut way = slope.select_rows(&free);
+        if step == STEPS || way.norm() <= ZERO * (1.0 + g.norm()) {
+            break;
         }
-        let step = factor.solve(&slope_free);
-        let mut moved = false;
-        let mut share = 1.0;
-        for _ in 0..HALVINGS {
-            let mut next = x.clone();
-            for (k, &i) in free.iter().enumerate() {
-                next[i] = within(x[i] - share * step[k], range[i]);
+        factor.solve_mut(&mut way);
+        let mut shares = (0..HALVINGS).map(|k| 0.5_f64.powi(k));
+        let found = shares.find_map(|share| {
+            next.copy_from(&x);
+            for (&i, way) in free.iter().zip(&way) {
+                next[i] = within(x[i] - share * way, range[i]);
             }
-            let value = value(&next);
-            if value < at {
-                (x, at, moved) = (next, value, true);
-                break;
-            }
-            share *= 0.5;
-        }
-        if !moved {
-            return Some(BoxMinimum { x, free, factor: Some(factor) });
-        }
+            let value = value(&next, &mut next_slope);
+            (value < at).then_some(value)
+        });
+        let Some(value) = found else { break };
+        at = value;
+        std::mem::swap(&mut x, &mut next);
+        std::mem::swap(&mut slope, &mut next_slope);
     }
-    let slope = g + h * &x;
-    let free: Vec<usize> = (0..n)
-        .filter(|&i| !((x[i] <= range[i].0 && slope[i] > 0.0) || (x[i] >= range[i].1 && slope[i] < 0.0)))
-        .collect();
-    let factor = if free.is_empty() { None } else { Some(h.select_rows(&free).select_columns(&free).cholesky()?) };
     Some(BoxMinimum { x, free, factor })
 }
 

@@ -1,24 +1,18 @@
 //! Gauss–Newton differential dynamic programming with the commands in a box.
 //!
-//! The backward sweep computes, with Q the cost to go from period k to second order in (δx, δv),
-//!
-//! ```text
-//! k = argmin ½ kᵀQ_vv k + Q_vᵀk  in the box         K = −Q_vv⁻¹ Q_vx on the free numbers, 0 on those at a bound
-//! ```
-//!
-//! The forward sweep rolls out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the
-//! ones around the previous best α, and then smaller ones if none of these improves the plan. Sources: Li and Todorov
-//! 2004; for the box, Tassa, Mansard and Todorov 2014.
+//! The backward sweep ([`super::sweep`]) computes a change k of each command and its feedback K. The forward sweep rolls
+//! out v + α k + K (x ⊖ x̄) for four α at once, as four worlds of one SIMD group. They are the ones around the previous
+//! best α, and then smaller ones if none of these improves the plan.
 
 use std::time::Instant;
 
 use candle_core::Result;
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DVector;
 
-use super::box_qp::{BoxMinimum, minimise};
 use super::outcome::{Clock, LogLine, Outcome, Plan};
 use super::problem::{Problem, Start, Trajectory};
 use super::quadratic::Quadratic;
+use super::sweep::{Sweep, backward};
 use crate::solve::Accuracy;
 
 /// The step lengths of the line search, and how many are tried at once. Eight cost 1.6 times as much as four.
@@ -67,15 +61,6 @@ impl Search {
         let (around, smaller) = rest.split_at(GROUP);
         [around, if smaller.is_empty() { larger } else { smaller }]
     }
-}
-
-/// Result of a backward sweep.
-struct Sweep {
-    /// For each period.
-    feed: Vec<DVector<f64>>,
-    gain: Vec<DMatrix<f64>>,
-    /// The decrease predicted for the full step.
-    expected: f64,
 }
 
 impl Ilqr {
@@ -235,54 +220,4 @@ impl Ilqr {
 pub(super) fn best_of(all: Vec<Trajectory>) -> Result<Trajectory> {
     let best = all.into_iter().reduce(|a, b| if b.is_better_than(&a) { b } else { a });
     best.ok_or_else(|| candle_core::Error::msg("expected at least one plan to start from"))
-}
-
-/// None if Q_vv is not positive definite.
-fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
-    let (nx, nu) = (quadratics.first()?.lx.len(), quadratics.first()?.lv.len());
-    let (mut vx, mut vxx) = (DVector::<f64>::zeros(nx), DMatrix::<f64>::zeros(nx, nx));
-    let mut f = DMatrix::zeros(nx, nx + nu);
-    let (mut by_f, mut w, mut q) = (DMatrix::zeros(nx + nu, nx), f.clone(), DMatrix::zeros(nx + nu, nx + nu));
-    let mut sweep = Sweep { feed: Vec::new(), gain: Vec::new(), expected: 0.0 };
-    for period in quadratics.iter().rev() {
-        vx += &period.next.gradient;
-        vxx += &period.next.hessian;
-        // The product of matrices is blocked, that with a transposed one is not.
-        f.columns_mut(0, nx).copy_from(&period.fx);
-        f.columns_mut(nx, nu).copy_from(&period.fv);
-        f.transpose_to(&mut by_f);
-        vxx.mul_to(&f, &mut w);
-        by_f.mul_to(&w, &mut q);
-        let qx = period.fx.tr_mul(&vx) + &period.lx;
-        let qv = period.fv.tr_mul(&vx) + &period.lv;
-        let qvx = q.view((nx, 0), (nu, nx)) + period.lxv.transpose();
-        let qvv = q.view((nx, nx), (nu, nu)) + &period.lvv;
-        let mut regular = qvv.clone();
-        let scale = qvv.diagonal().max().max(f64::MIN_POSITIVE);
-        for j in 0..nu {
-            regular[(j, j)] += regularisation * scale;
-        }
-        let warm = sweep.feed.last().cloned().unwrap_or_else(|| DVector::zeros(nu));
-        let BoxMinimum { x: feed, free, factor } = minimise(&regular, &qv, &period.range, &warm)?;
-        let mut gain = DMatrix::zeros(nu, nx);
-        if let Some(factor) = factor {
-            let rows = factor.solve(&qvx.select_rows(&free));
-            for (k, &j) in free.iter().enumerate() {
-                gain.set_row(j, &-rows.row(k));
-            }
-        }
-        let pushed = &qvv * &feed;
-        sweep.expected -= qv.dot(&feed) + 0.5 * feed.dot(&pushed);
-        let by_gain = gain.transpose();
-        vx = qx + &by_gain * (pushed + &qv) + qvx.tr_mul(&feed);
-        // Of Q_xx + Kᵀ Q_vv K + Kᵀ Q_vx + Q_xv K the symmetric part.
-        let whole = q.view((0, 0), (nx, nx)) + &period.lxx + by_gain * (&qvv * &gain + &qvx * 2.0);
-        whole.transpose_to(&mut vxx);
-        vxx = (&vxx + whole) * 0.5;
-        sweep.feed.push(feed);
-        sweep.gain.push(gain);
-    }
-    sweep.feed.reverse();
-    sweep.gain.reverse();
-    (sweep.expected.is_finite()).then_some(sweep)
 }

@@ -19,6 +19,7 @@ mod quadratic;
 mod sampling;
 mod shooting;
 mod simulator;
+mod sweep;
 pub mod task;
 mod trust;
 

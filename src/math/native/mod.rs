@@ -9,6 +9,7 @@ mod compiler;
 mod tests;
 
 use std::ffi::{c_ulonglong, c_void};
+use std::ops::Range;
 
 use libloading::Library;
 
@@ -18,8 +19,9 @@ use crate::math::record::{Row, Trace};
 use compiler::Code;
 pub(crate) use compiler::check;
 
-use super::program::{Block, share};
+use super::program::share;
 use super::rows::{Output, Rows};
+use super::scratch::{Block, Blocks};
 
 /// What the code's function is: rows of operands and results, the number of steps, working memory.
 type Entry = unsafe extern "C" fn(*const *mut c_void, c_ulonglong, *mut c_void);
@@ -126,11 +128,9 @@ impl Function {
         );
         let mut widths = [0; N];
         widths.copy_from_slice(&written);
-        let memory = || Memory {
-            rows: read.iter().chain(&written).map(|&length| Buffer::new::<T>(length * self.worlds)).collect(),
-            work: Buffer::new::<u8>(self.memory),
-            is_filled: vec![false; operands.len()],
-        };
+        let sizes = read.iter().chain(&written).map(|&length| length * self.worlds * size_of::<T>());
+        let sizes: Vec<usize> = sizes.collect();
+        let memory = || Memory::new(&sizes, self.memory, operands.len());
         share(worlds, widths, memory, |memory, out| self.chunk::<T>(n_steps, operands, &read, memory, out))
     }
 
@@ -148,17 +148,17 @@ impl Function {
             for (k, (rows, &length)) in operands.iter().zip(read).enumerate() {
                 // One row for all worlds is there from the first time on.
                 if !memory.is_filled[k] {
-                    rows.gather(first, 0, self.worlds, memory.rows[k].numbers::<T>(length * self.worlds));
+                    rows.gather(first, 0, self.worlds, memory.numbers::<T>(k, length * self.worlds));
                     memory.is_filled[k] = rows.rows() == 1;
                 }
             }
-            let rows: Vec<*mut c_void> = memory.rows.iter_mut().map(Buffer::start).collect();
+            let (rows, work) = memory.starts();
             // SAFETY: the code reads and writes as many numbers of each row as were asked for above for so many steps, and as
             // much working memory as it said; all are aligned as registers are, and none overlaps another.
-            unsafe { (self.entry)(rows.as_ptr(), n_steps as c_ulonglong, memory.work.start()) };
-            for (part, row) in memory.rows[operands.len()..].iter_mut().enumerate() {
+            unsafe { (self.entry)(rows.as_ptr(), n_steps as c_ulonglong, work) };
+            for part in 0..out.parts.len() {
                 let n = out.parts[part].width * self.worlds;
-                out.scatter::<T>(part, first, self.worlds, row.numbers::<T>(n));
+                out.scatter::<T>(part, first, self.worlds, memory.numbers::<T>(operands.len() + part, n));
             }
         }
     }
@@ -166,30 +166,42 @@ impl Function {
 
 /// What a thread works in.
 struct Memory {
-    /// Of operands and results.
-    rows: Vec<Buffer>,
-    work: Buffer,
+    blocks: Blocks,
+    /// The blocks of operands and results.
+    places: Vec<Range<usize>>,
     /// Is the operand there, the same for all worlds?
     is_filled: Vec<bool>,
 }
 
-/// Memory aligned as registers are.
-struct Buffer(Vec<Block>);
-
-impl Buffer {
-    /// Room for `n` things of a type.
-    fn new<T>(n: usize) -> Self {
-        Self(Block::zeros((n * size_of::<T>()).div_ceil(size_of::<Block>()).max(1)))
+impl Memory {
+    /// For operands and results of so many bytes, and the code's own working memory.
+    fn new(sizes: &[usize], work: usize, n_operands: usize) -> Self {
+        let blocks = |bytes: usize| bytes.div_ceil(size_of::<Block>());
+        let mut end = 0;
+        let place = |&size: &usize| {
+            let start = end;
+            end += blocks(size);
+            start..end
+        };
+        let places = sizes.iter().map(place).collect();
+        Self { blocks: Blocks::new(end + blocks(work)), places, is_filled: vec![false; n_operands] }
     }
 
-    fn start(&mut self) -> *mut c_void {
-        self.0.as_mut_ptr().cast()
+    /// Where operands and results start, aligned as registers are, and the working memory behind them.
+    fn starts(&mut self) -> (Vec<*mut c_void>, *mut c_void) {
+        let end = self.places.last().map_or(0, |last| last.end);
+        let (parts, work) = self.blocks.all().split_at_mut(end);
+        let first = parts.as_mut_ptr();
+        // `wrapping_add` stays inside: places are of these blocks.
+        let starts = self.places.iter().map(|place| first.wrapping_add(place.start).cast());
+        (starts.collect(), work.as_mut_ptr().cast())
     }
 
-    /// The first `n` numbers.
-    fn numbers<T: Number>(&mut self, n: usize) -> &mut [T] {
-        assert!(n * size_of::<T>() <= size_of_val(self.0.as_slice()));
+    /// The first `n` numbers of an operand or result.
+    fn numbers<T: Number>(&mut self, part: usize, n: usize) -> &mut [T] {
+        let blocks = &mut self.blocks.all()[self.places[part].clone()];
+        assert!(n * size_of::<T>() <= size_of_val(blocks));
         // SAFETY: the memory is large enough, as asserted, aligned and of numbers, for which all bits are good.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), n) }
+        unsafe { std::slice::from_raw_parts_mut(blocks.as_mut_ptr().cast(), n) }
     }
 }

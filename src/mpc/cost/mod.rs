@@ -58,7 +58,8 @@ impl Expansion {
     /// Adds weight · ‖r‖² for a residual r (m) with its Jacobian (m, nv).
     pub fn add_squares(&mut self, weight: f64, residual: &DVector<f64>, jacobian: &DMatrix<f64>) {
         self.gradient.gemv_tr(2.0 * weight, jacobian, residual, 1.0);
-        self.hessian.gemm_tr(2.0 * weight, jacobian, jacobian, 1.0);
+        // The product of matrices is blocked, that with a transposed one is not.
+        self.hessian.gemm(2.0 * weight, &jacobian.transpose(), jacobian, 1.0);
     }
 }
 

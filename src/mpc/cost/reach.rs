@@ -1,7 +1,7 @@
 //! Costs that bring points on a robot close to an object.
 
 use candle_core::Result;
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DVector, Vector3};
 
 use super::{Cost, Expansion};
 use crate::kinematics::{FrameSpec, Points};
@@ -56,19 +56,26 @@ impl Cost for Reach {
     /// of a point costs nothing.
     fn expand(&self, q: &[f64], weight: f64, to: &mut Expansion) -> Result<()> {
         let (points, jacobian) = self.points.with_jacobian(q)?;
-        for i in 0..self.n {
-            let (excess, direction) = self.excess(&points, i);
-            if excess == 0.0 {
-                continue;
-            }
-            let change = jacobian.rows(3 * i, 3) - jacobian.rows(3 * self.n, 3);
+        let all = (0..self.n).map(|i| self.excess(&points, i));
+        let far: Vec<(usize, (f64, [f64; 3]))> = all.enumerate().filter(|(_, (excess, _))| *excess > 0.0).collect();
+        if far.is_empty() {
+            return Ok(());
+        }
+        let origin = jacobian.rows(3 * self.n, 3);
+        let m = if self.distance == 0.0 { 3 } else { 1 };
+        let (mut residual, mut rows) = (DVector::zeros(m * far.len()), DMatrix::zeros(m * far.len(), self.nv));
+        for (k, &(i, (excess, direction))) in far.iter().enumerate() {
+            let (mut own, mut rows) = (residual.rows_mut(m * k, m), rows.rows_mut(m * k, m));
+            let change = jacobian.rows(3 * i, 3) - origin;
             if self.distance == 0.0 {
-                to.add_squares(weight, &DVector::from_fn(3, |k, _| excess * direction[k]), &change);
+                own.copy_from_slice(&direction.map(|x| excess * x));
+                rows.copy_from(&change);
             } else {
-                let row = DMatrix::from_fn(1, self.nv, |_, j| (0..3).map(|k| direction[k] * change[(k, j)]).sum());
-                to.add_squares(weight, &DVector::from_element(1, excess), &row);
+                own[0] = excess;
+                rows.tr_copy_from(&change.tr_mul(&Vector3::from(direction)));
             }
         }
+        to.add_squares(weight, &residual, &rows);
         Ok(())
     }
 }
