@@ -7,13 +7,14 @@ use super::core::Core;
 use super::frame::{column, turned_back};
 use super::relative::{ClosestPoints, Relative};
 
-/// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
-/// before it by this part of the bodies' reach.
+/// Edges whose directions have a shorter cross product are parallel and have no axis of their own.
 const AXIS: f64 = 1e-9;
+/// An axis must beat those before it by this part of the bodies' reach over its length: rounding.
+const BEATEN: f64 = 1e-14;
 /// A side that an axis is across up to this sine touches with more than a vertex or an edge.
 pub(super) const PARALLEL: f64 = 1e-7;
-/// Witness points may be this far, in parts of the bodies' size, outside or from the axis.
-const OUTSIDE: f64 = 1e-10;
+/// Witness points may be this far, in parts of the bodies' size, outside or from the axis. So much the distance may be wrong.
+const OUTSIDE: f64 = 1e-12;
 
 /// The axis along which two cores are farthest apart.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +56,7 @@ impl Axis {
         // Along the axis and across both cores, all in the axis's length.
         let mut take = |along: f64, reach: f64, length: f64, candidate: Across| {
             let here = (along.abs() - reach) / length;
-            if here > separation + AXIS * reach / length {
+            if here > separation + BEATEN * reach / length {
                 (separation, sign, across) = (here, 1_f64.copysign(along), candidate);
             }
         };

@@ -25,7 +25,8 @@
 //! - for a cylinder and a box or segment, from the few directions in which they may be nearest (`cylinder.rs`);
 //! - for ellipsoids, by Newton's method alone (`smooth.rs`);
 //! - otherwise GJK and EPA (from the crate `parry3d-f64`) find the features that touch, and Newton's method makes the
-//!   answer exact (`polish.rs`).
+//!   answer exact (`polish.rs`);
+//! - where it does not, as for features that are nearly parallel, a GJK that is right to rounding (`nearest.rs`).
 //!
 //! The signed distance of convex bodies is the largest separation s(n) = min_B n·x − max_A n·x over all unit vectors n;
 //! the maximiser is the normal. For bodies that are apart it is the distance of the closest points. For bodies that
@@ -42,6 +43,7 @@ mod faces;
 mod feature;
 mod frame;
 mod manifold;
+mod nearest;
 mod number;
 mod overlap;
 mod patch;

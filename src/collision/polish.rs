@@ -29,9 +29,9 @@ const BESIDE: f64 = 1e-12;
 const STEPS: usize = 30;
 /// The separation must be this exact, in parts of the bodies' size, and points may be this far outside.
 pub(super) const EXACT: f64 = 1e-11;
-const OUTSIDE: f64 = 1e-10;
-/// The polished separation may be below the coarse one by this part of the bodies' size.
-const WORSE: f64 = 1e-9;
+const OUTSIDE: f64 = 1e-12;
+/// The polished separation may be below the coarse one, which is a lower bound, by this part of the bodies' size.
+const WORSE: f64 = 1e-13;
 /// Curvatures of s below this part of the largest count as this: bodies of revolution about one axis have none around it.
 const FLAT: f64 = 1e-5;
 /// Newton's last step, which leaves an error of its square.

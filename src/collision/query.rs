@@ -10,11 +10,12 @@ use super::axes::Axis;
 use super::core::Core;
 use super::cylinder;
 use super::frame::column;
+use super::nearest::{CLOSE, nearest};
 use super::polish::polish;
 use super::relative::{ClosestPoints, Relative};
 use super::smooth;
 
-/// Steps of the last resort, which climbs to a local maximum of the separation. Each step is a distance query.
+/// Most steps of a size of the last resort, which climbs to a local maximum of the separation. Each step is a distance query.
 const CLIMBS: usize = 50;
 
 /// The closest points, or those of the shortest translation that separates the cores. The cores are in the order of
@@ -71,6 +72,7 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     // EPA stops at any stationary direction of bodies that share their symmetries; the bodies' axes are others.
     let axes = (0..3).flat_map(|k| [Vector3::ith(k, 1.0), column(&relative.rotation, k)]);
     let best = axes
+        .chain(outs(a, b, relative))
         .flat_map(|axis| [axis, -axis])
         .map(|axis| (relative.separation(a, b, &axis), axis))
         .filter(|(along, _)| *along > separation + BEATEN * size)
@@ -81,49 +83,66 @@ fn coarse(a: &Core, b: &Core, relative: &Relative, axis: Option<Axis>) -> Closes
     }
 }
 
+/// Of round bodies whose axes nearly coincide: the directions out from each one's axis to the middle and the ends of the
+/// other's, and the one across both. Around the axes s changes by no more than they are apart, too little for a search.
+fn outs(a: &Core, b: &Core, relative: &Relative) -> Vec<Vector3<f64>> {
+    let (along_a, along_b) = (Vector3::z(), column(&relative.rotation, 2));
+    let across = along_a.cross(&along_b);
+    let is_round = |core: &&Core| matches!(core, Core::Segment(_) | Core::Cylinder { .. });
+    if across.norm() > COAXIAL || ![a, b].iter().all(is_round) {
+        return Vec::new();
+    }
+    let [half_a, half_b] = [a, b].map(|core| core.support(&Vector3::z()).z);
+    let between = relative.translation;
+    let outs = [-1.0, 0.0, 1.0].into_iter().flat_map(|end| {
+        let (to_b, to_a) = (between + along_b * (end * half_b), between + along_a * (end * half_a));
+        [to_b - along_a * along_a.dot(&to_b), to_a - along_b * along_b.dot(&to_a)]
+    });
+    outs.chain([across]).filter_map(|out| out.try_normalize(0.0)).collect()
+}
+
 /// The share of an ellipsoid's smallest radius of curvature that is removed from it. Removing all of it would leave an
 /// edge.
 const ROLLING: f64 = 0.9;
-/// An axis must beat what EPA has found by this part of the bodies' size.
-const BEATEN: f64 = 1e-9;
+/// Axes at a larger angle, in rad, do not nearly coincide.
+const COAXIAL: f64 = 1e-2;
+/// An axis must beat what EPA has found by this part of the bodies' size: rounding.
+const BEATEN: f64 = 1e-14;
 
 /// The witness points for a known normal. B is moved out along it by `size` more than its depth, which does not change
 /// the direction of the closest points.
 fn apart(a: &Core, b: &Core, relative: &Relative, normal: &Vector3<f64>, separation: f64, size: f64) -> ClosestPoints {
     let by = normal * (size - separation);
     let moved = relative.shifted(&by);
-    let scale = a.reach() + b.reach();
-    let units = [a, b].map(|core| Unit { core, radius: 0.0, size: scale });
-    let pose = pose(&moved, scale);
-    let mut simplex = simplex(&units, &pose, normal);
-    match closest_points(&pose, &units[0], &units[1], f64::MAX, true, &mut simplex) {
-        GJKResult::ClosestPoints(p, q, n) => {
-            ClosestPoints { normal: vector(n), point_a: vector(p) * scale, point_b: vector(q) * scale - by }
-        }
-        _ => ClosestPoints { normal: *normal, point_a: a.support(normal), point_b: relative.support(b, &-normal) },
-    }
+    let points = nearest(a, b, &moved, normal, a.reach() + b.reach());
+    ClosestPoints { point_b: points.point_b - by, ..points }
 }
 
 /// Climbs from a direction to a local maximum of the separation s: of n, the closest points of A and of B moved out by
-/// τ n have the direction that maximises s(m) + τ m·n, so that s never falls (Rockafellar's proximal point method).
+/// τ n have the direction that maximises s(m) + τ m·n, so that s never falls (Rockafellar's proximal point method). Small
+/// steps τ out are large steps in n, but where bodies hardly part, rounding turns n.
 fn climb(a: &Core, b: &Core, relative: &Relative, normal: Vector3<f64>, size: f64) -> ClosestPoints {
-    let step = |normal: &Vector3<f64>| {
-        apart(a, b, relative, normal, relative.separation(a, b, normal).min(0.0), CLIMB_STEP * size)
-    };
-    let mut points = step(&normal);
-    for _ in 0..CLIMBS {
-        let next = step(&points.normal);
-        let turned = (next.normal - points.normal).norm_squared();
-        points = next;
-        if turned < f64::EPSILON {
-            break;
+    let separation = |normal: &Vector3<f64>| relative.separation(a, b, normal);
+    let mut points = ClosestPoints { normal, point_a: a.support(&normal), point_b: relative.support(b, &-normal) };
+    for step in CLIMB_STEPS {
+        for _ in 0..CLIMBS {
+            let here = separation(&points.normal);
+            let next = apart(a, b, relative, &points.normal, here.min(0.0), step * size);
+            if separation(&next.normal) < here - CLOSE * size {
+                break;
+            }
+            let turned = (next.normal - points.normal).norm_squared();
+            points = next;
+            if turned < f64::EPSILON {
+                break;
+            }
         }
     }
     points
 }
 
-/// How far apart bodies are moved for a step of [`climb`], in parts of their size: small steps out are large steps in n.
-const CLIMB_STEP: f64 = 0.05;
+/// How far apart bodies are moved for steps of [`climb`], one after the other, in parts of their size.
+const CLIMB_STEPS: [f64; 2] = [1e-10, 0.05];
 
 /// Makes an answer that could not be polished consistent. It keeps the middle of the points and takes the separation
 /// along the normal.

@@ -8,4 +8,5 @@ mod gradients;
 mod manifold;
 #[path = "../support/measure.rs"]
 mod measure;
+mod parallel;
 mod random;
