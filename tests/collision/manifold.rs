@@ -165,8 +165,9 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of many paths 1 in 50,000 jumps: of a cylinder's cap on a box with more points than there
-/// is room for, as two of them part, and of two boxes, which show one side each (`faces.rs`). `FINGERTIP_PATHS` is how many each pair
+/// halving the step down to nothing leaves nothing. Of many paths 1 in 32,000 jumps: of a cylinder's cap on a box with more points than there
+/// is room for, as two of them part; of two boxes, which show one side each (`faces.rs`); and of a capsule or a cylinder's side that turns
+/// about a hull's corner over an edge, where a whole line leaves the face at once. `FINGERTIP_PATHS` is how many each pair
 /// of kinds has, `FINGERTIP_SEED` gives others, `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
 #[test]
 fn manifolds_are_continuous() {
