@@ -84,7 +84,7 @@ impl Ilqr {
             }
             let begin = Instant::now();
             iterations += 1;
-            let quadratics = problem.expand(start, &best, false)?;
+            let quadratics = problem.expand_to(self.accuracy(), start, &best, false)?;
             let (ended, line) = self.iterate(problem, start, &quadratics, &mut best, &mut search, clock)?;
             log.push(line);
             clock.note(begin);
@@ -175,7 +175,7 @@ impl Ilqr {
         Ok((ended, line))
     }
 
-    /// Accuracy with which plans are rolled out to compare them.
+    /// Accuracy with which plans are rolled out to compare them, and linearised.
     fn accuracy(&self) -> Accuracy {
         if self.tolerance < ROUGH { Accuracy::Fine } else { Accuracy::Rough }
     }

@@ -6,6 +6,7 @@ use nalgebra::{DMatrix, DVector};
 use super::cost::{ContactForce, Expansion, ForceRates};
 use super::problem::{Problem, Square, Start, Trajectory};
 use super::simulator::{Forces, Linear};
+use crate::solve::Accuracy;
 
 /// The problem along a trajectory to second order in (x, v). x is q in tangent coordinates, with the previous command
 /// if that is part of the state.
@@ -43,8 +44,21 @@ impl Quadratic {
 impl Problem {
     /// The problem along a trajectory, with its forces if requested.
     pub(super) fn expand(&self, start: &Start, along: &Trajectory, forces: bool) -> Result<Vec<Quadratic>> {
+        self.expand_to(Accuracy::Fine, start, along, forces)
+    }
+
+    /// [`Problem::expand`] with a given accuracy of the solves, see [`Simulator::linearize_to`].
+    ///
+    /// [`Simulator::linearize_to`]: super::simulator::Simulator::linearize_to
+    pub(super) fn expand_to(
+        &self,
+        accuracy: Accuracy,
+        start: &Start,
+        along: &Trajectory,
+        forces: bool,
+    ) -> Result<Vec<Quadratic>> {
         let forces = forces || !self.objective.forces.is_empty();
-        let linear = self.simulator.linearize(&along.inner_q, &along.u, &along.inner_warm, forces)?;
+        let linear = self.simulator.linearize_to(accuracy, [&along.inner_q, &along.u, &along.inner_warm], forces)?;
         linear.iter().enumerate().map(|(k, linear)| self.expand_period(start, along, k, linear)).collect()
     }
 

@@ -6,7 +6,6 @@ use nalgebra::{DMatrix, DMatrixView, DVector};
 use crate::description::Scene;
 use crate::kinematics::Manifold;
 use crate::model::Model;
-#[cfg(feature = "native")]
 use crate::solve::Accuracy;
 use crate::step::{Held, Quasidynamic};
 
@@ -204,9 +203,20 @@ impl Simulator {
     /// # Errors
     /// If a length is wrong.
     pub fn linearize(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Vec<Linear>> {
+        self.linearize_to(Accuracy::Fine, [q, u, warm], forces)
+    }
+
+    /// [`Simulator::linearize`] with a given accuracy of the solves. From forces that are rough already, rough solves take one
+    /// step, which leaves the square of their error.
+    pub(super) fn linearize_to(
+        &self,
+        accuracy: Accuracy,
+        [q, u, warm]: [&[f64]; 3],
+        forces: bool,
+    ) -> Result<Vec<Linear>> {
         let (nv, nu, nf, n) = (self.model().nv(), self.joints.len(), self.model().n_lambda(), self.hold);
         let held: Vec<f64> = u.chunks_exact(nu).flat_map(|u| std::iter::repeat_n(u, n).flatten().copied()).collect();
-        let all = self.step.jacobians(q, &held, warm, forces)?;
+        let all = self.step.jacobians_to(accuracy, [q, &held, warm], forces)?;
         // Rows one after the other are a transposed matrix's columns: (A | B)ᵀ is carried on, ← (A | B)ᵀ Aₖᵀ + (0 | Bₖ)ᵀ.
         let chain = |period: usize| {
             let a = |k: usize| DMatrixView::from_slice(&all.a[k * nv * nv..][..nv * nv], nv, nv);

@@ -43,10 +43,11 @@ pub(in super::super) fn jacobians(
     [q, u, warm]: [&[f64]; 3],
     par: &Tensor,
     b: usize,
-    forces: bool,
+    (forces, accuracy): (bool, Accuracy),
 ) -> Result<[Vec<f64>; 5]> {
     let par = TensorGuard::new(par);
-    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands(plan, [q, u, warm], par.rows()?, b)?, b, forces)?;
+    let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
+    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, (forces, accuracy))?;
     let lambda =
         if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
     Ok([lambda, a, b_u, c, d])

@@ -47,7 +47,9 @@ impl Plan {
         match kernel {
             Kernel::Step | Kernel::WarmStep => f(&Forward { plan: self, operands: &operands }),
             Kernel::Adjoint => f(&Backward { plan: self, operands, result: row(3), grad: row(4) }),
-            Kernel::Jacobians | Kernel::WarmJacobians => f(&Linearize { plan: self, operands, forces: true }),
+            Kernel::Jacobians | Kernel::WarmJacobians => {
+                f(&Linearize { plan: self, operands, forces: true, accuracy: Accuracy::Fine })
+            }
             Kernel::Hold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Fine }),
             Kernel::RoughHold => f(&Hold { plan: self, operands: &operands, n_steps, accuracy: Accuracy::Rough }),
             Kernel::Rollout => f(&forward::Forward { plan: self, operands: &operands, n_steps }),

@@ -96,9 +96,21 @@ impl Quasidynamic {
     /// # Errors
     /// As [`Quasidynamic::hold`].
     pub fn jacobians(&self, q: &[f64], u: &[f64], warm: &[f64], forces: bool) -> Result<Jacobians> {
+        self.jacobians_to(Accuracy::Fine, [q, u, warm], forces)
+    }
+
+    /// [`Quasidynamic::jacobians`] with a given accuracy of the solve. With the forces' derivatives, the tensor program and
+    /// Coulomb's law it is always full.
+    pub(crate) fn jacobians_to(
+        &self,
+        accuracy: Accuracy,
+        [q, u, warm]: [&[f64]; 3],
+        forces: bool,
+    ) -> Result<Jacobians> {
         let b = self.worlds(q, u, warm)?;
         if let Some((plan, par)) = self.fused_parts() {
-            let [lambda, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, forces)?;
+            let accuracy = if forces { Accuracy::Fine } else { accuracy };
+            let [lambda, a, b, c, d] = fused::jacobians(plan, [q, u, warm], par, b, (forces, accuracy))?;
             return Ok(Jacobians { a, b, lambda, c, d });
         }
         let (q, u, warm) = self.tensors(q, u, warm, b)?;

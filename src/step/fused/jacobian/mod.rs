@@ -20,6 +20,7 @@ use candle_core::{DType, Result, Tensor};
 
 use crate::math::program::{Group, Program, run_parts_on};
 use crate::math::rows::{TensorGuard, worlds};
+use crate::solve::Accuracy;
 
 use super::kernel::Kernel;
 use super::memory::Memory;
@@ -46,7 +47,7 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
     let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
     let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
     plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
-    let mut parts = rows(plan, operands, b, true)?.into_iter().zip(plan.jacobian_widths(true));
+    let mut parts = rows(plan, operands, b, (true, Accuracy::Fine))?.into_iter().zip(plan.jacobian_widths(true));
     let mut next = || match parts.next() {
         Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
         Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
@@ -56,8 +57,13 @@ pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>
 }
 
 /// [`step`] of plain numbers; without `forces` C and D are left out.
-pub(super) fn rows(plan: &Plan, operands: Operands, worlds: usize, forces: bool) -> Result<[Vec<f64>; PARTS]> {
-    let program = Linearize { plan, operands, forces };
+pub(super) fn rows(
+    plan: &Plan,
+    operands: Operands,
+    worlds: usize,
+    (forces, accuracy): (bool, Accuracy),
+) -> Result<[Vec<f64>; PARTS]> {
+    let program = Linearize { plan, operands, forces, accuracy };
     let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
     if !forces {
         // What is recorded has the forces' Jacobians; native code would be no faster.
@@ -72,6 +78,8 @@ pub(super) struct Linearize<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,
     pub(super) forces: bool,
+    /// Of the solve.
+    pub(super) accuracy: Accuracy,
 }
 
 impl Program for Linearize<'_> {
@@ -80,10 +88,10 @@ impl Program for Linearize<'_> {
     }
 
     fn group(&self, group: &mut Group) {
-        let Self { plan, operands, forces } = self;
+        let Self { plan, operands, forces, accuracy } = self;
         group.run(&Load { plan, operands });
         plan.prepare(group);
-        plan.solve(group, operands.warm.is_some());
+        plan.solve_to(*accuracy, group, operands.warm.is_some());
         group.run(&Store(plan));
         plan.factor(group, true);
         group.run(&ContactRates(plan));
