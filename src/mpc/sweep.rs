@@ -114,3 +114,83 @@ fn symmetrise(x: &mut DMatrix<f64>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpc::cost::Expansion;
+
+    const NX: usize = 4;
+    const NU: usize = 2;
+
+    /// The cost of changes v of all commands, from the start of the plan on, written out.
+    fn cost(quadratics: &[Quadratic], v: &[DVector<f64>]) -> f64 {
+        let mut x = DVector::zeros(NX);
+        let mut sum = 0.0;
+        for (of, v) in quadratics.iter().zip(v) {
+            sum += of.lx.dot(&x) + of.lv.dot(v) + x.dot(&(&of.lxv * v));
+            sum += 0.5 * (x.dot(&(&of.lxx * &x)) + v.dot(&(&of.lvv * v)));
+            x = &of.fx * &x + &of.fv * v;
+            sum += of.next.gradient.dot(&x) + 0.5 * x.dot(&(&of.next.hessian * &x));
+        }
+        sum
+    }
+
+    /// Without bounds and regularisation the plan is the minimiser, and its cost is what the sweep expects.
+    #[test]
+    fn the_plan_minimises_the_quadratic_model() {
+        let mut state = 1_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1_u32 << 31) * 2.0 - 1.0
+        };
+        for _ in 0..20 {
+            let mut matrix = |rows, columns| DMatrix::from_fn(rows, columns, |_, _| random());
+            let quadratics: Vec<Quadratic> = (0..5)
+                .map(|_| {
+                    // The command's cost is convex in x and v together.
+                    let root = matrix(NX + NU, NX + NU);
+                    let both = &root * root.transpose() + DMatrix::identity(NX + NU, NX + NU) * 0.1;
+                    let root = matrix(NX, NX);
+                    Quadratic {
+                        fx: matrix(NX, NX),
+                        fv: matrix(NX, NU),
+                        lx: matrix(NX, 1).column(0).into_owned(),
+                        lv: matrix(NU, 1).column(0).into_owned(),
+                        lxx: both.view((0, 0), (NX, NX)).into_owned(),
+                        lxv: both.view((0, NX), (NX, NU)).into_owned(),
+                        lvv: both.view((NX, NX), (NU, NU)).into_owned(),
+                        next: Expansion {
+                            gradient: matrix(NX, 1).column(0).into_owned(),
+                            hessian: &root * root.transpose(),
+                        },
+                        range: vec![(-1e6, 1e6); NU],
+                        forces: None,
+                    }
+                })
+                .collect();
+            let sweep = backward(&quadratics, 0.0).expect("convex");
+            let mut x = DVector::zeros(NX);
+            let mut plan = Vec::new();
+            for (k, of) in quadratics.iter().enumerate() {
+                let v = &sweep.feed[k] + &sweep.gain[k] * &x;
+                x = &of.fx * &x + &of.fv * &v;
+                plan.push(v);
+            }
+            let least = cost(&quadratics, &plan);
+            assert!((least + sweep.expected).abs() < 1e-10 * sweep.expected, "{least} {}", sweep.expected);
+            // Of a quadratic function central differences are its slope up to rounding, at a step of any length.
+            for k in 0..plan.len() {
+                for j in 0..NU {
+                    let at = |step: f64| {
+                        let mut moved = plan.clone();
+                        moved[k][j] += step;
+                        cost(&quadratics, &moved)
+                    };
+                    let slope = (at(1.0) - at(-1.0)) / 2.0;
+                    assert!(slope.abs() < 1e-9 * (at(1.0) - least), "{slope}");
+                }
+            }
+        }
+    }
+}
