@@ -25,7 +25,8 @@
 #define __device__
 #define __host__
 #define __constant__
-#define __shared__ static
+/* A launch runs on the thread that asks for it, and others may launch the same kernel meanwhile. */
+#define __shared__ static thread_local
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
