@@ -15,9 +15,14 @@
 //! are parallel and both steep along n, next to an edge that the boxes nearly share. There, points move from one box's
 //! edge to the other's, which is close to it.
 //!
-//! **Round bodies.** A capsule and the side of a cylinder are lines. The overlap of a round cap with flat sides and
+//! **Lines.** A capsule and the side of a cylinder are lines. Beside a hull's edges they find skirts (`skirt.rs`).
+//!
+//! **Round bodies.** The overlap of a round cap with flat sides and
 //! lines is exact, however small it is (`overlap.rs`). If the cap leans, its deepest point is between the corners on
 //! the rim. Then the closest points are a contact too, and take weight from the others as the cap leans more.
+//!
+//! **Room.** A pair has room for a fixed number of points. If there are more, those that matter least give their weight
+//! to others (`merge.rs`).
 //!
 //! **Approximated sides.** A cap against another cap, and a hull's face with more corners than a patch, are replaced by
 //! smaller polygons. There the closest points are also a contact. They take the weight as the polygon misses the place
@@ -32,11 +37,12 @@ use super::cells::{Cell, Net};
 use super::collider::Posed;
 use super::core::Core;
 use super::faces;
+use super::merge::merge;
 use super::number::{Dual, Number, along, constant, dot2, values};
 use super::overlap::{Ellipse, polygon};
 use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, UPRIGHT};
 use super::side::{Across, Side, cells};
-use super::spot::{LIGHT, Spot, circumference, complete, heaviest, reduce, spread, stand_back};
+use super::spot::{LIGHT, Spot, circumference, complete, drop_weightless, heaviest, spread, stand_back};
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
@@ -212,7 +218,10 @@ impl<'a, S: Number> View<'a, S> {
         let cores = bodies.map(|body| body.core);
         let tilt = patch::tilt(cores[0]).min(patch::tilt(cores[1]));
         // A cap's polygon may be deepest where the cap is not: all sides count.
-        let is_capped = cores.iter().any(|core| matches!(core, Core::Cylinder { .. }));
+        let out = values(n);
+        let shows_cap =
+            |body: &Body<'_, S>| matches!(body.core, Core::Cylinder { .. }) && body.shown_line(&out).is_none();
+        let is_capped = bodies.into_iter().any(shows_cap);
         Self {
             bodies,
             across: Across::new(n, &distance.point_a),
@@ -231,11 +240,13 @@ impl<'a, S: Number> View<'a, S> {
             let shown = faces::shown([a.still(), b.still()], &values(n), self.tilt / self.tilt.hypot(1.0))?;
             return Some(shown.map(|face| vec![face]));
         }
-        let of = |body: &Body<'a, S>, point: &Vector3<f64>, n: &Vector3<S>| {
-            let flats = Flat::inside(body, n, &Cone::new(body, point, &values(n), self.steepest));
+        let of = |body: &Body<'a, S>, other: &Body<'a, S>, point: &Vector3<f64>, n: &Vector3<S>| {
+            let out = values(n);
+            let cone = Cone::new(body, point, &out, [self.steepest, self.tilt]);
+            let flats = Flat::inside(body, n, &cone, other.shown_line(&out).as_ref());
             Some(flats).filter(|flats| !flats.is_empty())
         };
-        Some([of(a, &self.distance.point_a, n)?, of(b, &self.distance.point_b, &-n)?])
+        Some([of(a, b, &self.distance.point_a, n)?, of(b, a, &self.distance.point_b, &-n)?])
     }
 
     fn sides(&self, flats: &Flats<'_>) -> [Vec<Side<S>>; 2] {
@@ -310,7 +321,8 @@ impl<'a, S: Number> View<'a, S> {
         let size = if self.are_boxes {
             circumference(&cells.first()?.corners)
         } else {
-            reduce(&mut places, &mut all, room(self.bodies[0].core, self.bodies[1].core).0);
+            drop_weightless(&mut places, &mut all);
+            merge(&mut places, &mut all, room(self.bodies[0].core, self.bodies[1].core).0);
             spread(&places, &all)
         };
         let less = [0, 1].map(|k| match (&sides[k][..], &sides[1 - k][..]) {

@@ -8,6 +8,7 @@ use super::collider::{Collider, Posed};
 use super::core::{Core, farthest};
 use super::frame::{column, matrix, turned, turned_back};
 use super::number::{Dual, Number, along, constant, dot, unit, values};
+use super::skirt::{FALL, Line, Skirt, skirts};
 use crate::description::{Hull, HullFace};
 
 /// The most corners of a patch. A round cap, or a face with more corners, is replaced by a polygon with this many.
@@ -107,6 +108,8 @@ pub(super) enum Flat<'a> {
     /// On an axis, at the end of this sign.
     OfBox(usize, f64),
     OfHull(&'a Hull, &'a HullFace),
+    /// What a line finds beside a hull's edge.
+    Skirt(Skirt<'a>),
 }
 
 /// The representation of a flat part, without its corners: a polygon (counter-clockwise seen from outside), a line of
@@ -135,6 +138,8 @@ pub(super) struct Cone {
     /// Out of the body.
     out: Vector3<f64>,
     slope: f64,
+    /// Slopes of up to this much are as good as none.
+    tilt: f64,
     /// Points no farther from the axis are the contact point.
     touching: f64,
 }
@@ -146,10 +151,15 @@ const TOUCHING: f64 = 1e-9;
 pub(super) const WIDER: f64 = 1.01;
 
 impl Cone {
-    /// The one of a body whose contact point this is.
-    pub(super) fn new<S: Number>(body: &Body<'_, S>, point: &Vector3<f64>, out: &Vector3<f64>, tilt: f64) -> Self {
+    /// The one of a body whose contact point this is, given its slope and up to which slopes are as good as none.
+    pub(super) fn new<S: Number>(
+        body: &Body<'_, S>,
+        point: &Vector3<f64>,
+        out: &Vector3<f64>,
+        [slope, tilt]: [f64; 2],
+    ) -> Self {
         let touching = TOUCHING * body.core.reach();
-        Self { tip: point - out * body.radius.value(), out: *out, slope: tilt * WIDER, touching }
+        Self { tip: point - out * body.radius.value(), out: *out, slope: slope * WIDER, tilt: tilt * WIDER, touching }
     }
 
     /// Is a point inside? The contact point is not: otherwise rounding would decide, and sides that come and go would
@@ -165,8 +175,13 @@ impl Cone {
 impl<'a> Flat<'a> {
     /// The sides that meet the other body. For boxes and hulls these are all sides with a corner in the cone, for other
     /// bodies the side that faces most along the normal. There are none for round bodies, and none if a vertex sticks
-    /// out so far that it stays the deepest whatever the tilt.
-    pub(super) fn inside<S: Number>(body: &Body<'a, S>, n: &Vector3<S>, cone: &Cone) -> Vec<Self> {
+    /// out so far that it stays the deepest whatever the tilt. To a line a hull may also show skirts (`skirt.rs`).
+    pub(super) fn inside<S: Number>(
+        body: &Body<'a, S>,
+        n: &Vector3<S>,
+        cone: &Cone,
+        line: Option<&Vector3<f64>>,
+    ) -> Vec<Self> {
         let rotation = Matrix3::from_columns(&body.axes.each_ref().map(values));
         let origin = values(&body.origin);
         let is_inside = |local: Vector3<f64>| cone.holds(&(turned(&rotation, &local) + origin));
@@ -189,16 +204,18 @@ impl<'a> Flat<'a> {
             }
             Core::Hull(hull) if !has_large_faces(hull) => {
                 let inside: Vec<bool> = hull.vertices().iter().map(|&vertex| is_inside(vertex.into())).collect();
+                let line = line.and_then(|line| Line::new(&turned_back(&rotation, line), &towards, cone.tilt));
+                let least = if line.is_some() { FALL.hypot(1.0).recip() } else { UPRIGHT };
                 let shows =
-                    |face: &&HullFace| look(face.normal.into()) > UPRIGHT && face.corners.iter().any(|&i| inside[i]);
-                return hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face)).collect();
+                    |face: &&HullFace| look(face.normal.into()) > least && face.corners.iter().any(|&i| inside[i]);
+                let faces = hull.faces().iter().filter(shows).map(|face| Self::OfHull(hull, face));
+                let skirts = line.map_or(Vec::new(), |line| skirts(hull, towards, &line, &inside));
+                return faces.chain(skirts.into_iter().map(Self::Skirt)).collect();
             }
             Core::Point | Core::Ellipsoid(_) => return Vec::new(),
             Core::HalfSpace => Self::Plane,
-            Core::Cylinder { .. } if look(Vector3::z()).abs() >= FRAC_1_SQRT_2 => {
-                Self::Cap(1_f64.copysign(look(Vector3::z())))
-            }
-            Core::Segment(_) | Core::Cylinder { .. } => Self::Line,
+            Core::Segment(_) | Core::Cylinder { .. } if body.shown_line(&cone.out).is_some() => Self::Line,
+            Core::Segment(_) | Core::Cylinder { .. } => Self::Cap(1_f64.copysign(look(Vector3::z()))),
             Core::Hull(hull) => match side_of_hull(hull, &towards) {
                 Some(face) => Self::OfHull(hull, face),
                 None => return Vec::new(),
@@ -223,6 +240,20 @@ impl<S: Number> Body<'_, S> {
         along(&along(&along(&self.origin, x, local[0]), y, local[1]), z, local[2])
     }
 
+    /// The direction of the line that the body shows along `out`; none if it shows something else.
+    pub(super) fn shown_line(&self, out: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let axis = || values(&self.axes[2]);
+        match self.core {
+            Core::Segment(_) => Some(axis()),
+            Core::Cylinder { .. } => Some(axis()).filter(|axis| axis.dot(out).abs() < FRAC_1_SQRT_2),
+            _ => None,
+        }
+    }
+
+    fn vertex(&self, hull: &Hull, i: usize) -> Vector3<S> {
+        self.at(hull.vertices()[i].map(S::constant))
+    }
+
     /// The outward normal of a flat part, of any length.
     fn normal(&self, flat: Flat<'_>, n: &Vector3<S>) -> Vector3<S> {
         let axis = &self.axes[2];
@@ -235,6 +266,7 @@ impl<S: Number> Body<'_, S> {
                 let [nx, ny, nz] = face.normal.map(S::constant);
                 self.axes[0] * nx + self.axes[1] * ny + self.axes[2] * nz
             }
+            Flat::Skirt(skirt) => skirt.slope(|i| self.vertex(skirt.hull, i), n).normal,
         }
     }
 
@@ -253,6 +285,12 @@ impl<S: Number> Body<'_, S> {
             Flat::Cap(sign) => self.cap(sign, normal, corners),
             Flat::OfBox(k, sign) => self.side_of_box(k, sign, normal, corners),
             Flat::OfHull(hull, face) => self.face_of_hull(hull, face, n, normal, corners),
+            Flat::Skirt(skirt) => {
+                let vertex = |i: usize| self.vertex(skirt.hull, i);
+                let slope = skirt.slope(vertex, n);
+                corners.extend(skirt.corners(&slope, vertex, n));
+                Patch::whole(slope.edge[0], normal)
+            }
         }
     }
 
@@ -302,7 +340,7 @@ impl<S: Number> Body<'_, S> {
     ) -> Patch<S> {
         let local = Vector3::from_fn(|k, _| values(&self.axes[k]).dot(&values(n)));
         let vertices = hull.vertices();
-        let vertex = |i: usize| self.at(vertices[i].map(S::constant));
+        let vertex = |i: usize| self.vertex(hull, i);
         let m = face.corners.len();
         let kept = m.min(CORNERS);
         corners.extend((0..kept).map(|k| vertex(face.corners[k * m / kept])));

@@ -37,21 +37,8 @@ pub(super) fn heaviest<S: Number>(spots: &mut [Spot<S>]) -> Option<&mut Spot<S>>
     spots.iter_mut().max_by(|x, y| x.weight.value().total_cmp(&y.weight.value()))
 }
 
-/// Leaves out points without weight. If there are more points than room, the lightest are dropped. For this each weight
-/// is reduced, by a share that grows from none to all as the weight falls to that of the heaviest dropped point. So
-/// points do not change places with a jump. Afterwards all weights are scaled up alike.
-pub(super) fn reduce<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>, room: usize) {
-    if spots.iter().filter(|spot| spot.weight.value() > 0.0).count() > room {
-        let mut weights: Vec<S> = spots.iter().map(|spot| spot.weight).collect();
-        weights.sort_by(|x, y| y.value().total_cmp(&x.value()));
-        let (least, none) = (weights[room], S::constant(0.0));
-        for spot in spots.iter_mut() {
-            let over = (spot.weight - least) / least;
-            spot.weight = if over.value() > 0.0 { spot.weight * part(over) } else { none };
-        }
-        let all = spots.iter().fold(none, |sum, spot| sum + spot.weight);
-        spots.iter_mut().for_each(|spot| spot.weight = spot.weight / all);
-    }
+/// Leaves out points without weight.
+pub(super) fn drop_weightless<S: Number>(places: &mut Vec<Vector2<S>>, spots: &mut Vec<Spot<S>>) {
     let mut keep = spots.iter().map(|spot| spot.weight.value() > 0.0);
     places.retain(|_| keep.next() == Some(true));
     spots.retain(|spot| spot.weight.value() > 0.0);
