@@ -17,9 +17,9 @@
 //!
 //! **Lines.** A capsule and the side of a cylinder are lines. Beside a hull's edges they find skirts (`skirt.rs`).
 //!
-//! **Round bodies.** The overlap of a round cap with flat sides and
-//! lines is exact, however small it is (`overlap.rs`). If the cap leans, its deepest point is between the corners on
-//! the rim. Then the closest points are a contact too, and take weight from the others as the cap leans more.
+//! **Round caps.** The overlap of a round cap with flat sides and lines is exact, however small it is (`overlap.rs`). If
+//! the cap leans, its deepest point is between the corners on the rim. Then the closest points are a contact too, and
+//! take weight from the others as the cap leans more.
 //!
 //! **Room.** A pair has room for a fixed number of points. If there are more, those that matter least give their weight
 //! to others (`merge.rs`).

@@ -166,8 +166,9 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. `FINGERTIP_PATHS` is how many each pair
-/// of kinds has, `FINGERTIP_SEED` gives others, `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
+/// halving the step down to nothing leaves nothing. Of two boxes, which show one side each (`faces.rs`), 1 in 20,000 jumps,
+/// by up to 0.3 %. `FINGERTIP_PATHS` is how many paths each pair of kinds has, `FINGERTIP_SEED` gives others, and
+/// `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
 #[test]
 fn manifolds_are_continuous() {
     let variable = |name: &str| std::env::var(name).ok();
