@@ -257,8 +257,10 @@ pub(in crate::math) fn share<M, const N: usize>(
         }
         chunks.push(Output { worlds, parts });
     }
-    if chunks.len() == 1 {
-        chunks.into_iter().for_each(|out| work(&mut memory(), out));
+    // Another thread would first have to wake up.
+    if chunks.len() == 1 || rayon::current_num_threads() == 1 {
+        let mut memory = memory();
+        chunks.into_iter().for_each(|out| work(&mut memory, out));
     } else {
         chunks.into_par_iter().for_each_init(&memory, &work);
     }
