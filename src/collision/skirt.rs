@@ -24,7 +24,7 @@ use crate::description::Hull;
 
 /// How steep a skirt is.
 pub(super) const FALL: f64 = 10.0;
-/// A corner where a line turns back by no more than this is straight, up to rounding.
+/// Edges that turn back by no more than this angle, in rad, go straight on but for rounding.
 const STRAIGHT: f64 = 1e-9;
 
 /// A skirt as the hull's vertices say: its edge, with the outside on the right, and the edges before and after it whose
@@ -48,7 +48,7 @@ pub(super) struct Slope<S> {
 }
 
 impl<S: Number> Slope<S> {
-    /// Of the edge between two points, on its right as n looks at one.
+    /// Of the edge between two points: on its right, seen with n towards the viewer.
     fn new(edge: [Vector3<S>; 2], n: &Vector3<S>) -> Self {
         let step = sub(&edge[1], &edge[0]);
         let rise = dot(&step, n);
