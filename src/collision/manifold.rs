@@ -64,7 +64,7 @@ pub struct ContactPoint {
     /// The gap along the manifold's normal, m. If the weight is below [`LIGHT`] it is larger, so that a point with
     /// little weight carries little force.
     pub phi: f64,
-    /// Point on A in the world, m.
+    /// Point on A in the world, m; [`Collider::manifold`] says where it may be a little off.
     pub point_a: Vector3<f64>,
     /// Point on B in the world, m: A's point plus the gap along the normal.
     pub point_b: Vector3<f64>,
@@ -78,8 +78,10 @@ impl Collider {
     ///
     /// Some parts are simplified. A cylinder's cap is represented by an octagon that is fixed to its frame; where
     /// corners of the octagon leave the other body's sides, they move to the edge of the overlap. A hull's face with
-    /// more than eight corners keeps eight of them. A cylinder's side and a capsule are lines. Exchanging the bodies
-    /// exchanges the points and changes nothing else.
+    /// more than eight corners keeps eight of them. A cylinder's side and a capsule are lines. Beside a hull's edge, a
+    /// line's contact point on the hull may lie below the edge, outside the hull, by up to the height that a tilt of 10°
+    /// gives the edge. If there are more points than there is room for, some are replaced by points between them.
+    /// Exchanging the bodies exchanges the points and changes nothing else.
     pub fn manifold(
         &self,
         pose: &Isometry3<f64>,

@@ -74,16 +74,16 @@ pub(super) fn minimise(
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
 
     /// Compares with all 3ⁿ choices of numbers held at a bound.
     #[test]
     fn the_minimiser_is_the_best_of_all_faces() {
-        let mut state = 1_u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as f64 / f64::from(1_u32 << 31) * 2.0 - 1.0
-        };
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        let mut random = || generator.random_range(-1.0..1.0);
         for _ in 0..50 {
             let n = 4;
             let root = DMatrix::from_fn(n, n, |_, _| random());

@@ -117,6 +117,9 @@ fn symmetrise(x: &mut DMatrix<f64>) {
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
     use crate::mpc::cost::Expansion;
 
@@ -139,11 +142,8 @@ mod tests {
     /// Without bounds and regularisation the plan is the minimiser, and its cost is what the sweep expects.
     #[test]
     fn the_plan_minimises_the_quadratic_model() {
-        let mut state = 1_u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as f64 / f64::from(1_u32 << 31) * 2.0 - 1.0
-        };
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        let mut random = || generator.random_range(-1.0..1.0);
         for _ in 0..20 {
             let mut matrix = |rows, columns| DMatrix::from_fn(rows, columns, |_, _| random());
             let quadratics: Vec<Quadratic> = (0..5)

@@ -234,6 +234,12 @@ fn gradients_over_an_edge() {
     for shape in [Shape::capsule(0.02, 0.08), Shape::cylinder(0.02, 0.08)] {
         for angle in [-0.004, -0.001, 0.002, 0.005] {
             let bodies = over_an_edge(&shape, angle);
+            let [a, b] = &bodies;
+            let here = a.collider.manifold(&a.pose, &b.collider, &b.pose, f64::INFINITY).unwrap();
+            let heavy = here.points.iter().filter(|point| point.weight > LIGHT).count();
+            assert!(heavy > 1, "{shape:?} {angle}: nothing over the edge, {here:?}");
+            let is_near = |point: &ContactPoint| a.surface(&point.point_a) < 0.2 * 10_f64.to_radians().tan();
+            assert!(here.points.iter().all(is_near), "{shape:?} {angle}: far off the edge of 20 cm, {here:?}");
             let [checked, kinks] = check_manifold(&format!("{shape:?} {angle}"), &mut random, bodies);
             assert!(checked > 10 && kinks <= 2, "{shape:?} {angle}: {checked} checked, {kinks} kinks");
         }

@@ -227,7 +227,8 @@ fn manifolds_are_continuous() {
     }
     jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
-    assert!(16_000 * jumps.len() <= paths, "{} jumps", jumps.len());
+    let is_between_boxes = jumps.iter().all(|jump| jump.starts_with("box box"));
+    assert!(is_between_boxes && 16_000 * jumps.len() <= paths, "{} jumps", jumps.len());
 }
 
 /// A line turns about a hull's corner over an edge behind which no side faces it: what it has over the side before the edge is not
