@@ -10,10 +10,8 @@
 //! the weight of a point vanishes, the point "stands back": its gap grows until it is out of reach.
 //!
 //! **Sides.** All sides take part that have a corner that a tilt can make the deepest. They do not depend on the order
-//! of the bodies. Of two boxes, however, each shows only one side, as in their formula on lanes; `faces.rs` says which.
-//! The box switches to another side where no point is lost or gained. One exception remains: sides of two boxes that
-//! are parallel and both steep along n, next to an edge that the boxes nearly share. There, points move from one box's
-//! edge to the other's, which is close to it.
+//! of the bodies. Two boxes have a formula on lanes, with one or two pairs of sides that have all points between them
+//! (`contact/lanes/boxes`).
 //!
 //! **Lines.** A capsule and the side of a cylinder are lines. Beside a hull's edges they find skirts (`skirt.rs`).
 //!
@@ -36,13 +34,12 @@ use nalgebra::{Isometry3, Vector2, Vector3};
 use super::cells::{Cell, Net};
 use super::collider::Posed;
 use super::core::Core;
-use super::faces;
 use super::merge::merge;
 use super::number::{Dual, Number, along, constant, dot2, values};
 use super::overlap::{Ellipse, polygon};
 use super::patch::{self, Body, CORNERS, Cone, Disc, Flat, UPRIGHT};
 use super::side::{Across, Side, cells};
-use super::spot::{LIGHT, Spot, circumference, complete, drop_weightless, heaviest, spread, stand_back};
+use super::spot::{LIGHT, Spot, complete, drop_weightless, heaviest, spread, stand_back};
 use super::tilt::{NONE, part};
 use super::{Collider, Distance};
 
@@ -191,7 +188,6 @@ struct View<'a, S> {
     across: Across<'a, S>,
     phi: S,
     distance: &'a Distance,
-    are_boxes: bool,
     tilt: f64,
     /// How steep a slope counts.
     steepest: f64,
@@ -229,7 +225,6 @@ impl<'a, S: Number> View<'a, S> {
             across: Across::new(n, &distance.point_a),
             phi,
             distance,
-            are_boxes: cores.iter().all(|core| matches!(core, Core::Box(_))),
             tilt,
             steepest: if is_capped { 1.0 / UPRIGHT } else { tilt },
         }
@@ -238,10 +233,6 @@ impl<'a, S: Number> View<'a, S> {
     /// The flat parts that meet the other body; nothing if one body has none.
     fn flats(&self) -> Option<Flats<'a>> {
         let ([a, b], n) = (self.bodies, self.across.n);
-        if self.are_boxes {
-            let shown = faces::shown([a.still(), b.still()], &values(n), self.tilt / self.tilt.hypot(1.0))?;
-            return Some(shown.map(|face| vec![face]));
-        }
         let of = |body: &Body<'a, S>, other: &Body<'a, S>, point: &Vector3<f64>, n: &Vector3<S>| {
             let out = values(n);
             let cone = Cone::new(body, point, &out, [self.steepest, self.tilt]);
@@ -320,13 +311,9 @@ impl<'a, S: Number> View<'a, S> {
         let Meeting { pairs, cells, mut places, spots: mut all, .. } = meeting;
         let (phi, tilt) = (self.phi, self.tilt);
         complete(&mut all);
-        let size = if self.are_boxes {
-            circumference(&cells.first()?.corners)
-        } else {
-            drop_weightless(&mut places, &mut all);
-            merge(&mut places, &mut all, room(self.bodies[0].core, self.bodies[1].core).0);
-            spread(&places, &all)
-        };
+        drop_weightless(&mut places, &mut all);
+        merge(&mut places, &mut all, room(self.bodies[0].core, self.bodies[1].core).0);
+        let size = spread(&places, &all);
         let less = [0, 1].map(|k| match (&sides[k][..], &sides[1 - k][..]) {
             ([Side { inscribed: Some(inscribed), plane, disc, .. }], [other, ..]) => {
                 let is_exact = disc.is_some() && other.disc.is_none() && !other.polygon.is_empty();

@@ -18,7 +18,7 @@ pub(crate) const TILT: f64 = 0.087_488_663_525_924;
 /// Patches with a smaller cosine between their normal and the direction are not used.
 const STEEP: f64 = 0.1;
 /// Sides with a smaller cosine count as upright.
-pub(super) const UPRIGHT: f64 = 1e-5;
+pub(crate) const UPRIGHT: f64 = 1e-5;
 
 /// A body at its pose, in numbers that may carry rates.
 pub(super) struct Body<'a, S> {

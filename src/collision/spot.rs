@@ -3,7 +3,6 @@
 use nalgebra::{Vector2, Vector3};
 
 use super::number::{Number, along2, dot2, sub2};
-use super::overlap::Corner;
 use super::tilt::{NONE, part};
 
 /// The weight below which a point of a [`Collider::manifold`](super::Collider::manifold) stands back.
@@ -69,16 +68,8 @@ pub(super) fn stand_back<S: Number>(spots: &mut [Spot<S>], places: &[Vector2<S>]
     }
 }
 
-/// The sum of the squared distances between neighbouring corners.
-pub(super) fn circumference<S: Number>(corners: &[Corner<S>]) -> S {
-    let next = corners.iter().cycle().skip(1);
-    corners.iter().zip(next).fold(S::constant(0.0), |sum, (p, q)| {
-        let between = sub2(&q.at, &p.at);
-        sum + between.x * between.x + between.y * between.y
-    })
-}
-
-/// The same of a line or square that carries as far from its middle as these points do.
+/// The sum of the squared sides of a square, or of a line there and back, that carries as far from its middle as these
+/// points do.
 pub(super) fn spread<S: Number>(places: &[Vector2<S>], spots: &[Spot<S>]) -> S {
     let none = S::constant(0.0);
     let all = || places.iter().zip(spots.iter().map(|spot| spot.weight));

@@ -166,9 +166,8 @@ const SOFT: f64 = 1e-3;
 const JUMP: f64 = 1e-3;
 
 /// Paths through poses: where the force changes much over a step, it is because it changes fast, not because it jumps:
-/// halving the step down to nothing leaves nothing. Of two boxes, which show one side each (`faces.rs`), 1 in 20,000 jumps,
-/// by up to 0.3 %. `FINGERTIP_PATHS` is how many paths each pair of kinds has, `FINGERTIP_SEED` gives others, and
-/// `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
+/// halving the step down to nothing leaves nothing. `FINGERTIP_PATHS` is how many paths each pair of kinds has,
+/// `FINGERTIP_SEED` gives others, and `FINGERTIP_PAIR` names one pair of kinds, as in `cylinder hull`.
 #[test]
 fn manifolds_are_continuous() {
     let variable = |name: &str| std::env::var(name).ok();
@@ -227,8 +226,7 @@ fn manifolds_are_continuous() {
     }
     jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{paths} paths, {bends} steps with a change, {} jumps", jumps.len());
-    let is_between_boxes = jumps.iter().all(|jump| jump.starts_with("box box"));
-    assert!(is_between_boxes && 16_000 * jumps.len() <= paths, "{} jumps", jumps.len());
+    assert!(jumps.is_empty(), "{} jumps", jumps.len());
 }
 
 /// A line turns about a hull's corner over an edge behind which no side faces it: what it has over the side before the edge is not

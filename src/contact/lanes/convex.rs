@@ -8,9 +8,9 @@ use crate::contact::convex::{ConvexPair, Placement};
 use crate::contact::numbers::{GEOMETRY, OWN_RATES, SHARED_RATES, WEIGHTED_GEOMETRY};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
-use crate::math::lane::{Lane, Number, Real, clear};
+use crate::math::lane::{Lane, Number, Real};
 
-use super::boxes::{self, Derivatives, Task};
+use super::boxes;
 use super::sides::{Contacts, Gradients, Reaction, Side};
 
 /// Numbers of a shape's pose and sizes.
@@ -31,7 +31,7 @@ pub(crate) fn witness<R: Lane>(
 ) {
     if pair.are_boxes() {
         let contacts = &mut Contacts { numbers: contacts, swapped: false };
-        return R::call(&mut boxes::Witness { sides: &sides(places), contacts, weights });
+        return boxes::witness(&sides(places), contacts, weights);
     }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
@@ -71,14 +71,7 @@ pub(crate) fn pull<R: Lane>(
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
     if pair.are_boxes() {
-        let (sides, is_needed) = (&sides(places), needed.gt(R::zero()));
-        clear(rates);
-        return R::when(
-            is_needed,
-            rates,
-            #[inline(always)]
-            |rates| R::call(&mut Derivatives { sides, is_needed, task: Task::Push { rates } }),
-        );
+        return boxes::rates(&sides(places), needed.gt(R::zero()), rates);
     }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange(
@@ -96,7 +89,7 @@ fn sides<R: Real>([(pose_a, size_a), (pose_b, size_b)]: Places<R>) -> [Side<R>; 
     [Side::new(&Pose::read(pose_a), size_a), Side::new(&Pose::read(pose_b), size_b)]
 }
 
-/// [`pull`] of two boxes, in worlds where any gradient is not zero.
+/// [`pull`] of two boxes.
 #[inline(always)]
 fn pull_boxes<R: Real>(
     places: Places<R>,
@@ -104,22 +97,8 @@ fn pull_boxes<R: Real>(
     wrenches: &mut [[R; 6]; 2],
     sizes: &mut [[R; Shape::SIZES]; 2],
 ) {
-    let sides = &sides(places);
-    let mut most = R::zero();
-    for gradient in contacts.iter().chain(weights) {
-        most = most.max(gradient.abs());
-    }
-    let is_needed = most.gt(R::zero());
     let mut reactions = (Reaction::none(), Reaction::none());
-    R::when(
-        is_needed,
-        &mut reactions,
-        #[inline(always)]
-        |reactions| {
-            let gradients = (&Gradients { numbers: contacts, swapped: false }, weights);
-            R::call(&mut Derivatives { sides, is_needed, task: Task::Pull { gradients, reactions } });
-        },
-    );
+    boxes::pull(&sides(places), (&Gradients { numbers: contacts, swapped: false }, weights), &mut reactions);
     let [wrench_a, wrench_b] = wrenches;
     let [grow_a, grow_b] = sizes;
     reactions.0.add_to(wrench_a, grow_a);

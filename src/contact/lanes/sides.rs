@@ -97,6 +97,16 @@ impl<R: Real> Contacts<'_, R> {
         copy(&mut to[6..9], &contact.point_b);
         to[9] = contact.phi;
     }
+
+    /// Only where the mask is set.
+    #[inline(always)]
+    pub(super) fn set_where(&mut self, mask: R::Mask, k: usize, contact: Contact<R>) {
+        let Contact { normal, point_a, point_b, phi } = contact.named(self.swapped);
+        let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
+        for (to, x) in to.iter_mut().zip(normal.into_iter().chain(point_a).chain(point_b).chain([phi])) {
+            *to = R::select(mask, x, *to);
+        }
+    }
 }
 
 /// Where the contacts' gradients are.

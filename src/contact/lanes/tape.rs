@@ -7,9 +7,7 @@ use std::mem::MaybeUninit;
 use super::scalar::{Origin, Traced};
 use crate::math::lane::{Real, Zip};
 
-/// Numbers that a formula computes at most, except for constants; ...
-pub(super) const NUMBERS: usize = 1152;
-/// ... and derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
+/// Derivatives of operations by their arguments at most: a power of two, so that a place among them needs no check.
 pub(super) const SLOPES: usize = 4096;
 
 /// The derivatives of a formula's operations by their arguments, in the order in which they are computed: the same for all inputs, so
@@ -43,7 +41,12 @@ impl<'a, R: Real> Tape<'a, R> {
 
     /// How all numbers change, given how the variables do, in `K` directions at once.
     #[inline(always)]
-    pub(super) fn push<const K: usize>(&self, structure: &Structure, variables: &[[R; K]], rates: &mut Rates<R, K>) {
+    pub(super) fn push<const K: usize, const N: usize>(
+        &self,
+        structure: &Structure,
+        variables: &[[R; K]],
+        rates: &mut Rates<R, K, N>,
+    ) {
         self.check(structure);
         rates.all[0].write([R::zero(); K]);
         for (rate, &variable) in rates.all[1..].iter_mut().zip_inline(variables) {
@@ -70,7 +73,7 @@ impl<'a, R: Real> Tape<'a, R> {
 
     /// Adds to the gradients of the variables those of what was computed of them, given gradients by all numbers.
     #[inline(always)]
-    pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R; NUMBERS]) {
+    pub(super) fn pull(&self, structure: &Structure, gradients: &mut [R]) {
         self.check(structure);
         let mut arguments = &structure.arguments[..];
         for (operation, &count) in structure.counts.iter().enumerate().rev() {
@@ -115,18 +118,18 @@ impl<R: Real> Origin<R> for &Tape<'_, R> {
     }
 }
 
-/// How the numbers of a formula change in `K` directions, in their places: without zeros in them beforehand, which took longer than
+/// How the at most `N` numbers of a formula change in `K` directions, in their places: without zeros in them beforehand, which took longer than
 /// many an operation.
-pub(super) struct Rates<R, const K: usize> {
-    all: [MaybeUninit<[R; K]>; NUMBERS],
+pub(super) struct Rates<R, const K: usize, const N: usize> {
+    all: [MaybeUninit<[R; K]>; N],
     /// Those before are written.
     length: usize,
 }
 
-impl<R: Real, const K: usize> Rates<R, K> {
+impl<R: Real, const K: usize, const N: usize> Rates<R, K, N> {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        Self { all: [const { MaybeUninit::uninit() }; NUMBERS], length: 0 }
+        Self { all: [const { MaybeUninit::uninit() }; N], length: 0 }
     }
 
     /// That of the number in a place.

@@ -6,18 +6,26 @@
 
 use super::super::block::smallest;
 use super::super::scalar::{Scalar, V3, axpy, choose, cross, dot, scale, sub, times};
-use super::super::total::{indicator, limited, sign};
+use super::super::total::{choose as choose_all, indicator, limited, sign};
 use super::pair::Boxes;
 use crate::math::lane::{Mask, Precision, Real, inlined};
 use crate::math::vector::{self, Vec3};
 
-/// Edges whose directions have a shorter cross product are parallel and have no axis of their own; an axis must beat those
-/// before it by this part of the bodies' reach.
+/// Edges whose directions have a shorter cross product are parallel and have no axis of their own.
 #[inline(always)]
 fn parallel<R: Real>() -> f64 {
     match R::precision() {
         Precision::Double => 1e-9,
         Precision::Single => 1e-5,
+    }
+}
+
+/// An axis must beat those before it by this part of the bodies' reach: rounding.
+#[inline(always)]
+fn beaten<R: Real>() -> f64 {
+    match R::precision() {
+        Precision::Double => 1e-14,
+        Precision::Single => 1e-6,
     }
 }
 
@@ -73,7 +81,7 @@ impl<R: Real> Axis<R> {
     fn take(&mut self, along: R, reach: R, length: R, index: usize, is_there: R::Mask) {
         let per_length = R::one() / length;
         let here = (along.abs() - reach) * per_length;
-        let least = (reach * per_length).mul_add(R::splat(parallel::<R>()), self.separation);
+        let least = (reach * per_length).mul_add(R::splat(beaten::<R>()), self.separation);
         let better = here.gt(least).and(is_there);
         self.separation = R::select(better, here, self.separation);
         self.index = R::select(better, R::splat(index as f64), self.index);
@@ -287,6 +295,41 @@ impl<R: Real> Features<R> {
             along_b,
             sense: axis.sense,
         }
+    }
+
+    /// Do two edges cross?
+    pub(super) fn are_edges(&self) -> R::Mask {
+        self.edges
+    }
+
+    /// Is a vertex over a face?
+    pub(super) fn is_on_face(&self) -> R::Mask {
+        self.is_face.and(self.edges.not())
+    }
+
+    /// One-hot: along which of their axes A's and B's edge is in contact; zeros for a box that is in contact elsewhere.
+    #[inline(always)]
+    pub(super) fn edges(&self) -> [Vec3<R>; 2] {
+        let (one, none) = (R::one(), [R::zero(); 3]);
+        let mut over = none;
+        for k in 0..3 {
+            over[k] = one - self.sides[k].abs();
+        }
+        let is_edge = vector::dot(over, over).lt(R::splat(1.5));
+        let over = choose(is_edge, over, none);
+        [
+            choose(self.edges, self.along_a, choose(self.of_b, over, none)),
+            choose(self.edges, self.along_b, choose(self.of_b, none, over)),
+        ]
+    }
+
+    /// The signs of the ends at which A's and B's edge on these axes are in contact; 0 between the ends.
+    #[inline(always)]
+    pub(super) fn ends(&self, [of_a, of_b]: [Vec3<R>; 2]) -> [R; 2] {
+        let (corner_a, corner_b) = (vector::dot(self.corner_a, of_a), vector::dot(self.corner_b, of_b));
+        let (side_a, side_b) = (vector::dot(self.sides, of_a), vector::dot(self.sides, of_b));
+        let ends = [R::select(self.of_b, side_a, corner_a), R::select(self.of_b, corner_b, side_b)];
+        choose_all(self.edges, [R::zero(); 2], ends)
     }
 
     /// Those of no particular boxes.

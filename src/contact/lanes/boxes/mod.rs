@@ -5,9 +5,11 @@
 //! carries everything, so that a motion of A is one of both less one of B. The box that is smaller, by half extents, rounding and
 //! then place, is A, whichever was named so.
 
+mod cell;
 mod closest;
 mod faces;
 mod pair;
+mod roof;
 mod spread;
 #[cfg(test)]
 mod tests;
@@ -16,18 +18,23 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use super::scalar::{self, Scalar, Traced, V3};
-use super::tape::{NUMBERS, Place, Rates, Slopes, Structure, Tape};
+use super::tape::{Place, Rates, Slopes, Structure, Tape};
 use super::{Contact, Contacts, Gradients, Reaction, Side, total};
 use crate::contact::{OWN_RATES, SHARED_RATES};
-use crate::math::lane::{Mask, Real, Routine, Single, inlined};
+use crate::math::lane::{Mask, Real, Routine, Single, clear, inlined};
 use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
 
 use closest::Features;
+use faces::Shown;
 pub(crate) use pair::POINTS;
 use pair::{Boxes, Spot};
 
 /// Places on a tape: B's place, its axes, half extents of A and B, their radii.
 const VARIABLES: usize = 20;
+/// Room for the numbers that the formula computes for one pair of sides, except for constants; ...
+const OF_ONE: usize = 1024;
+/// ... and for two.
+const OF_TWO: usize = 1664;
 
 /// Both boxes in the order in which they are worked with.
 struct Ordered<R: Real> {
@@ -121,28 +128,61 @@ fn exchanged<R: Real>(mask: R::Mask, contact: Contact<R>) -> Contact<R> {
     }
 }
 
-/// The contacts in A's frame, given which features are in contact.
+/// The contacts in A's frame, given which features are in contact, and which sides are shown.
 #[inline(always)]
-fn contacts<S: Scalar>(features: &Features<S::Lane>, boxes: &Boxes<S>) -> (V3<S>, [Spot<S>; POINTS]) {
+fn contacts<S: Scalar, const PAIRS: usize>(
+    features: &Features<S::Lane>,
+    shown: &Shown<S::Lane>,
+    boxes: &Boxes<S>,
+) -> (V3<S>, [Spot<S>; POINTS]) {
     let closest = features.closest(boxes);
-    (closest.normal, spread::spread(boxes, &closest))
+    (closest.normal, spread::spread::<S, PAIRS>(boxes, &closest, shown))
 }
 
-/// The contacts of two boxes, in the world, and their weights: compiled once for each kind of lane.
-pub(super) struct Witness<'a, 'b, R> {
-    pub(super) sides: &'a [Side<R>; 2],
-    pub(super) contacts: &'a mut Contacts<'b, R>,
-    pub(super) weights: &'a mut [R],
+/// The contacts of two boxes, in the world, and their weights.
+#[inline(always)]
+pub(super) fn witness<R: Real>(sides: &[Side<R>; 2], contacts: &mut Contacts<R>, weights: &mut [R]) {
+    let mut two = R::zero();
+    R::call(&mut Witness::<R, 1> { sides, contacts, weights, two: &mut two });
+    let swapped = contacts.swapped;
+    R::when(
+        are_two(two),
+        &mut (&mut *contacts.numbers, weights),
+        #[inline(always)]
+        |(numbers, weights)| {
+            let contacts = &mut Contacts { numbers, swapped };
+            R::call(&mut Witness::<R, 2> { sides, contacts, weights, two: &mut R::zero() });
+        },
+    );
 }
 
-impl<R: Real> Routine for Witness<'_, '_, R> {
+/// Is this 1 rather than 0?
+#[inline(always)]
+fn are_two<R: Real>(two: R) -> R::Mask {
+    two.gt(R::splat(0.5))
+}
+
+/// The contacts of two boxes of which one pair of sides is shown, or two: compiled once for each kind of lane.
+struct Witness<'a, 'b, R, const PAIRS: usize> {
+    sides: &'a [Side<R>; 2],
+    contacts: &'a mut Contacts<'b, R>,
+    weights: &'a mut [R],
+    /// Set to 1 where two pairs are shown, worlds that are for the other routine, and to 0 elsewhere.
+    two: &'a mut R,
+}
+
+impl<R: Real, const PAIRS: usize> Routine for Witness<'_, '_, R, PAIRS> {
     #[inline(always)]
     fn run(&mut self) {
         let [a, b] = self.sides;
         let pair = Ordered::new(a, b);
         let boxes = pair.boxes();
-        let (normal, spots) = contacts(&Features::new(&boxes), &boxes);
+        let features = Features::new(&boxes);
+        let shown = faces::shown(&boxes, &features);
+        let (normal, spots) = contacts::<R, PAIRS>(&features, &shown, &boxes);
         let (normal, doubt) = (pair.turned(normal), pair.doubt());
+        *self.two = total::indicator(shown.are_two);
+        let counts = if PAIRS == 1 { R::Mask::splat(true) } else { shown.are_two };
         for k in 0..POINTS {
             let Spot { phi, point_a, point_b, weight } = spots[k];
             let place = inlined(
@@ -151,8 +191,8 @@ impl<R: Real> Routine for Witness<'_, '_, R> {
             );
             let (point_a, point_b) = (place(point_a), place(point_b));
             let contact = Contact { normal, point_a, point_b, phi: phi + doubt };
-            self.contacts.set(k, exchanged(pair.swapped, contact));
-            self.weights[k] = weight;
+            self.contacts.set_where(counts, k, exchanged(pair.swapped, contact));
+            self.weights[k] = R::select(counts, weight, self.weights[k]);
         }
     }
 }
@@ -164,22 +204,33 @@ struct Places {
     spots: [Spot<usize>; POINTS],
 }
 
-static PLACES: LazyLock<Places> = LazyLock::new(|| {
-    let structure = RefCell::default();
-    let (normal, spots) = {
-        let boxes = variables(&Boxes::<Plain>::any(), &|value| Traced { value, origin: Place::variable(&structure) });
-        let (normal, spots) = contacts(&Features::any(), &boxes);
-        let place = |number: Traced<Plain, Place>| number.origin.place;
-        let spots = spots.map(|Spot { phi, point_a, point_b, weight }| Spot {
-            phi: place(phi),
-            point_a: point_a.map(place),
-            point_b: point_b.map(place),
-            weight: place(weight),
-        });
-        (normal.map(place), spots)
-    };
-    Places { structure: structure.into_inner(), normal, spots }
-});
+impl Places {
+    /// Those of one pair of sides or of two.
+    fn of<const PAIRS: usize>() -> &'static Self {
+        static ONE: LazyLock<Places> = LazyLock::new(Places::new::<1>);
+        static TWO: LazyLock<Places> = LazyLock::new(Places::new::<2>);
+        if PAIRS == 1 { &ONE } else { &TWO }
+    }
+
+    fn new<const PAIRS: usize>() -> Self {
+        let structure = RefCell::default();
+        let (normal, spots) = {
+            let boxes = Boxes::<Plain>::any();
+            let (features, shown) = (Features::any(), Shown::any());
+            let boxes = variables(&boxes, &|value| Traced { value, origin: Place::variable(&structure) });
+            let (normal, spots) = contacts::<_, PAIRS>(&features, &shown, &boxes);
+            let place = |number: Traced<Plain, Place>| number.origin.place;
+            let spots = spots.map(|Spot { phi, point_a, point_b, weight }| Spot {
+                phi: place(phi),
+                point_a: point_a.map(place),
+                point_b: point_b.map(place),
+                weight: place(weight),
+            });
+            (normal.map(place), spots)
+        };
+        Self { structure: structure.into_inner(), normal, spots }
+    }
+}
 
 /// What stands for lanes where it does not matter what the numbers are.
 type Plain = Single<f64, false>;
@@ -201,50 +252,119 @@ fn variables<R: Real, S: Scalar<Lane = R>>(boxes: &Boxes<R>, variable: &impl Fn(
     }
 }
 
-/// The adjoint or the tangents of [`Witness`], in worlds where that is asked for: compiled once for each kind of lane.
-pub(super) struct Derivatives<'a, R: Real> {
-    pub(super) sides: &'a [Side<R>; 2],
-    pub(super) is_needed: R::Mask,
-    pub(super) task: Task<'a, R>,
+/// Adds to the reactions on A and B, given gradients of the contacts and of their weights, in worlds where any is not zero.
+#[inline(always)]
+pub(super) fn pull<R: Real>(
+    sides: &[Side<R>; 2],
+    (contacts, weights): (&Gradients<R>, &[R]),
+    reactions: &mut (Reaction<R>, Reaction<R>),
+) {
+    let mut most = R::zero();
+    for gradient in contacts.numbers.iter().chain(weights) {
+        most = most.max(gradient.abs());
+    }
+    let is_needed = most.gt(R::zero());
+    let gradients = (contacts, weights);
+    let mut two = [R::zero()];
+    R::when(
+        is_needed,
+        &mut (&mut *reactions, &mut two),
+        #[inline(always)]
+        |(reactions, two)| {
+            let task = Task::Pull { gradients, reactions };
+            R::call(&mut Derivatives::<R, 1, OF_ONE> { sides, is_needed, task, two: &mut two[0] });
+        },
+    );
+    let is_needed = is_needed.and(are_two(two[0]));
+    R::when(
+        is_needed,
+        reactions,
+        #[inline(always)]
+        |reactions| {
+            let task = Task::Pull { gradients, reactions };
+            R::call(&mut Derivatives::<R, 2, OF_TWO> { sides, is_needed, task, two: &mut R::zero() });
+        },
+    );
 }
 
-pub(super) enum Task<'a, R> {
-    /// Adds to the reactions on A and B, given gradients of the contacts and of their weights.
+/// Sets how the contacts change with a motion of one box while the other stays, as
+/// [`ConvexPair::rates`](crate::contact::ConvexPair::rates) says; zeros in worlds where this is not needed.
+#[inline(always)]
+pub(super) fn rates<R: Real>(sides: &[Side<R>; 2], is_needed: R::Mask, rates: &mut [R]) {
+    clear(rates);
+    let mut two = [R::zero()];
+    R::when(
+        is_needed,
+        &mut (&mut *rates, &mut two),
+        #[inline(always)]
+        |(rates, two)| {
+            let task = Task::Push { rates };
+            R::call(&mut Derivatives::<R, 1, OF_ONE> { sides, is_needed, task, two: &mut two[0] });
+        },
+    );
+    let is_needed = is_needed.and(are_two(two[0]));
+    R::when(
+        is_needed,
+        rates,
+        #[inline(always)]
+        |rates| {
+            let task = Task::Push { rates };
+            R::call(&mut Derivatives::<R, 2, OF_TWO> { sides, is_needed, task, two: &mut R::zero() });
+        },
+    );
+}
+
+/// The adjoint or the tangents of [`Witness`], in worlds where they are needed: compiled once for each kind of lane.
+struct Derivatives<'a, R: Real, const PAIRS: usize, const NUMBERS: usize> {
+    sides: &'a [Side<R>; 2],
+    is_needed: R::Mask,
+    task: Task<'a, R>,
+    /// As [`Witness`] has it.
+    two: &'a mut R,
+}
+
+enum Task<'a, R> {
     Pull { gradients: (&'a Gradients<'a, R>, &'a [R]), reactions: &'a mut (Reaction<R>, Reaction<R>) },
-    /// How the contacts change with a motion of one box while the other stays, as
-    /// [`ConvexPair::rates`](crate::contact::ConvexPair::rates) says.
     Push { rates: &'a mut [R] },
 }
 
-impl<R: Real> Routine for Derivatives<'_, R> {
+impl<R: Real, const PAIRS: usize, const NUMBERS: usize> Routine for Derivatives<'_, R, PAIRS, NUMBERS> {
     #[inline(always)]
     fn run(&mut self) {
         let [a, b] = self.sides;
         let pair = Ordered::new(a, b);
         let boxes = pair.boxes();
+        let features = Features::new(&boxes);
+        let shown = faces::shown(&boxes, &features);
+        *self.two = total::indicator(shown.are_two);
+        let counts = if PAIRS == 1 { shown.are_two.not() } else { shown.are_two };
+        let counts = self.is_needed.and(counts);
         let slopes = Slopes::new();
         let tape = Tape::new(&slopes);
         let traced = variables(&boxes, &|value| tape.variable(value));
-        let (normal, spots) = contacts(&Features::new(&boxes), &traced);
+        let (normal, spots) = contacts::<_, PAIRS>(&features, &shown, &traced);
+        let places = Places::of::<PAIRS>();
         match &mut self.task {
-            Task::Pull { gradients: (contacts, weights), reactions } => {
+            Task::Pull { gradients, reactions } => {
                 let normal = scalar::values(normal);
                 let mut arms = [[boxes.t; 2]; POINTS];
                 for k in 0..POINTS {
                     arms[k] = [scalar::values(spots[k].point_a), scalar::values(spots[k].point_b)];
                 }
-                pull(&tape, &pair, &boxes, (normal, &arms), self.is_needed, (contacts, weights), reactions);
+                pull_back::<R, NUMBERS>((&tape, places), &pair, &boxes, (normal, &arms), counts, *gradients, reactions);
             }
             // Each derivative of an operation is read once for all motions that go together: half of them where all take too much memory.
-            Task::Push { rates } if size_of::<R>() > 32 => push::<R, 3>(&tape, &pair, &boxes, self.is_needed, rates),
-            Task::Push { rates } => push::<R, 6>(&tape, &pair, &boxes, self.is_needed, rates),
+            Task::Push { rates } if size_of::<R>() > 32 => {
+                push::<R, 3, NUMBERS>((&tape, places), &pair, &boxes, counts, rates)
+            }
+            Task::Push { rates } => push::<R, 6, NUMBERS>((&tape, places), &pair, &boxes, counts, rates),
         }
     }
 }
 
 #[inline(always)]
-fn pull<R: Real>(
-    tape: &Tape<R>,
+fn pull_back<R: Real, const NUMBERS: usize>(
+    (tape, places): (&Tape<R>, &Places),
     pair: &Ordered<R>,
     boxes: &Boxes<R>,
     (normal, arms): (Vec3<R>, &[[Vec3<R>; 2]; POINTS]),
@@ -253,7 +373,6 @@ fn pull<R: Real>(
     (on_a, on_b): &mut (Reaction<R>, Reaction<R>),
 ) {
     let axes = &pair.a.pose.axes;
-    let places = &*PLACES;
     let mut by = [R::zero(); NUMBERS];
     // Of a motion of both, about A's origin.
     let (mut force, mut moment) = (splat([0.0; 3]), splat([0.0; 3]));
@@ -306,17 +425,20 @@ fn pull<R: Real>(
 }
 
 #[inline(always)]
-fn push<R: Real, const AT_ONCE: usize>(
-    tape: &Tape<R>,
+fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
+    (tape, places): (&Tape<R>, &Places),
     pair: &Ordered<R>,
     boxes: &Boxes<R>,
     is_needed: R::Mask,
     out: &mut [R],
 ) {
-    let places = &*PLACES;
-    let mut rates = Rates::<R, AT_ONCE>::new();
+    let mut rates = Rates::<R, AT_ONCE, NUMBERS>::new();
     let (shared, own) = out.split_at_mut(SHARED_RATES);
-    shared[0] = R::select(pair.swapped, R::zero(), R::one());
+    let set = inlined(
+        #[inline(always)]
+        |to: &mut R, value: R| *to = R::select(is_needed, value, *to),
+    );
+    set(&mut shared[0], R::select(pair.swapped, R::zero(), R::one()));
     for part in R::parts(0..6 / AT_ONCE) {
         let mut moved = [[R::zero(); AT_ONCE]; VARIABLES];
         for k in 0..AT_ONCE {
@@ -341,7 +463,7 @@ fn push<R: Real, const AT_ONCE: usize>(
             let motion = AT_ONCE * part + k;
             let rate = inlined(
                 #[inline(always)]
-                |place: usize| R::select(is_needed, rates.get(place)[k], R::zero()),
+                |place: usize| rates.get(place)[k],
             );
             let vector = inlined(
                 #[inline(always)]
@@ -349,18 +471,18 @@ fn push<R: Real, const AT_ONCE: usize>(
             );
             let turned = vector(places.normal);
             for i in 0..3 {
-                shared[1 + 6 * i + motion] = R::select(pair.swapped, -turned[i], turned[i]);
+                set(&mut shared[1 + 6 * i + motion], R::select(pair.swapped, -turned[i], turned[i]));
             }
             for point in 0..POINTS {
                 let Spot { phi, point_a, point_b, weight } = places.spots[point];
                 let own = &mut own[OWN_RATES * point..OWN_RATES * (point + 1)];
                 let (on_a, on_b) = (vector(point_a), vector(point_b));
                 for i in 0..3 {
-                    own[6 * i + motion] = R::select(pair.swapped, on_b[i], on_a[i]);
-                    own[18 + 6 * i + motion] = R::select(pair.swapped, on_a[i], on_b[i]);
+                    set(&mut own[6 * i + motion], R::select(pair.swapped, on_b[i], on_a[i]));
+                    set(&mut own[18 + 6 * i + motion], R::select(pair.swapped, on_a[i], on_b[i]));
                 }
-                own[36 + motion] = rate(phi);
-                own[42 + motion] = rate(weight);
+                set(&mut own[36 + motion], rate(phi));
+                set(&mut own[42 + motion], rate(weight));
             }
         }
     }
