@@ -1,5 +1,6 @@
-//! Box A, box B, rounded or not: the contacts that [`crate::collision::Manifold`] says, in a place for each edge of the two faces
-//! that meet, so that a contact stays in its place as long as its edge bounds the overlap.
+//! Box A, box B, rounded or not: the contacts that [`crate::collision::Manifold`] says, in a place for each edge of the two sides
+//! that are shown, so that a contact stays in its place as long as its edge bounds the overlap. Where one pair of sides does not
+//! have all points, two are shown: worlds in which this is so are computed apart.
 //!
 //! Formulas are written once, over [`Scalar`]: on a tape they have tangents by a motion of B, and adjoints. A motion of both
 //! carries everything, so that a motion of A is one of both less one of B. The box that is smaller, by half extents, rounding and
@@ -8,6 +9,7 @@
 mod cell;
 mod closest;
 mod faces;
+mod joint;
 mod pair;
 mod roof;
 mod spread;

@@ -1,28 +1,16 @@
 //! The contact of two boxes spread over the overlap of sides: what [`crate::collision::Manifold`] says, with a point for each edge
 //! that bounds the overlap, where that edge starts.
-//!
-//! Where two pairs of sides count, their overlaps are wedges on both sides of the point at which an edge of A and one of B cross.
-//! All other points have the weight that they have in their wedge. A tilt that makes one of them the deepest of its wedge makes
-//! it the deepest of both; the crossing has what is left.
 
 use super::cell::{Across, Cell, Edge, Face};
 use super::closest::{Closest, least};
 use super::faces::Shown;
+use super::joint::joined;
 use super::pair::{Boxes, POINTS, SHARP, Spot};
 use crate::collision::{LIGHT, NEAR, NONE};
-use crate::contact::lanes::scalar::{Scalar, V2, axpy, choose, dot2, sub2, values};
+use crate::contact::lanes::scalar::{Scalar, V2, axpy, choose, dot2, sub2};
 use crate::contact::lanes::total::indicator;
-use crate::math::lane::{Mask, Precision, Real, inlined};
+use crate::math::lane::{Mask, Real, inlined};
 use crate::math::vector::{self, Vec3};
-
-/// Corners of two overlaps this near to each other, in parts of the boxes' size, are one.
-#[inline(always)]
-fn near<R: Real>() -> f64 {
-    match R::precision() {
-        Precision::Double => 1e-7,
-        Precision::Single => 3e-4,
-    }
-}
 
 /// The contacts of two boxes with these closest points: of one pair of sides, or of the two where two count.
 #[inline(always)]
@@ -38,14 +26,12 @@ pub(super) fn spread<S: Scalar, const PAIRS: usize>(
     );
     let n = closest.normal;
     let across = Across::new(n);
-    let along = [shown.along[0], shown.along[1]];
-    let [[of_a, of_b], [other_a, other_b]] = shown.pairs;
+    let Shown { along, pairs: [[of_a, of_b], [other_a, other_b]], edges: [edge_a, edge_b], .. } = *shown;
     let (mut edges, is_none) = if PAIRS == 1 {
         let faces = [Face::new(of_a, along[0], 1.0), Face::new(of_b, along[1], -1.0)];
         let cell = Cell::new(boxes, &across, faces);
         (cell.edges, cell.is_none)
     } else {
-        let [edge_a, edge_b] = shown.edges;
         let faces = inlined(
             #[inline(always)]
             |a: Vec3<S::Lane>, b: Vec3<S::Lane>| {
@@ -56,7 +42,7 @@ pub(super) fn spread<S: Scalar, const PAIRS: usize>(
         let [a, b] = faces(other_a, other_b);
         let [on_a, on_b] = shown.is_face;
         let second = Cell::new(boxes, &across, [a.reversed_but(on_a), b.reversed_but(on_b)]);
-        (joined(boxes, &first, &second, shown), first.is_none.and(second.is_none))
+        (joined(boxes, [&first, &second], shown), first.is_none.and(second.is_none))
     };
     let least_of = inlined(
         #[inline(always)]
@@ -99,116 +85,6 @@ pub(super) fn spread<S: Scalar, const PAIRS: usize>(
         };
     }
     spots
-}
-
-/// The points of two overlaps. They share the end points of an edge, the first of the box that does not lie on a face; or they
-/// share the point where A's or B's first edge starts. A point that both share has what both give it, less what it has of the
-/// edge alone, or less one. The other points have places of their own: what the second overlap has is on the other side, so
-/// that its edges are in the places of opposite ones. Should both have points in one place, they are mixed.
-#[inline(always)]
-fn joined<S: Scalar>(boxes: &Boxes<S>, first: &Cell<S>, second: &Cell<S>, shown: &Shown<S::Lane>) -> [Edge<S>; POINTS] {
-    let (zero, one) = (S::Lane::zero(), S::Lane::one());
-    let (half_a, half_b) = (values(boxes.half_a), values(boxes.half_b));
-    let square = vector::dot(half_a, half_a) + vector::dot(half_b, half_b);
-    let near = square.scale(near::<S::Lane>().powi(2));
-    let is_at = inlined(
-        #[inline(always)]
-        |edge: &Edge<S>, [x, y]: V2<S::Lane>| {
-            let [x, y] = [edge.start[0].value() - x, edge.start[1].value() - y];
-            x.mul_add(x, y * y).lt(near)
-        },
-    );
-    let [on_a, on_b] = shown.is_face;
-    let of_a = on_b.or(on_a.not().and(shown.starts_a));
-    let at = inlined(
-        #[inline(always)]
-        |k: usize, edges: &[Edge<S>; POINTS]| {
-            let place = |i: usize| S::Lane::select(of_a, edges[k].start[i].value(), edges[4 + k].start[i].value());
-            [place(0), place(1)]
-        },
-    );
-    let has_edge = inlined(
-        #[inline(always)]
-        |k: usize, edges: &[Edge<S>; POINTS]| {
-            let [a, b] = [indicator::<S::Lane>(edges[k].is_there), indicator(edges[4 + k].is_there)];
-            S::Lane::select(of_a, a, b).gt(S::Lane::splat(0.5))
-        },
-    );
-    let (start, end) = (at(0, &first.edges), at(2, &second.edges));
-    let is_edge = on_a.or(on_b);
-    let is_one = {
-        let [x, y] = [start[0] - end[0], start[1] - end[1]];
-        x.mul_add(x, y * y).lt(near).or(is_edge.not())
-    };
-    let shares = is_one.or(has_edge(0, &first.edges).and(has_edge(2, &second.edges)));
-    let are_both = first.is_none.or(second.is_none).not().and(shares);
-    // Without a shared edge there is no more of the second than a point.
-    let counts = indicator::<S::Lane>(first.is_none.not());
-    let others_count = indicator::<S::Lane>(second.is_none.not().and(are_both.or(first.is_none)));
-    let both = indicator::<S::Lane>(are_both);
-
-    let (mut starts, mut ends) = ([[zero; POINTS]; 2], [[zero; POINTS]; 2]);
-    let (mut weights, mut others) = ([first.starts[0]; POINTS], [first.starts[0]; POINTS]);
-    for k in 0..POINTS {
-        for (i, edge) in [&first.edges[k], &second.edges[k]].into_iter().enumerate() {
-            let is_start = is_at(edge, start);
-            starts[i][k] = both * indicator::<S::Lane>(is_start);
-            ends[i][k] = both * indicator::<S::Lane>(is_at(edge, end).and(is_start.or(is_one).not()));
-        }
-        weights[k] = first.edges[k].weight;
-        others[k] = second.edges[k].weight;
-    }
-    let here = S::choose(of_a, first.starts[0], first.starts[1]);
-    let of_start = S::choose(are_both, S::choose(is_one, here.constant(one), here), here.constant(zero));
-    let of_end = of_start.constant(both) - of_start;
-    let start = sum_of(weights, starts[0]) + sum_of(others, starts[1]) - of_start;
-    let end = sum_of(weights, ends[0]) + sum_of(others, ends[1]) - of_end;
-
-    let mut edges = first.edges;
-    for k in 0..POINTS {
-        let (own, other) = (&first.edges[k], &second.edges[k]);
-        let takes = match k {
-            0 | 2 => indicator::<S::Lane>(of_a),
-            4 | 6 => indicator::<S::Lane>(of_a.not()),
-            _ => zero,
-        };
-        let [takes_start, takes_end] = if k % 4 == 0 { [takes, zero] } else { [zero, takes] };
-        let rest = [0, 1].map(|i| one - starts[i][k] - ends[i][k]);
-        let weight = S::weighted2([weights[k], start], [counts * rest[0], both * takes_start]);
-        let others = S::weighted2([others[k], end], [others_count * rest[1], both * takes_end]);
-        let sum = weight + others;
-        let has_weight = sum.value().gt(S::Lane::splat(NONE));
-        let share = others / S::choose(has_weight, sum, sum.constant(one));
-        edges[k] = Edge {
-            is_there: own.is_there.and(first.is_none.not()).or(other.is_there.and(second.is_none.not())).or(has_weight),
-            start: [between(own.start[0], other.start[0], share), between(own.start[1], other.start[1], share)],
-            weight: sum,
-            phi: between(own.phi, other.phi, share),
-            height: between(own.height, other.height, share),
-        };
-    }
-    edges
-}
-
-/// Σ w_k a_k.
-#[inline(always)]
-fn sum_of<S: Scalar>(a: [S; POINTS], w: [S::Lane; POINTS]) -> S {
-    let mut sum = S::Lane::zero();
-    for k in 0..POINTS {
-        a[k].by(w[k]);
-        sum = a[k].value().mul_add(w[k], sum);
-    }
-    a[0].result(sum)
-}
-
-/// x + share (y − x).
-#[inline(always)]
-fn between<S: Scalar>(x: S, y: S, share: S) -> S {
-    let (part, way) = (share.value(), y.value() - x.value());
-    x.by(S::Lane::one() - part);
-    y.by(part);
-    share.by(way);
-    x.result(part.mul_add(way, x.value()))
 }
 
 /// Makes the weights add up to one; the least are none, and the heaviest has what they had.
