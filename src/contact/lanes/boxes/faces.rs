@@ -72,6 +72,11 @@ pub(super) fn shown<R: Real>(boxes: &Boxes<R>, features: &Features<R>) -> Shown<
     a.turn(face_to_face, upright_a);
     b.turn(face_to_face, upright_b);
 
+    let may_turn = face_to_face.and(features.is_on_face());
+    let (may_turn_a, may_turn_b) = (may_turn.and(a.is_rather_over(&b, n)), may_turn.and(b.is_rather_over(&a, n)));
+    a.turn(may_turn_a, a.steeper);
+    b.turn(may_turn_b, b.steeper);
+
     let (ridge_a, ridge_b) = (a.ridge(n), b.ridge(n));
     let crossing = crossing(features, [&a, &b], [&ridge_a, &ridge_b]);
     let (is_on_a, is_on_b) = (ridge_b.over(&a, flat_b), ridge_a.over(&b, flat_a));
@@ -89,20 +94,21 @@ pub(super) fn shown<R: Real>(boxes: &Boxes<R>, features: &Features<R>) -> Shown<
     let are_two = select::<R>(on_a, is_on_a.are_two, select::<R>(on_b, is_on_b.are_two, crossing.are_two));
 
     let (mut first_a, mut first_b) = (choose(of_a, a.flatter, a.steeper), choose(of_b, b.flatter, b.steeper));
-    // Of faces that do not overlap, one box shows what is beyond its edge: along an edge of the other's face, if that is so.
+    // Of faces that do not overlap, one box shows what is beyond its edge: the edge beyond which the other's face is the most.
     let is_one = are_flat.and(crossing.has_all.or(face_to_face.not())).and(are_two.not());
     let is_open = is_one.and(a.overlaps(a.flatter, &b, b.flatter, n).not());
-    let ([wide_a, narrow_a], [wide_b, narrow_b]) = (a.beside(), b.beside());
-    let beyond = [(wide_a, b.flatter), (a.flatter, wide_b), (narrow_a, b.flatter), (a.flatter, narrow_b)];
-    for levels in [false, true] {
-        for (k, (side_a, side_b)) in beyond.into_iter().enumerate().rev() {
-            let mut is_here = is_open.and(a.overlaps(side_a, &b, side_b, n));
-            if levels {
-                is_here = is_here.and(if k % 2 == 0 { a.levels(side_a, &b) } else { b.levels(side_b, &a) });
-            }
-            first_a = choose(is_here, side_a, first_a);
-            first_b = choose(is_here, side_b, first_b);
-        }
+    let beyond = [
+        (a.steeper, b.flatter, a.beyond(a.steeper, &b, n)),
+        (a.upright, b.flatter, a.beyond(a.upright, &b, n)),
+        (a.flatter, b.steeper, b.beyond(b.steeper, &a, n)),
+        (a.flatter, b.upright, b.beyond(b.upright, &a, n)),
+    ];
+    let mut most = R::splat(f64::NEG_INFINITY);
+    for (side_a, side_b, apart) in beyond {
+        let is_here = is_open.and(a.overlaps(side_a, &b, side_b, n)).and(apart.gt(most));
+        most = R::select(is_here, apart, most);
+        first_a = choose(is_here, side_a, first_a);
+        first_b = choose(is_here, side_b, first_b);
     }
     Shown {
         along: [n, along_b],

@@ -118,11 +118,32 @@ impl<R: Real> Roof<R> {
         choose(cosine(self.upright).lt(cosine(self.steeper)), self.steeper, self.upright)
     }
 
-    /// The sides beside the flatter one, the one that looks more along the normal first.
+    /// Would both sides of the face's other edge count over another face, but not both sides of this one?
     #[inline(always)]
-    pub(super) fn beside(&self) -> [Vec3<R>; 2] {
-        let is_narrow = self.cosine(self.steeper).lt(self.cosine(self.upright));
-        [choose(is_narrow, self.upright, self.steeper), choose(is_narrow, self.steeper, self.upright)]
+    pub(super) fn is_rather_over(&self, face: &Self, n: Vec3<R>) -> R::Mask {
+        let mut other = Self { ..*self };
+        other.turn(R::Mask::splat(true), self.steeper);
+        let flat = R::Mask::splat(true);
+        other.ridge(n).over(face, flat).are_two.and(self.ridge(n).over(face, flat).are_two.not())
+    }
+
+    /// How far another box's face is from the edge of this one's face, beyond which a side is, on the side of that.
+    #[inline(always)]
+    pub(super) fn beyond(&self, side: Vec3<R>, other: &Self, n: Vec3<R>) -> R {
+        let ([middle, u, v], [others_middle, others_u, others_v]) =
+            (self.face(self.flatter), other.face(other.flatter));
+        let mut edge = side;
+        for k in 0..3 {
+            edge[k] = R::one() - self.flatter[k] - side[k];
+        }
+        let across = vector::cross(n, combined(edge, &self.axes));
+        let length = vector::dot(across, across).sqrt();
+        let out = vector::scale(sign(vector::dot(across, self.out(side))) / length, across);
+        let mut reach = R::zero();
+        for half in [u, v, others_u, others_v] {
+            reach += vector::dot(half, out).abs();
+        }
+        vector::dot(vector::sub(others_middle, middle), out) - reach
     }
 
     /// Do a side and one of another box overlap, seen along the normal?
@@ -143,17 +164,6 @@ impl<R: Real> Roof<R> {
             overlaps = overlaps.and(apart.lt(reach.scale(1.0 - narrow::<R>())));
         }
         overlaps
-    }
-
-    /// Is the gap between a side and the other box's face nearly level along an edge of that?
-    #[inline(always)]
-    pub(super) fn levels(&self, side: Vec3<R>, other: &Self) -> R::Mask {
-        let (out, most) = (self.out(side), self.cosine(side).scale(LEVEL));
-        let is_level = inlined(
-            #[inline(always)]
-            |edge: Vec3<R>| vector::dot(out, combined(edge, &other.axes)).abs().lt(most),
-        );
-        is_level(other.steeper).or(is_level(other.upright))
     }
 
     /// A side's middle and its half sides.

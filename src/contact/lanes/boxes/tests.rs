@@ -470,6 +470,6 @@ fn forces_do_not_jump() {
     }
     jumps.iter().for_each(|jump| println!("{jump}"));
     println!("{bends} steps with a change, {} jumps on {} paths", jumps.len(), 4 * paths);
-    // The least faces that nearly touch along an edge have more pairs of sides than two: some 1 path of 50,000 jumps.
+    // Where two faces touch along an edge, more than two pairs of sides may have points: of 100,000 paths about one jumps.
     assert!(bends as u64 > paths && 20_000 * jumps.len() as u64 <= 4 * paths, "{} jumps", jumps.len());
 }
