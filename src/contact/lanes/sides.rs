@@ -103,9 +103,12 @@ impl<R: Real> Contacts<'_, R> {
     pub(super) fn set_where(&mut self, mask: R::Mask, k: usize, contact: Contact<R>) {
         let Contact { normal, point_a, point_b, phi } = contact.named(self.swapped);
         let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
-        for (to, x) in to.iter_mut().zip(normal.into_iter().chain(point_a).chain(point_b).chain([phi])) {
-            *to = R::select(mask, x, *to);
+        for i in 0..3 {
+            to[i] = R::select(mask, normal[i], to[i]);
+            to[3 + i] = R::select(mask, point_a[i], to[3 + i]);
+            to[6 + i] = R::select(mask, point_b[i], to[6 + i]);
         }
+        to[9] = R::select(mask, phi, to[9]);
     }
 }
 

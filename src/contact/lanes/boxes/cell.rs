@@ -214,7 +214,8 @@ impl<S: Scalar> Parallelogram<S> {
             all[k] = angles[k].value();
             q[k] = rays[k] - angles[k];
         }
-        let ([ux, uy], [vx, vy]) = (self.u.map(S::value), self.v.map(S::value));
+        let [ux, uy] = [self.u[0].value(), self.u[1].value()];
+        let [vx, vy] = [self.v[0].value(), self.v[1].value()];
         Turning { ahead: [[-ux, -uy], [-vx, -vy], [ux, uy], [vx, vy]], angle: all, q }
     }
 

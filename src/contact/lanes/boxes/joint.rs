@@ -109,9 +109,8 @@ pub(super) fn joined<S: Scalar>(
     let (mut starts, mut ends) = ([[zero; POINTS]; 2], [[zero; POINTS]; 2]);
     let (mut weights, mut others) = ([first.starts[0]; POINTS], [first.starts[0]; POINTS]);
     for k in 0..POINTS {
-        for (i, edge) in [&first.edges[k], &second.edges[k]].into_iter().enumerate() {
-            [starts[i][k], ends[i][k]] = shared.at(edge);
-        }
+        [starts[0][k], ends[0][k]] = shared.at(&first.edges[k]);
+        [starts[1][k], ends[1][k]] = shared.at(&second.edges[k]);
         (weights[k], others[k]) = (first.edges[k].weight, second.edges[k].weight);
     }
     let likely = S::choose(of_a, first.starts[0], first.starts[1]);
@@ -131,7 +130,7 @@ pub(super) fn joined<S: Scalar>(
                 _ => zero,
             };
         let [takes_start, takes_end] = if k % 4 == 0 { [takes, zero] } else { [zero, takes] };
-        let rest = [0, 1].map(|i| one - starts[i][k] - ends[i][k]);
+        let rest = [one - starts[0][k] - ends[0][k], one - starts[1][k] - ends[1][k]];
         let weight = S::weighted2([weights[k], start], [counts * rest[0], takes_start]);
         let others = S::weighted2([others[k], end], [others_count * rest[1], takes_end]);
         let sum = weight + others;
