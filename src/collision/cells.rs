@@ -153,9 +153,10 @@ impl Net {
                 weights[vertex] += (rays[before] + angle - rays[i]) / S::constant(TAU);
             }
         }
-        // Cells all around a corner turn by −2π, and the two parts of a line where it passes from side to side by 2π: both are whole turns.
+        // Cells all around a corner turn by −2π. Cells that hang together turn by π at most: if they turn by more there are two
+        // groups of them, which share the corner alone, as the two parts of a line do where it passes from side to side.
         for (weight, turned) in weights.iter_mut().zip(turned) {
-            if turned.abs() > 1.5 * PI {
+            if !(-1.5 * PI..1.05 * PI).contains(&turned) {
                 *weight += S::constant(-turned.signum());
             }
         }
