@@ -5,7 +5,7 @@ use std::f64::consts::FRAC_PI_2;
 use super::{OF_ONE, OF_TWO, POINTS, Places};
 use crate::contact::convex::{ConvexPair, Placement, WEIGHTED_GEOMETRY};
 use crate::contact::lanes::tape::SLOPES;
-use crate::contact::lanes::tests::pair_support::{Body, COORDINATES, Random, V3, add, moved, norm};
+use crate::contact::lanes::tests::pair_support::{Body, COORDINATES, Random, V3, add, cross, moved, norm};
 use crate::contact::lanes::tests::{gather, gather_pairs};
 use crate::contact::lanes::{GEOMETRY, convex};
 use crate::contact::{OWN_RATES, SHARED_RATES, UNUSED};
@@ -14,10 +14,14 @@ use crate::math::lane::{InstructionSet, Lane};
 use crate::math::program::{Group, Program, Stage, run_on};
 use crate::math::rows::Output;
 
-/// Coordinates of half a metre, rounded. The query's sides may be as steep as 10⁵ on 1, which multiplies its rounding, ...
-const VALUE: f64 = 3e-9;
-/// ... and that of its derivatives by 10¹⁰. Relative to the largest of a pair.
-const GRADIENT: f64 = 1e-5;
+/// Coordinates of half a metre, some tens of roundings in different orders, over the sine of 5° where edges are nearly parallel.
+const VALUE: f64 = 5e-11;
+/// Relative to the largest of a pair: the same over the shortest distances and overlaps in the samples.
+const GRADIENT: f64 = 1e-8;
+/// The same where sides of the query are nearly upright, up to 10⁵ on 1, which multiplies its rounding, ...
+const STEEP_VALUE: f64 = 3e-9;
+/// ... and that of its derivatives by up to 10¹⁰.
+const STEEP_GRADIENT: f64 = 1e-5;
 /// Five points this far apart: fourth order.
 const STEP: f64 = 1e-5;
 /// Relative to 1 + |derivative|: the sum of both of the differences' errors.
@@ -175,6 +179,11 @@ fn samples(random: &mut Random, n: usize) -> Vec<(&'static str, Vec<Pair>)> {
     ]
 }
 
+/// Does a kind of samples lie on faces that are nearly parallel, so that the query has steep sides next to them?
+fn is_steep(name: &str) -> bool {
+    name.starts_with("stacked") || name.starts_with("nearly")
+}
+
 fn placements(pair: &Pair) -> [Placement<'_>; 2] {
     let (a, b) = pair;
     [Placement { pose: &a.pose, sizes: &a.size }, Placement { pose: &b.pose, sizes: &b.size }]
@@ -202,6 +211,7 @@ fn places(found: &Found, query: &[f64]) -> Option<Vec<(usize, Vec<usize>)>> {
 fn same_contacts_as_the_query() {
     let mut random = Random::new(41);
     for (name, pairs) in samples(&mut random, 3000) {
+        let most = if is_steep(name) { STEEP_VALUE } else { VALUE };
         let (mut several, mut worst) = (0, 0.0_f64);
         for chunk in pairs.chunks(50) {
             let grads = random_grads(&mut random, chunk);
@@ -224,7 +234,7 @@ fn same_contacts_as_the_query() {
                             let stands = if i == 9 { 1.0 + 10.0 * point[9].powi(2) } else { 1.0 };
                             let off = (x - point[i]).abs() / stands;
                             worst = worst.max(off);
-                            assert!(off < VALUE, "{name}: number {i}: {x} against {}\n{pair:?}", point[i]);
+                            assert!(off < most, "{name}: number {i}: {x} against {}\n{pair:?}", point[i]);
                         }
                     }
                 }
@@ -244,6 +254,7 @@ fn same_derivatives_as_the_query() {
     let mut random = Random::new(43);
     // On parallel faces the normal may turn with either: the kernel's does with A's, the query's with that of its closest points.
     for (name, pairs) in samples(&mut random, 400).into_iter().filter(|(name, _)| *name != "flat") {
+        let most = if is_steep(name) && name != "nearly aligned" { STEEP_GRADIENT } else { GRADIENT };
         let mut worst = [0.0_f64; 2];
         for pair in &pairs {
             let chunk = std::slice::from_ref(pair);
@@ -270,7 +281,7 @@ fn same_derivatives_as_the_query() {
             let scale = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
             for (k, (x, y)) in found.reactions.iter().zip(&expected).enumerate() {
                 worst[0] = worst[0].max((x - y).abs() / scale);
-                assert!((x - y).abs() < GRADIENT * scale, "{name}: gradient {k}: {x} against {y}\n{pair:?}");
+                assert!((x - y).abs() < most * scale, "{name}: gradient {k}: {x} against {y}\n{pair:?}");
             }
             let mut rates = vec![0.0; RATES];
             query.rates(&placements(pair), &distance, &mut rates);
@@ -286,7 +297,7 @@ fn same_derivatives_as_the_query() {
             });
             for (k, (x, y)) in shared.map(|(x, y)| (*x, *y)).chain(own).enumerate() {
                 worst[1] = worst[1].max((x - y).abs() / scale);
-                assert!((x - y).abs() < GRADIENT * scale, "{name}: rate {k}: {x} against {y}\n{pair:?}");
+                assert!((x - y).abs() < most * scale, "{name}: rate {k}: {x} against {y}\n{pair:?}");
             }
         }
         println!("{name}: gradients off by {:e}, rates by {:e}", worst[0], worst[1]);
@@ -403,9 +414,7 @@ fn pushed(pair: &Pair) -> ([V3; 2], f64) {
         let (normal, phi) = (vector(contact), contact[9]);
         let arm = add(vector(&contact[3..]), 1.0, vector(&contact[6..]));
         let force = weight * SOFT / (phi + SOFT);
-        let [x, y, z] = normal;
-        let moment = [arm[1] * z - arm[2] * y, arm[2] * x - arm[0] * z, arm[0] * y - arm[1] * x];
-        sums = [add(sums[0], force, normal), add(sums[1], force / 0.1, moment)];
+        sums = [add(sums[0], force, normal), add(sums[1], force / 0.1, cross(arm, normal))];
         least = least.min(phi);
     }
     (sums, least)
