@@ -235,4 +235,19 @@ mod tests {
         let after: Vec<_> = net.vertices.iter().map(|&[cell, k]| at(&[left[cell], k])).collect();
         assert_eq!(before, after);
     }
+
+    /// A cell that has only a corner in common with the one that counts, on its far side, as where two boxes meet vertex on
+    /// vertex. It is no second contact.
+    #[test]
+    fn cells_that_share_a_corner_are_one_contact() {
+        let cell = |points: &[[f64; 2]], slope: [f64; 2]| Cell {
+            corners: polygon(points.iter().copied().map(Vector2::from)),
+            slope: slope.into(),
+        };
+        let near = cell(&[[-0.07, -0.17], [0.0, -0.16], [0.0, 0.0], [-0.08, 0.0]], [-0.036, -0.027]);
+        let beyond = cell(&[[0.0, 0.0], [0.004, 0.0019], [0.0018, 0.0018]], [44.0, 146.0]);
+        let sum = |cells: &[Cell<f64>]| Net::new(cells, |_| true).weights::<f64>(cells, 0.0875).iter().sum::<f64>();
+        let whole = sum(&[near, beyond]);
+        assert!((whole - 1.0).abs() < 1e-12, "{whole}");
+    }
 }
