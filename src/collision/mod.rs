@@ -33,7 +33,7 @@
 //! overlap it is minus the length of the shortest translation that separates them.
 
 mod axes;
-mod cells;
+mod body;
 mod closed;
 mod collider;
 mod core;
@@ -42,21 +42,17 @@ mod distance;
 mod feature;
 mod frame;
 mod manifold;
-mod merge;
 mod nearest;
 mod number;
-mod overlap;
-mod patch;
+mod points;
 mod polish;
 mod pull;
 mod query;
 mod relative;
 mod sensitivity;
 mod side;
-mod skirt;
 mod smooth;
-mod spot;
-mod tilt;
+mod step;
 
 use nalgebra::Isometry3;
 
@@ -65,14 +61,16 @@ use crate::error::{Error, Result};
 
 pub use collider::Collider;
 pub use distance::Distance;
-pub use manifold::{ContactPoint, MANIFOLD, Manifold};
-pub(crate) use patch::{TILT, UPRIGHT};
+pub use manifold::{ContactPoint, Manifold};
+pub use points::MANIFOLD;
 pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
-pub use spot::LIGHT;
-pub(crate) use spot::NEAR;
-pub(crate) use tilt::NONE;
+pub(crate) const TILT: f64 = 0.087_488_663_525_924;
+pub(crate) const UPRIGHT: f64 = 1e-5;
+pub(crate) const LIGHT: f64 = 0.02;
+pub(crate) const NEAR: f64 = 0.05;
+pub(crate) const NONE: f64 = 1e-6; // TEMPORARY
 
 /// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-use nalgebra::{Vector2, Vector3};
+use nalgebra::Vector3;
 
 use crate::description::Shape;
 
@@ -32,8 +32,6 @@ pub(super) trait Number:
     fn constant(value: f64) -> Self;
     fn value(self) -> f64;
     fn sqrt(self) -> Self;
-    /// The angle of the point (x, self) from the x axis, from −π to π.
-    fn atan2(self, x: Self) -> Self;
 }
 
 impl Number for f64 {
@@ -50,11 +48,6 @@ impl Number for f64 {
     #[inline(always)]
     fn sqrt(self) -> Self {
         self.sqrt()
-    }
-
-    #[inline(always)]
-    fn atan2(self, x: Self) -> Self {
-        self.atan2(x)
     }
 }
 
@@ -101,13 +94,6 @@ impl<const N: usize> Number for Dual<N> {
     fn sqrt(self) -> Self {
         let root = self.value.sqrt();
         self.scaled(root, if root > 0.0 { 0.5 / root } else { 0.0 })
-    }
-
-    #[inline(always)]
-    fn atan2(self, x: Self) -> Self {
-        let square = self.value * self.value + x.value * x.value;
-        let inverse = if square > 0.0 { 1.0 / square } else { 0.0 };
-        Self::chain(self.value.atan2(x.value), (&self, x.value * inverse), (&x, -self.value * inverse))
     }
 }
 
@@ -179,18 +165,6 @@ pub(super) fn dot<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> S {
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 
-/// a · b in the plane.
-#[inline(always)]
-pub(super) fn dot2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
-    a.x * b.x + a.y * b.y
-}
-
-/// The third component of a × b.
-#[inline(always)]
-pub(super) fn cross2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> S {
-    a.x * b.y - a.y * b.x
-}
-
 /// a × b.
 #[inline(always)]
 pub(super) fn cross<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
@@ -203,22 +177,10 @@ pub(super) fn sub<S: Number>(a: &Vector3<S>, b: &Vector3<S>) -> Vector3<S> {
     Vector3::new(a.x - b.x, a.y - b.y, a.z - b.z)
 }
 
-/// a − b in the plane.
-#[inline(always)]
-pub(super) fn sub2<S: Number>(a: &Vector2<S>, b: &Vector2<S>) -> Vector2<S> {
-    Vector2::new(a.x - b.x, a.y - b.y)
-}
-
 /// a + s b.
 #[inline(always)]
 pub(super) fn along<S: Number>(a: &Vector3<S>, b: &Vector3<S>, s: S) -> Vector3<S> {
     Vector3::new(a.x + b.x * s, a.y + b.y * s, a.z + b.z * s)
-}
-
-/// a + s b in the plane.
-#[inline(always)]
-pub(super) fn along2<S: Number>(a: &Vector2<S>, b: &Vector2<S>, s: S) -> Vector2<S> {
-    Vector2::new(a.x + b.x * s, a.y + b.y * s)
 }
 
 /// The unit vector along v.

@@ -6,10 +6,10 @@ use std::cmp::Ordering;
 
 use nalgebra::{Isometry3, Matrix3x6, Vector3, Vector6};
 
+use super::body::Body;
 use super::collider::Posed;
-use super::manifold::{Closest, Spread};
 use super::number::{Dual, MOTION, MOTION_AND_SIZES, Number, constant, values};
-use super::patch::Body;
+use super::points::{Place, Spot, View};
 use super::sensitivity::Motion;
 use super::{BodyGradient, Collider, Distance, DistanceGradient, Manifold};
 use crate::description::Shape;
@@ -87,22 +87,17 @@ impl Distance {
     }
 
     fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
-        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::<MOTION>::new(self, a, b);
+        let Moving { motion, normal, spots } = Moving::<MOTION>::new(self, a, b);
         let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
         let rows = |m: &Matrix3x6<f64>| [0, 1, 2].map(|i| std::array::from_fn(|k| m[(i, k)]));
-        let closest = closest.map(|Closest { weight, back }| ContactRates {
-            point_a: rows(&motion.point_a),
-            point_b: rows(&motion.point_b),
-            phi: std::array::from_fn(|k| motion.phi[k] + back.rates[k]),
-            weight: weight.rates,
-        });
-        let corners = corners.iter().map(|spot| ContactRates {
-            point_a: rates(&spot.point_a),
-            point_b: rates(&spot.point_b),
-            phi: spot.phi.rates,
-            weight: spot.weight.rates,
-        });
-        ManifoldRates { of_b: true, normal: rates(&normal), points: closest.into_iter().chain(corners).collect() }
+        let of = |(place, spot): &(Place, Spot<Dual<MOTION>>)| {
+            let [point_a, point_b] = match place {
+                Place::Closest | Place::Lone => [rows(&motion.point_a), rows(&motion.point_b)],
+                _ => [rates(&spot.point_a), rates(&spot.point_b)],
+            };
+            ContactRates { point_a, point_b, phi: spot.phi.rates, weight: spot.weight.rates }
+        };
+        ManifoldRates { of_b: true, normal: rates(&normal), points: spots.iter().map(of).collect() }
     }
 
     /// [`Manifold::pull`] of these bodies' manifold.
@@ -122,17 +117,21 @@ impl Distance {
     }
 
     fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
-        let Moving { motion, normal, spread: Spread { corners, closest } } = Moving::new(self, a, b);
+        let Moving { motion, normal, spots } = Moving::new(self, a, b);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
         };
-        let first = usize::from(closest.is_some());
         let mut common = Vector6::zeros();
         let origin = a.1.translation.vector;
-        for (spot, ManifoldGradient { contact, weight }) in corners.iter().zip(gradients.iter().skip(first)) {
-            add(&spot.phi, contact.phi);
+        let mut closest = None;
+        for ((place, spot), ManifoldGradient { contact, weight }) in spots.iter().zip(gradients) {
             add(&spot.weight, *weight);
+            if matches!(place, Place::Closest | Place::Lone) {
+                closest = Some(contact);
+                continue;
+            }
+            add(&spot.phi, contact.phi);
             for i in 0..3 {
                 add(&spot.point_a[i], contact.point_a[i]);
                 add(&spot.point_b[i], contact.point_b[i]);
@@ -144,11 +143,6 @@ impl Distance {
                 + self.normal.cross(&contact.normal);
             common += Vector6::new(force.x, force.y, force.z, moment.x, moment.y, moment.z);
         }
-        let closest = closest.zip(gradients.first());
-        if let Some((closest, gradient)) = &closest {
-            add(&closest.weight, gradient.weight);
-            add(&closest.back, gradient.contact.phi);
-        }
         let on_b = Vector6::from_column_slice(&by[..MOTION]);
         let [force, moment] = [0, 3].map(|k| (common.fixed_rows::<3>(k) - on_b.fixed_rows::<3>(k)).into_owned());
         let lever = b.1.translation.vector - origin;
@@ -159,8 +153,8 @@ impl Distance {
             BodyGradient { twist: on_a, sizes: sizes(MOTION) },
             BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
-        if let Some((_, gradient)) = closest {
-            let pulled = motion.pull(self, a, b, &gradient.contact);
+        if let Some(gradient) = closest {
+            let pulled = motion.pull(self, a, b, gradient);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
                 all.sizes.iter_mut().zip(own.sizes).for_each(|(all, own)| *all += own);
@@ -174,7 +168,7 @@ impl Distance {
 struct Moving<const N: usize> {
     motion: Motion,
     normal: Vector3<Dual<N>>,
-    spread: Spread<Dual<N>>,
+    spots: Vec<(Place, Spot<Dual<N>>)>,
 }
 
 impl<const N: usize> Moving<N> {
@@ -182,8 +176,11 @@ impl<const N: usize> Moving<N> {
         let motion = Motion::of_b(distance, a, b);
         let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);
         let bodies = (Body::moving(*a, MOTION, false), Body::moving(*b, MOTION + Shape::SIZES, true));
-        let spread = Spread::moving(&bodies.0, &bodies.1, &normal, phi, distance);
-        Self { motion, normal, spread }
+        // Rates cost far more than values: those tell first which few points count.
+        let still = [bodies.0.still(), bodies.1.still()];
+        let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance).chosen();
+        let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance).spots(&chosen);
+        Self { motion, normal, spots }
     }
 
     /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, like a shift of

@@ -1,178 +1,211 @@
-//! The flat parts of two bodies as they are seen along the normal: planes over polygons in the plane across it.
+//! The flat side that a body shows to another one.
 
-use nalgebra::{Vector2, Vector3};
+use nalgebra::Vector3;
 
-use super::cells::Cell;
-use super::number::{Number, constant, cross, dot, dot2, sub, sub2, unit, values};
-use super::overlap::{Corner, Ellipse, overlap};
-use super::patch::{Patch, WIDER};
+use super::body::{Body, RIM};
+use super::core::{Core, farthest};
+use super::number::{Number, along, cross, dot, sub, unit, values};
+use super::step::rise;
+use crate::description::{HullFace, HullSide};
 
-/// Where slopes are less than this all points of the overlap are the closest ones: the middle of its corners stands for them.
-const PARALLEL: f64 = 1e-9;
-
-/// The plane across n through a point.
-pub(super) struct Across<'a, S> {
-    pub(super) axes: [Vector3<S>; 2],
-    pub(super) n: &'a Vector3<S>,
-    pub(super) origin: Vector3<f64>,
+/// A plane, a polygon in one, or a line, which is a polygon with two corners.
+pub(super) struct Side<'a, S> {
+    /// Outward unit normal.
+    pub(super) normal: Vector3<S>,
+    /// The planes of its faces, each by its normal and a point: one, or several that are flat together. The surface is the deepest of them.
+    planes: Vec<[Vector3<S>; 2]>,
+    /// Counter-clockwise seen from outside; none for a plane without a border.
+    pub(super) corners: Vec<Vector3<S>>,
+    /// By how much the surface bends at the edge from each corner to the next, in right angles.
+    pub(super) bends: Vec<f64>,
+    /// From 1 down to 0 where the side is nearly along the direction.
+    pub(super) strength: S,
+    /// From 1 down to 0 where another side is about to look as much along the direction.
+    pub(super) settled: S,
+    members: Members<'a>,
 }
 
-/// The plane of a patch: its height along n over the plane across n.
-pub(super) struct Plane<S> {
-    through: Vector2<S>,
-    height: S,
-    pub(super) slope: Vector2<S>,
+/// Which of a body's corners are on a side.
+enum Members<'a> {
+    All,
+    /// Of a box, those on this axis at the end of this sign.
+    OfBox(usize, f64),
+    /// Of a hull, in order.
+    OfHull(&'a [usize]),
 }
 
-impl<S: Number> Plane<S> {
-    pub(super) fn height(&self, x: &Vector2<S>) -> S {
-        let step = sub2(x, &self.through);
-        self.height + self.slope.x * step.x + self.slope.y * step.y
-    }
-}
+/// Cosines of the side's normal and the direction less those of another side's, in parts of what they can be, between which a side
+/// comes to be settled.
+const SETTLED: [f64; 2] = [0.0, 0.25];
+/// Cosines of the side's normal and the direction between which it comes to count.
+const STEEP: [f64; 2] = [0.05, 0.25];
+/// A point this near to a side's plane, in parts of the hull's size, is on it.
+const ON: f64 = 1e-7;
 
-impl<'a, S: Number> Across<'a, S> {
-    pub(super) fn new(n: &'a Vector3<S>, origin: &Vector3<f64>) -> Self {
-        let u = unit(&cross(n, &constant(&Vector3::ith(values(n).iamin(), 1.0))));
-        Self { axes: [u, cross(n, &u)], n, origin: *origin }
-    }
-
-    pub(super) fn flat(&self, v: &Vector3<S>) -> Vector2<S> {
-        Vector2::new(dot(&self.axes[0], v), dot(&self.axes[1], v))
-    }
-
-    pub(super) fn plane(&self, patch: &Patch<S>) -> Plane<S> {
-        let from = sub(&patch.anchor, &constant(&self.origin));
-        let (tilted, down) = (self.flat(&patch.normal), S::constant(-1.0) / dot(self.n, &patch.normal));
-        Plane {
-            through: self.flat(&from),
-            height: dot(self.n, &from),
-            slope: Vector2::new(tilted.x * down, tilted.y * down),
-        }
-    }
-
-    pub(super) fn over(&self, point: &Vector3<S>) -> Vector2<S> {
-        self.flat(&sub(point, &constant(&self.origin)))
-    }
-}
-
-/// A patch as it is seen along n.
-pub(super) struct Side<S> {
-    pub(super) polygon: Vec<Corner<S>>,
-    pub(super) plane: Plane<S>,
-    /// As its patch's.
-    pub(super) inscribed: Option<S>,
-    pub(super) disc: Option<Ellipse<S>>,
-}
-
-impl<S: Number> Side<S> {
-    /// Where the other side lies over this one; nothing if none of them is a polygon.
-    pub(super) fn overlap(&self, other: &Self) -> Vec<Corner<S>> {
-        let (own, others) = (&self.polygon, &other.polygon);
-        match (&self.disc, &other.disc) {
-            (Some(disc), None) if !others.is_empty() => return disc.overlap(others, own),
-            (None, Some(disc)) if !own.is_empty() => return disc.overlap(own, others),
-            _ => {}
-        }
-        match (own.len(), others.len()) {
-            (0, _) => others.clone(),
-            (_, 0) => own.clone(),
-            (_, 3..) => overlap(own, others),
-            (3.., _) => overlap(others, own),
-            _ => Vec::new(),
-        }
-    }
-}
-
-impl<S: Number> Cell<S> {
-    /// Where a side of A and one of B lie over each other.
-    pub(super) fn of(a: &Side<S>, b: &Side<S>) -> Self {
-        Self { corners: a.overlap(b), slope: sub2(&b.plane.slope, &a.plane.slope) }
-    }
-
-    /// Are all of its points the closest ones?
-    pub(super) fn is_parallel(&self) -> bool {
-        dot2(&self.slope, &self.slope).value() < PARALLEL * PARALLEL
-    }
-}
-
-/// The overlaps of A's sides with B's, and of which sides they are, given how high the contact points are.
-pub(super) fn cells<S: Number>(
-    sides: &[Vec<Side<S>>; 2],
-    ends: [f64; 2],
-    slope: f64,
-) -> (Vec<[usize; 2]>, Vec<Cell<S>>) {
-    let [of_a, of_b] = sides;
-    if let ([a], [b]) = (&of_a[..], &of_b[..]) {
-        let cell = Cell::of(a, b);
-        return if cell.corners.len() >= 2 { (vec![[0, 0]], vec![cell]) } else { (Vec::new(), Vec::new()) };
-    }
-    let mut corners = Vec::new();
-    let mut windows = |k: usize| -> Vec<Window> {
-        let sign = if k == 0 { -1.0 } else { 1.0 };
-        sides[k].iter().map(|side| Window::new(side, ends[k], sign, slope, &mut corners)).collect()
-    };
-    let windows = [windows(0), windows(1)];
-    let (mut pairs, mut all) = (Vec::new(), Vec::new());
-    for (i, a) in of_a.iter().enumerate() {
-        for (j, b) in of_b.iter().enumerate() {
-            if !windows[0][i].meets(&windows[1][j]) {
-                continue;
+impl<'a, S: Number> Side<'a, S> {
+    /// Of a body along a direction out of it, given its closest point to the other body; none for round bodies.
+    pub(super) fn of(body: &Body<'a, S>, n: &Vector3<S>, closest: &Vector3<f64>) -> Option<Self> {
+        let local = body.seen(&values(n));
+        match body.core {
+            Core::Point | Core::Ellipsoid(_) => None,
+            Core::HalfSpace => {
+                let normal = body.axes[2];
+                let strength = S::constant(1.0);
+                Some(Self {
+                    normal,
+                    planes: vec![[normal, body.origin]],
+                    corners: Vec::new(),
+                    bends: Vec::new(),
+                    strength,
+                    settled: strength,
+                    members: Members::All,
+                })
             }
-            let is_line = a.polygon.len() == 2 || b.polygon.len() == 2;
-            let cell = Cell::of(a, b);
-            if cell.corners.len() >= if is_line { 2 } else { 3 } {
-                pairs.push([i, j]);
-                all.push(cell);
+            Core::Segment(_) => Self::line(body, n, body.origin, body.sizes[0]),
+            Core::Cylinder { .. } => {
+                let upright = body.upright(n);
+                let side = if upright.value() > 0.5 {
+                    let end = local.z;
+                    let corners: Vec<Vector3<S>> = (0..RIM).map(|k| body.rim(k, end)).collect();
+                    let normal = body.axes[2] * S::constant(1_f64.copysign(end));
+                    let (planes, strength) = (vec![[normal, corners[0]]], rise(dot(&normal, n), STEEP));
+                    let (settled, bends, members) = (strength, vec![1.0; RIM], Members::All);
+                    Self { normal, planes, corners, bends, strength, settled, members }
+                } else {
+                    let out = unit(&along(n, &body.axes[2], -dot(n, &body.axes[2])));
+                    Self::line(body, n, along(&body.origin, &out, body.sizes[0]), body.sizes[1])?
+                };
+                let apart = upright + upright - S::constant(1.0);
+                let apart = if apart.value() < 0.0 { -apart } else { apart };
+                Some(Self { settled: rise(apart, SETTLED), ..side })
             }
-        }
-    }
-    (pairs, all)
-}
-
-/// A rectangle over what a polygon has in the cone above the contact point.
-pub(super) struct Window {
-    low: Vector2<f64>,
-    high: Vector2<f64>,
-}
-
-impl Window {
-    /// Of a side, given how high the contact point is and which way is down; the corners are to work with. A corner outside the cone
-    /// leaves of an edge what may be inside.
-    fn new<S: Number>(
-        Side { polygon, plane, disc, .. }: &Side<S>,
-        end: f64,
-        sign: f64,
-        slope: f64,
-        corners: &mut Vec<(Vector2<f64>, f64)>,
-    ) -> Self {
-        let mut all = Self { low: Vector2::repeat(f64::INFINITY), high: Vector2::repeat(f64::NEG_INFINITY) };
-        if polygon.len() < 3 || disc.is_some() {
-            return Self { low: all.high, high: all.low };
-        }
-        let down = |corner: &Corner<S>| (plane.height(&corner.at).value() - end) * sign;
-        corners.clear();
-        corners.extend(polygon.iter().map(|corner| (corner.at.map(S::value), down(corner))));
-        let slope = slope * WIDER;
-        let lies_out = |&(x, down): &(Vector2<f64>, f64)| down - slope * x.norm();
-        let mut hold = |x: Vector2<f64>| (all.low, all.high) = (all.low.inf(&x), all.high.sup(&x));
-        let n = corners.len();
-        for (i, corner) in corners.iter().enumerate() {
-            let out = lies_out(corner);
-            if out > 0.0 {
-                continue;
+            Core::Box(_) => {
+                let k = local.iamax();
+                let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+                let sign = 1_f64.copysign(local[k]);
+                let corner = |(x, y): (f64, f64)| {
+                    let mut at = body.sizes;
+                    (at[i], at[j]) = (at[i] * S::constant(x), at[j] * S::constant(sign * y));
+                    at[k] *= S::constant(sign);
+                    body.at(at)
+                };
+                let corners: Vec<Vector3<S>> =
+                    [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)].into_iter().map(corner).collect();
+                let normal = body.axes[k] * S::constant(sign);
+                let next = if local[i].abs() > local[j].abs() { i } else { j };
+                let next = body.axes[next] * S::constant(1_f64.copysign(local[next]));
+                let (planes, bends, members) = (vec![[normal, corners[0]]], vec![1.0; 4], Members::OfBox(k, sign));
+                let (strength, settled) = (rise(dot(&normal, n), STEEP), rise(dot(&sub(&normal, &next), n), SETTLED));
+                Some(Self { normal, planes, corners, bends, strength, settled, members })
             }
-            hold(corner.0);
-            for other in [&corners[(i + 1) % n], &corners[(i + n - 1) % n]] {
-                let rise = other.1 - corner.1 - slope * (other.0 - corner.0).norm();
-                let part = if rise > -out { -out / rise } else { 1.0 };
-                hold(corner.0 + (other.0 - corner.0) * part);
+            Core::Hull(hull) => {
+                let top = farthest(hull, &local);
+                // Of the sides that the closest point is on, if it is on any: where edges cross, both are such sides' borders.
+                let depth = body.seen(&(closest - values(&body.vertex(hull, top))));
+                let face = |&k: &usize| &hull.faces()[k];
+                let is_on = |side: &&HullSide| {
+                    side.faces.iter().map(face).any(|face| Vector3::from(face.normal).dot(&depth) > -ON * hull.reach())
+                };
+                let looks = |side: &&HullSide| side.normal.dot(&local);
+                let most =
+                    |sides: &mut dyn Iterator<Item = &'a HullSide>| sides.max_by(|x, y| looks(x).total_cmp(&looks(y)));
+                let side = most(&mut hull.sides_at(top).filter(is_on)).or_else(|| most(&mut hull.sides_at(top)))?;
+                let normal = body.turned(&side.normal);
+                let apart = |other: &HullSide| {
+                    let most = 1.0 - side.normal.dot(&other.normal);
+                    dot(&sub(&normal, &body.turned(&other.normal)), n) * S::constant(most.recip())
+                };
+                let others = hull.sides_at(top).filter(|other| is_on(other) && !std::ptr::eq(*other, side));
+                let nearest = others.map(apart).min_by(|x, y| x.value().total_cmp(&y.value()));
+                let settled = nearest.map_or(S::constant(1.0), |apart| rise(apart, SETTLED));
+                let plane = |face: &HullFace| {
+                    let foot = Vector3::from(face.normal) * face.offset;
+                    [body.turned(&face.normal.into()), body.at([0, 1, 2].map(|i| S::constant(foot[i])))]
+                };
+                let planes = side.faces.iter().map(face).map(plane).collect();
+                let corners = side.corners.iter().map(|&i| body.vertex(hull, i)).collect();
+                let (strength, bends) = (rise(dot(&normal, n), STEEP), side.bends.clone());
+                let members = Members::OfHull(&side.vertices);
+                Some(Self { normal, planes, corners, bends, strength, settled, members })
             }
         }
-        all
     }
 
-    fn meets(&self, other: &Self) -> bool {
-        (0..2).all(|k| self.low[k] <= other.high[k] && other.low[k] <= self.high[k])
+    /// Along the body's z axis; none where that looks along the direction.
+    fn line(body: &Body<'_, S>, n: &Vector3<S>, middle: Vector3<S>, half: S) -> Option<Self> {
+        let axis = &body.axes[2];
+        let across = along(n, axis, -dot(n, axis));
+        let strength = rise(dot(&across, &across).sqrt(), STEEP);
+        let corners = vec![along(&middle, axis, half), along(&middle, axis, -half)];
+        (strength.value() > 0.0).then(|| Self {
+            normal: unit(&across),
+            planes: vec![[unit(&across), middle]],
+            corners,
+            bends: vec![2.0],
+            strength,
+            settled: S::constant(1.0),
+            members: Members::All,
+        })
+    }
+
+    /// Is the body's corner `k` on it?
+    pub(super) fn holds(&self, k: usize) -> bool {
+        match self.members {
+            Members::All => true,
+            Members::OfBox(axis, sign) => (k >> axis & 1 == 1) == (sign > 0.0),
+            Members::OfHull(members) => members.binary_search(&k).is_ok(),
+        }
+    }
+
+    /// How many edges the border has: one of a line.
+    pub(super) fn n_edges(&self) -> usize {
+        self.bends.len()
+    }
+
+    /// The two ends of an edge.
+    pub(super) fn edge(&self, k: usize) -> [&Vector3<S>; 2] {
+        [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
+    }
+
+    /// How far a point of the plane is inside each part of the border, m. A line's border runs along it on both sides, and across it
+    /// at its ends.
+    pub(super) fn inside(&self, p: &Vector3<S>) -> impl Iterator<Item = S> {
+        let n = self.corners.len();
+        let of_edge = move |k: usize| {
+            let (from, to) = (&self.corners[k], &self.corners[(k + 1) % n]);
+            let inwards = unit(&cross(&self.normal, &sub(to, from)));
+            dot(&inwards, &sub(p, from))
+        };
+        let of_end = move |k: usize| {
+            let (from, to) = (&self.corners[k], &self.corners[(k + 1) % n]);
+            dot(&unit(&sub(to, from)), &sub(p, from))
+        };
+        (0..n).map(of_edge).chain((0..if n == 2 { 2 } else { 0 }).map(of_end))
+    }
+
+    /// The point of the polygon that is nearest to a point of its plane beyond the border.
+    pub(super) fn nearest(&self, p: &Vector3<S>) -> Vector3<S> {
+        let to = |k: usize| {
+            let [from, to] = self.edge(k);
+            let edge = sub(to, from);
+            let part = dot(&sub(p, from), &edge) / dot(&edge, &edge);
+            let end = part.value().clamp(0.0, 1.0);
+            along(from, &edge, if end == part.value() { part } else { S::constant(end) })
+        };
+        let distance = |at: &Vector3<S>| (values(at) - values(p)).norm();
+        let all = (0..self.n_edges()).map(to);
+        all.min_by(|x, y| distance(x).total_cmp(&distance(y))).unwrap_or(*p)
+    }
+
+    /// Where the line along n through a point meets the surface, or the planes of it beyond its border.
+    pub(super) fn under(&self, p: &Vector3<S>, n: &Vector3<S>) -> Vector3<S> {
+        let far = |[normal, anchor]: &[Vector3<S>; 2]| dot(normal, &sub(anchor, p)) / dot(normal, n);
+        let reach = self
+            .planes
+            .iter()
+            .filter(|[normal, _]| dot(normal, n).value() < 0.0)
+            .map(far)
+            .max_by(|x, y| x.value().total_cmp(&y.value()));
+        along(p, n, reach.unwrap_or(S::constant(0.0)))
     }
 }

@@ -2,6 +2,7 @@
 
 use nalgebra::{Matrix3, Vector3};
 
+use super::hull_side::{self, HullSide};
 use super::{Inertia, check, quickhull};
 use crate::error::{Error, Result};
 use crate::math::largest::largest;
@@ -14,7 +15,11 @@ pub struct Hull {
     edges: Vec<[usize; 2]>,
     neighbours: Vec<Vec<usize>>,
     reach: f64,
-    half_bend: f64,
+    sides: Vec<HullSide>,
+    /// The sides that each vertex is in.
+    sides_at: Vec<Vec<usize>>,
+    shares: Vec<f64>,
+    half_width: f64,
 }
 
 /// A flat side of a [`Hull`].
@@ -72,8 +77,13 @@ impl Hull {
             neighbours[j].push(i);
         }
         let reach = largest(vertices.iter().map(|&v| Vector3::from(v).norm()));
-        let half_bend = half_bend(&faces);
-        Self { vertices, faces, edges, neighbours, reach, half_bend }
+        let sides = hull_side::sides(&vertices, &faces);
+        let mut sides_at = vec![Vec::new(); vertices.len()];
+        for (k, side) in sides.iter().enumerate() {
+            side.vertices.iter().for_each(|&vertex| sides_at[vertex].push(k));
+        }
+        let (shares, half_width) = (hull_side::shares(&vertices, &faces), hull_side::half_width(&vertices, &faces));
+        Self { vertices, faces, edges, neighbours, reach, sides, sides_at, shares, half_width }
     }
 
     /// Euler's formula.
@@ -101,9 +111,24 @@ impl Hull {
         self.reach
     }
 
-    /// Half of the smallest angle by which the surface bends at an edge, as a slope.
-    pub(crate) fn half_bend(&self) -> f64 {
-        self.half_bend
+    /// The sides that it shows to what touches it.
+    pub(crate) fn sides(&self) -> &[HullSide] {
+        &self.sides
+    }
+
+    /// Of those the ones that a vertex is in.
+    pub(crate) fn sides_at(&self, i: usize) -> impl Iterator<Item = &HullSide> {
+        self.sides_at[i].iter().map(|&side| &self.sides[side])
+    }
+
+    /// For each vertex, in which part of half of all directions it is the farthest.
+    pub(crate) fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+
+    /// Half of the least distance between two parallel planes around the hull of which one has a face, m.
+    pub(crate) fn half_width(&self) -> f64 {
+        self.half_width
     }
 
     /// The vertices that are joined to vertex `i` by an edge.
@@ -148,23 +173,8 @@ impl HullFace {
     }
 }
 
-/// The smallest tangent of half the angle between two faces that share an edge.
-fn half_bend(faces: &[HullFace]) -> f64 {
-    let mut edges: Vec<(usize, usize, usize)> = Vec::new();
-    for (k, face) in faces.iter().enumerate() {
-        edges.extend(face.edges().map(|[i, j]| (i.min(j), i.max(j), k)));
-    }
-    edges.sort_unstable();
-    let bend = |pair: &[(usize, usize, usize)]| {
-        let [n, m] = [pair[0].2, pair[1].2].map(|k| Vector3::from(faces[k].normal));
-        (n - m).norm() / (n + m).norm()
-    };
-    let is_shared = |pair: &&[(usize, usize, usize)]| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1);
-    edges.windows(2).filter(is_shared).map(bend).fold(f64::INFINITY, f64::min)
-}
-
 /// Length of the diagonal of the points' box.
-fn extent(points: &[Vector3<f64>]) -> f64 {
+pub(super) fn extent(points: &[Vector3<f64>]) -> f64 {
     let (low, high) =
         points.iter().fold((points[0], points[0]), |(low, high), point| (low.inf(point), high.sup(point)));
     (high - low).norm()
@@ -262,7 +272,12 @@ impl Around {
 }
 
 /// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain).
-fn planar_hull(points: &[Vector3<f64>], plane: &[usize], normal: &Vector3<f64>, tolerance: f64) -> Vec<usize> {
+pub(super) fn planar_hull(
+    points: &[Vector3<f64>],
+    plane: &[usize],
+    normal: &Vector3<f64>,
+    tolerance: f64,
+) -> Vec<usize> {
     let x = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
     let y = normal.cross(&x);
     let mut flat: Vec<(f64, f64, usize)> = plane.iter().map(|&i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();

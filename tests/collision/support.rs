@@ -84,21 +84,6 @@ impl Random {
     }
 }
 
-/// A wedge of less than a right angle, and a line (a capsule, or a cylinder that lies down) of radius 2 cm that touches its corner. At
-/// an angle of zero it is over the edge; at more, beyond it.
-pub fn over_an_edge(line: &Shape, angle: f64) -> [Body; 2] {
-    let points = [[0.0, 0.0], [-0.2, -0.002], [-0.15, -0.15]];
-    let points: Vec<_> = points.into_iter().flat_map(|[x, z]| [[x, -0.1, z], [x, 0.1, z]]).collect();
-    let wedge = Shape::hull(&points).unwrap();
-    let ahead = V3::new(angle.sin(), -angle.cos(), 0.003).normalize();
-    let up = (V3::z() - ahead * ahead.z).normalize();
-    let middle = V3::new(0.0, 0.1, 0.0) + up * 0.021 + ahead * 0.06;
-    let turn = UnitQuaternion::rotation_between(&V3::z(), &ahead).unwrap();
-    let pose = Isometry3::from_parts(middle.into(), turn);
-    let body = |shape: Shape, pose| Body { collider: Collider::new(&shape), shape, pose };
-    [body(wedge, Isometry3::identity()), body(line.clone(), pose)]
-}
-
 impl Body {
     /// max n·x over the body.
     pub fn support(&self, n: &V3) -> f64 {
