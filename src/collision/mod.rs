@@ -66,13 +66,10 @@ use crate::error::{Error, Result};
 pub use collider::Collider;
 pub use distance::Distance;
 pub use manifold::{ContactPoint, MANIFOLD, Manifold};
-pub(crate) use patch::{TILT, UPRIGHT};
 pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
 pub use spot::LIGHT;
-pub(crate) use spot::NEAR;
-pub(crate) use tilt::NONE;
 
 /// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///
