@@ -11,8 +11,8 @@ use crate::collision::{
 use crate::description::Shape;
 use crate::math::largest::USABLE;
 
-pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::kind::WeightedKind;
+pub(super) use super::numbers::WEIGHTED_GEOMETRY;
 use super::numbers::{OWN_RATES, UNUSED};
 
 /// Two shapes whose contacts have weights.

@@ -130,8 +130,8 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
         let up = dot(u, n);
         let level = axpy(-up, n, u);
         let square = dot(level, level);
-        let per_square = pair.constant(1.0)
-            / S::choose(square.value().gt(S::Lane::splat(UPRIGHT)), square, pair.constant(1.0));
+        let per_square =
+            pair.constant(1.0) / S::choose(square.value().gt(S::Lane::splat(UPRIGHT)), square, pair.constant(1.0));
         // Of points on the capsule's axis.
         let on_axis = inlined(
             #[inline(always)]

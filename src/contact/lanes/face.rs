@@ -58,6 +58,8 @@ pub(super) struct Face<S> {
     height: V3<S>,
     /// The cosine of the angle between the side's normal and n.
     cosine: S,
+    /// How much the second side looks along n, in parts of this one.
+    second: S,
 }
 
 /// What is over a side: a point or a direction.
@@ -68,18 +70,15 @@ pub(super) struct Over<S> {
 }
 
 impl<S: Scalar> Over<S> {
-    /// self + Σ s · way of constant s.
+    /// self + s · way of a constant s.
     #[inline(always)]
-    pub(super) fn plus_constant(&self, s: [f64; 2], [u, v]: [&Self; 2]) -> Self {
-        let weights = [1.0, s[0], s[1]].map(S::Lane::splat);
+    pub(super) fn plus(&self, s: f64, way: &Self) -> Self {
+        let weights = [1.0, s].map(S::Lane::splat);
         let sum = inlined(
             #[inline(always)]
-            |a: S, b: S, c: S| S::weighted([a, b, c], weights),
+            |a: S, b: S| S::weighted2([a, b], weights),
         );
-        Self {
-            at: [sum(self.at[0], u.at[0], v.at[0]), sum(self.at[1], u.at[1], v.at[1])],
-            gap: sum(self.gap, u.gap, v.gap),
-        }
+        Self { at: [sum(self.at[0], way.at[0]), sum(self.at[1], way.at[1])], gap: sum(self.gap, way.gap) }
     }
 
     /// s · self.
@@ -103,9 +102,10 @@ impl<S: Scalar> Face<S> {
         let along = [combined(shown.axes[0], axes), combined(shown.axes[1], axes)];
         let cosine = dot(outward, to);
         let height = scale(cosine.constant(S::Lane::one()) / cosine, outward);
+        let looks = [dot(along[0], to), dot(along[1], to)];
         let seen = inlined(
             #[inline(always)]
-            |axis: V3<S>| axpy(-dot(axis, to), height, axis),
+            |k: usize| axpy(-looks[k], height, along[k]),
         );
         Self {
             center: axpy(reach, outward, origin),
@@ -113,9 +113,10 @@ impl<S: Scalar> Face<S> {
             half: [size(shown.axes[0]), size(shown.axes[1])],
             outward,
             depth: reach + reach,
-            across: [seen(along[0]), seen(along[1])],
+            across: [seen(0), seen(1)],
             height,
             cosine,
+            second: looks[0].times(shown.second) / cosine,
         }
     }
 
@@ -143,11 +144,13 @@ impl<S: Scalar> Face<S> {
         [part(0), part(1), part(2)]
     }
 
-    /// The middle of the edge opposite to the one between this side and the second one, on that one.
+    /// The middle of the edge opposite to the one between this side and the second one, on that one; and a factor of the weights of
+    /// its ends: 0 where the box lies flat on this side, and any other might be second; 1 where both sides look along the
+    /// normal alike.
     #[inline(always)]
-    pub(super) fn far(&self, shown: &Shown<S::Lane>) -> V3<S> {
+    pub(super) fn far(&self, shown: &Shown<S::Lane>) -> (V3<S>, S) {
         let edge = axpy(self.half[0].times(shown.second), self.axes[0], self.center);
-        axpy(-self.depth, self.outward, edge)
+        (axpy(-self.depth, self.outward, edge), inner_step(self.second))
     }
 
     /// Where a line crosses the side's border, as seen along n, which enters there if `enters`, or else leaves: the place on the line from

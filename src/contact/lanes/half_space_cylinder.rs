@@ -63,7 +63,8 @@ impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {
             spots[cap] = place(deepest, sign, level);
             for k in 0..RIM.len() {
                 let [x, y] = RIM[k];
-                let arm = if x == 0.0 { times(S::Lane::splat(y), around[1]) } else { times(S::Lane::splat(x), around[0]) };
+                let arm =
+                    if x == 0.0 { times(S::Lane::splat(y), around[1]) } else { times(S::Lane::splat(x), around[0]) };
                 spots[2 + RIM.len() * cap + k] = place(arm, sign, upright);
             }
         }

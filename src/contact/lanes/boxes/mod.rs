@@ -19,10 +19,10 @@ use pair::Boxes;
 /// Four corners of each side, two far ones of each box, two crossings of each of four edges.
 pub(super) const POINTS: usize = 20;
 /// Room on the tape.
-pub(super) const NUMBERS: usize = 832;
+pub(super) const NUMBERS: usize = 1024;
 
-/// The signs of a side's corners.
-const CORNERS: [[f64; 2]; 4] = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
+/// Of both ends along an axis.
+const SIGNS: [f64; 2] = [-1.0, 1.0];
 
 /// Two boxes.
 pub(super) struct TwoBoxes;
@@ -73,13 +73,13 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
         let spot = inlined(
             #[inline(always)]
             |is_a: bool, core: V3<S>, gap: S, weight: S| {
-            let (phi, weight) = (gap - radii, weight.times(quarter));
-            if is_a {
-                Spot::on_a(n, axpy(boxes.radius_a, n, core), phi, weight)
-            } else {
-                Spot::on_b(n, axpy(-boxes.radius_b, n, core), phi, weight)
-            }
-        },
+                let (phi, weight) = (gap - radii, weight.times(quarter));
+                if is_a {
+                    Spot::on_a(n, axpy(boxes.radius_a, n, core), phi, weight)
+                } else {
+                    Spot::on_b(n, axpy(-boxes.radius_b, n, core), phi, weight)
+                }
+            },
         );
         let mut spots = [spot(true, boxes.t, radii, radii); POINTS];
         for k in 0..2 {
@@ -92,18 +92,22 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
             let middle = other.point(face.center);
             let [over_u, over_v] = [face.direction(other.axes[0]), face.direction(other.axes[1])];
             let back = face.point(other.center);
-            for (corner, signs) in CORNERS.into_iter().enumerate() {
-                let at = middle.plus_constant(signs, [&reaches[0], &reaches[1]]).at;
+            let sides = [
+                [middle.plus(-1.0, &reaches[0]), middle.plus(1.0, &reaches[0])],
+                [middle.plus(-1.0, &reaches[1]), middle.plus(1.0, &reaches[1])],
+            ];
+            for corner in 0..4 {
+                let at = sides[0][corner / 2].plus(SIGNS[corner % 2], &reaches[1]).at;
                 let weight = step(inside(at, other.half) * per_width);
                 let at = [clamped(at[0], other.half[0]), clamped(at[1], other.half[1])];
                 let gap = at[1].fused(over_v.gap, at[0].fused(over_u.gap, back.gap));
                 spots[4 * k + corner] = spot(!is_a, other.place(at), gap, weight);
             }
-            let edge = face.far(shown);
+            let (edge, part) = face.far(shown);
             let over = other.point(edge);
-            for (corner, sign) in [1.0, -1.0].into_iter().enumerate() {
-                let Over { at, gap } = over.plus_constant([sign, 0.0], [&reaches[1], &reaches[1]]);
-                let weight = inner_step(inside(at, other.half) * per_width);
+            for (corner, sign) in SIGNS.into_iter().enumerate() {
+                let Over { at, gap } = over.plus(sign, &reaches[1]);
+                let weight = part * inner_step(inside(at, other.half) * per_width);
                 let core = axpy(face.half[1].times(S::Lane::splat(sign)), *v, edge);
                 spots[8 + 2 * k + corner] = spot(is_a, core, gap, weight);
             }
@@ -111,13 +115,12 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
                 continue;
             }
             for edge in 0..4 {
-                let (along, sign) = (edge / 2, if edge % 2 == 0 { 1.0 } else { -1.0 });
-                let across = 1 - along;
-                let start = middle.plus_constant([sign, 0.0], [&reaches[across], &reaches[across]]);
-                let aside = axpy(face.half[across].times(S::Lane::splat(sign)), face.axes[across], face.center);
+                let (along, across) = (edge / 2, 1 - edge / 2);
+                let start = &sides[across][edge % 2];
+                let to_edge = face.half[across].times(S::Lane::splat(SIGNS[edge % 2]));
+                let aside = axpy(to_edge, face.axes[across], face.center);
                 for (end, enters) in [true, false].into_iter().enumerate() {
-                    let (at, weight) =
-                        other.crossing(&start, &ways[along], face.half[along], enters, per_width);
+                    let (at, weight) = other.crossing(start, &ways[along], face.half[along], enters, per_width);
                     let gap = at.fused(ways[along].gap, start.gap);
                     spots[12 + 2 * edge + end] = spot(true, axpy(at, face.axes[along], aside), gap, weight);
                 }

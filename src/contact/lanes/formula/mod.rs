@@ -376,7 +376,9 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                 pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, &fixed, is_needed, *gradients, reactions);
             }
             // Each derivative of an operation is read once for all motions that go together: half of them where all take too much memory.
-            Task::Push { rates } if size_of::<R>() > 32 => push::<R, 3, NUMBERS>(tape, &pair, &couple, is_needed, rates),
+            Task::Push { rates } if size_of::<R>() > 32 => {
+                push::<R, 3, NUMBERS>(tape, &pair, &couple, is_needed, rates)
+            }
             Task::Push { rates } => push::<R, 6, NUMBERS>(tape, &pair, &couple, is_needed, rates),
         }
     }

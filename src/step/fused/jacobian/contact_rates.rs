@@ -1,9 +1,9 @@
 //! The rates of the contacts' geometry by the degrees of freedom that move it.
 
+use crate::contact::OWN_RATES;
 use crate::contact::kernels::{Method, PULL, PairKernel};
 use crate::contact::lanes::{self, Motion, Motions};
 use crate::contact::pair::PairFunction;
-use crate::contact::OWN_RATES;
 use crate::kinematics::Pose;
 use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
