@@ -66,11 +66,6 @@ pub use points::MANIFOLD;
 pub use pull::ManifoldGradient;
 pub(crate) use pull::{ContactRates, ManifoldRates};
 pub use sensitivity::{BodyGradient, DistanceGradient};
-pub(crate) const TILT: f64 = 0.087_488_663_525_924;
-pub(crate) const UPRIGHT: f64 = 1e-5;
-pub(crate) const LIGHT: f64 = 0.02;
-pub(crate) const NEAR: f64 = 0.05;
-pub(crate) const NONE: f64 = 1e-6; // TEMPORARY
 
 /// Signed distance of two shapes in the world. For many queries, make the [`Collider`]s once.
 ///

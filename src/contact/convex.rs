@@ -1,5 +1,5 @@
-//! Pairs without a formula. They go through [`crate::collision`], world by world in double precision, see
-//! [`super::lanes::convex`].
+//! Pairs whose contacts have weights: those with a formula for them, and those without any, which go through [`crate::collision`],
+//! world by world in double precision, see [`super::lanes::convex`].
 
 use std::borrow::Cow;
 
@@ -11,14 +11,17 @@ use crate::collision::{
 use crate::description::Shape;
 use crate::math::largest::USABLE;
 
+use super::kind::WeightedKind;
 pub(super) use super::numbers::WEIGHTED_GEOMETRY;
-use super::numbers::{OWN_RATES, SHARED_RATES, UNUSED};
+use super::numbers::{OWN_RATES, UNUSED};
 
-/// Two shapes without a formula of their own.
+/// Two shapes whose contacts have weights.
 #[derive(Clone, Debug)]
 pub(crate) struct ConvexPair {
     sides: [Side; 2],
     contacts: usize,
+    /// If they have a formula: are A and B the kind's B and A?
+    formula: Option<(WeightedKind, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,23 +63,25 @@ impl Side {
 
 impl ConvexPair {
     pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
-        let contacts = Collider::new(a).most_points(&Collider::new(b));
-        Self { sides: [Side::new(a), Side::new(b)], contacts }
+        let formula = WeightedKind::find(a, b);
+        let searched = || Collider::new(a).most_points(&Collider::new(b));
+        let contacts = formula.map_or_else(searched, |(kind, _)| kind.contacts());
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula }
     }
 
-    /// Contacts that the pair has room for: the points that a manifold can have.
+    /// Contacts that the pair has room for.
     pub(crate) fn contacts(&self) -> usize {
         self.contacts
     }
 
-    /// Are both boxes? Those have formulas on lanes, see [`super::lanes::convex`].
-    pub(crate) fn are_boxes(&self) -> bool {
-        self.sides.iter().all(|side| matches!(side.shape, Shape::Box { .. }))
+    /// The formula on lanes, and whether the pair's A and B are its B and A; none for pairs that are searched.
+    pub(crate) fn formula(&self) -> Option<(WeightedKind, bool)> {
+        self.formula
     }
 
     /// Rates of all its contacts.
     pub(crate) fn n_rates(&self) -> usize {
-        SHARED_RATES + OWN_RATES * self.contacts
+        1 + OWN_RATES * self.contacts
     }
 
     fn placed(&self, at: &[Placement; 2]) -> Option<[Placed<'_>; 2]> {
@@ -120,21 +125,21 @@ impl ConvexPair {
 
     /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of one shape while the other stays, given its
     /// distance: 1 if B moves or 0 if A does; then six for each number, by the velocity of that shape's origin and its angular
-    /// velocity: those of the normal, and [`OWN_RATES`] for each contact. Zero for contacts that are not there, and where a
+    /// velocity, [`OWN_RATES`] for each contact. Zero for contacts that are not there, and where a
     /// number is not usable.
     pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
         out.fill(0.0);
         let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };
         let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b));
-        let (shared, own) = out.split_at_mut(SHARED_RATES);
-        shared[0] = if of_b { 1.0 } else { 0.0 };
-        shared[1..].copy_from_slice(normal.as_flattened());
+        let (side, own) = out.split_at_mut(1);
+        side[0] = if of_b { 1.0 } else { 0.0 };
         for (ContactRates { point_a, point_b, phi, weight }, out) in points.iter().zip(own.chunks_exact_mut(OWN_RATES))
         {
-            out[..18].copy_from_slice(point_a.as_flattened());
-            out[18..36].copy_from_slice(point_b.as_flattened());
-            out[36..42].copy_from_slice(phi);
-            out[42..].copy_from_slice(weight);
+            out[..18].copy_from_slice(normal.as_flattened());
+            out[18..36].copy_from_slice(point_a.as_flattened());
+            out[36..54].copy_from_slice(point_b.as_flattened());
+            out[54..60].copy_from_slice(phi);
+            out[60..].copy_from_slice(weight);
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct PairKernel {
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
     Formula(PairFunction),
-    /// By a query in each world, whose result has this place among all; the contacts have weights. Two boxes have a formula.
+    /// The contacts have weights: by a formula, or by a query in each world, whose result has this place among all.
     Convex(ConvexPair, usize),
 }
 
@@ -169,9 +169,9 @@ impl PairKernels {
         }
     }
 
-    /// A pair whose contacts come from a query that branches as it likes, as of all without a formula but boxes, if there is one.
+    /// A pair whose contacts come from a query that branches as it likes, if there is one.
     pub(crate) fn searched(&self) -> Option<&PairKernel> {
-        self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if !pair.are_boxes()))
+        self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if pair.formula().is_none()))
     }
 
     /// The contacts of poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).

@@ -2,7 +2,7 @@
 
 use crate::description::Shape;
 
-/// Two kinds of shapes with a formula, A's first. [`crate::collision`] handles all others.
+/// Two kinds of shapes with a formula, A's first, whose contacts all have the weight 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairKind {
     SphereSphere,
@@ -10,11 +10,8 @@ pub(crate) enum PairKind {
     SphereBox,
     SphereCylinder,
     SphereHalfSpace,
-    CapsuleCapsule,
-    CapsuleBox,
     CapsuleHalfSpace,
     BoxHalfSpace,
-    CylinderHalfSpace,
 }
 
 impl PairKind {
@@ -32,11 +29,8 @@ impl PairKind {
             (Sphere { .. }, Box { .. }) => Self::SphereBox,
             (Sphere { .. }, Cylinder { .. }) => Self::SphereCylinder,
             (Sphere { .. }, HalfSpace) => Self::SphereHalfSpace,
-            (Capsule { .. }, Capsule { .. }) => Self::CapsuleCapsule,
-            (Capsule { .. }, Box { .. }) => Self::CapsuleBox,
             (Capsule { .. }, HalfSpace) => Self::CapsuleHalfSpace,
             (Box { .. }, HalfSpace) => Self::BoxHalfSpace,
-            (Cylinder { .. }, HalfSpace) => Self::CylinderHalfSpace,
             _ => return None,
         })
     }
@@ -48,12 +42,46 @@ impl PairKind {
             | Self::SphereCapsule
             | Self::SphereBox
             | Self::SphereCylinder
-            | Self::SphereHalfSpace
-            | Self::CapsuleCapsule => 1,
+            | Self::SphereHalfSpace => 1,
             Self::CapsuleHalfSpace => 2,
-            Self::CapsuleBox => 3,
             Self::BoxHalfSpace => 8,
-            Self::CylinderHalfSpace => 10,
+        }
+    }
+}
+
+/// Two kinds of shapes with a formula that also gives weights, A's first. [`crate::collision`] handles all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WeightedKind {
+    BoxBox,
+    BoxCapsule,
+    CapsuleCapsule,
+    HalfSpaceCylinder,
+}
+
+impl WeightedKind {
+    /// As [`PairKind::find`].
+    pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
+        Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
+    }
+
+    fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
+        use Shape::{Box, Capsule, Cylinder, HalfSpace};
+        Some(match (a, b) {
+            (Box { .. }, Box { .. }) => Self::BoxBox,
+            (Box { .. }, Capsule { .. }) => Self::BoxCapsule,
+            (Capsule { .. }, Capsule { .. }) => Self::CapsuleCapsule,
+            (HalfSpace, Cylinder { .. }) => Self::HalfSpaceCylinder,
+            _ => return None,
+        })
+    }
+
+    /// The number of contacts per pair.
+    pub(crate) fn contacts(self) -> usize {
+        match self {
+            Self::BoxBox => 20,
+            Self::BoxCapsule => 8,
+            Self::CapsuleCapsule => 3,
+            Self::HalfSpaceCylinder => 10,
         }
     }
 }

@@ -15,8 +15,8 @@ mod table;
 
 pub use contacts::Contacts;
 pub use frame::frame;
+pub(crate) use numbers::OWN_RATES;
 pub use numbers::UNUSED;
-pub(crate) use numbers::{OWN_RATES, SHARED_RATES};
 pub use overlap::Overlap;
 pub use shapes::{BodyShape, Pair};
 pub use table::PairTable;

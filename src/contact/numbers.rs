@@ -10,7 +10,6 @@ pub(crate) const WEIGHTED_GEOMETRY: usize = GEOMETRY + 1;
 /// effect.
 pub const UNUSED: f64 = 1e3;
 
-/// Rates of a pair's contacts, six for each number: whose motion they are by, of the normal, which all contacts share, ...
-pub(crate) const SHARED_RATES: usize = 1 + 18;
-/// ... and of a contact's point on A, point on B, φ and weight.
-pub(crate) const OWN_RATES: usize = 48;
+/// Rates of a pair's contacts: first, whose motion they are by; then six for each number of each contact: its normal, point on A, point on
+/// B, φ and weight.
+pub(crate) const OWN_RATES: usize = 66;

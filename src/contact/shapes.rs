@@ -41,7 +41,6 @@ pub struct Pair {
     pub torsion: f64,
     /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula. None for two boxes, whose formula on lanes also gives weights, and for pairs that
-    /// [`crate::collision`] handles.
+    /// The pair's formula. None for pairs whose contacts have weights.
     pub(crate) formula: Option<PairFunction>,
 }

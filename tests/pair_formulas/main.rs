@@ -3,17 +3,13 @@
 
 mod block;
 mod box_half_space;
-mod capsule_box;
-mod capsule_capsule;
 mod capsule_half_space;
 mod core;
-mod cylinder_half_space;
 mod half_space;
 #[path = "../support/measure.rs"]
 mod measure;
 #[path = "../pair_support/mod.rs"]
 mod pair_support;
-mod penetration;
 mod segment;
 mod sphere_box;
 mod sphere_capsule;
@@ -48,11 +44,8 @@ fn formula(a: &Shape, b: &Shape) -> Option<fn(&Shapes, &Shapes) -> Result<Witnes
         (Sphere { .. }, Box { .. }) => sphere_box::witness,
         (Sphere { .. }, Cylinder { .. }) => sphere_cylinder::witness,
         (Sphere { .. }, HalfSpace) => sphere_half_space::witness,
-        (Capsule { .. }, Capsule { .. }) => capsule_capsule::witness,
-        (Capsule { .. }, Box { .. }) => capsule_box::witness,
         (Capsule { .. }, HalfSpace) => capsule_half_space::witness,
         (Box { .. }, HalfSpace) => box_half_space::witness,
-        (Cylinder { .. }, HalfSpace) => cylinder_half_space::witness,
         _ => return None,
     })
 }

@@ -1,23 +1,43 @@
-//! Pairs without a formula, world by world: their queries branch where they like, in double precision whatever the lanes'
+//! Pairs whose contacts have weights. Those without a formula go world by world: their queries branch where they like, in double precision whatever the lanes'
 //! numbers are. Nothing here is compiled for each instruction set, so that a world's bits are the same on all.
 
 use nalgebra::Vector3;
 
 use crate::collision::{BodyGradient, Distance, MANIFOLD};
 use crate::contact::convex::{ConvexPair, Placement};
-use crate::contact::numbers::{GEOMETRY, OWN_RATES, SHARED_RATES, WEIGHTED_GEOMETRY};
+use crate::contact::kind::WeightedKind;
+use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
 use crate::description::Shape;
 use crate::kinematics::{POSE, Pose};
 use crate::math::lane::{Lane, Number, Real};
 
-use super::boxes;
-use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::sides::{Reaction, Side};
+use super::{box_capsule, boxes, capsule_capsule, formula, half_space_cylinder};
 
 /// Numbers of a shape's pose and sizes.
 const PLACE: usize = POSE + Shape::SIZES;
 
 /// Where a pair's shapes are and how large, in all worlds of a lane: a pose and sizes for each.
 pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
+
+/// Calls a function of [`formula`] for the formula of a kind.
+macro_rules! of_kind {
+    ($kind:expr, $function:ident $arguments:tt) => {
+        match $kind {
+            WeightedKind::BoxBox => of_kind!(boxes::TwoBoxes, boxes, $function $arguments),
+            WeightedKind::BoxCapsule => of_kind!(box_capsule::BoxCapsule, box_capsule, $function $arguments),
+            WeightedKind::CapsuleCapsule => {
+                of_kind!(capsule_capsule::CapsuleCapsule, capsule_capsule, $function $arguments)
+            }
+            WeightedKind::HalfSpaceCylinder => {
+                of_kind!(half_space_cylinder::HalfSpaceCylinder, half_space_cylinder, $function $arguments)
+            }
+        }
+    };
+    ($formula:ty, $module:ident, $function:ident ($($argument:expr),*)) => {
+        formula::$function::<_, $formula, { $module::POINTS }, { $module::NUMBERS }>($($argument),*)
+    };
+}
 
 /// The contacts of a pair, [`GEOMETRY`] numbers each, and their weights; and what the query has found, the same numbers of where
 /// the shapes are nearest.
@@ -29,9 +49,8 @@ pub(crate) fn witness<R: Lane>(
     weights: &mut [R],
     nearest: &mut [R],
 ) {
-    if pair.are_boxes() {
-        let contacts = &mut Contacts { numbers: contacts, swapped: false };
-        return boxes::witness(&sides(places), contacts, weights);
+    if let Some((kind, swapped)) = pair.formula() {
+        return of_kind!(kind, witness(&sides(places), swapped, contacts, weights));
     }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
@@ -50,11 +69,15 @@ pub(crate) fn pull<R: Lane>(
     wrenches: &mut [[R; 6]; 2],
     sizes: &mut [[R; Shape::SIZES]; 2],
 ) {
-    if pair.are_boxes() {
-        return pull_boxes(places, (contacts, weights), wrenches, sizes);
-    }
     let [on_a, on_b] = wrenches;
     let [grow_a, grow_b] = sizes;
+    if let Some((kind, swapped)) = pair.formula() {
+        let mut reactions = (Reaction::none(), Reaction::none());
+        of_kind!(kind, pull(&sides(places), swapped, (contacts, weights), &mut reactions));
+        reactions.0.add_to(on_a, grow_a);
+        reactions.1.add_to(on_b, grow_b);
+        return;
+    }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange(
         [pose_a, size_a, pose_b, size_b, nearest, contacts, weights],
@@ -70,8 +93,8 @@ pub(crate) fn pull<R: Lane>(
 /// others.
 #[inline(always)]
 pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
-    if pair.are_boxes() {
-        return boxes::rates(&sides(places), needed.gt(R::zero()), rates);
+    if let Some((kind, swapped)) = pair.formula() {
+        return of_kind!(kind, rates(&sides(places), swapped, needed.gt(R::zero()), rates));
     }
     let [(pose_a, size_a), (pose_b, size_b)] = places;
     R::exchange(
@@ -87,22 +110,6 @@ pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R]
 #[inline(always)]
 fn sides<R: Real>([(pose_a, size_a), (pose_b, size_b)]: Places<R>) -> [Side<R>; 2] {
     [Side::new(&Pose::read(pose_a), size_a), Side::new(&Pose::read(pose_b), size_b)]
-}
-
-/// [`pull`] of two boxes.
-#[inline(always)]
-fn pull_boxes<R: Real>(
-    places: Places<R>,
-    (contacts, weights): (&[R], &[R]),
-    wrenches: &mut [[R; 6]; 2],
-    sizes: &mut [[R; Shape::SIZES]; 2],
-) {
-    let mut reactions = (Reaction::none(), Reaction::none());
-    boxes::pull(&sides(places), (&Gradients { numbers: contacts, swapped: false }, weights), &mut reactions);
-    let [wrench_a, wrench_b] = wrenches;
-    let [grow_a, grow_b] = sizes;
-    reactions.0.add_to(wrench_a, grow_a);
-    reactions.1.add_to(wrench_b, grow_b);
 }
 
 /// [`Places`] as numbers, those of `width` worlds side by side.
@@ -193,7 +200,7 @@ fn pull_worlds<N: Number>(
 
 #[inline(never)]
 fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, nearest: &[N], needed: &[N], rates: &mut [N]) {
-    let mut found = [0.0; SHARED_RATES + OWN_RATES * MANIFOLD];
+    let mut found = [0.0; 1 + OWN_RATES * MANIFOLD];
     let found = &mut found[..pair.n_rates()];
     for world in 0..worlds.width {
         match worlds.distance(world, nearest).filter(|_| needed[world].value() > 0.0) {

@@ -1,4 +1,5 @@
-//! The geometry of pairs of shapes that have a formula, on lanes of worlds, with adjoints by hand.
+//! The geometry of pairs of shapes that have a formula, on lanes of worlds: with adjoints by hand, or on a tape, see [`formula`], where
+//! contacts have weights.
 //!
 //! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
 //! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
@@ -11,17 +12,18 @@
 //! ```
 
 mod block;
+mod box_capsule;
 mod box_half_space;
 mod boxes;
-mod capsule_box;
 mod capsule_capsule;
 mod capsule_half_space;
 pub(crate) mod convex;
 mod core;
-mod cylinder_half_space;
-mod end;
+mod face;
+mod formula;
 mod frame;
 mod half_space;
+mod half_space_cylinder;
 mod penetration;
 mod scalar;
 mod segment;
@@ -35,6 +37,7 @@ mod tape;
 #[cfg(test)]
 mod tests;
 mod total;
+mod weight;
 
 use crate::kinematics::Pose;
 use crate::math::lane::Real;
@@ -42,7 +45,7 @@ use crate::math::lane::Real;
 use super::kind::PairKind;
 #[cfg(test)]
 use super::numbers::GEOMETRY;
-use sides::{Contact, Contacts, Gradients, Reaction, Side};
+use sides::{Contacts, Gradients, Reaction, Side};
 
 pub(crate) use frame::{frame, frame_rates};
 pub(crate) use sides::Motion;
@@ -68,11 +71,8 @@ pub(crate) fn witness<R: Real>(
         PairKind::SphereBox => sphere_box::witness(&a, &b, out),
         PairKind::SphereCylinder => sphere_cylinder::witness(&a, &b, out),
         PairKind::SphereHalfSpace => sphere_half_space::witness(&a, &b, out),
-        PairKind::CapsuleCapsule => capsule_capsule::witness(&a, &b, out),
-        PairKind::CapsuleBox => capsule_box::witness(&a, &b, out),
         PairKind::CapsuleHalfSpace => capsule_half_space::witness(&a, &b, out),
         PairKind::BoxHalfSpace => box_half_space::witness(&a, &b, out),
-        PairKind::CylinderHalfSpace => cylinder_half_space::witness(&a, &b, out),
     }
 }
 
@@ -103,11 +103,8 @@ pub(crate) fn pull<R: Real>(
         PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to),
         PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to),
         PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to),
-        PairKind::CapsuleCapsule => capsule_capsule::pull(&a, &b, grad, to),
-        PairKind::CapsuleBox => capsule_box::pull(&a, &b, grad, to),
         PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to),
         PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to),
-        PairKind::CylinderHalfSpace => cylinder_half_space::pull(&a, &b, grad, to),
     }
     let [on_a, on_b] = if swapped { [reactions[1], reactions[0]] } else { reactions };
     on_a.add_to(wrench_a, grad_size_a);
@@ -123,9 +120,7 @@ pub(crate) fn has_push(kind: PairKind) -> bool {
         | PairKind::SphereHalfSpace
         | PairKind::CapsuleHalfSpace
         | PairKind::BoxHalfSpace => true,
-        PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {
-            false
-        }
+        PairKind::SphereCylinder => false,
     }
 }
 
@@ -166,6 +161,6 @@ pub(crate) fn push<R: Real>(
         PairKind::SphereHalfSpace => each!(sphere_half_space),
         PairKind::CapsuleHalfSpace => each!(capsule_half_space),
         PairKind::BoxHalfSpace => each!(box_half_space),
-        PairKind::SphereCylinder | PairKind::CapsuleCapsule | PairKind::CapsuleBox | PairKind::CylinderHalfSpace => {}
+        PairKind::SphereCylinder => {}
     }
 }

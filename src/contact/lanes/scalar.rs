@@ -4,7 +4,6 @@
 //! The operations are the same for all inputs: where values decide, both ways are computed and one is selected. A way that
 //! is not taken must be finite nevertheless, as its derivatives are multiplied by zero.
 
-use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use crate::math::lane::{Real, inlined};
@@ -86,35 +85,12 @@ pub(super) trait Scalar:
         b1.by(-x[1]);
         a0.result(x[0].mul_add(y[0], -(x[1] * y[1])))
     }
-    /// self + Σ a_k b_k.
-    #[inline(always)]
-    fn plus_products<const N: usize>(self, a: [Self; N], b: [Self; N]) -> Self {
-        let mut sum = self.value();
-        self.by(Self::Lane::one());
-        for k in 0..N {
-            let (x, y) = (a[k].value(), b[k].value());
-            a[k].by(y);
-            b[k].by(x);
-            sum = x.mul_add(y, sum);
-        }
-        self.result(sum)
-    }
     /// The square root of a positive number.
     #[inline(always)]
     fn root(self) -> Self {
         let root = self.value().sqrt();
         self.by(Self::Lane::splat(0.5) / root);
         self.result(root)
-    }
-    /// The angle of the point (x, self) from the x axis.
-    #[inline(always)]
-    fn angle(self, x: Self) -> Self {
-        let (across, along) = (self.value(), x.value());
-        let square = across.mul_add(across, along * along);
-        let inverse = Self::Lane::one() / square.max(Self::Lane::tiny());
-        self.by(along * inverse);
-        x.by(-(across * inverse));
-        self.result(angle(across, along))
     }
     /// `yes` where the mask is set, else `no`.
     #[inline(always)]
@@ -233,49 +209,6 @@ impl<R: Real, O: Origin<R>> Neg for Traced<R, O> {
     }
 }
 
-/// The angle of the point (x, y) from the x axis, from −π to π: within 3 · 10⁻¹⁶ of itself, with the same bits on every machine. The rational
-/// approximation is that of Moshier's Cephes library, `atan.c`, for |t| ≤ 0.66.
-#[inline(always)]
-fn angle<R: Real>(y: R, x: R) -> R {
-    const P: [f64; 5] = [
-        -0.875_060_860_003_190_4,
-        -16.157_537_187_333_652,
-        -75.008_557_923_147_05,
-        -122.886_668_449_013_61,
-        -64.850_219_049_420_25,
-    ];
-    const Q: [f64; 6] = [
-        1.0,
-        24.858_464_901_423_066,
-        165.027_009_831_698_85,
-        432.881_060_491_290_27,
-        485.390_399_635_913_7,
-        194.550_657_148_261_4,
-    ];
-    let (zero, one) = (R::zero(), R::one());
-    let (across, along) = (y.abs(), x.abs());
-    let is_steep = along.lt(across);
-    let (least, most) = (R::select(is_steep, along, across), R::select(is_steep, across, along));
-    let is_there = most.gt(zero);
-    let is_wide = least.gt(most.scale(0.66));
-    let numerator = R::select(is_wide, least - most, least);
-    let denominator = R::select(is_wide, least + most, R::select(is_there, most, one));
-    let t = numerator / denominator;
-    let z = t * t;
-    let (mut p, mut q) = (R::splat(P[0]), R::splat(Q[0]));
-    for k in 1..5 {
-        p = p.mul_add(z, R::splat(P[k]));
-    }
-    for k in 1..6 {
-        q = q.mul_add(z, R::splat(Q[k]));
-    }
-    let near = t.mul_add(z * (p / q), t);
-    let octant = R::select(is_wide, near + R::splat(FRAC_PI_4), near);
-    let quadrant = R::select(is_steep, R::splat(FRAC_PI_2) - octant, octant);
-    let half = R::select(x.lt(zero), R::splat(PI) - quadrant, quadrant);
-    R::select(y.lt(zero), -half, half)
-}
-
 /// A vector of such numbers.
 pub(super) type V3<S> = [S; 3];
 /// One in a plane.
@@ -299,16 +232,6 @@ pub(super) fn cross<S: Scalar>(a: V3<S>, b: V3<S>) -> V3<S> {
     let part = inlined(
         #[inline(always)]
         |k: usize, l: usize| S::difference([a[k], a[l]], [b[l], b[k]]),
-    );
-    [part(1, 2), part(2, 0), part(0, 1)]
-}
-
-/// a × b of a constant b.
-#[inline(always)]
-pub(super) fn cross_constant<S: Scalar>(a: V3<S>, b: V3<S::Lane>) -> V3<S> {
-    let part = inlined(
-        #[inline(always)]
-        |k: usize, l: usize| S::weighted2([a[k], a[l]], [b[l], -b[k]]),
     );
     [part(1, 2), part(2, 0), part(0, 1)]
 }
@@ -337,6 +260,16 @@ pub(super) fn times<S: Scalar>(s: S::Lane, a: V3<S>) -> V3<S> {
     [a[0].times(s), a[1].times(s), a[2].times(s)]
 }
 
+/// Σ w_k a_k of constants w.
+#[inline(always)]
+pub(super) fn combined<S: Scalar>(weights: V3<S::Lane>, axes: &[V3<S>; 3]) -> V3<S> {
+    let component = inlined(
+        #[inline(always)]
+        |i: usize| S::weighted([axes[0][i], axes[1][i], axes[2][i]], weights),
+    );
+    [component(0), component(1), component(2)]
+}
+
 /// Component by component `yes` where the mask is set, else `no`.
 #[inline(always)]
 pub(super) fn choose<S: Scalar>(mask: <S::Lane as Real>::Mask, yes: V3<S>, no: V3<S>) -> V3<S> {
@@ -347,43 +280,4 @@ pub(super) fn choose<S: Scalar>(mask: <S::Lane as Real>::Mask, yes: V3<S>, no: V
 #[inline(always)]
 pub(super) fn values<S: Scalar>(a: V3<S>) -> V3<S::Lane> {
     [a[0].value(), a[1].value(), a[2].value()]
-}
-
-/// a · b in the plane.
-#[inline(always)]
-pub(super) fn dot2<S: Scalar>(a: V2<S>, b: V2<S>) -> S {
-    S::inner2(a, b)
-}
-
-/// The third component of a × b.
-#[inline(always)]
-pub(super) fn cross2<S: Scalar>(a: V2<S>, b: V2<S>) -> S {
-    S::difference(a, [b[1], b[0]])
-}
-
-/// a − b in the plane.
-#[inline(always)]
-pub(super) fn sub2<S: Scalar>(a: V2<S>, b: V2<S>) -> V2<S> {
-    [a[0] - b[0], a[1] - b[1]]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Scalar;
-    use crate::math::lane::{Packed, Real, Single};
-
-    /// All around, and where the formula changes.
-    #[test]
-    fn angles_are_the_librarys() {
-        type Number = Single<f64, true>;
-        let steps = (-400..=400).map(|k| f64::from(k) / 97.0);
-        let all: Vec<f64> = steps.chain([0.66, 1.0, -1.0, 1e-300, -1e-12, 1e12]).collect();
-        for &y in &all {
-            for &x in &all {
-                let found = Number::splat(y).angle(Number::splat(x)).get(0);
-                assert!((found - y.atan2(x)).abs() <= 2.0 * f64::EPSILON * y.atan2(x).abs().max(1e-300), "{y} {x}");
-            }
-        }
-        assert_eq!(Number::splat(0.0).angle(Number::splat(0.0)).get(0), 0.0);
-    }
 }

@@ -97,19 +97,6 @@ impl<R: Real> Contacts<'_, R> {
         copy(&mut to[6..9], &contact.point_b);
         to[9] = contact.phi;
     }
-
-    /// Only where the mask is set.
-    #[inline(always)]
-    pub(super) fn set_where(&mut self, mask: R::Mask, k: usize, contact: Contact<R>) {
-        let Contact { normal, point_a, point_b, phi } = contact.named(self.swapped);
-        let to = &mut self.numbers[GEOMETRY * k..GEOMETRY * (k + 1)];
-        for i in 0..3 {
-            to[i] = R::select(mask, normal[i], to[i]);
-            to[3 + i] = R::select(mask, point_a[i], to[3 + i]);
-            to[6 + i] = R::select(mask, point_b[i], to[6 + i]);
-        }
-        to[9] = R::select(mask, phi, to[9]);
-    }
 }
 
 /// Where the contacts' gradients are.

@@ -4,11 +4,10 @@
 //! *OBBTree*, 1996). Boxes that overlap part along that one; so do boxes that are apart, unless a vertex is nearest to an edge or a
 //! vertex: then the closest of the sixteen vertices to the other box tells.
 
-use super::super::block::smallest;
-use super::super::scalar::{Scalar, V3, axpy, choose, cross, dot, scale, sub, times};
-use super::super::total::{choose as choose_all, indicator, limited, sign};
+use super::super::scalar::{Scalar, V3, choose, combined, cross, dot, scale, times};
+use super::super::total::{indicator, limited, sign};
 use super::pair::Boxes;
-use crate::math::lane::{Mask, Precision, Real, inlined};
+use crate::math::lane::{Mask, Precision, Real};
 use crate::math::vector::{self, Vec3};
 
 /// Edges whose directions have a shorter cross product are parallel and have no axis of their own.
@@ -56,16 +55,6 @@ pub(super) struct Features<R: Real> {
     along_b: Vec3<R>,
     /// The normal's sense along the cross product of the edges.
     sense: R,
-}
-
-/// Half extents and places along the normal.
-pub(super) struct Closest<S> {
-    /// Unit vector from A to B.
-    pub(super) normal: V3<S>,
-    /// Signed distance of the cores.
-    pub(super) gap: S,
-    /// Closest point of A's core.
-    pub(super) core_a: V3<S>,
 }
 
 /// The best axis so far.
@@ -297,60 +286,9 @@ impl<R: Real> Features<R> {
         }
     }
 
-    /// Do two edges cross?
-    pub(super) fn are_edges(&self) -> R::Mask {
-        self.edges
-    }
-
-    /// Is a vertex over a face?
-    pub(super) fn is_on_face(&self) -> R::Mask {
-        self.is_face.and(self.edges.not())
-    }
-
-    /// One-hot: along which of their axes A's and B's edge is in contact; zeros for a box that is in contact elsewhere.
+    /// Unit vector from A to B where these features are in contact.
     #[inline(always)]
-    pub(super) fn edges(&self) -> [Vec3<R>; 2] {
-        let (one, none) = (R::one(), [R::zero(); 3]);
-        let mut over = none;
-        for k in 0..3 {
-            over[k] = one - self.sides[k].abs();
-        }
-        let is_edge = vector::dot(over, over).lt(R::splat(1.5));
-        let over = choose(is_edge, over, none);
-        [
-            choose(self.edges, self.along_a, choose(self.of_b, over, none)),
-            choose(self.edges, self.along_b, choose(self.of_b, none, over)),
-        ]
-    }
-
-    /// The signs of the ends at which A's and B's edge on these axes are in contact; 0 between the ends.
-    #[inline(always)]
-    pub(super) fn ends(&self, [of_a, of_b]: [Vec3<R>; 2]) -> [R; 2] {
-        let (corner_a, corner_b) = (vector::dot(self.corner_a, of_a), vector::dot(self.corner_b, of_b));
-        let (side_a, side_b) = (vector::dot(self.sides, of_a), vector::dot(self.sides, of_b));
-        let ends = [R::select(self.of_b, side_a, corner_a), R::select(self.of_b, corner_b, side_b)];
-        choose_all(self.edges, [R::zero(); 2], ends)
-    }
-
-    /// Those of no particular boxes.
-    pub(super) fn any() -> Self {
-        let (none, zero) = (R::Mask::splat(false), [R::zero(); 3]);
-        Self {
-            edges: none,
-            of_b: none,
-            corner_a: zero,
-            corner_b: zero,
-            sides: zero,
-            is_face: none,
-            along_a: zero,
-            along_b: zero,
-            sense: R::zero(),
-        }
-    }
-
-    /// The contact of these features.
-    #[inline(always)]
-    pub(super) fn closest<S: Scalar<Lane = R>>(&self, boxes: &Boxes<S>) -> Closest<S> {
+    pub(super) fn normal<S: Scalar<Lane = R>>(&self, boxes: &Boxes<S>) -> V3<S> {
         let Boxes { t, b, half_a, half_b, .. } = boxes;
         let one = t[0].constant(R::one());
         let vertex_b = boxes.corner_b(self.corner_b);
@@ -358,7 +296,6 @@ impl<R: Real> Features<R> {
         for k in 0..3 {
             vertex_a[k] = half_a[k].times(self.corner_a[k]);
         }
-        let between = sub(vertex_b, vertex_a);
 
         let y = boxes.in_b(vertex_a);
         let (mut way_b, mut own) = (*t, *t);
@@ -371,7 +308,6 @@ impl<R: Real> Features<R> {
         for k in 0..3 {
             way_a[k] = S::inner(own, [b[0][k], b[1][k], b[2][k]]);
         }
-        let way = choose(self.edges, between, choose(self.of_b, way_b, way_a));
 
         let (mut sides, mut along_a) = ([one; 3], [one; 3]);
         for k in 0..3 {
@@ -381,41 +317,11 @@ impl<R: Real> Features<R> {
         let face = choose(self.of_b, sides, times(R::splat(-1.0), combined(self.sides, b)));
         let along_b = combined(self.along_b, b);
         let across = cross(along_a, along_b);
-        let direction = choose(self.edges, times(self.sense, across), way);
+        let direction = choose(self.edges, times(self.sense, across), choose(self.of_b, way_b, way_a));
         let is_face = self.is_face.and(self.edges.not());
         let square = S::choose(is_face, one, dot(direction, direction));
         let length = square.root();
         let unit = scale(one / length, direction);
-        let normal = choose(is_face, face, unit);
-        let gap = dot(normal, way);
-
-        // τ (a × b)² = (d × b)·(a × b) along A's edge.
-        let on_edge = dot(cross(between, along_b), across) / S::choose(self.edges, square, one);
-        let crossing = axpy(on_edge, along_a, vertex_a);
-        let over = axpy(-gap, normal, vertex_b);
-        let core_a = choose(self.edges, crossing, choose(self.of_b, over, vertex_a));
-        Closest { normal, gap, core_a }
+        choose(is_face, face, unit)
     }
-}
-
-/// One-hot: the largest of three numbers in size, the first of several equal ones.
-#[inline(always)]
-pub(super) fn largest<R: Real>(v: Vec3<R>) -> Vec3<R> {
-    smallest([-v[0].abs(), -v[1].abs(), -v[2].abs()])
-}
-
-/// One-hot: the smallest of three numbers in size.
-#[inline(always)]
-pub(super) fn least<R: Real>(v: Vec3<R>) -> Vec3<R> {
-    smallest([v[0].abs(), v[1].abs(), v[2].abs()])
-}
-
-/// Σ w_k a_k.
-#[inline(always)]
-pub(super) fn combined<S: Scalar>(weights: Vec3<S::Lane>, axes: &[V3<S>; 3]) -> V3<S> {
-    let component = inlined(
-        #[inline(always)]
-        |i: usize| S::weighted([axes[0][i], axes[1][i], axes[2][i]], weights),
-    );
-    [component(0), component(1), component(2)]
 }

@@ -1,14 +1,9 @@
-//! Two boxes, and what a contact of theirs is.
+//! Two boxes.
 
+use super::core;
+use crate::contact::lanes::formula::Couple;
 use crate::contact::lanes::scalar::{self, Scalar, V3, axpy, dot};
-use crate::math::lane::Real;
 use crate::math::vector::Vec3;
-
-/// Contacts of two boxes at most: one for each edge of two faces.
-pub(crate) const POINTS: usize = 8;
-/// sin 5°: where each of a box's axes is turned away from the plane across n by more, a vertex sticks out;
-/// a side that looks along n by less is upright.
-pub(super) const SHARP: f64 = 0.087_155_742_747_658_17;
 
 /// Two boxes in A's frame.
 pub(super) struct Boxes<S> {
@@ -23,24 +18,12 @@ pub(super) struct Boxes<S> {
     pub(super) radius_b: S,
 }
 
-/// A contact's numbers in A's frame, except for the normal.
-#[derive(Clone, Copy)]
-pub(super) struct Spot<S> {
-    pub(super) phi: S,
-    pub(super) point_a: V3<S>,
-    pub(super) point_b: V3<S>,
-    pub(super) weight: S,
-}
-
-impl<R: Real> Boxes<R> {
-    /// Two of no particular place and size.
-    pub(super) fn any() -> Self {
-        let (zero, one) = (R::zero(), R::one());
-        Self { t: [zero; 3], b: [[one; 3]; 3], half_a: [one; 3], half_b: [one; 3], radius_a: zero, radius_b: zero }
-    }
-}
-
 impl<S: Scalar> Boxes<S> {
+    #[inline(always)]
+    pub(super) fn new(&Couple { t, b, size_a, size_b }: &Couple<S>) -> Self {
+        Self { t, b, half_a: core(size_a), half_b: core(size_b), radius_a: size_a[3], radius_b: size_b[3] }
+    }
+
     /// The corner of B's core with these signs.
     #[inline(always)]
     pub(super) fn corner_b(&self, signs: Vec3<S::Lane>) -> V3<S> {

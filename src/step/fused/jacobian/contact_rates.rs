@@ -1,9 +1,9 @@
 //! The rates of the contacts' geometry by the degrees of freedom that move it.
 
+use crate::contact::OWN_RATES;
 use crate::contact::kernels::{Method, PULL, PairKernel};
 use crate::contact::lanes::{self, Motion, Motions};
 use crate::contact::pair::PairFunction;
-use crate::contact::{OWN_RATES, SHARED_RATES};
 use crate::kinematics::Pose;
 use crate::math::lane::{Lane, Mask, Real, clear};
 use crate::math::program::Stage;
@@ -190,27 +190,25 @@ impl Plan {
         geometry: &mut [R],
         share: &mut [R],
     ) {
-        let (shared, rates) = rates.split_at(SHARED_RATES);
-        let of_b = shared[0].gt(R::zero());
+        let (side, rates) = rates.split_at(1);
+        let of_b = side[0].gt(R::zero());
         let origin = select(of_b, origin_b, origin_a);
         for side in 0..2 {
             let own = if side == 0 { of_b.not() } else { of_b };
             for entry in R::parts(&self.paths.contacts[pair.first][side]) {
                 let screw = Twist::read(screws, entry.screw);
                 let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
-                let turned =
-                    motion.rates(&shared[1..], cross(screw.omega, vec3_at(contacts, CONTACT_OPERAND * pair.first)));
                 for n in 0..pair.contacts {
                     let contact = pair.first + n;
                     let slot = self.structure.contacts[contact].first + entry.slot;
                     let (at, rates) =
                         (&contacts[CONTACT_OPERAND * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
                     let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
-                    add_vec3(to, 0, turned);
-                    add_vec3(to, 3, motion.rates(rates, screw.velocity(vec3_at(at, 3))));
-                    add_vec3(to, 6, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 6))));
-                    to[9] += motion.rate(&rates[36..], R::zero());
-                    share[slot] += motion.rate(&rates[42..], R::zero());
+                    add_vec3(to, 0, motion.rates(rates, cross(screw.omega, vec3_at(at, 0))));
+                    add_vec3(to, 3, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 3))));
+                    add_vec3(to, 6, motion.rates(&rates[36..], screw.velocity(vec3_at(at, 6))));
+                    to[9] += motion.rate(&rates[54..], R::zero());
+                    share[slot] += motion.rate(&rates[60..], R::zero());
                 }
             }
         }
