@@ -6,9 +6,9 @@ use crate::math::largest::largest;
 use crate::solve::Status;
 
 /// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter). Of this part it uses the
-/// steps under the last command, if that is held for [`HOLD`] steps.
+/// steps that begin under the last command, if there are [`HOLD`] of them.
 const WINDOW: f64 = 1.0;
-/// Steps in which something settles after the command's end.
+/// Fewer steps under one command are part of a motion.
 const HOLD: usize = 10;
 /// Fixed bodies may push with this fraction of the load, and the object still counts as off them, because a barrier
 /// acts at a distance.
@@ -172,8 +172,9 @@ fn window(recording: &Recording) -> &[StepRecord] {
     let Some(last) = steps.last() else { return steps };
     let since = |from: f64| steps.partition_point(|step| step.time <= from);
     let second = since(last.time - WINDOW + 0.5 * recording.params.h).min(steps.len() - 1);
-    let command = steps.iter().rposition(|step| step.u != last.u).map_or(0, |k| k + 1);
-    if steps.len() - command < HOLD { &steps[second..] } else { &steps[second.max(command)..] }
+    // The first step under a command still moves.
+    let command = steps.iter().rposition(|step| step.u != last.u).map_or(0, |k| k + 2);
+    if steps.len().saturating_sub(command) < HOLD { &steps[second..] } else { &steps[second.max(command)..] }
 }
 
 impl Forces {

@@ -221,9 +221,9 @@ fn a_pen_in_every_direction() {
                 let outcome = run(&text);
                 let name = format!("pen {across} rad across, {lean} rad lean, {}", law.name());
                 wrong.extend(faults(&name, &outcome));
-                let fell = Vector3::from_row_slice(&outcome.q[..3]).norm();
-                if !(fell < 1e-3) {
-                    wrong.push(format!("{name}: moves by {fell:.1e} m in {STEPS} steps"));
+                let moved = Vector3::from_row_slice(&outcome.q[..3]);
+                if !(moved.norm() < 1e-3) {
+                    wrong.push(format!("{name}: moves by {:.1?} mm in {STEPS} steps", (1e3 * moved).as_slice()));
                 }
             }
         }

@@ -33,6 +33,10 @@ const STILL: f64 = 1e-6;
 const SHARE: f64 = 0.5;
 /// What still rolls moves by less than this in a step, in sizes.
 const SLOW: f64 = 1e-2;
+/// What creeps may be faster, in sizes a step: where κ is small, that is how soft contacts are.
+const SOFT: f64 = 0.5;
+/// What creeps or rolls loses energy; a rise of this, in m g times the size, is rounding.
+const ROUNDING: f64 = 1e-10;
 /// What goes somewhere gets at least so much of its path away from where it was; what alternates comes back.
 const ALTERNATES: f64 = 0.5;
 /// Rise of energy in a step, in m g times the size: each step minimises it along straight lines, and what remains is rounding.

@@ -13,7 +13,7 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
 
 use super::drop::inertia;
 use super::support::{larger, largest, rows};
-use super::{ALTERNATES, LAST, RISE, SHARE, SLOW, STEPS, STILL, THROWN};
+use super::{ALTERNATES, LAST, RISE, ROUNDING, SHARE, SLOW, SOFT, STEPS, STILL, THROWN};
 
 /// What a world does at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum End {
     Rolls,
     /// It comes back to where it was.
     Alternates,
+    /// It is in the air, or far inside of what should hold it.
+    Falls,
     /// Anything else.
     Moves,
 }
@@ -51,8 +53,10 @@ pub struct Outcome {
     /// The worst status, and steps with another one than solved.
     pub status: Status,
     pub unsolved: usize,
-    /// Size of the smallest thing.
+    /// How far the smallest thing reaches from its origin.
     pub size: f64,
+    /// How far things fall in a step that nothing stops.
+    pub fall: f64,
     pub iterations: f64,
     /// Where it ends.
     pub q: Vec<f64>,
@@ -69,6 +73,11 @@ impl Outcome {
 
     pub fn gains_energy(&self) -> bool {
         !(self.rise <= RISE * self.unit && self.thrown <= THROWN * self.unit)
+    }
+
+    /// Does it fall by more than its size in a step?
+    pub fn is_violent(&self) -> bool {
+        self.fall > 2.0 * self.size
     }
 
     pub fn is_right(&self) -> bool {
@@ -93,6 +102,7 @@ struct Lone {
     kappa: f64,
     mu: f64,
     gravity: f64,
+    fall: f64,
     stiffness: Vec<f64>,
     u: Vec<f64>,
 }
@@ -138,6 +148,7 @@ impl Lone {
             kappa: scene.params.kappa,
             mu: scene.params.mu,
             gravity: Vector3::from(scene.gravity).norm(),
+            fall: Vector3::from(scene.gravity).norm() * scene.params.h.powi(2) / scene.params.epsilon,
             stiffness: model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.stiffness).collect(),
             u: scene.control(scene.script.last().map_or(0.0, |keyframe| keyframe.time)),
         }
@@ -282,19 +293,22 @@ impl Worlds {
                 let net = lone.motion(model, path[0], path[LAST])[2];
                 let length: f64 = motions.iter().map(|motion| motion[2]).sum();
                 let size = lone.things.iter().map(|thing| thing.reach).fold(f64::INFINITY, f64::min);
+                let gaps = [LAST, LAST - 1].map(|k| lone.gap(path[k]));
                 let (mass, creep) = (lone.things.iter().map(|thing| thing.mass).sum::<f64>(), lone.creep());
+                let unit = mass * lone.gravity * size;
                 let end = if surface <= STILL * size {
                     End::Still
+                } else if gaps[0] < -size || (lone.u.is_empty() && gaps[0] > 2.0 * size) {
+                    End::Falls
                 } else if !(net >= ALTERNATES * length) {
                     End::Alternates
-                } else if surface <= creep.min(0.1 * SLOW * size) {
-                    End::Creeps
-                } else if surface <= SLOW * size && rise(LAST) <= 0.0 {
-                    End::Rolls
-                } else {
+                } else if rise(LAST) > ROUNDING * unit || surface > creep.clamp(SLOW * size, SOFT * size) {
                     End::Moves
+                } else if surface <= creep {
+                    End::Creeps
+                } else {
+                    End::Rolls
                 };
-                let unit = mass * lone.gravity * size;
                 let barrier = 20.0 * lone.things.len() as f64 / lone.kappa;
                 Outcome {
                     end,
@@ -302,7 +316,7 @@ impl Worlds {
                     turn,
                     surface,
                     creep,
-                    depth: -lone.gap(path[LAST]).min(lone.gap(path[LAST - 1])),
+                    depth: -gaps[0].min(gaps[1]),
                     hover: 2.0 * lone.things.len() as f64 / (lone.kappa * mass * lone.gravity),
                     rise: rise(100),
                     thrown: thrown[w] - barrier,
@@ -310,6 +324,7 @@ impl Worlds {
                     status: status[w],
                     unsolved: unsolved[w],
                     size,
+                    fall: lone.fall,
                     iterations: iterations[w] as f64 / (STEPS + 1) as f64,
                     q: path[LAST].to_vec(),
                 }

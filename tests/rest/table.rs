@@ -33,6 +33,7 @@ struct Count {
     rolls: usize,
     alternates: usize,
     moves: usize,
+    falls: usize,
     deep: usize,
     gains: usize,
     unsolved: usize,
@@ -45,6 +46,7 @@ impl Count {
         self.rolls += usize::from(outcome.end == End::Rolls);
         self.alternates += usize::from(outcome.end == End::Alternates);
         self.moves += usize::from(outcome.end == End::Moves);
+        self.falls += usize::from(outcome.end == End::Falls);
         self.deep += usize::from(outcome.is_deep());
         self.gains += usize::from(outcome.gains_energy());
         self.unsolved += usize::from(outcome.unsolved > 0);
@@ -52,11 +54,12 @@ impl Count {
     }
 
     fn words(&self) -> String {
-        let Self { all, rolls, alternates, moves, deep, gains, unsolved, wrong } = *self;
+        let Self { all, rolls, alternates, moves, falls, deep, gains, unsolved, wrong } = *self;
         let of = [
             (rolls, "roll slowly downhill"),
             (alternates, "alternate"),
             (moves, "move"),
+            (falls, "fall off or through"),
             (deep, "are deep"),
             (gains, "gain energy"),
             (unsolved, "have unsolved steps"),
@@ -83,6 +86,9 @@ fn cell(row: &Row) -> (usize, usize) {
 /// Wrong and all of support by family and of ε by h; then all counts of what is wrong.
 pub fn summary(rows: &[Row]) -> String {
     let mut text = format!("{}\n", counts(rows, |_| ())[&()].words());
+    if let Some(count) = counts(rows, |row| row.outcome.is_violent()).get(&true) {
+        let _ = writeln!(text, "those that fall by more than their size in a step: {}", count.words());
+    }
     for law in Friction::ALL {
         if let Some(count) = counts(rows, |row| row.law.name()).get(law.name()) {
             let _ = writeln!(text, "{}: {}", law.name(), count.words());
