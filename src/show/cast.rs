@@ -25,9 +25,14 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
     let sizes = numbers(&parameters.sizes)?;
     let (version, generator) = Recording::header();
     let objects = tree.coordinates.iter().filter(|c| is_object(tree, c)).map(|c| {
-        let mass = model.inertial.iter().position(|&body| body == c.body).map_or(0.0, |n| mass[n]);
-        let level = if c.kind == JointKind::Planar { 0.0 } else { 1.0 };
-        let load = [mass * gravity[0], mass * gravity[1], level * mass * gravity[2]];
+        let hangs = |body: usize| std::iter::successors(Some(body), |&at| (at > 0).then(|| tree.bodies[at].parent));
+        let on_it = model.inertial.iter().zip(&mass).filter(|(body, _)| hangs(**body).any(|at| at == c.body));
+        let mass: f64 = on_it.map(|(_, mass)| mass).sum();
+        let load = match c.kind {
+            JointKind::Floating | JointKind::Translation => gravity.map(|g| mass * g),
+            JointKind::Planar => [mass * gravity[0], mass * gravity[1], 0.0],
+            _ => [0.0; 3],
+        };
         ObjectRecord { name: c.name.clone(), body: c.body, mass, load }
     });
     let contacts = model.pairs.pair_of_contact.iter().map(|&p| {
@@ -64,11 +69,9 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
     })
 }
 
-/// Is this the coordinate of a rigid object in the world?
+/// Is this a coordinate of an object?
 fn is_object(tree: &Tree, coordinate: &Coordinate) -> bool {
-    let body = &tree.bodies[coordinate.body];
-    body.parent == 0
-        && body.owner.is_some_and(|owner| !tree.owners[owner].robot && tree.owners[owner].name == body.name)
+    tree.bodies[coordinate.body].owner.is_some_and(|owner| !tree.owners[owner].robot)
 }
 
 fn body_record(tree: &Tree, body: usize) -> BodyRecord {

@@ -9,6 +9,7 @@ mod cast;
 mod channels;
 #[cfg(feature = "cli")]
 mod chart;
+mod energy;
 #[cfg(feature = "cli")]
 mod export;
 #[cfg(feature = "cli")]
@@ -40,6 +41,7 @@ mod save;
 #[cfg(feature = "cli")]
 mod schema;
 mod source;
+mod unrest;
 mod verdict;
 
 #[cfg(feature = "cli")]
@@ -62,4 +64,5 @@ pub use rrd::write_rrd;
 #[cfg(feature = "cli")]
 pub use save::RecordingWriter;
 pub use source::Source;
+pub use unrest::{DeepAgain, EnergyReport, Motion, Mover, deep_again, still_moving};
 pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces};

@@ -6,10 +6,12 @@ use std::time::Instant;
 use candle_core::{Result, Tensor};
 
 use super::cast::cast;
+use super::energy::energy;
 use super::observe::{Observer, vectors};
 use super::plan::{COST, PLANNING, POSITION, ROTATION};
 use super::recording::{PlanRecord, Recording, StepRecord};
 use super::source::Source;
+use super::unrest::ENERGY;
 use crate::contact::Contacts;
 use crate::math::tensor::numbers;
 use crate::model::Model;
@@ -52,6 +54,8 @@ pub struct Recorder {
     observer: Observer,
     /// Where the world is (1, nq).
     q: Tensor,
+    /// Its bodies there.
+    poses: Vec<[f64; 7]>,
     warm: Option<Tensor>,
     /// s.
     time: f64,
@@ -80,7 +84,18 @@ impl Recorder {
         let mut recording = cast(source, model, parameters)?;
         let q = model.home(1)?;
         recording.start = observer.configuration(&q)?;
-        Ok(Self { recording, observer, q, warm: None, time: 0.0, n_steps: 0, notes: BTreeMap::new(), plan: None })
+        let poses = recording.start.poses.clone();
+        Ok(Self {
+            recording,
+            observer,
+            q,
+            poses,
+            warm: None,
+            time: 0.0,
+            n_steps: 0,
+            notes: BTreeMap::new(),
+            plan: None,
+        })
     }
 
     /// The configuration of the world (1, nq).
@@ -99,7 +114,7 @@ impl Recorder {
     /// If q has a wrong shape.
     pub fn put(&mut self, q: &Tensor) -> Result<()> {
         self.recording.start = self.observer.configuration(q)?;
-        (self.q, self.warm) = (q.clone(), None);
+        (self.q, self.poses, self.warm) = (q.clone(), self.recording.start.poses.clone(), None);
         Ok(())
     }
 
@@ -109,6 +124,7 @@ impl Recorder {
     /// Of the tensor operations.
     pub fn reset(&mut self, model: &Model) -> Result<()> {
         (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
+        self.poses = self.observer.poses(&self.q)?;
         (self.notes, self.plan) = (BTreeMap::new(), None);
         Ok(())
     }
@@ -159,9 +175,12 @@ impl Recorder {
         let regular = self.n_steps as f64 * h;
         let time = self.time + h;
         self.time = if (regular - time).abs() < 1e-6 * h { regular } else { time };
+        let q = numbers(&self.q)?;
+        let energy = energy(step.model(), step.parameters(), &self.poses, &q, &u, &result.contacts)?;
         let mut record = self.write_down(u, &StepResult::from(&result), seconds)?;
+        record.scalars.extend(energy.map(|energy| (ENERGY.to_owned(), energy)));
         record.plan = self.plan.take();
-        (self.q, self.warm) = (result.q_next, Some(result.warm));
+        (self.q, self.poses, self.warm) = (result.q_next, record.end.poses.clone(), Some(result.warm));
         Ok(record)
     }
 
@@ -175,7 +194,7 @@ impl Recorder {
         self.n_steps += 1;
         self.time = self.n_steps as f64 * self.recording.params.h;
         let record = self.write_down(u, &next, 0.0)?;
-        self.q = next.q_next.clone();
+        (self.q, self.poses) = (next.q_next.clone(), record.end.poses.clone());
         Ok(record)
     }
 
@@ -231,7 +250,8 @@ fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
     for object in &recording.objects {
         let mut sum = [0.0; 3];
         for (pair, force) in recording.contacts.iter().zip(&step.force) {
-            let sign = f64::from(u8::from(pair.b == object.body)) - f64::from(u8::from(pair.a == object.body));
+            let [a, b] = [pair.a, pair.b].map(|body| f64::from(u8::from(recording.hangs(body, object.body))));
+            let sign = b - a;
             (0..3).for_each(|k| sum[k] += sign * force[k]);
         }
         let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();

@@ -38,7 +38,7 @@ pub struct Recording {
     /// are drawn with their other shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// The rigid objects that can move.
+    /// What of objects can move: rigid ones, and of those with links each body that moves by a joint or as a whole.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
@@ -119,16 +119,16 @@ pub struct ShapeRecord {
     pub faces: Vec<Vec<usize>>,
 }
 
-/// A rigid object that can move.
+/// An object that can move, or a link of one with all that hangs on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectRecord {
-    /// Its name.
+    /// Its name: `"ball"`, or `"door/hinge"` for what a joint moves.
     pub name: String,
     /// Its body.
     pub body: usize,
     /// Its mass, kg.
     pub mass: f64,
-    /// The component of its weight that can move it, N; zero for an object in a level plane.
+    /// The component of its weight that can move it, N; zero for an object in a level plane, and for what hangs on a joint.
     pub load: [f64; 3],
 }
 
@@ -209,7 +209,7 @@ pub struct StepRecord {
     /// Time to compute the step, s; 0 if it was not measured.
     pub seconds: f64,
     /// Other numbers by name: `"gap"`, the least signed distance of all contacts, m; `"force on ball"`, the size of the
-    /// sum of an object's contact forces, N; and what the recorder adds, such as `"cost"`, `"position error"`, m, and
+    /// sum of an object's contact forces, N; `"energy"`, of gravity, springs and contacts at the step's start, J; and what the recorder adds, such as `"cost"`, `"position error"`, m, and
     /// `"rotation error"`, rad, of a task.
     pub scalars: BTreeMap<String, f64>,
     /// The plan for the periods from this step on, if a controller has made one.
@@ -231,6 +231,12 @@ impl Recording {
     pub fn sides(&self, contact: usize) -> [&str; 2] {
         let PairRecord { a, b, .. } = self.contacts[contact];
         [a, b].map(|body| self.bodies[body].name.as_str())
+    }
+
+    /// Is a body this one, or joined to it further out?
+    pub(super) fn hangs(&self, body: usize, on: usize) -> bool {
+        let parents = std::iter::successors(Some(body), |&at| (at > 0).then(|| self.bodies[at].parent));
+        parents.into_iter().any(|at| at == on)
     }
 
     /// Do the lists fit together?

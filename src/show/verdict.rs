@@ -1,15 +1,15 @@
 //! Which bodies touch, and is an object held?
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
+use super::unrest::{Motion, alternates, motion_per_step};
 use crate::math::largest::largest;
 use crate::solve::Status;
 
-/// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter).
+/// The verdict uses the last part of the recording, of this length, s (or all of it, if it is shorter). Of this part it uses the
+/// steps that begin under the last command, if there are [`HOLD`] of them.
 const WINDOW: f64 = 1.0;
-/// An object is at rest if it stays within this distance of its last position during that time, m, ...
-const AT_REST: f64 = 1e-3;
-/// ... and within this angle of its last orientation, rad.
-const NOT_TURNING: f64 = 0.02;
+/// Fewer steps under one command are part of a motion.
+const HOLD: usize = 10;
 /// Fixed bodies may push with this fraction of the load, and the object still counts as off them, because a barrier
 /// acts at a distance.
 const OFF: f64 = 0.01;
@@ -43,6 +43,8 @@ pub enum Verdict {
     PartlyHeld,
     /// Not at rest.
     Moving,
+    /// Not at rest: it goes back and forth, or around, and does not get away from where it is.
+    Alternating,
     /// A step of the recording was not solved, so there is no verdict.
     Unsolved,
 }
@@ -66,6 +68,10 @@ pub struct ObjectReport {
     pub drift: f64,
     /// Largest angle from the last orientation within the window, rad.
     pub turn: f64,
+    /// From the window's first position to its last, by its length, m/s.
+    pub creep: f64,
+    /// The largest motion in one of its last steps.
+    pub motion: Motion,
     /// The length of the window, s.
     pub window: f64,
 }
@@ -95,21 +101,24 @@ struct Forces {
 }
 
 impl ObjectReport {
-    /// What became of each rigid object that can move.
+    /// An object is at rest if it stays within this distance of its last position during the window, m, ...
+    pub const AT_REST: f64 = 1e-3;
+    /// ... and within this angle of its last orientation, rad, and does not go back and forth meanwhile.
+    pub const NOT_TURNING: f64 = 0.02;
+
+    /// What became of each object that can move.
     pub fn of_each(recording: &Recording) -> Vec<Self> {
         recording.objects.iter().filter_map(|object| Self::of(recording, object)).collect()
     }
 
     fn of(recording: &Recording, object: &ObjectRecord) -> Option<Self> {
-        let last = recording.steps.last()?;
-        let since = last.time - WINDOW - 0.5 * recording.params.h;
-        let window: Vec<&StepRecord> = recording.steps.iter().filter(|step| step.time > since).collect();
-        let first = window.first()?.time - recording.params.h;
-        let at = |step: &StepRecord| -> [f64; 3] { std::array::from_fn(|k| step.end.poses[object.body][k]) };
-        let end = at(last);
-        let drift = largest(window.iter().map(|step| norm(&sub(&at(step), &end))));
-        let turned = |step: &StepRecord| angle(&last.end.poses[object.body], &step.end.poses[object.body]);
-        let turn = largest(window.iter().map(|step| turned(step)));
+        let window = window(recording);
+        let (first, last) = (window.first()?, window.last()?);
+        let end = &last.end.poses[object.body];
+        let away = window.iter().map(|step| Motion::between(&step.end.poses[object.body], end));
+        let Motion { distance: drift, angle: turn } = away.fold(Motion::default(), Motion::most);
+        let went = Motion::between(&first.end.poses[object.body], end).distance;
+        let creep = if window.len() > 1 { went / (last.time - first.time) } else { 0.0 };
 
         let load = norm(&object.load);
         // What counts as a noticeable force on an object without load.
@@ -129,7 +138,9 @@ impl ObjectReport {
         };
         let verdict = if recording.steps.iter().any(|step| step.status != Status::Solved.name()) {
             Verdict::Unsolved
-        } else if drift > AT_REST || turn > NOT_TURNING {
+        } else if alternates(window, object.body) {
+            Verdict::Alternating
+        } else if drift > Self::AT_REST || turn > Self::NOT_TURNING {
             Verdict::Moving
         } else if clasped && pushed && fixed <= OFF * scale {
             Verdict::Held
@@ -148,16 +159,29 @@ impl ObjectReport {
             squeeze,
             drift,
             turn,
-            window: last.time - first,
+            creep,
+            motion: motion_per_step(&recording.steps, object.body),
+            window: window.len() as f64 * recording.params.h,
         })
     }
+}
+
+/// The steps of a recording that decide.
+fn window(recording: &Recording) -> &[StepRecord] {
+    let steps = &recording.steps;
+    let Some(last) = steps.last() else { return steps };
+    let since = |from: f64| steps.partition_point(|step| step.time <= from);
+    let second = since(last.time - WINDOW + 0.5 * recording.params.h).min(steps.len() - 1);
+    // The first step under a command still moves.
+    let command = steps.iter().rposition(|step| step.u != last.u).map_or(0, |k| k + 2);
+    if steps.len().saturating_sub(command) < HOLD { &steps[second..] } else { &steps[second.max(command)..] }
 }
 
 impl Forces {
     fn on(recording: &Recording, object: &ObjectRecord, step: &StepRecord, noticeable: f64) -> Self {
         let mut sum = Self { robots: [0.0; 3], fixed: 0.0, others: [0.0; 3], squeeze: 0.0, n_pressing: 0 };
         for (pair, force) in recording.contacts.iter().zip(&step.force) {
-            let (other, sign) = match (pair.a == object.body, pair.b == object.body) {
+            let (other, sign) = match (recording.hangs(pair.a, object.body), recording.hangs(pair.b, object.body)) {
                 (false, true) => (pair.a, 1.0),
                 (true, false) => (pair.b, -1.0),
                 _ => continue,
@@ -184,15 +208,4 @@ fn dot(a: &[f64; 3], b: &[f64; 3]) -> f64 {
 
 fn norm(a: &[f64; 3]) -> f64 {
     dot(a, a).sqrt()
-}
-
-fn sub(a: &[f64; 3], b: &[f64; 3]) -> [f64; 3] {
-    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
-}
-
-/// Angle between the orientations of two poses, rad.
-fn angle(a: &[f64; 7], b: &[f64; 7]) -> f64 {
-    // |a − b| or |a + b|, whichever is the same half of the sphere, is 2 sin(angle/4).
-    let chord = |sign: f64| (3..7).map(|k| (a[k] - sign * b[k]).powi(2)).sum::<f64>().sqrt();
-    4.0 * (0.5 * chord(1.0).min(chord(-1.0))).min(1.0).asin()
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use fingertip::math::largest::largest;
-use fingertip::show::{ContactForce, ObjectReport, Recording, Verdict, contact_forces};
+use fingertip::show::{
+    ContactForce, DeepAgain, EnergyReport, Motion, Mover, ObjectReport, Recording, Verdict, contact_forces, deep_again,
+    still_moving,
+};
 
 use super::blame::Why;
 use super::table::table;
@@ -15,6 +18,9 @@ const LEAST: f64 = 0.005;
 const NEAR: f64 = 1e-3;
 /// ... or, if that is more, of this many times the height at which the lightest object hovers.
 const HOVERS: f64 = 10.0;
+
+/// So many bodies that still move are named.
+const MOVERS: usize = 5;
 
 /// Contacts, objects, and how the solves went; `why` says it of the first step that was not solved.
 pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
@@ -29,9 +35,22 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
             ObjectReport::of_each(recording).iter().for_each(|object| {
                 let _ = writeln!(text, "{}", sentence(object));
             });
+            text += &movers(recording);
         }
     }
+    deep_again(recording).iter().for_each(|deep| {
+        let _ = writeln!(text, "{}", again(recording, deep));
+    });
     let _ = writeln!(text, "\n{} steps, {:.2} s of motion; {}", recording.steps.len(), last.time, solves(recording));
+    if let Some(EnergyReport { last, rises, largest }) = EnergyReport::of(recording) {
+        let rises = match largest {
+            Some((most, step)) => format!(
+                "it rises in {rises} steps of a command that stands still, by {most:.1e} J at most in step {step}"
+            ),
+            None => "it never rises while the command stands still".to_owned(),
+        };
+        let _ = writeln!(text, "energy {last:.6} J at the end: {rises}");
+    }
     text
 }
 
@@ -66,7 +85,7 @@ fn contacts(recording: &Recording) -> String {
 
 /// "ball is held: …"
 fn sentence(report: &ObjectReport) -> String {
-    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, window } = report;
+    let ObjectReport { object, verdict, load, carried, fixed, squeeze, drift, turn, creep, motion, window } = report;
     let share = if *load > 0.0 {
         format!("robots carry {carried:.3} N of {load:.3} N")
     } else {
@@ -77,12 +96,43 @@ fn sentence(report: &ObjectReport) -> String {
         Verdict::Resting => "rests, not held",
         Verdict::PartlyHeld => "is touched, not held",
         Verdict::Moving => "is moving",
+        Verdict::Alternating => {
+            &format!("does NOT COME TO REST: it goes back and forth, by {} a step", distance(motion))
+        }
         Verdict::Unsolved => "cannot be judged",
     };
-    let (drift, turn) = (1e3 * drift, turn.to_degrees());
+    let (drift, turn, creep) = (1e3 * drift, turn.to_degrees(), 1e3 * creep);
+    let (least, angle) = (1e3 * ObjectReport::AT_REST, ObjectReport::NOT_TURNING.to_degrees());
     format!(
         "{object} {verdict}: in the last {window:.2} s {share}, fixed bodies push with {fixed:.3} N at most, \
-         it moves by {drift:.2} mm and turns by {turn:.1}°"
+         it moves by {drift:.2} mm (at rest: at most {least:.0} mm), turns by {turn:.1}° (at most {angle:.1}°) and creeps by \
+         {creep:.2} mm/s"
+    )
+}
+
+/// "0.012 mm and 3.1°"
+fn distance(Motion { distance, angle }: &Motion) -> String {
+    format!("{:.2} mm and {:.2}°", 1e3 * distance, angle.to_degrees())
+}
+
+/// What moves in the last steps, and by how much.
+fn movers(recording: &Recording) -> String {
+    let all = still_moving(recording);
+    let named = |Mover { body, motion }: &Mover| format!("{} by {}", recording.bodies[*body].name, distance(motion));
+    let mut named: Vec<String> = all.iter().take(MOVERS).map(named).collect();
+    if all.len() > MOVERS {
+        named.push(format!("and {} more bodies", all.len() - MOVERS));
+    }
+    if named.is_empty() { String::new() } else { format!("still moving a step: {}\n", named.join(", ")) }
+}
+
+/// "block is deep in table again: …"
+fn again(recording: &Recording, DeepAgain { bodies: [a, b], steps, last, depth }: &DeepAgain) -> String {
+    let [a, b] = [a, b].map(|body| &recording.bodies[*body].name);
+    format!(
+        "DEEP AGAIN {b} in {a}: {steps} steps start as deep as the step before should have left, step {last} by {:.3} mm; shorter \
+         steps (params: h) or more inertia (epsilon) turn bodies less in each",
+        1e3 * depth
     )
 }
 
