@@ -11,6 +11,7 @@ mod file;
 mod hull;
 mod inertia;
 mod mesh;
+mod obj;
 mod quickhull;
 mod rest;
 mod scene;
