@@ -116,5 +116,16 @@ impl From<Error> for candle_core::Error {
     }
 }
 
+/// What a tensor error says, without the trace that candle adds where `RUST_BACKTRACE` is set.
+pub fn message(error: &candle_core::Error) -> String {
+    use candle_core::Error;
+    match error {
+        Error::WithBacktrace { inner, .. } => message(inner),
+        Error::Context { inner, context } => format!("{context}: {}", message(inner)),
+        Error::WithPath { inner, path } => format!("{}: {}", path.display(), message(inner)),
+        other => other.to_string(),
+    }
+}
+
 /// The result of reading or checking a description.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -122,7 +122,7 @@ pub mod step;
 extern crate self as fingertip;
 
 pub use device::device;
-pub use error::{Error, Result};
+pub use error::{Error, Result, message};
 pub use model::Model;
 pub use overrides::Overrides;
 pub use parameters::Parameters;

@@ -91,13 +91,13 @@ fn lines_that_do_not_make_sense() {
     let with = |more: &str| format!("{}, {more}}}", &good[..good.len() - 1]).into_bytes();
     let long = |n: usize| format!("{{\"q\": [{}0]}}", "0, ".repeat(n)).into_bytes();
     let bad: Vec<(Vec<u8>, &str)> = vec![
-        (b"[".repeat(100_000), "recursion limit"),
-        (b"{\"q\":".repeat(100_000), "recursion limit"),
-        ([b"{\"q\": \"".as_slice(), &[0xff, 0xfe], b"\"}"].concat(), "unicode"),
-        (vec![0; 100], "expected value"),
+        (b"[".repeat(100_000), "at most 128 levels"),
+        (b"{\"q\":".repeat(100_000), "at most 128 levels"),
+        ([b"{\"q\": \"".as_slice(), &[0xff, 0xfe], b"\"}"].concat(), "expected text in UTF-8"),
+        (vec![0; 100], "expected a number, a text in double quotes"),
         (long(1_000_000), "expected a line of at most 1 MiB"),
         (vec![b' '; 5 << 20], "expected a line of at most 1 MiB"),
-        (long(1000), "q: expected 5 numbers, got 1001"),
+        (long(1000), "q: expected 5 numbers, got 1001; they are box.x, "),
         (with("\"q\": [0, 0, 0, 0, 0]"), "expected each key once, but \"q\" stands twice"),
         (with("\"params\": {\"h\": 0.1, \"h\": 0.2}"), "expected each key once, but \"h\" stands twice"),
         (with("\"params\": {\"max_iterations\": 1e18}"), "expected a whole number from 1 up, got 1e+18"),
@@ -105,9 +105,12 @@ fn lines_that_do_not_make_sense() {
         (with("\"params\": {\"max_iterations\": 0}"), "max_iterations: expected from 1 to 10000, got 0"),
         (with("\"params\": {\"gravity\": [0, 0]}"), "gravity: expected 3 numbers"),
         (with("\"params\": []"), "params: expected an object"),
-        (with("\"mass\": {\"box\": 1e999}"), "number out of range"),
+        (with("\"mass\": {\"box\": 1e999}"), "expected a number up to"),
         (with("\"mass\": {\"box\": -1}"), "expected a positive number"),
         (with("\"size\": {\"box\": {}}"), "expected a number"),
+        (with("\"output\": [\"forse\"]"), "output: there is no output \"forse\"; did you mean \"forces\"?"),
+        (with("\"output\": [\"x\"]"), "expected one of \"q_next\", \"lambda\""),
+        (with("\"output\": \"q_next\""), "output: expected a list of names, as [\"q_next\"], got \"q_next\""),
         (with("\"jacobians\": 1"), "jacobians: expected true or false, got 1"),
         (with(&format!("\"{}\": 1", "k".repeat(100_000))), "there is no key"),
         (b"null".to_vec(), "expected {\"q\""),
@@ -198,4 +201,41 @@ fn commands_name_each_joint_once() {
     let error = run("{\"u\": [1], \"u\": [2]}\n");
     assert!(error.contains("line 1: expected each key once, but \"u\" stands twice"), "{error}");
     std::fs::remove_file(&path).unwrap();
+}
+
+/// Messages of lines to `mpc --stdio` are one line of the reader's words, whatever `RUST_BACKTRACE` says (see [`fingertip`]).
+#[test]
+fn a_goal_out_of_reach_is_answered_without_a_trace() {
+    let lines = "{\"goal\": {\"position\": [1e300, 0, 0]}}\n{\"episode\": 0, \"q\": [1]}\n{\"episode\": 0, goal: 1}\n";
+    let output = fingertip(&["mpc", "assets/tasks/planar_push.toml", "--stdio"], lines);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let errors: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].take()).collect();
+    assert_eq!(
+        errors,
+        [
+            "goal: goal of \"box\": expected at most 1e6 m, got 1e300",
+            "q: expected 5 numbers, got 1; they are box.x, box.y, box.yaw, pusher/x, pusher/y",
+            "column 16: expected a key in double quotes",
+        ]
+    );
+}
+
+/// A mesh that is not there: `rollout` says so, and where it was looked for.
+#[test]
+fn a_collision_mesh_that_is_missing_is_said() {
+    let urdf = std::env::temp_dir().join(format!("fingertip-missing-{}.urdf", std::process::id()));
+    let mesh = "<collision><geometry><mesh filename=\"package://my_hand/tip.stl\"/></geometry></collision>";
+    let joint = "<parent link=\"a\"/><child link=\"b\"/><limit lower=\"0\" upper=\"1\" effort=\"1\" velocity=\"1\"/>";
+    let links = format!("<link name=\"a\"/><link name=\"b\">{mesh}</link>");
+    let text = format!("<robot name=\"m\">{links}<joint name=\"j\" type=\"prismatic\">{joint}</joint></robot>");
+    std::fs::write(&urdf, text).unwrap();
+    let ball = "[[object]]\nname = \"ball\"\nsphere = 0.02\nmass = 0.1\nfreedom = \"free\"\n";
+    let scene = Scene::new("missing", &format!("{ball}[[robot]]\nname = \"m\"\nurdf = {urdf:?}\n"));
+    let output = fingertip(&["rollout", scene.path(), "-n", "2"], Vec::new());
+    let _ = std::fs::remove_file(&urdf);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let place = std::env::temp_dir().canonicalize().unwrap();
+    let expected = format!("there is no my_hand/tip.stl or tip.stl in {} or a folder above it", place.display());
+    assert!(errors.contains("warning: m: link \"b\": collision mesh") && errors.contains(&expected), "{errors}");
 }

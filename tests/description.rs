@@ -177,6 +177,45 @@ fn every_kind_of_joint() {
     assert_eq!((robot.joints[0].axis, robot.joints[0].limits), (Vector3::x(), None));
 }
 
+/// Files that other programs read: what is odd in them is left out, and a note says so.
+#[test]
+fn oddities_of_urdfs_are_left_out_with_a_note() {
+    let base = r#"<link name="a"/><link name="b"/><link name="c"/>"#;
+    let joints = r#"<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>LIMIT</joint>
+        <joint name="k" type="fixed"><parent link="b"/><child link="c"/>AXIS</joint>"#;
+    let limit = r#"<limit lower="-1" upper="1" effort="1" velocity="1"/>"#;
+    let with = |limit: &str, axis: &str| base.to_owned() + &joints.replace("LIMIT", limit).replace("AXIS", axis);
+    let of_link =
+        |parts: &str| with(limit, "").replace(r#"<link name="b"/>"#, &format!(r#"<link name="b">{parts}</link>"#));
+    for (text, note) in [
+        (of_link(r#"<visual><geometry><sphere radius="0"/></geometry></visual>"#), "link \"b\": 1 shapes of size 0"),
+        (
+            of_link(r#"<collision><geometry><box size="1 0 1"/></geometry></collision>"#),
+            "link \"b\": 1 shapes of size 0",
+        ),
+        (of_link("<visual/>"), "link \"b\": <visual> without a <geometry>"),
+        (of_link(r#"<collision><origin xyz="0 0 1"/></collision>"#), "link \"b\": <collision> without a <geometry>"),
+        (with(r#"<limit lower="-1" upper="1" effort="1"/>"#, ""), "joint \"j\": <limit> without a velocity"),
+        (with(&limit.replace("effort=\"1\"", "effort=\"-1\""), ""), "joint \"j\": effort -1 taken for no limit"),
+        (with(limit, "<axis/>"), "joint \"k\": <axis> of a fixed joint left out"),
+    ] {
+        let robot = urdf(&text);
+        assert!(robot.notes.iter().any(|found| found.starts_with(note)), "{note}: {:?}", robot.notes);
+        assert!(robot.links.iter().all(|link| link.collisions.is_empty() && link.visuals.is_empty()), "{note}");
+        assert_eq!(robot.joints[0].limits, Some(Limits { lower: -1.0, upper: 1.0 }), "{note}");
+    }
+    let geometry = r#"<collision><geometry><box size="1 1 1"/><origin xyz="0 0 0.1"/></geometry></collision>"#;
+    let robot = urdf(&of_link(geometry));
+    assert_eq!(robot.links[1].collisions[0].pose, nalgebra::Isometry3::identity());
+    assert!(robot.notes.concat().contains("<origin> left out: it stands within <geometry>"), "{:?}", robot.notes);
+    // What moves needs a direction.
+    let error = Articulation::from_urdf_str(
+        &format!("<robot name=\"r\">{}</robot>", with(limit, "").replace("xyz=\"0 0 1\"", "")),
+        "r",
+    );
+    assert!(error.unwrap_err().to_string().contains("joint \"j\": missing field `xyz`"));
+}
+
 #[test]
 fn mimic_chains_end_at_a_joint_of_their_own() {
     let body: String = (0..3)
@@ -453,6 +492,13 @@ fn meshes_become_hulls() {
     write("meshes/cube.stl", &stl);
     write("cube.obj", &(vertices + &faces));
     write("cube.dae", &collada(&corners, &triangles, "<translate>3 0 0</translate><rotate>0 0 1 90</rotate>"));
+    let inches = collada(&corners, &triangles, "").replacen(
+        "<library_geometries>",
+        "<asset><unit name=\"inch\" meter=\"0.0254\"/></asset><library_geometries>",
+        1,
+    );
+    write("inches.dae", &inches);
+    write("minus.dae", &inches.replace("0.0254", "-1"));
     write("skewed.dae", &collada(&corners, &triangles, "<skew>45 0 1 0 1 0 0</skew>"));
     write("bad.stl", "no mesh at all");
     write("flat.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 1 1 0\nf 1 2 3\nf 2 3 4\n");
@@ -465,6 +511,7 @@ fn meshes_become_hulls() {
         ("mesh = \"cube.obj\"\nscale = [0.1, -0.2, 0.3]", [0.2, -0.4, 0.6]),
         // Turned by 90° about z, then moved by 3 along x, the cube is from 1 to 3 and from 0 to 2.
         ("mesh = \"cube.dae\"\nscale = 0.1", [0.4, 0.2, 0.2]),
+        ("mesh = \"inches.dae\"", [0.0508; 3]),
         ("hull = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1], [1, 1, 1]]", [1.0; 3]),
     ] {
         let scene = object(keys).unwrap();
@@ -482,6 +529,7 @@ fn meshes_become_hulls() {
         ("mesh = \"flat.obj\"", "flat.obj: hull: expected points that are not all in one plane"),
         ("mesh = \"none.stl\"", "object \"cup\": "),
         ("mesh = \"none.stl\"", "none.stl: No such file"),
+        ("mesh = \"minus.dae\"", "minus.dae: unit: expected a positive number of metres, got \"-1\""),
         ("mesh = \"skewed.dae\"", "skewed.dae: node \"inner\": skew: expected matrix, translate"),
         ("mesh = \"cube.obj\"\nscale = 0.0", "scale: expected three numbers other than zero"),
         ("sphere = 0.1\nscale = 2.0", "scale: expected with a mesh only"),
@@ -507,6 +555,7 @@ fn meshes_become_hulls() {
     let (path, found) = (folder.join("none.stl"), note("none.stl"));
     let expected = format!("link \"a\": collision mesh none.stl left out: there is no file {}", path.display());
     assert_eq!(found, expected);
+    assert_eq!(urdf("none.stl").unwrap().missing_shapes().collect::<Vec<_>>(), [expected]);
     let (own, found) = (folder.canonicalize().unwrap(), note("package://pkg/none.stl"));
     let places = format!("there is no pkg/none.stl or none.stl in {} or a folder above it", own.display());
     assert!(found.contains(&places), "{found}");

@@ -272,6 +272,57 @@ fn rollouts() -> Result<()> {
     Ok(())
 }
 
+/// Where Coulomb's law is not settled, the answer and its gradients are the relaxed law's with the scene's coefficients, in both forms.
+#[test]
+fn an_unsettled_answer_is_the_relaxed_laws() -> Result<()> {
+    /// Of gradients, relative to the largest: those of Coulomb's law are solved with another factor.
+    const TOLERANCE: f64 = 1e-7;
+    let q = [0.017, 0.344, 0.011, 0.963, -1.026, -0.857, 1.23];
+    let u = [0.829, -0.682, -0.624, 1.515];
+    let answer = |friction: Friction, as_program: bool| -> Result<(Rollout, Vec<Tensor>)> {
+        let mut scene = Scene::load("assets/scenes/planar_hand.toml")?;
+        scene.params = Params { friction, torsion: 3e-3, kappa: 1e5, ..scene.params };
+        let model = compile(&scene);
+        let u = Tensor::from_slice(&u, (1, 1, 4), &Device::Cpu)?;
+        let mut vars = vec![Var::from_tensor(&model.tensor(&[&q])?)?, Var::from_tensor(&u)?];
+        let parameters = model.parameters.map(|_, t| {
+            let var = Var::from_tensor(t)?;
+            let tensor = var.as_tensor().clone();
+            vars.push(var);
+            Ok(tensor)
+        })?;
+        let fused = Quasidynamic::new(&model, &parameters)?;
+        let weight = |dims: &[usize]| {
+            let values: Vec<f64> = (0..dims.iter().product()).map(|k: usize| 1.0 + ((k * 13) % 7) as f64).collect();
+            Tensor::from_vec(values, dims, &Device::Cpu)
+        };
+        let weights = [
+            weight(&[1, 2, model.nq()])?,
+            (weight(&[1, 1, model.nc(), 3])? * 1e-3)?,
+            weight(&[1, 1, model.pairs.torsional.len()])?,
+        ];
+        gradients(&if as_program { fused.as_tensor_program() } else { fused }, &vars, &weights)
+    };
+    for as_program in [false, true] {
+        let (found, by) = answer(Friction::Coulomb, as_program)?;
+        let (expected, by_relaxed) = answer(Friction::Relaxed, as_program)?;
+        assert_eq!(found.reports[0][0].status, Status::Unsettled);
+        assert_eq!(expected.reports[0][0].status, Status::Solved);
+        for (found, expected) in
+            [(&found.q, &expected.q), (&found.force, &expected.force), (&found.torque, &expected.torque)]
+        {
+            assert_eq!(numbers(found), numbers(expected), "as program: {as_program}");
+        }
+        for (k, (found, expected)) in by.iter().zip(&by_relaxed).enumerate() {
+            let (found, expected) = (numbers(found), numbers(expected));
+            let scale = largest(&expected).max(1e-12);
+            let error = largest(found.iter().zip(&expected).map(|(a, b)| a - b)) / scale;
+            assert!(error < TOLERANCE, "as program: {as_program}: quantity {k} off by {error:e} of {scale:e}");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn errors() {
     let bad = |text: &str| Scene::from_toml(text, ".").unwrap_err().to_string();

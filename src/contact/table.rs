@@ -6,7 +6,7 @@ use std::sync::Arc;
 use candle_core::{Result as TensorResult, Tensor};
 
 use crate::description::{PairRule, Scene, Shape};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::kinematics::Tree;
 
 use super::contacts::Contacts;
@@ -54,7 +54,7 @@ impl PairTable {
             }
         }
         let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
-            .map_err(|error| Error::invalid("shapes at home", error.to_string()))?;
+            .map_err(|error| Error::invalid("shapes at home", message(&error)))?;
         // Together by kinds, in the order in which the kinds first appear.
         let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
         let mut order: Vec<_> = Vec::new();

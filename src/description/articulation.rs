@@ -15,7 +15,16 @@ pub struct Articulation {
     pub notes: Vec<String>,
 }
 
+/// What notes call a collision mesh that was not found.
+pub(super) const MISSING_SHAPE: &str = "collision mesh";
+
 impl Articulation {
+    /// The notes on collision meshes that were not found, each with the places where they were looked for: nothing touches their
+    /// links there.
+    pub fn missing_shapes(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().map(String::as_str).filter(|note| note.contains(MISSING_SHAPE))
+    }
+
     /// The root: the link that is not the child of a joint.
     pub fn root(&self) -> Option<usize> {
         let mut is_root = vec![true; self.links.len()];

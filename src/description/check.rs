@@ -97,7 +97,7 @@ pub(super) fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Re
 
 /// "there is no joint "indx2"; did you mean "index2"?", or all the names where none is near and they are few.
 pub fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    const FEW: usize = 12;
+    const FEW: usize = 16;
     /// Characters of a name that are shown; one that is longer is near to none.
     const LONG: usize = 100;
     if let Some((end, _)) = name.char_indices().nth(LONG) {

@@ -1,5 +1,5 @@
 //! The points of a COLLADA file where its scene puts them (COLLADA 1.4.1, §5 *node*, *matrix*, *rotate*, *scale*,
-//! *translate*, *source*, *accessor*).
+//! *translate*, *source*, *accessor*, *unit*).
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ struct Instances<'a> {
 }
 
 /// The positions of all geometries that the file's scene shows; of all that there are, as they are, in a file whose scene
-/// shows none. Unit and up axis are not applied.
+/// shows none, in metres. The up axis is not applied.
 ///
 /// # Errors
 /// What is no XML, positions that are no numbers, transformations with other numbers than they have, and those that are
@@ -59,6 +59,7 @@ fn shown(text: &str, of: impl Fn(Node, Vec<Point3<f64>>) -> Result<Vec<Point3<f6
             instances.collect(scene, Matrix4::identity(), 0)?;
         }
     }
+    let metres = unit(&document)?;
     let mut points = Vec::new();
     for geometry in document.descendants().filter(|node| node.has_tag_name_of("geometry")) {
         let id = geometry.attribute("id").unwrap_or_default();
@@ -74,10 +75,19 @@ fn shown(text: &str, of: impl Fn(Node, Vec<Point3<f64>>) -> Result<Vec<Point3<f6
             return Err(Error::invalid("scene", message));
         }
         for transform in places {
-            points.extend(own.iter().map(|point| transform.transform_point(point)));
+            points.extend(own.iter().map(|point| transform.transform_point(point) * metres));
         }
     }
     Ok(points)
+}
+
+/// The file's unit of length, m: one metre if it does not say.
+fn unit(document: &Document) -> Result<f64> {
+    let asset = document.root_element().children().find(|node| node.has_tag_name_of("asset"));
+    let unit = asset.and_then(|asset| asset.children().find(|node| node.has_tag_name_of("unit")));
+    let Some(given) = unit.and_then(|unit| unit.attribute("meter")) else { return Ok(1.0) };
+    let metres = given.trim().parse().ok().filter(|&metres: &f64| metres.is_finite() && metres > 0.0);
+    metres.ok_or_else(|| Error::invalid("unit", format!("expected a positive number of metres, got \"{given}\"")))
 }
 
 /// A geometry's positions.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::Point3;
 
-use super::{Shape, check, collada, file, stl};
+use super::{Shape, check, collada, file, obj, stl};
 use crate::error::{Error, Result};
 
 /// The most triangles of a visual mesh.
@@ -37,8 +37,8 @@ impl MeshFile {
         })
     }
 
-    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's scene transforms are applied, its
-    /// unit and up axis are not.
+    /// Reads the triangles of an STL, OBJ or COLLADA file; a COLLADA file's scene transforms and its unit are
+    /// applied, its up axis is not.
     ///
     /// # Errors
     /// If the file cannot be read, is larger than 512 MiB, has more than 200,000 triangles, is not STL, OBJ or COLLADA,
@@ -79,7 +79,7 @@ fn corners(path: &Path) -> Result<Vec<Point3<f64>>> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     match kind(path)? {
         Kind::Stl => stl::corners(&bytes),
-        Kind::Obj => obj_corners(path, &bytes),
+        Kind::Obj => obj::corners(path, &bytes),
         Kind::Collada => collada::corners(collada_text(&bytes)?),
     }
 }
@@ -100,7 +100,7 @@ fn kind(path: &Path) -> Result<Kind> {
 }
 
 /// The convex hull of all vertices in a mesh file, scaled along x, y and z (a negative number mirrors). A COLLADA
-/// file's scene transforms are applied; its unit and up axis are not.
+/// file's scene transforms and its unit are applied; its up axis is not.
 ///
 /// # Errors
 /// If the file cannot be read, is larger than 512 MiB, is not STL, OBJ or COLLADA, is damaged, or is flat or empty. The
@@ -117,7 +117,7 @@ pub(super) fn hull(path: &Path, scale: [f64; 3]) -> Result<Shape> {
     let bytes = file::bytes(path, file::LARGEST_MESH)?;
     let points = kind(path).and_then(|kind| match kind {
         Kind::Stl => stl::corners(&bytes),
-        Kind::Obj => obj_points(path, &bytes),
+        Kind::Obj => obj::points(path, &bytes),
         Kind::Collada => collada_text(&bytes).and_then(collada::points),
     });
     drop(bytes);
@@ -133,35 +133,6 @@ fn collada_text(bytes: &[u8]) -> Result<&str> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| Error::invalid("mesh", format!("expected UTF-8: {error}")))?;
     Ok(text.trim_start_matches('\u{feff}'))
-}
-
-/// The vertices of an OBJ file's faces.
-fn obj_points(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
-    let meshes = obj_meshes(path, bytes)?;
-    Ok(meshes.iter().flat_map(|mesh| &mesh.vertices).map(|vertex| Point3::from(vertex.map(f64::from))).collect())
-}
-
-/// The corners of an OBJ file's triangles.
-fn obj_corners(path: &Path, bytes: &[u8]) -> Result<Vec<Point3<f64>>> {
-    let mut corners = Vec::new();
-    for mesh in obj_meshes(path, bytes)? {
-        for &place in mesh.faces.iter().flatten() {
-            let vertex = mesh.vertices.get(place as usize);
-            let vertex = vertex.ok_or_else(|| Error::invalid("OBJ", format!("there is no vertex {place}")))?;
-            corners.push(Point3::from(vertex.map(f64::from)));
-        }
-    }
-    Ok(corners)
-}
-
-/// The meshes of an OBJ file. Material files that it names are not read.
-fn obj_meshes(path: &Path, bytes: &[u8]) -> Result<Vec<mesh_loader::Mesh>> {
-    let no_materials = |_: &Path| -> std::io::Result<Vec<u8>> { Err(std::io::ErrorKind::Unsupported.into()) };
-    let scene = mesh_loader::obj::from_slice(bytes, Some(path), no_materials).map_err(|error| {
-        let message = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        Error::invalid("OBJ", message)
-    })?;
-    Ok(scene.meshes)
 }
 
 /// The places of the files that a URDF names.

@@ -12,6 +12,7 @@ mod hull;
 mod hull_side;
 mod inertia;
 mod mesh;
+mod obj;
 mod quickhull;
 mod rest;
 mod scene;

@@ -31,7 +31,7 @@ use k::{Chain, JointType, Node, NodeBuilder, SerialChain};
 
 use super::{Body, Coordinate, FrameSpec, Kinematics, POSE, Tree};
 use crate::description::JointKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::math::largest::largest;
 
 /// A point of a body and its goal.
@@ -281,7 +281,7 @@ fn body_poses(tree: &Tree, q: &[f64]) -> Result<Vec<Isometry3<f64>>> {
         let q = Tensor::from_slice(q, (1, q.len()), &Device::Cpu)?;
         Kinematics::new(tree, &frames, DType::F64, &Device::Cpu)?.at(&q)?.poses.flatten_all()?.to_vec1()
     };
-    let row = row().map_err(|error| Error::invalid("q", error.to_string()))?;
+    let row = row().map_err(|error| Error::invalid("q", message(&error)))?;
     if row.iter().any(|x| !x.is_finite()) {
         return Err(Error::invalid("q", "expected finite numbers and quaternions other than zero"));
     }

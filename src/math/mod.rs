@@ -13,6 +13,7 @@ pub(crate) mod layout;
 pub(crate) mod native;
 pub(crate) mod operation;
 pub mod order;
+pub(crate) mod pool;
 pub mod program;
 pub(crate) mod record;
 pub mod rows;

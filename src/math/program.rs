@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32};
 use super::order::Order;
+use super::pool;
 use super::record::{Recorded, Recorder, Row, Trace, record_run};
 use super::rows::{Output, Part};
 use super::scratch::Scratch;
@@ -237,7 +238,7 @@ pub(crate) fn record(
     })
 }
 
-/// Rows of results, some worlds after the other filled in by rayon's threads, each with a memory of its own.
+/// Rows of results, some worlds after the other filled in by the threads of the [pool], each with a memory of its own.
 pub(in crate::math) fn share<M, const N: usize>(
     worlds: usize,
     widths: [usize; N],
@@ -262,7 +263,7 @@ pub(in crate::math) fn share<M, const N: usize>(
         let mut memory = memory();
         chunks.into_iter().for_each(|out| work(&mut memory, out));
     } else {
-        chunks.into_par_iter().for_each_init(&memory, &work);
+        pool::share(|| chunks.into_par_iter().for_each_init(&memory, &work));
     }
     data
 }

@@ -20,7 +20,7 @@ impl Overrides {
             Ok(other) => {
                 return Err(Error::invalid("overrides", format!("expected an object, got {}", shown(&other))));
             }
-            Err(error) => return Err(Error::invalid("overrides", error.to_string())),
+            Err(error) => return Err(error.within("overrides")),
         };
         if let Some(key) = map.keys().find(|key| !Self::KEYS.contains(&key.as_str())) {
             return Err(Error::invalid("overrides", unknown("key", key, Self::KEYS.into_iter())));

@@ -9,7 +9,7 @@ pub use json::{list, number, shown};
 pub use unique::parse;
 
 use crate::description::{Friction, Params, Rest, Shape, check};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::kinematics::Tree;
 use crate::model::Model;
 use crate::parameters::Parameters;
@@ -260,5 +260,5 @@ fn resized(shape: &Shape, values: &[f64]) -> Result<Shape> {
 }
 
 fn failed(error: candle_core::Error) -> Error {
-    Error::invalid("parameters", error.to_string())
+    Error::invalid("parameters", message(&error))
 }

@@ -5,16 +5,50 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::error::{Error, Result as Checked};
+
 /// The value of a JSON text.
 ///
 /// # Errors
 /// If the text is not JSON, is nested deeper than 128 levels, or has a key twice in one object. The message gives the
 /// place.
-pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
-    let mut parser = serde_json::Deserializer::from_slice(text);
-    let value = Unique.deserialize(&mut parser)?;
-    parser.end()?;
-    Ok(value)
+pub fn parse(text: &[u8]) -> Checked<Value> {
+    // The end of a text is where its last value ends.
+    let mut parser = serde_json::Deserializer::from_slice(text.trim_ascii_end());
+    let value = Unique.deserialize(&mut parser).and_then(|value| parser.end().map(|()| value));
+    value.map_err(|error| {
+        let place = match (error.line(), error.column()) {
+            (1, column) => format!("column {column}"),
+            (line, column) => format!("line {line}, column {column}"),
+        };
+        Error::invalid(place, in_words(&error.to_string()))
+    })
+}
+
+/// What was expected, by the parser's message.
+fn in_words(message: &str) -> String {
+    let what = message.rsplit_once(" at line ").map_or(message, |(what, _)| what);
+    let words = match what {
+        "EOF while parsing a list" => "expected \"]\" at the list's end, got nothing more",
+        "EOF while parsing an object" => "expected \"}\" at the object's end, got nothing more",
+        "EOF while parsing a string" => "expected a double quote at the text's end, got nothing more",
+        "EOF while parsing a value" => "expected a value, got nothing more",
+        "expected ident" | "expected value" => {
+            "expected a number, a text in double quotes, true, false, null, a list or an object (JSON has no NaN and no infinity)"
+        }
+        "expected `:`" => "expected \":\" behind the key",
+        "expected `,` or `]`" => "expected \",\" or \"]\" behind a value of a list",
+        "expected `,` or `}`" => "expected \",\" or \"}\" behind a value of an object",
+        "key must be a string" => "expected a key in double quotes",
+        "trailing comma" => "expected another value behind the comma",
+        "trailing characters" => "expected nothing behind the value",
+        "invalid number" => "expected a number, as 0.5 or -1e-3",
+        "number out of range" => "expected a number up to 1.8e308",
+        "invalid unicode code point" => "expected text in UTF-8",
+        "recursion limit exceeded" => "expected at most 128 levels of lists and objects",
+        other => other,
+    };
+    words.to_owned()
 }
 
 struct Unique;
@@ -101,7 +135,23 @@ mod tests {
         for text in [r#"{"q": 1, "q": 2}"#, r#"{"params": {"h": 1, "kappa": 2, "h": 1}}"#, r#"[{"a": 1, "\u0061": 1}]"#]
         {
             let error = parse(text.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains("stands twice") && error.contains("line 1 column"), "{error}");
+            assert!(error.contains("stands twice") && error.starts_with("column "), "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_say_what_was_expected_and_where() {
+        for (text, expected) in [
+            ("[1, 2\n", "column 5: expected \"]\""),
+            ("{q: 1}", "column 2: expected a key in double quotes"),
+            ("{\"q\": nan}", "JSON has no NaN"),
+            ("{\"q\": NaN}", "JSON has no NaN"),
+            ("{\n\"q\": [1,]}", "line 2, column 10: expected another value"),
+            ("{\"q\" 1}", "expected \":\""),
+            ("{} 2", "expected nothing behind"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 }

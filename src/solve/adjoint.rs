@@ -18,7 +18,7 @@ use super::cone::{CONTACT_OPERAND, Cone, Turning};
 use super::linear;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{put_triple, seen, triple};
-use super::status::is_unsettled;
+use super::status::is_relaxed;
 use super::structure::{Slip, Structure};
 
 /// Sets the gradients of the operands, given those of the results. Worlds that `keep` leaves out get zeros.
@@ -63,7 +63,7 @@ pub(crate) fn pull<R: Real>(
                 let pull = match s.friction {
                     Friction::Relaxed => cone.pull(own, eta, d, e, weighed),
                     Friction::Coulomb => {
-                        let z = s.displacement(&cone, own, eta, is_unsettled(work.info[0]));
+                        let z = s.displacement(&cone, own, eta, is_relaxed(work.info[0]));
                         cone.pull_by(own, (eta, z), d, e, weighed)
                     }
                 };
@@ -97,7 +97,12 @@ pub(crate) fn pull<R: Real>(
                 put_triple(out, 1, points[0]);
                 put_triple(out, 2, points[1]);
                 out[9] = pull.phi;
-                out[10] = pull.mu;
+                out[10] = if s.twins.contains(&i) {
+                    // What they are halved by: see `stages::Untwin`.
+                    R::select(is_relaxed(work.info[0]), pull.mu.scale(0.5), pull.mu)
+                } else {
+                    pull.mu
+                };
                 out[11] = -(pull.kappa * own * inverse);
             },
         );

@@ -25,7 +25,7 @@ use crate::math::lane::{Mask, Real, state};
 use crate::math::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
 
 use super::cone::{Cone, Pull, Rates};
-use super::status::is_unsettled;
+use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
@@ -121,7 +121,7 @@ impl Structure {
         match self.friction {
             Friction::Relaxed => cone.rates(kappa, eta, d),
             Friction::Coulomb => {
-                let relaxed = is_unsettled(status);
+                let relaxed = is_relaxed(status);
                 let Answer { root, tilt } = self.answer(cone, kappa, eta, relaxed);
                 let (up, down) = (root.times(tilt), root.times(cone.n));
                 let mut w = product(&root.rows(), &root.rows());

@@ -19,7 +19,7 @@ use super::cone::Cone;
 use super::friction::Answer;
 use super::memory::{Gradients, Problem, Work};
 use super::problem::{add_force, along, put_triple, times_p, triple};
-use super::status::is_unsettled;
+use super::status::is_relaxed;
 use super::structure::Structure;
 
 /// An imbalance of this part of its largest term is solved for again.
@@ -162,7 +162,7 @@ pub(super) fn solve<R: Real>(
     work: &mut Work<&mut [R]>,
     to: &mut Gradients<&mut [R]>,
 ) {
-    let relaxed = is_unsettled(work.info[0]);
+    let relaxed = is_relaxed(work.info[0]);
     let system = System { s, problem, eta: work.eta, relaxed, columns: work.columns.as_chunks().0 };
     let [substitute, eliminate] = s.factors(work.h, work.upper);
     let (forces, rest) = work.contact_states.split_at_mut(3 * s.nc());

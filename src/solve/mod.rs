@@ -47,7 +47,7 @@ pub use frictionless::Frictionless;
 pub use impact::{Impact, Method};
 pub(crate) use memory::{Gradients, INFO, Operands, Places, Work};
 pub(crate) use op::Start;
-pub(crate) use stages::{Balance, Factor, Pull, Solve};
+pub(crate) use stages::{Balance, Factor, Pull, Solve, Untwin};
 pub(crate) use status::Accuracy;
 pub use status::Status;
 pub use structure::{ContactPaths, Slip, Structure};
@@ -160,6 +160,11 @@ impl Report {
     /// The reports in rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
         Ok(Self::of(&numbers(info)?).collect())
+    }
+
+    /// By Coulomb's law: is the answer the relaxed one?
+    pub(crate) fn is_relaxed(&self) -> bool {
+        matches!(self.status, Status::IterationLimit | Status::Unsettled)
     }
 
     /// The report in [`INFO`] numbers.

@@ -13,7 +13,7 @@ use crate::math::vector::dot;
 use super::cone::{CONTACT_OPERAND, Cone};
 use super::memory::{Gradients, INFO, Operands, Places, Work};
 use super::problem::triple;
-use super::stages::{Factor, Pull, Smoothing, Solve};
+use super::stages::{Factor, Pull, Smoothing, Solve, Untwin};
 use super::status::Accuracy;
 use super::structure::Structure;
 
@@ -74,6 +74,13 @@ impl<'a> Base<'a> {
         let [a, b, c] = operands;
         let rows = [Rows::from_tensor(a)?, Rows::from_tensor(b)?, Rows::from_tensor(c)?];
         Ok(Self::new(structure, rows, None))
+    }
+
+    /// The coefficients that a recalled answer has.
+    fn untwin(&self, group: &mut Group) {
+        if !self.structure.twins.is_empty() {
+            group.run(&Untwin { structure: self.structure, at: &self.at });
+        }
     }
 
     fn factor(&self) -> Factor<'_> {
@@ -144,7 +151,10 @@ impl Program for Forward<'_> {
             Way::Solve { max_iterations } => {
                 Solve { structure, at, max_iterations: *max_iterations, warm, accuracy: Accuracy::Fine }.run(group);
             }
-            Way::Recall(result) => group.run(&Recall { base, result, eta: structure.nv, grad: None }),
+            Way::Recall(result) => {
+                group.run(&Recall { base, result, eta: structure.nv, grad: None });
+                base.untwin(group);
+            }
         }
         group.run(&Store(base));
     }
@@ -191,6 +201,7 @@ impl Program for Backward<'_> {
         group.run(&Load(base));
         let eta = base.structure.n_results();
         group.run(&Recall { base, result: &self.result, eta, grad: Some(&self.grad) });
+        base.untwin(group);
         group.run(&base.factor());
         group.run(&Pull { structure: base.structure, at: &base.at, gradients: &base.gradients });
         group.run(&StoreGradients(base));
@@ -305,6 +316,7 @@ impl Program for Displacement<'_> {
         let base = &self.base;
         group.run(&Load(base));
         group.run(&Recall { base, result: &self.result, eta: base.structure.n_results(), grad: None });
+        base.untwin(group);
         group.run(&base.factor());
         group.run(&Smoothing { structure: base.structure, at: &base.at });
         group.run(&Store(base));

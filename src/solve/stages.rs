@@ -9,10 +9,11 @@ use crate::math::vector::scale;
 
 use super::adjoint;
 use super::barrier;
+use super::cone::CONTACT_OPERAND;
 use super::coulomb;
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
-use super::status::{Accuracy, Status, is_unsettled};
+use super::status::{Accuracy, Status, is_relaxed};
 use super::structure::Structure;
 
 /// The solve by the structure's law: δ, η and the report are left in the working memory.
@@ -36,6 +37,11 @@ impl Solve<'_> {
                 group.run(&Coulomb { of: self, again: false });
                 group.run_in_either(&Relaxed { of: self, rest: true });
                 group.run(&Coulomb { of: self, again: true });
+                if !self.structure.twins.is_empty() {
+                    group.run(&Alone(self));
+                    group.run_in_either(&Relaxed { of: self, rest: true });
+                    group.run(&Unsettled(self));
+                }
             }
         }
     }
@@ -53,7 +59,7 @@ impl Stage for Relaxed<'_> {
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
         let (problem, mut work) = at.of(memory);
-        let worlds = if self.rest { is_unsettled(work.info[0]) } else { R::Mask::splat(true) };
+        let worlds = if self.rest { is_relaxed(work.info[0]) } else { R::Mask::splat(true) };
         R::when(
             worlds,
             &mut work,
@@ -81,6 +87,50 @@ impl Stage for Coulomb<'_> {
         let Solve { structure, at, max_iterations, warm, .. } = self.of;
         let (problem, mut work) = at.of(memory);
         coulomb::solve(structure, &problem, max_iterations, (warm, self.again), &mut work);
+    }
+}
+
+/// In worlds that Coulomb's law has not settled, the coefficients of the relaxed law, see [`Untwin`]; all results are kept.
+struct Alone<'a>(Solve<'a>);
+
+impl Stage for Alone<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Solve { structure, at, .. } = self.0;
+        coulomb::put_aside(&mut at.of(memory).1);
+        Untwin { structure, at }.run(first, memory, out);
+    }
+}
+
+/// After the relaxed solve with these coefficients: the kept results in other worlds.
+struct Unsettled<'a>(Solve<'a>);
+
+impl Stage for Unsettled<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Solve { structure, at, .. } = self.0;
+        let (problem, mut work) = at.of(memory);
+        coulomb::replace_relaxed(structure, &problem, &mut work);
+    }
+}
+
+/// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
+/// Coulomb's: see [`Structure::with_twins`]. The report is in the working memory, and the contacts are as the step has assembled them.
+pub(crate) struct Untwin<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+}
+
+impl Stage for Untwin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Self { structure, at } = self;
+        let relaxed = is_relaxed(memory[at.work.info.start]);
+        let contacts = &mut memory[at.operands.contacts.clone()];
+        for &contact in R::parts(&structure.twins) {
+            let mu = &mut contacts[CONTACT_OPERAND * contact + 10];
+            *mu = R::select(relaxed, mu.scale(0.5), *mu);
+        }
     }
 }
 
@@ -125,7 +175,7 @@ impl Stage for Factor<'_> {
                 s.factor_h.factor(work.h);
             }
             Friction::Coulomb => {
-                let relaxed = is_unsettled(work.info[0]);
+                let relaxed = is_relaxed(work.info[0]);
                 fill_pair(s, &problem, columns, (work.eta, relaxed), (work.h, work.upper));
                 s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
             }

@@ -19,7 +19,8 @@ pub enum Status {
     Solved,
     /// The iteration reached its limit, or the limit of rounding, before it had converged. The residual says how far it
     /// is from the minimiser. δ and λ are the last iterate, which is inside the cones up to rounding. They are zero if
-    /// the iteration left the cones or the range of numbers.
+    /// the iteration left the cones or the range of numbers. In scenes with Coulomb's law this, too, is the relaxed law's
+    /// iterate.
     ///
     /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ = 5 × 10¹⁴ on,
     /// double precision cannot tell it from a force outside, and cannot resolve the stiffness across the slip. The
@@ -69,9 +70,10 @@ impl Status {
     }
 }
 
-/// Is the answer that of the relaxed law although the scene's is Coulomb's?
+/// Is the answer that of the relaxed law although the scene's is Coulomb's? That law's iteration may have reached its limit, too:
+/// Coulomb's own ends with an answer or without one.
 #[inline(always)]
-pub(super) fn is_unsettled<R: Real>(status: R) -> R::Mask {
-    let code = Status::Unsettled.code();
-    status.gt(R::splat(code - 0.5)).and(status.lt(R::splat(code + 0.5)))
+pub(super) fn is_relaxed<R: Real>(status: R) -> R::Mask {
+    let (first, last) = (Status::IterationLimit.code(), Status::Unsettled.code());
+    status.gt(R::splat(first - 0.5)).and(status.lt(R::splat(last + 0.5)))
 }

@@ -46,6 +46,8 @@ pub struct Structure {
     pub(crate) n_slots: usize,
     /// The law of all contacts.
     pub(crate) friction: Friction,
+    /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
+    pub(crate) twins: Vec<usize>,
     pub(crate) kernels: Kernels,
 }
 
@@ -182,6 +184,7 @@ impl Structure {
             diagonal,
             limited,
             friction: Friction::default(),
+            twins: Vec::new(),
             kernels: Kernels::default(),
         }
     }
@@ -189,6 +192,14 @@ impl Structure {
     /// The same structure with another law of friction; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
+    }
+
+    /// The same structure where these contacts carry a normal force in pairs. By Coulomb's law each carries half of it, and problems
+    /// have twice the coefficients; a world that has the relaxed law's answer, which shares the force freely, has it for the
+    /// coefficients themselves.
+    pub fn with_twins(self, twins: Vec<usize>) -> Self {
+        let twins = if self.friction == Friction::Coulomb { twins } else { Vec::new() };
+        Self { twins, kernels: Kernels::default(), ..self }
     }
 
     /// The number of contacts.

@@ -16,6 +16,9 @@
 //! ```text
 //! ‖f_t‖ ≤ μ f_n,   |τ| ≤ γ f_n
 //! ```
+//!
+//! A world that Coulomb's law has not settled has the relaxed law's answer, with that law's coefficients:
+//! [`Structure::with_twins`](crate::solve::Structure::with_twins).
 
 use candle_core::{Result, Tensor};
 
@@ -25,7 +28,7 @@ use crate::math::operation::{Function, Kernels, Operation, Signature};
 use crate::math::tensor::{gather, index, part};
 use crate::math::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use crate::model::Model;
-use crate::solve::{CONTACT_OPERAND, Cone, Slip, Solution};
+use crate::solve::{CONTACT_OPERAND, Cone, Report, Slip, Solution};
 
 /// The weight of each of the two.
 const HALF: f64 = 0.5;
@@ -168,10 +171,35 @@ impl Torsion {
             return Ok([solution.force.clone(), Tensor::zeros((b, 0), contacts.dtype(), contacts.device())?]);
         }
         let eta = solution.warm.narrow(1, 0, 3 * self.n_contacts())?;
+        let contacts = &self.as_solved(contacts, solution)?;
         let op = Operation::rowwise(Totals(self.clone()), &self.kernels);
         let forces = contacts.apply_op3(&solution.force.flatten_from(1)?, &eta, op)?;
         let force = forces.narrow(1, 0, 3 * self.nc)?.reshape((b, self.nc, 3))?;
         Ok([force, torques(&part(&forces, 1, 3 * self.nc, TURNING * n)?, 1)?])
+    }
+}
+
+impl Torsion {
+    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the scene.
+    fn as_solved(&self, contacts: &Tensor, solution: &Solution) -> Result<Tensor> {
+        let reports = solution.report()?;
+        if self.sharing == 1.0 || !reports.iter().any(Report::is_relaxed) {
+            return Ok(contacts.clone());
+        }
+        let twins: Vec<usize> = self.twinned().collect();
+        let factor = |relaxed: bool, k: usize| {
+            let is_halved = relaxed && k % CONTACT_OPERAND == 10 && twins.contains(&(k / CONTACT_OPERAND));
+            if is_halved { 1.0 / self.sharing } else { 1.0 }
+        };
+        let width = contacts.dim(1)?;
+        let all: Vec<f64> =
+            reports.iter().flat_map(|report| (0..width).map(|k| factor(report.is_relaxed(), k))).collect();
+        contacts * Tensor::from_vec(all, (reports.len(), width), contacts.device())?.to_dtype(contacts.dtype())?
+    }
+
+    /// The solver's contacts that share a normal force with another.
+    pub(super) fn twinned(&self) -> impl Iterator<Item = usize> {
+        self.twins().flat_map(|(twin, turning)| [turning.contact, twin])
     }
 }
 

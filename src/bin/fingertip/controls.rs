@@ -9,6 +9,8 @@ use fingertip::description::unknown;
 use fingertip::overrides::{list, parse};
 use serde_json::Value;
 
+use crate::message;
+
 /// Largest file, bytes.
 const LARGEST: u64 = 256 << 20;
 
@@ -20,7 +22,8 @@ pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     let place = |message: String| format!("{}: {message}", path.display());
     let text = text(path).map_err(place)?;
     let is_json = text.trim_start().starts_with(['[', '{']);
-    let rows = if is_json { json_lines(&text, model.nu()) } else { csv(&text, model) }.map_err(place)?;
+    let names: Vec<String> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect();
+    let rows = if is_json { json_lines(&text, &names) } else { csv(&text, model) }.map_err(place)?;
     if rows.is_empty() {
         return Err(place("expected a command per line, got an empty file".to_owned()));
     }
@@ -38,13 +41,13 @@ fn text(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| format!("expected text in UTF-8: {}", error.utf8_error()))
 }
 
-fn json_lines(text: &str, nu: usize) -> Result<Vec<Vec<f64>>, String> {
+fn json_lines(text: &str, names: &[String]) -> Result<Vec<Vec<f64>>, String> {
     let line = |(i, line): (usize, &str)| {
         let place = |message: String| format!("line {}: {message}", i + 1);
         let value: Value = parse(line.as_bytes()).map_err(|error| place(error.to_string()))?;
         let u = list("u", value.get("u").unwrap_or(&value)).map_err(|error| place(error.to_string()))?;
-        if u.len() != nu {
-            return Err(place(format!("expected {nu} numbers, got {}", u.len())));
+        if u.len() != names.len() {
+            return Err(place(message::wrong_length("u", names, u.len())));
         }
         Ok(u)
     };

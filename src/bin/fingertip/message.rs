@@ -2,12 +2,9 @@
 
 use candle_core::Error;
 
-/// What a tensor error says, without the trace that candle adds where `RUST_BACKTRACE` is set.
+/// What a tensor error says.
 pub fn plain(error: &Error) -> String {
-    match error {
-        Error::WithBacktrace { inner, .. } => plain(inner),
-        other => one_line(&other.to_string()),
-    }
+    one_line(&fingertip::message(error))
 }
 
 /// What an error says, a line for each thing that is wrong.
@@ -16,6 +13,19 @@ pub fn of(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
         return errors.iter().map(|error| one_line(&error.to_string())).collect();
     }
     vec![error.downcast_ref::<Error>().map_or_else(|| one_line(&error.to_string()), plain)]
+}
+
+/// That a list has a number of numbers that is not that of their names.
+pub fn wrong_length(place: &str, names: &[String], got: usize) -> String {
+    const FEW: usize = 12;
+    let they_are = match names {
+        [] => String::new(),
+        [first, second, .., last] if names.len() > FEW => {
+            format!("; they are {first}, {second}, …, {last}: `inspect` names them")
+        }
+        few => format!("; they are {}", few.join(", ")),
+    };
+    format!("{place}: expected {} numbers, got {got}{they_are}", names.len())
 }
 
 /// Messages are for one line, whatever a parser below made of them.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Result as TensorResult};
-use fingertip::description::Scene;
+use fingertip::description::{Articulation, ObjectBody, Scene};
 use fingertip::scenes::{Cubes, Pills};
 use fingertip::show::Source;
 use fingertip::step::Quasidynamic;
@@ -58,6 +58,7 @@ impl SceneArgs {
     /// The same without a word.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = read(&self.scene)?;
+        warn(&missing_shapes(&source.scene));
         let step = compile(&source.scene, &self.overrides()?)?;
         for warning in step.model().hover_warnings(step.parameters())? {
             eprintln!("warning: {warning}");
@@ -93,6 +94,18 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
         candle_core::bail!("{NOT_NATIVE}");
     }
     Ok(step)
+}
+
+/// The collision meshes that were not found, and where they were looked for.
+fn missing_shapes(scene: &Scene) -> Vec<String> {
+    let objects = scene.objects.iter().filter_map(|object| match &object.body {
+        ObjectBody::Articulated { articulation, .. } => Some((&object.name, articulation)),
+        ObjectBody::Rigid { .. } => None,
+    });
+    let all = objects.chain(scene.robots.iter().map(|robot| (&robot.name, &robot.articulation)));
+    let of =
+        |(name, articulation)| Articulation::missing_shapes(articulation).map(move |note| format!("{name}: {note}"));
+    all.flat_map(of).collect()
 }
 
 /// Says the first warnings, and how many there are besides.

@@ -5,9 +5,10 @@
 //! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
 //! [`Articulation::notes`].
 //!
-//! Three common habits are accepted: without `<inertial>` a link has no mass, an absent or zero `effort` means no
-//! limit, and infinite limits are no limits.
+//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` means no
+//! limit, and infinite limits are no limits. Shapes without a size and what [`habits`] lists are left out.
 
+mod habits;
 mod top_level;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
 
 use self::top_level::{Element, top_level};
+use super::articulation::MISSING_SHAPE;
 use super::inertia::HEAVIEST;
 use super::mesh::Places;
 use super::{
@@ -62,7 +64,8 @@ pub(super) fn root_tag(text: &str) -> Option<&str> {
 
 fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     xml::check_depth(text)?;
-    let (root, elements) = top_level(text);
+    let (text, mended) = habits::mend(text);
+    let (root, elements) = top_level(&text);
     if root != Some("robot") {
         let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
         return Err(Error::invalid("root element", format!("expected <robot>, got {found}")));
@@ -70,8 +73,9 @@ fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
     if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
         return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
     }
-    let robot = urdf_rs::read_from_string(text).map_err(|error| locate(&error, &elements))?;
+    let robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
     let mut notes = notes(&elements);
+    notes.extend(mended);
     let links = links(&robot, places, &mut notes)?;
     let joints = joints(&robot, &elements, &mut notes)?;
     let articulation = Articulation { links, joints, notes };
@@ -145,20 +149,29 @@ fn read_link(
     let without = || Err("a URDF's text alone has no files beside it".to_owned());
     let find = |filename: &str| places.map_or_else(without, |places| places.find(filename));
     let mut collisions = Vec::new();
+    let mut empty = 0;
     for collision in &link.collision {
+        if is_empty(&collision.geometry) {
+            empty += 1;
+            continue;
+        }
         let shape = match shape(&collision.geometry) {
             Ok(shape) => shape,
             Err((filename, scale)) => match find(filename) {
                 Ok(file) => mesh::hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
                 Err(why) => {
-                    notes.push(format!("link \"{name}\": collision mesh {filename} left out: {why}"));
+                    notes.push(format!("link \"{name}\": {MISSING_SHAPE} {filename} left out: {why}"));
                     continue;
                 }
             },
         };
         collisions.push(Collision { shape, pose: pose(&collision.origin) });
     }
-    let visual = |visual: &urdf_rs::Visual| {
+    let mut visual = |visual: &urdf_rs::Visual| {
+        if is_empty(&visual.geometry) {
+            empty += 1;
+            return None;
+        }
         let look = match shape(&visual.geometry) {
             Ok(shape) => Look::Shape(shape),
             Err((filename, scale)) => match find(filename) {
@@ -177,7 +190,11 @@ fn read_link(
             rgba: own.or_else(|| colors.get(material?.name.as_str()).copied()),
         })
     };
-    Ok(Link { name: name.clone(), inertia, collisions, visuals: link.visual.iter().filter_map(visual).collect() })
+    let visuals = link.visual.iter().filter_map(&mut visual).collect();
+    if empty > 0 {
+        notes.push(format!("link \"{name}\": {empty} shapes of size 0 left out"));
+    }
+    Ok(Link { name: name.clone(), inertia, collisions, visuals })
 }
 
 /// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass.
@@ -204,6 +221,16 @@ fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, (&str, [f64
         urdf_rs::Geometry::Capsule { radius, length } => Ok(Shape::capsule(*radius, length / 2.0)),
         urdf_rs::Geometry::Sphere { radius } => Ok(Shape::sphere(*radius)),
         urdf_rs::Geometry::Mesh { filename, scale } => Err((filename, scale.map_or([1.0; 3], |scale| scale.0))),
+    }
+}
+
+/// Is this a primitive without a size, as files have where nothing is meant to be?
+fn is_empty(geometry: &urdf_rs::Geometry) -> bool {
+    match geometry {
+        urdf_rs::Geometry::Box { size } => size.0.contains(&0.0),
+        urdf_rs::Geometry::Cylinder { radius, length } => *radius == 0.0 || *length == 0.0,
+        urdf_rs::Geometry::Capsule { radius, .. } | urdf_rs::Geometry::Sphere { radius } => *radius == 0.0,
+        urdf_rs::Geometry::Mesh { .. } => false,
     }
 }
 
@@ -241,7 +268,7 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
                 origin: pose(&joint.origin),
                 axis: axis(joint, kind)?,
                 limits: limits(joint, kind, has_limit)?,
-                effort: if joint.limit.effort == 0.0 { f64::INFINITY } else { joint.limit.effort },
+                effort: if joint.limit.effort <= 0.0 { f64::INFINITY } else { joint.limit.effort },
                 damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
                 friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
                 mimic: mimic(robot, &joint_of, joint, kind)?,
@@ -251,6 +278,9 @@ fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>)
         let Some(read) = findings.take(read) else { continue };
         if joint.mimic.is_some() && read.mimic.is_none() {
             notes.push(format!("joint \"{}\": <mimic> of a fixed joint left out", joint.name));
+        }
+        if joint.limit.effort < 0.0 {
+            notes.push(format!("joint \"{}\": effort {} taken for no limit", joint.name, joint.limit.effort));
         }
         if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
             notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));

@@ -52,12 +52,12 @@ pub(super) fn top_level(text: &str) -> (Option<&str>, Vec<Element<'_>>) {
     (root, elements)
 }
 
-fn tag_name(tag: &str) -> &str {
+pub(super) fn tag_name(tag: &str) -> &str {
     let name = tag.trim_start_matches('<');
     &name[..name.find(|c: char| c.is_whitespace() || c == '>' || c == '/').unwrap_or(name.len())]
 }
 
-fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = tag;
     while let Some((before, after)) = rest.split_once('=') {
         let quote = after.trim_start().chars().next().filter(|c| ['"', '\''].contains(c))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::file::{ForceFile, WeightsFile};
 use super::{Episode, HORIZON, Task};
 use crate::description::unknown;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::mpc::command::{Command, Law};
 use crate::mpc::controller::Controller;
 use crate::mpc::cost::{
@@ -71,14 +71,14 @@ impl Task {
             })
         });
         let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
-            .map_err(|error| Error::invalid("command", error.to_string()))?;
+            .map_err(|error| Error::invalid("command", message(&error)))?;
         Ok(Command { keep_limits: file.limits.unwrap_or(true), ..command })
     }
 
     fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {
         let weights = &self.file.weights;
         let (model, object, goal) = (simulator.model(), self.object(), &episode.goal);
-        let bad = |error: candle_core::Error| Error::invalid("goal", error.to_string());
+        let bad = |error: candle_core::Error| Error::invalid("goal", message(&error));
         let mut terms = Vec::new();
         let mut add = |cost: Arc<dyn Cost>, running: f64, terminal: Option<f64>, purpose: bool| {
             let terminal = terminal.unwrap_or(running);
@@ -145,7 +145,7 @@ impl Task {
             file.map_or(vec![1.0; points.len()], |file| file.points.iter().map(|point| point.weight).collect());
         let made = Reach::new(model, &points, object, distance)
             .and_then(|reach| Ok((reach, Closure::new(model, &points, &weights, object)?)));
-        made.map_err(|error| Error::invalid("reach", error.to_string()))
+        made.map_err(|error| Error::invalid("reach", message(&error)))
     }
 }
 

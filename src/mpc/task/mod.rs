@@ -19,7 +19,7 @@ use super::controller::{Method, Settings};
 use super::cost::{Goal, Turn};
 use super::simulator::Simulator;
 use crate::description::{Scene, unknown};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, message};
 use crate::kinematics::Coordinate;
 pub use episode::{Episode, Errors, Progress};
 
@@ -90,7 +90,7 @@ impl Task {
         };
         let hold = whole("hold", file.hold, 1, 1)?;
         whole("horizon", file.horizon, HORIZON, 1)?;
-        let inner = |error: candle_core::Error| Error::invalid("scene", error.to_string());
+        let inner = |error: candle_core::Error| Error::invalid("scene", message(&error));
         let hard = Simulator::new(&scene, hold).map_err(inner)?;
         let simulators = scheduled(hard, &schedule).map_err(inner)?;
         let mut settings = Settings::default();

@@ -27,7 +27,8 @@
 //! 3. from the softest ones, with more careful steps;
 //! 4. from the relaxed answer.
 //!
-//! If none succeeds, the result is the relaxed answer, and the status says so.
+//! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs have other
+//! coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
 
 mod iterate;
 mod join;
@@ -37,11 +38,11 @@ mod step;
 use crate::math::lane::{Mask, Real};
 
 use super::memory::{Problem, Work};
-use super::status::is_unsettled;
+use super::status::is_relaxed;
 use super::structure::Structure;
 use iterate::find;
-pub(super) use outcome::put_aside;
 use outcome::{keep_where, report, restore};
+pub(super) use outcome::{put_aside, replace_relaxed};
 
 /// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
 /// the reason.
@@ -57,7 +58,7 @@ pub(crate) fn solve<R: Real>(
     work: &mut Work<&mut [R]>,
 ) {
     let status = &mut work.kept[work.delta.len() + work.eta.len()];
-    let worlds = if again { is_unsettled(*status) } else { R::Mask::splat(true) };
+    let worlds = if again { is_relaxed(*status) } else { R::Mask::splat(true) };
     if !again {
         *status = R::zero();
     }

@@ -9,7 +9,7 @@ use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
 use super::super::optimality::{residual, tolerance};
 use super::super::problem::triple;
-use super::super::status::Status;
+use super::super::status::{Status, is_relaxed};
 use super::super::structure::Structure;
 
 /// η and the report, zeros for δ and η where there is no answer.
@@ -72,6 +72,22 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem
     // What the relaxed law has not solved either keeps its status.
     let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, unsettled, work.info[0]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+}
+
+/// The kept results, but in worlds with a relaxed answer the present ones: those of another relaxed solve.
+#[inline(always)]
+pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let info = work.delta.len() + work.eta.len();
+    let (before, iterations) = (work.kept[info], work.kept[info + 1]);
+    let worlds = is_relaxed(before);
+    let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
+    for (result, &kept) in results.zip(work.kept.iter()) {
+        *result = R::select(worlds, *result, kept);
+    }
+    work.info[1] += R::select(worlds, iterations, R::zero());
+    let relaxed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
+    work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
     work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
 }
 

@@ -39,6 +39,7 @@ use crate::solve::{ContactPaths, Report, Structure};
 use super::fused::{self, Choices, JointForces};
 use super::limits::{LimitDofs, LimitTables};
 use super::operands::contact_paths;
+use super::torsion::Torsion;
 use bodies::{coupled, dynamics};
 use joints::joint_forces;
 pub use options::{ContactModel, DynamicParams};
@@ -104,7 +105,8 @@ impl Dynamic {
         let (limits, limit_dofs) = LimitTables::new(model);
         let paths = contact_paths(model);
         let structure = Structure::new(tree.nv, tree.ns, &entries, &paths, &limit_dofs);
-        let structure = Arc::new(structure.with_friction(model.params.friction));
+        let structure = structure.with_friction(model.params.friction);
+        let structure = Arc::new(structure.with_twins(Torsion::new(model).twinned().collect()));
         let (dynamics, joints) = (dynamics(model, parameters)?, joint_forces(tree));
         let choices = Choices {
             dynamics: &dynamics,

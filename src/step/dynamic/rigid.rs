@@ -5,6 +5,7 @@ use nalgebra::{DMatrix, DVector, Vector3};
 use rayon::prelude::*;
 
 use crate::kinematics::SCREW;
+use crate::math::pool;
 use crate::math::rows::Rows;
 use crate::solve::{ContactPaths, Frictionless, Impact, Method, Report, Status};
 use crate::step::fused::{Assembly, CONTACT, JointForces};
@@ -80,7 +81,8 @@ impl RigidBatch<'_> {
     /// Sets all problems up and solves them; worlds that cannot be used are [`Status::BadInput`].
     pub(super) fn solve(&self, method: Method, like: &Tensor) -> Result<RigidStep> {
         let worlds = 0..self.of.usable.rows();
-        let answers: Vec<Answer> = worlds.into_par_iter().map(|world| self.world(world, method)).collect();
+        let answers: Vec<Answer> =
+            pool::share(|| worlds.into_par_iter().map(|world| self.world(world, method)).collect());
         let (b, nc, nl) = (answers.len(), self.paths.len(), self.limits.len());
         let tensor = |of: fn(&Answer) -> &Vec<f64>, width: usize| -> Result<Tensor> {
             let data: Vec<f64> = answers.iter().flat_map(|answer| of(answer).iter().copied()).collect();

@@ -35,6 +35,13 @@ impl Plan {
         self.finish_second_order(group);
     }
 
+    /// The coefficients that a recalled answer has.
+    pub(super) fn untwin(&self, group: &mut Group) {
+        if !self.structure.twins.is_empty() {
+            group.run(&solve::Untwin { structure: &self.structure, at: &self.places.solve });
+        }
+    }
+
     /// Factors H at the solution that is there.
     pub(super) fn factor(&self, group: &mut Group, solved: bool) {
         group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
@@ -97,6 +104,7 @@ impl Program for Backward<'_> {
         group.run(&Load { plan, operands });
         plan.prepare(group);
         group.run(&Recall { plan, result, grad });
+        plan.untwin(group);
         plan.factor(group, false);
         plan.pull(group);
         group.run(&StoreGradients(plan));

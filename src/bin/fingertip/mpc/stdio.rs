@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use fingertip::Model;
 use fingertip::description::unknown;
 use fingertip::mpc::cost::{Goal, Turn};
 use fingertip::mpc::task::{Episode, Progress};
@@ -91,7 +92,7 @@ impl Session {
         let simulator = self.task.simulator();
         let model = simulator.model();
         if let Some(q) = map.get("q") {
-            let q = state(q, model.nq())?;
+            let q = state(q, model)?;
             if let Some(x) = q.iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
                 return Err(format!("q: expected finite numbers up to {FARTHEST:e}, got {x:e}"));
             }
@@ -130,10 +131,10 @@ impl Session {
             return Err("expected {\"episode\": 0} first".to_owned());
         };
         let task = &self.task;
-        let nq = task.simulator().model().nq();
+        let model = task.simulator().model();
         let q = match map.get("q").ok_or("expected \"q\"")? {
-            Value::Null => vec![f64::NAN; nq],
-            measured => state(measured, nq)?,
+            Value::Null => vec![f64::NAN; model.nq()],
+            measured => state(measured, model)?,
         };
         let limit = map.get("deadline_ms").map(|value| {
             let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
@@ -161,10 +162,12 @@ impl Session {
 }
 
 /// Numbers of q; null is one that was not measured.
-fn state(value: &Value, nq: usize) -> Result<Vec<f64>, String> {
-    let items = value.as_array().ok_or_else(|| format!("q: expected a list of {nq} numbers, got {}", shown(value)))?;
-    if items.len() != nq {
-        return Err(format!("q: expected {nq} numbers, got {}", items.len()));
+fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
+    let expected = || format!("q: expected a list of {} numbers, got {}", model.nq(), shown(value));
+    let items = value.as_array().ok_or_else(expected)?;
+    if items.len() != model.nq() {
+        let names: Vec<String> = model.tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
+        return Err(message::wrong_length("q", &names, items.len()));
     }
     let one =
         |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };

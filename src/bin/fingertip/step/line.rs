@@ -40,13 +40,13 @@ impl Question {
         if let Some(key) = map.keys().find(|key| !keys().any(|known| known == key.as_str())) {
             return Err(unknown("key", key, keys()));
         }
-        let numbers = |key: &str, home: Vec<f64>| {
+        let numbers = |key: &str, home: Vec<f64>, names: Vec<String>| {
             let Some(value) = map.get(key) else { return Ok(home) };
             let numbers = list(key, value).map_err(|error| error.to_string())?;
             if numbers.len() == home.len() {
                 Ok(numbers)
             } else {
-                Err(format!("{key}: expected {} numbers, got {}", home.len(), numbers.len()))
+                Err(message::wrong_length(key, &names, numbers.len()))
             }
         };
         let jacobians = match map.get("jacobians") {
@@ -58,10 +58,15 @@ impl Question {
             None => outputs.clone(),
             Some(given) => Outputs::named(&names(given)?).map_err(|message| format!("output: {message}"))?,
         };
-        let commanded = model.tree.coordinates.iter().filter(|coordinate| coordinate.u.is_some());
+        let all = || model.tree.coordinates.iter();
+        let commanded = || all().filter(|coordinate| coordinate.u.is_some());
         Ok(Self {
-            q: numbers("q", model.tree.home())?,
-            u: numbers("u", commanded.map(|coordinate| coordinate.home[0]).collect())?,
+            q: numbers("q", model.tree.home(), all().flat_map(|coordinate| coordinate.q_names()).collect())?,
+            u: numbers(
+                "u",
+                commanded().map(|coordinate| coordinate.home[0]).collect(),
+                commanded().map(|coordinate| coordinate.name.clone()).collect(),
+            )?,
             overrides: Overrides::from_map(&map).map_err(|error| error.to_string())?,
             outputs: if jacobians { outputs.with_jacobians() } else { outputs },
         })
@@ -69,7 +74,7 @@ impl Question {
 }
 
 fn names(value: &Value) -> Result<Vec<&str>, String> {
-    let expected = || format!("output: expected a list of names, got {value}");
+    let expected = || format!("output: expected a list of names, as [\"q_next\"], got {}", shown(value));
     value.as_array().ok_or_else(expected)?.iter().map(|name| name.as_str().ok_or_else(expected)).collect()
 }
 
