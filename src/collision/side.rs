@@ -39,6 +39,8 @@ enum Members<'a> {
 const SETTLED: [f64; 2] = [0.0, 0.25];
 /// Cosines of the side's normal and the direction between which it comes to count.
 const STEEP: [f64; 2] = [0.05, 0.25];
+/// Lengths that are rounding, m.
+const TINY: f64 = 1e-12;
 /// A point this near to a side's plane, in parts of the hull's size, is on it.
 const ON: f64 = 1e-7;
 
@@ -167,20 +169,34 @@ impl<'a, S: Number> Side<'a, S> {
         [&self.corners[k], &self.corners[(k + 1) % self.corners.len()]]
     }
 
-    /// How far a point of the plane is inside each part of the border, m. A line's border runs along it on both sides, and across it
-    /// at its ends.
-    pub(super) fn inside(&self, p: &Vector3<S>) -> impl Iterator<Item = S> {
+    /// How far a point of the plane is inside the border, m: minus its distance beyond it. Where several edges are as near, the mean of
+    /// theirs. A line's border runs along it on both sides, and across it at its ends: one number for each.
+    pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
         let n = self.corners.len();
-        let of_edge = move |k: usize| {
-            let (from, to) = (&self.corners[k], &self.corners[(k + 1) % n]);
-            let inwards = unit(&cross(&self.normal, &sub(to, from)));
-            dot(&inwards, &sub(p, from))
+        let of_edge = |k: usize| {
+            let [from, to] = self.edge(k);
+            dot(&unit(&cross(&self.normal, &sub(to, from))), &sub(p, from))
         };
-        let of_end = move |k: usize| {
-            let (from, to) = (&self.corners[k], &self.corners[(k + 1) % n]);
+        let of_end = |k: usize| {
+            let [from, to] = [&self.corners[k], &self.corners[1 - k]];
             dot(&unit(&sub(to, from)), &sub(p, from))
         };
-        (0..n).map(of_edge).chain((0..if n == 2 { 2 } else { 0 }).map(of_end))
+        if n == 2 {
+            return (0..2).map(|k| of_end(k)).chain([of_edge(0), -of_edge(0)]).collect();
+        }
+        let all: Vec<S> = (0..n).map(of_edge).collect();
+        let Some(least) = all.iter().map(|inside| inside.value()).min_by(f64::total_cmp) else { return all };
+        if least < 0.0 {
+            let to = sub(p, &self.nearest(p));
+            let square = dot(&to, &to);
+            // Beside an edge by less than rounding, its own distance has the better derivative.
+            if square.value() > TINY * TINY {
+                return vec![-square.sqrt()];
+            }
+        }
+        let near: Vec<S> = all.into_iter().filter(|inside| inside.value() <= least + TINY).collect();
+        let share = S::constant(1.0 / near.len() as f64);
+        vec![near.into_iter().fold(S::constant(0.0), |sum, inside| sum + inside * share)]
     }
 
     /// The point of the polygon that is nearest to a point of its plane beyond the border.
