@@ -71,7 +71,7 @@ pub struct DeepAgain {
 }
 
 /// The poses of a body after each of these steps.
-fn path<'a>(steps: &'a [StepRecord], body: usize) -> impl Iterator<Item = &'a [f64; 7]> + Clone {
+fn path(steps: &[StepRecord], body: usize) -> impl Iterator<Item = &[f64; 7]> + Clone {
     steps.iter().map(move |step| &step.end.poses[body])
 }
 

@@ -43,7 +43,7 @@ pub enum Verdict {
     PartlyHeld,
     /// Not at rest.
     Moving,
-    /// Not at rest: it goes back and forth, or around, and does not get away from where it is.
+    /// Not at rest: while the command stands still it goes back and forth, or around, and does not get away from where it is.
     Alternating,
     /// A step of the recording was not solved, so there is no verdict.
     Unsolved,
@@ -112,7 +112,7 @@ impl ObjectReport {
     }
 
     fn of(recording: &Recording, object: &ObjectRecord) -> Option<Self> {
-        let window = window(recording);
+        let (window, is_steady) = window(recording);
         let (first, last) = (window.first()?, window.last()?);
         let end = &last.end.poses[object.body];
         let away = window.iter().map(|step| Motion::between(&step.end.poses[object.body], end));
@@ -138,7 +138,7 @@ impl ObjectReport {
         };
         let verdict = if recording.steps.iter().any(|step| step.status != Status::Solved.name()) {
             Verdict::Unsolved
-        } else if alternates(window, object.body) {
+        } else if is_steady && alternates(window, object.body) {
             Verdict::Alternating
         } else if drift > Self::AT_REST || turn > Self::NOT_TURNING {
             Verdict::Moving
@@ -166,15 +166,16 @@ impl ObjectReport {
     }
 }
 
-/// The steps of a recording that decide.
-fn window(recording: &Recording) -> &[StepRecord] {
+/// The steps of a recording that decide, and whether the command stands still in them.
+fn window(recording: &Recording) -> (&[StepRecord], bool) {
     let steps = &recording.steps;
-    let Some(last) = steps.last() else { return steps };
-    let since = |from: f64| steps.partition_point(|step| step.time <= from);
-    let second = since(last.time - WINDOW + 0.5 * recording.params.h).min(steps.len() - 1);
+    let Some(last) = steps.last() else { return (steps, true) };
+    let from = last.time - WINDOW + 0.5 * recording.params.h;
+    let second = steps.partition_point(|step| step.time <= from).min(steps.len() - 1);
     // The first step under a command still moves.
     let command = steps.iter().rposition(|step| step.u != last.u).map_or(0, |k| k + 2);
-    if steps.len().saturating_sub(command) < HOLD { &steps[second..] } else { &steps[second.max(command)..] }
+    let is_steady = command + HOLD.min(steps.len()) <= steps.len();
+    (&steps[if is_steady { second.max(command) } else { second }..], is_steady)
 }
 
 impl Forces {

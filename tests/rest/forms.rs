@@ -222,7 +222,8 @@ fn a_pen_in_every_direction() {
                 let name = format!("pen {across} rad across, {lean} rad lean, {}", law.name());
                 wrong.extend(faults(&name, &outcome));
                 let moved = Vector3::from_row_slice(&outcome.q[..3]);
-                if !(moved.norm() < 1e-3) {
+                let is_held = moved.norm() < 1e-3;
+                if !is_held {
                     wrong.push(format!("{name}: moves by {:.1?} mm in {STEPS} steps", (1e3 * moved).as_slice()));
                 }
             }

@@ -46,12 +46,16 @@ fn what_alternates_does_not_rest() {
         &|k| (1e-4 * (k % 3) as f64, 0.0),
         &|k| (0.0, 0.3 * k as f64),
     ];
-    for (i, cycle) in cycles.into_iter().enumerate() {
+    for (i, cycle) in cycles.iter().enumerate() {
         let recording = moved(cycle);
         let report = verdict(&recording, "ball");
         assert_eq!(report.verdict, Verdict::Alternating, "{i}: {report:?}");
         assert_eq!(still_moving(&recording).len(), 1, "{i}");
     }
+    // A command that changes is not the step's fault.
+    let mut driven = moved(cycles[0]);
+    driven.steps.iter_mut().enumerate().for_each(|(k, step)| step.u = vec![k as f64]);
+    assert_eq!(verdict(&driven, "ball").verdict, Verdict::Resting);
     // What stands, creeps, has just stopped, or moves by the rounding of files, rests.
     let rests: [&dyn Fn(usize) -> (f64, f64); 4] =
         [&|_| (0.0, 0.0), &|k| (1e-6 * k as f64, 0.0), &|k| (5e-4 * f64::exp(-0.1 * k as f64), 0.0), &|k| {
@@ -151,7 +155,7 @@ fn the_summary_says_what_counts() {
     let output = fingertip(&["rollout", path.to_str().unwrap(), "-n", "300"], "");
     let text = String::from_utf8(output.stdout).unwrap();
     for part in
-        ["ball rests", "last 1.00 s", "(at rest: at most 1 mm)", "(at most 1.1°)", "creeps by 0.00 mm/s", "energy"]
+        ["ball rests", "last 1.00 s", "(at rest: at most 1 mm)", "(at most 1.1°)", "creeps by 0.000 mm/s", "energy"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -68,7 +68,7 @@ impl Outcome {
     }
 
     pub fn is_deep(&self) -> bool {
-        !(self.depth <= self.hover + STILL * self.size)
+        self.depth > self.hover + STILL * self.size
     }
 
     pub fn gains_energy(&self) -> bool {
@@ -300,7 +300,7 @@ impl Worlds {
                     End::Still
                 } else if gaps[0] < -size || (lone.u.is_empty() && gaps[0] > 2.0 * size) {
                     End::Falls
-                } else if !(net >= ALTERNATES * length) {
+                } else if net < ALTERNATES * length {
                     End::Alternates
                 } else if rise(LAST) > ROUNDING * unit || surface > creep.clamp(SLOW * size, SOFT * size) {
                     End::Moves

@@ -101,18 +101,21 @@ fn sentence(report: &ObjectReport) -> String {
         }
         Verdict::Unsolved => "cannot be judged",
     };
-    let (drift, turn, creep) = (1e3 * drift, turn.to_degrees(), 1e3 * creep);
+    let creeps = match report.verdict {
+        Verdict::Held | Verdict::Resting | Verdict::PartlyHeld => format!(" and creeps by {:.3} mm/s", 1e3 * creep),
+        Verdict::Moving | Verdict::Alternating | Verdict::Unsolved => String::new(),
+    };
+    let (drift, turn) = (1e3 * drift, turn.to_degrees());
     let (least, angle) = (1e3 * ObjectReport::AT_REST, ObjectReport::NOT_TURNING.to_degrees());
     format!(
-        "{object} {verdict}: in the last {window:.2} s {share}, fixed bodies push with {fixed:.3} N at most, \
-         it moves by {drift:.2} mm (at rest: at most {least:.0} mm), turns by {turn:.1}° (at most {angle:.1}°) and creeps by \
-         {creep:.2} mm/s"
+        "{object} {verdict}: in the last {window:.2} s {share}, fixed bodies push with {fixed:.3} N at most, it moves by {drift:.2} mm (at \
+         rest: at most {least:.0} mm) and turns by {turn:.1}° (at most {angle:.1}°){creeps}"
     )
 }
 
 /// "0.012 mm and 3.1°"
 fn distance(Motion { distance, angle }: &Motion) -> String {
-    format!("{:.2} mm and {:.2}°", 1e3 * distance, angle.to_degrees())
+    format!("{:.3} mm and {:.3}°", 1e3 * distance, angle.to_degrees())
 }
 
 /// What moves in the last steps, and by how much.
