@@ -4,12 +4,15 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use candle_core::{DType, Device, Result, Tensor, Var};
+use fingertip::contact::Contacts;
 use fingertip::description::Scene;
 use fingertip::math::lane::InstructionSet;
 use fingertip::rollout::rollout;
 use fingertip::solve::{Report, Status};
-use fingertip::step::{Quasidynamic, Step};
+use fingertip::step::{Geometry, Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 
 use support::solids;
@@ -354,6 +357,81 @@ fn gradients_are_finite_beside_bad_worlds() {
             for (var, label) in vars.iter().zip(Parameters::NAMES).chain([(&q, &"q"), (&u, &"u")]) {
                 let grad = grads.get(var).map(numbers).unwrap_or_default();
                 assert!(grad.iter().all(|x| x.is_finite()), "{name}: {case}: gradient in {label}: {grad:?}");
+            }
+        }
+    }
+}
+
+/// Contacts as the shapes have them.
+#[derive(Debug)]
+struct Own;
+
+impl Geometry for Own {
+    fn contacts(&self, _: &Tensor, own: Contacts) -> Result<Contacts> {
+        Ok(own)
+    }
+}
+
+/// Beside others or alone, a world whose q is out of range is one of bad input in every form; a quaternion's direction may be in range
+/// where its numbers are not.
+#[test]
+fn all_forms_check_q_alike() {
+    let model = states::model("cube_fingertips");
+    let fused = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let forms = [fused.clone(), fused.as_tensor_program(), fused.with_geometry(Arc::new(Own))];
+    let home = model.tree.home();
+    let with = |k: usize, x: f64| home.iter().enumerate().map(|(i, &y)| if i == k { x } else { y }).collect::<Vec<_>>();
+    let (huge, nan) = (with(3, 1e31), with(0, f64::NAN));
+    let u: Vec<f64> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.home[0]).collect();
+    for worlds in [vec![&huge], vec![&huge, &nan], vec![&home, &huge, &nan]] {
+        let q = tensor(&model, &worlds.iter().map(|q| (*q).clone()).collect::<Vec<_>>());
+        let u = tensor(&model, &vec![u.clone(); worlds.len()]);
+        let answers: Vec<Step> = forms.iter().map(|form| form.step(&q, &u).unwrap()).collect();
+        for (w, own) in worlds.into_iter().enumerate() {
+            for (form, answer) in answers.iter().enumerate() {
+                let q_next = numbers(&row(&answer.q_next, w));
+                assert!(q_next == numbers(&row(&answers[0].q_next, w)), "form {form}, world {w}: {q_next:?}");
+                let status = if own == &home { Status::Solved } else { Status::BadInput };
+                assert_eq!(answer.reports[w].status, status, "form {form}, world {w}");
+                assert!(status == Status::Solved || q_next == home, "form {form}, world {w}: {q_next:?}");
+            }
+        }
+    }
+    let u = tensor(&model, &[u]);
+    let why = |q: &[f64]| fused.why_bad_input(&tensor(&model, &[q.to_vec()]), &u, 0).unwrap();
+    assert_eq!(why(&huge), "q: expected finite numbers up to 1e30, got 1e31 for \"cube.qw\"");
+    assert_eq!(why(&nan), "q: expected finite numbers up to 1e30, got NaN for \"cube.x\"");
+    let none: Vec<f64> = home.iter().enumerate().map(|(i, &x)| if (3..7).contains(&i) { 0.0 } else { x }).collect();
+    assert_eq!(why(&none), "q: expected a quaternion other than zero for \"cube\"");
+}
+
+/// At the edge of the range of numbers steps have finite results in either precision.
+#[test]
+fn results_are_in_range_where_parameters_are_at_its_edge() {
+    for name in ["hand_ball", "push", "cube_fingertips"] {
+        for dtype in [DType::F64, DType::F32] {
+            let scene = Scene::load(format!("assets/scenes/{name}.toml")).unwrap();
+            let model = Model::new(&scene, dtype, &Device::Cpu).unwrap();
+            let q = model.home(1).unwrap();
+            let u: Vec<f64> = model.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.home[0]).collect();
+            let u = model.tensor(&[&u]).unwrap();
+            for parameter in ["mu", "tau", "stiffness", "mass", "gravity", "kappa"] {
+                for value in [1e25, 1e29, 1e30] {
+                    let change = |own: &'static str, t: &Tensor| {
+                        if own == parameter {
+                            Tensor::full(value, t.shape(), t.device())?.to_dtype(dtype)
+                        } else {
+                            Ok(t.clone())
+                        }
+                    };
+                    let parameters = model.parameters.map(change).unwrap();
+                    let step = Quasidynamic::new(&model, &parameters).unwrap().step(&q, &u).unwrap();
+                    let at = format!("{name}, {dtype:?}, {parameter} {value:e}: {:?}", step.reports[0]);
+                    for part in [&step.q_next, &step.delta, &step.force, &step.warm] {
+                        let most = largest(numbers(&part.flatten_all().unwrap().to_dtype(DType::F64).unwrap()));
+                        assert!(most <= 2e30, "{at}: {most:e}");
+                    }
+                }
             }
         }
     }

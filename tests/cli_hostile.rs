@@ -199,7 +199,7 @@ fn commands_name_each_joint_once() {
     let error = run("hand/slider_z, hand/finger_r_joint_2_index2, hand/slider_z\n0, 0, 0\n");
     assert!(error.contains("line 1: expected each joint once, but \"hand/slider_z\" stands twice"), "{error}");
     let error = run("{\"u\": [1], \"u\": [2]}\n");
-    assert!(error.contains("line 1: expected each key once, but \"u\" stands twice"), "{error}");
+    assert!(error.contains("line 1: column 14: expected each key once, but \"u\" stands twice"), "{error}");
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -238,4 +238,64 @@ fn a_collision_mesh_that_is_missing_is_said() {
     let place = std::env::temp_dir().canonicalize().unwrap();
     let expected = format!("there is no my_hand/tip.stl or tip.stl in {} or a folder above it", place.display());
     assert!(errors.contains("warning: m: link \"b\": collision mesh") && errors.contains(&expected), "{errors}");
+}
+
+/// Two pads that close on a box from beyond `contact_distance`, or from the outermost part of its window.
+#[test]
+fn pads_that_begin_beyond_the_contact_distance() {
+    let urdf = std::env::temp_dir().join(format!("fingertip-pads-{}.urdf", std::process::id()));
+    let pad = |name: &str| {
+        let geometry = "<geometry><box size=\"0.01 0.04 0.04\"/></geometry>";
+        format!("<link name=\"{name}\"><collision>{geometry}</collision></link>")
+    };
+    let joint = |name: &str, child: &str, x: f64| {
+        let (axis, limit) = (-x.signum(), "<limit lower=\"-0.05\" upper=\"0.05\" effort=\"100\" velocity=\"1\"/>");
+        format!(
+            "<joint name=\"{name}\" type=\"prismatic\"><parent link=\"base\"/><child link=\"{child}\"/>\
+             <origin xyz=\"{x} 0 0\"/><axis xyz=\"{axis} 0 0\"/>{limit}</joint>"
+        )
+    };
+    let links = format!("<link name=\"base\"/>{}{}", pad("l"), pad("r"));
+    let joints = joint("jl", "l", -0.01) + &joint("jr", "r", 0.01);
+    std::fs::write(&urdf, format!("<robot name=\"pads\">{links}{joints}</robot>")).unwrap();
+    let answer = |name: &str, distance: f64| {
+        let text = format!(
+            "gravity = [0.0, 0.0, 0.0]\n[params]\nkappa = 1e6\nmu = 0.7\ncontact_distance = {distance}\nfade = 0.005\n\
+             [[object]]\nname = \"c\"\nbox = [0.005, 0.02, 0.02]\nmass = 0.05\nfreedom = \"free\"\n\
+             [[robot]]\nname = \"p\"\nurdf = {urdf:?}\nstiffness = 1000.0\nhome = {{ jl = -0.02, jr = -0.02 }}\n"
+        );
+        step(Scene::new(name, &text).path(), &[b"{\"u\": [0.03, 0.03]}".to_vec()]).remove(0)
+    };
+    let held = answer("window", 0.02 + 1e-8);
+    let passed = answer("beyond", 0.0199);
+    let _ = std::fs::remove_file(&urdf);
+    assert_eq!(held["status"], "solved", "{held}");
+    for k in [7, 8] {
+        assert!(held["q_next"][k].as_f64().unwrap().abs() < 1e-4, "{held}");
+        assert!((passed["q_next"][k].as_f64().unwrap() - 0.03).abs() < 1e-6, "{passed}");
+    }
+    assert_eq!(held.get("message"), None);
+    let message = passed["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("\"p/l\" and \"p/r\" pass through each other by 50.000 mm"), "{passed}");
+}
+
+/// Why a line is one of bad input is in its answer.
+#[test]
+fn bad_input_says_which_number_and_why() {
+    let lines = [
+        json!({"q": [0.42, 1e31, 0, 0.8, -1.9]}),
+        json!({"u": [0.6, 1e99]}),
+        json!({"u": [0.6, 1e29]}),
+        json!({"params": {"mu": 1e31}}),
+    ];
+    let answers = step(PUSH, &lines.map(|line| line.to_string().into_bytes()));
+    for (answer, expected) in answers.iter().zip([
+        "q: expected finite numbers up to 1e30, got 1e31 for \"box.y\"",
+        "u: expected finite numbers up to 1e30, got 1e99 for \"arm/elbow\"",
+        "u: expected forces of up to 1e30 N or N·m, got 1e31 for \"arm/elbow\"",
+        "mu[0]: expected a finite number up to 1e30, got 1e31",
+    ]) {
+        assert_eq!(answer["status"], "bad_input", "{answer}");
+        assert_eq!(answer["message"], expected);
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::description::Friction;
+#[cfg(feature = "cli")]
 use crate::error::{Error, Result};
 
 /// Increased when the meaning of a field changes.
@@ -240,6 +241,7 @@ impl Recording {
     }
 
     /// Do the lists fit together?
+    #[cfg(feature = "cli")]
     pub(super) fn validate(&self) -> Result<()> {
         let count = |place: String, expected: usize, came: usize| {
             if expected == came {

@@ -26,7 +26,7 @@ use super::contact_state::ContactState;
 use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
-use super::optimality::{Certificate, are_inside, certificate, noise, residual, tolerance};
+use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
 use super::start::{renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
@@ -105,18 +105,9 @@ pub(crate) fn solve<R: Real>(
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
-    let mut sum = R::zero();
-    for &x in work.delta.iter().chain(work.limit_force.iter()) {
-        sum = x.mul_add(R::zero(), sum);
-    }
-    for state in ContactState::of(work.contact_states).iter() {
-        for &x in &state.eta {
-            sum = x.mul_add(R::zero(), sum);
-        }
-    }
-    let sound = sum.is_finite().and(are_inside(work));
+    let sound = are_in_range(work).and(are_inside(work));
     let residual = residual(s, problem, Friction::Relaxed, work);
-    let solved = residual.gt(R::splat(tolerance::<R>())).not();
+    let solved = sound.and(residual.gt(R::splat(tolerance::<R>())).not());
     let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
     let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
     for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {

@@ -100,6 +100,22 @@ pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
     worst * worst
 }
 
+/// The worlds whose δ and forces on bodies are numbers in the range in which kernels compute.
+#[inline(always)]
+pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut sum = R::zero();
+    for &x in work.delta.iter().chain(work.limit_force.iter()) {
+        sum = x.doubt(sum);
+    }
+    for state in ContactState::of(work.contact_states).iter() {
+        let force = state.cone.scaled(state.eta);
+        for &x in state.eta.iter().chain(&force) {
+            sum = x.doubt(sum);
+        }
+    }
+    sum.is_finite()
+}
+
 /// The worlds whose forces are inside their cones, to rounding.
 #[inline(always)]
 pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {

@@ -50,6 +50,10 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
     }
 }
 
+/// Least weight of a contact that has one: a body that is pressed against it leaves a gap in proportion to its weight, and of a gap of
+/// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
+const LEAST_WEIGHT: f64 = 1e-6;
+
 /// What the solver is told of a model's contacts besides their geometry: weights and friction.
 #[derive(Debug)]
 pub(super) struct ContactTables {
@@ -76,8 +80,8 @@ impl ContactTables {
     }
 
     /// Weight of the barrier of a contact with this φ, and its derivative: 1 up to `contact_distance − fade`, 0 from
-    /// `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0. Contacts that a pair has room for but not
-    /// now have none in any case.
+    /// `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0, or [`LEAST_WEIGHT`] if that is more.
+    /// Contacts that a pair has room for but not now have none in any case.
     #[inline(always)]
     pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
         let Some(distance) = self.distance else { return (R::one(), R::zero()) };
@@ -86,8 +90,10 @@ impl ContactTables {
         }
         let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
         let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
-        let rest = R::one() - t;
-        (t * t * t * polynomial, (t * t * rest * rest).scale(-30.0 / self.fade))
+        let (weight, rest) = (t * t * t * polynomial, R::one() - t);
+        let slope = (t * t * rest * rest).scale(-30.0 / self.fade);
+        let faint = phi.lt(R::splat(distance)).and(weight.lt(R::splat(LEAST_WEIGHT)));
+        (R::select(faint, R::splat(LEAST_WEIGHT), weight), R::select(faint, R::zero(), slope))
     }
 
     /// The solver's contacts, given the geometry and weights that each of them has once.

@@ -41,7 +41,7 @@ fn compiler() -> Option<String> {
 /// As `CMakeLists.txt` compiles, but for the level of optimisation, which must not matter.
 fn compile(compiler: &str, level: &str, folder: &Path, name: &str) -> PathBuf {
     let mut command = Command::new(compiler);
-    command.args(["-std=c99", level, "-ffp-contract=off", "-Wall", "-Wno-unused-variable", "-Werror"]);
+    command.args(["-std=c99", level, "-ffp-contract=off", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror"]);
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("fma") {
         command.arg("-mfma");

@@ -58,6 +58,30 @@ fn random_states_settle() {
     assert!((unsettled as f64) < UNSETTLED * all as f64, "{unsettled} of {all} unsettled");
 }
 
+/// A joint of the planar hand commanded 10 rad off wedges the ball: one in ten such states is left unsettled, as `docs/friction.md`
+/// tells. With shorter attempts it was one in five.
+#[test]
+fn violent_commands_settle_mostly() {
+    const STATES: usize = 400;
+    let mut scene = with_coulomb(Scene::load("assets/scenes/planar_hand.toml").unwrap());
+    scene.params.kappa = 1e5;
+    let model = compile(&scene);
+    let (home, joints) = (model.tree.home(), model.tree.coordinates.iter().filter(|joint| joint.u.is_some()));
+    let joints: Vec<f64> = joints.map(|joint| joint.home[0]).collect();
+    let near = |w: usize| home.iter().enumerate().map(move |(i, x)| x + 0.02 * ((1 + 7 * w + 3 * i) as f64).sin());
+    let off = |w: usize| if w / joints.len() % 2 == 0 { 10.0 } else { -10.0 };
+    let command = |w: usize| {
+        let joint = w % joints.len();
+        joints.iter().enumerate().map(move |(k, &u)| if k == joint { u + off(w) } else { u }).collect::<Vec<_>>()
+    };
+    let q: Vec<Vec<f64>> = (0..STATES).map(|w| near(w).collect()).collect();
+    let u: Vec<Vec<f64>> = (0..STATES).map(command).collect();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let step = step.step(&states::tensor(&model, &q), &states::tensor(&model, &u)).unwrap();
+    let unsettled = step.reports.iter().filter(|report| report.status == Status::Unsettled).count();
+    assert!(unsettled < STATES / 7, "{unsettled} of {STATES} unsettled");
+}
+
 /// What an unsettled step leaves is the largest gap μ‖ν_t‖ of the relaxed law, ν = 2/(κ s) (μ² λ_n, −λ_t) with
 /// s = μ² λ_n² − ‖λ_t‖².
 #[test]

@@ -56,7 +56,7 @@ impl Why {
                 "Coulomb's law was not settled, the relaxed answer stands (params: friction = \"relaxed\" has one always)"
                     .to_owned()
             }
-            Status::BadInput => "a number in q or u is not finite, or too large".to_owned(),
+            Status::BadInput => step.why_bad_input(q, u, 0)?,
             Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),
         }))
     }

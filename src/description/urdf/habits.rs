@@ -39,7 +39,7 @@ pub(super) fn mend(text: &str) -> (String, Vec<String>) {
                 (element, begin + tag.len())
             }
             Tag::Close(tag) => match open.pop() {
-                Some(element) if tag_name(element.tag) == tag_name(&tag[1..]) => (element, begin + tag.len()),
+                Some(element) if tag_name(element.tag) == tag_name(&tag[2..]) => (element, begin + tag.len()),
                 _ => return (text.to_owned(), Vec::new()),
             },
         };

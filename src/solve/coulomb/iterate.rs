@@ -37,9 +37,9 @@ struct Pace {
     longest: f64,
 }
 
-const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 26.0 };
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 36.0 };
 /// Where the brisk attempts have failed, from a softer start.
-const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 90.0 };
+const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
 /// The attempts: soft, hard, careful; from the relaxed answer.
 const HARD: f64 = 1.0;

@@ -7,7 +7,7 @@ use crate::math::vector::dot;
 use super::super::cone::Cone;
 use super::super::contact_state::ContactState;
 use super::super::memory::{Problem, Work};
-use super::super::optimality::{residual, tolerance};
+use super::super::optimality::{are_in_range, residual, tolerance};
 use super::super::problem::triple;
 use super::super::status::{Status, is_relaxed};
 use super::super::structure::Structure;
@@ -26,7 +26,7 @@ pub(super) fn report<R: Real>(
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(residual.lt(R::splat(tolerance::<R>())));
+    let settled = found.and(are_in_range(work)).and(residual.lt(R::splat(tolerance::<R>())));
     for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
         *x = R::select(settled, *x, R::zero());
     }

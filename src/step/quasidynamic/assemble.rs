@@ -81,14 +81,15 @@ impl Quasidynamic {
         let frames = self.model.kinematics.frames(q, &parameters.offsets)?;
         let (contacts, good) = self.contacts_of(&frames)?;
         let weights = self.contacts.weights(&contacts.phi)?;
-        let problem = self.problem.operand(&self.structure, [q, u], &frames, parameters)?;
+        let mut operand = self.problem.operand(&self.structure, [q, u], &frames, parameters)?;
+        // NaN in the problem makes it one of bad input.
+        let usable = worlds_with_usable_q(&self.model, &self.structure.kernels, q)?;
+        for good in [good, usable].into_iter().flatten() {
+            operand = select(&good, &operand, &constant(&[f64::NAN], &operand)?)?;
+        }
         let problem = ContactProblem {
             contacts: self.contacts.operand(parameters, &contacts, &contacts.phi, &weights)?,
-            // NaN in the problem makes it one of bad input.
-            problem: match good {
-                Some(good) => select(&good, &problem, &constant(&[f64::NAN], &problem)?)?,
-                None => problem,
-            },
+            problem: operand,
             screws: frames.screws,
         };
         Ok(Assembled { contacts, problem })

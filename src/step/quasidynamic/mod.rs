@@ -7,6 +7,7 @@ mod geometry;
 mod kernels;
 mod linearize;
 mod plain;
+mod reason;
 mod weightless;
 
 use std::sync::Arc;

@@ -84,7 +84,11 @@ impl Outputs {
             if key == "status" && report.status == Status::Unsettled {
                 parts.push(("slip_gap", Part::Number(report.slip_gap)));
             }
-            if key == "status" && report.status != Status::Solved {
+            if key == "status" && report.status == Status::Solved {
+                parts.extend(passed_through(step, q, &result)?.map(|message| ("message", Part::Text(message))));
+            } else if key == "status" && report.status == Status::BadInput {
+                parts.push(("message", Part::Text(step.why_bad_input(q, u, 0)?)));
+            } else if key == "status" && report.status != Status::Solved {
                 let phi = numbers(&result.contacts.phi)?;
                 let overlaps = step.model().overlaps(&phi);
                 parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
@@ -92,6 +96,18 @@ impl Outputs {
         }
         serde_json::to_string(&Line(parts)).map_err(candle_core::Error::wrap)
     }
+}
+
+/// The bodies that a step takes through each other because they are too far apart at its start.
+fn passed_through(step: &Quasidynamic, q: &Tensor, result: &Step) -> TensorResult<Option<String>> {
+    let Some(distance) = step.model().params.contact_distance else { return Ok(None) };
+    let gaps = numbers(&step.gaps(q, result)?)?.into_iter().zip(numbers(&result.contacts.phi)?).enumerate();
+    let passed = gaps.filter(|(_, (gap, phi))| *gap < 0.0 && *phi >= distance).min_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    Ok(passed.map(|(contact, (gap, _))| {
+        let (a, b) = step.model().contact_names(contact);
+        let depth = -1e3 * gap;
+        format!("\"{a}\" and \"{b}\" pass through each other by {depth:.3} mm: the step begins beyond contact_distance")
+    }))
 }
 
 /// A JSON object whose keys keep their order.

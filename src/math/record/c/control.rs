@@ -223,15 +223,17 @@ impl Printer<'_> {
         changes.iter().for_each(|line| text.line(line));
     }
 
-    /// What the driver hands to its functions.
-    pub(super) fn arguments(&self, in_time: bool, instance: Option<String>) -> String {
-        let rows = self.trace.operands.iter().chain(&self.trace.results);
+    /// What the driver hands to a function.
+    fn arguments(&self, function: usize, in_time: bool, instance: Option<String>) -> String {
+        let uses = &self.uses[self.schedule.kinds.of[function].0];
         let of = |row: &Row| match row.step {
             0 => row.name.to_owned(),
             step if in_time => format!("{} + t * {step}", row.name),
             _ => row.name.to_owned(),
         };
-        rows.map(of).chain([String::from("w")]).chain(instance).collect::<Vec<_>>().join(", ")
+        let all =
+            self.rows().map(of).chain([String::from("w")]).zip(uses).filter(|(_, used)| **used).map(|(name, _)| name);
+        all.chain(instance).collect::<Vec<_>>().join(", ")
     }
 
     pub(super) fn steps(&self, steps: &[Step], text: &mut Text) {
@@ -253,7 +255,7 @@ impl Printer<'_> {
                         1 => Some(first.to_string()),
                         _ => Some(String::from("i")),
                     };
-                    let call = format!("{name}({});", self.arguments(text.in_time, instance));
+                    let call = format!("{name}({});", self.arguments(*function, text.in_time, instance));
                     if run.len() > 1 {
                         text.line(&format!("for (int i = {first}; i < {}; ++i) {call}", first + run.len()));
                     } else {

@@ -99,11 +99,9 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
         late[usize::from(output.of_step)].push(*output);
     }
-    let printer = Printer { trace, schedule: &schedule, name, precision, worlds, late };
+    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, late, uses: Vec::new() };
     let mut stages = String::new();
-    for kind in 0..schedule.kinds.functions.len() {
-        printer.kind(kind, &mut stages);
-    }
+    printer.uses = (0..schedule.kinds.functions.len()).map(|kind| printer.kind(kind, &mut stages)).collect();
     let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
     if printer.is_vector() {
         body.line("w->active = ALL;");
@@ -114,7 +112,10 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     }
     printer.steps(&schedule.steps, &mut body);
     printer.write(&printer.late[0], &mut body);
-    let mut body = body.text;
+    // What this trace does not read or write is an argument all the same.
+    let unused =
+        printer.rows().filter(|row| !names(&body.text, row.name)).map(|row| format!("  (void){};\n", row.name));
+    let mut body = body.text.replacen("{\n", &format!("{{\n{}", unused.collect::<String>()), 1);
     body.push_str("}\n");
 
     let [doubles, singles, flags] = schedule.layout.sizes;
@@ -131,7 +132,8 @@ pub(crate) fn print(trace: &Trace, name: &str, precision: Precision, worlds: Wor
     }
     let _ = writeln!(work, "}} {name}_work;");
     let memory = 8 * doubles.max(1) + 4 * singles + 4 * flags.max(1);
-    let signature = printer.signature(name, printer.has_steps().then_some(STEPS), None);
+    let all = vec![true; printer.rows().count() + 1];
+    let signature = printer.signature(name, &all, printer.has_steps().then_some(STEPS), None);
     CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
@@ -143,7 +145,8 @@ pub(crate) const STEPS: &str = "unsigned long long n_steps";
 const LONG: usize = 30_000;
 
 impl Printer<'_> {
-    fn signature(&self, name: &str, steps: Option<&str>, instance: Option<&str>) -> String {
+    /// A function's name and arguments: the rows and the working memory that it uses, and others.
+    fn signature(&self, name: &str, uses: &[bool], steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
         let written = self.trace.results.iter().map(|Row { name, .. }| format!("{number} *restrict {name}"));
@@ -151,9 +154,10 @@ impl Printer<'_> {
             Worlds::Thread => format!("{}_work w", self.name),
             _ => format!("{}_work *restrict w", self.name),
         };
-        let steps = steps.map(str::to_owned);
-        let all = read.chain(written).chain(steps).chain([work]).chain(instance.map(str::to_owned));
-        format!("{name}({})", all.collect::<Vec<_>>().join(", "))
+        let rows = read.chain(written).zip(uses).filter(|(_, used)| **used).map(|(row, _)| row);
+        let work = uses.last().is_some_and(|&used| used).then_some(work);
+        let all: Vec<_> = rows.chain(steps.map(str::to_owned)).chain(work).chain(instance.map(str::to_owned)).collect();
+        format!("{name}({})", if all.is_empty() { String::from("void") } else { all.join(", ") })
     }
 
     fn function_name(&self, function: usize) -> String {
@@ -163,13 +167,16 @@ impl Printer<'_> {
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    /// The function for all functions of a kind.
-    fn kind(&self, kind: usize, text: &mut String) {
+    /// The function for all functions of a kind. Gives which rows it uses, and whether the working memory.
+    fn kind(&self, kind: usize, text: &mut String) -> Vec<bool> {
         let function = self.schedule.kinds.functions[kind][0];
         let table = &self.schedule.tables[kind];
         let name = self.function_name(function);
         let instance = (!table.is_empty()).then_some("int k");
-        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, None, instance));
+        let mut body = String::new();
+        self.items(&self.schedule.functions[function].items, (function, control::ACTIVE), 1, &mut body);
+        let uses: Vec<bool> = self.rows().map(|row| row.name).chain(["w"]).map(|name| names(&body, name)).collect();
+        let _ = writeln!(text, "STAGE {}\n{{", self.signature(&name, &uses, None, instance));
         let offsets = table.offsets.iter().map(|row| row.iter().map(isize::to_string).collect());
         declare_table("int", "offset", offsets.collect(), text);
         for (precision, name, rows) in
@@ -178,9 +185,19 @@ impl Printer<'_> {
             let rows = rows.iter().map(|row| row.iter().map(|&x| literal(precision, x)).collect());
             declare_table(number(precision), name, rows.collect(), text);
         }
-        self.items(&self.schedule.functions[function].items, (function, control::ACTIVE), 1, text);
+        text.push_str(&body);
         text.push_str("}\n\n");
+        uses
     }
+}
+
+/// Does a text in C have a variable of this name? Fields of the working memory are none.
+fn names(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + name.len()..]);
+        !before.ends_with(is_part) && !before.ends_with("->") && !before.ends_with('.') && !behind.starts_with(is_part)
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::math::lane::Precision;
 use super::super::kinds::Table;
 use super::super::op::{Id, Node};
 use super::super::schedule::Schedule;
-use super::super::trace::{Output, Trace};
+use super::super::trace::{Output, Row, Trace};
 
 /// How many worlds the printed code computes at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,11 +44,18 @@ pub(super) struct Printer<'a> {
     pub(super) worlds: Worlds,
     /// The results that are written at the end of the whole and of each step.
     pub(super) late: [Vec<Output>; 2],
+    /// For each kind of functions, which rows they use, and whether the working memory; once they are printed.
+    pub(super) uses: Vec<Vec<bool>>,
 }
 
 impl Printer<'_> {
     pub(super) fn node(&self, id: Id) -> Node {
         self.trace.nodes[id as usize]
+    }
+
+    /// All rows: those that are read, and those that are written.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.trace.operands.iter().chain(&self.trace.results)
     }
 
     /// Is there a loop over time?
