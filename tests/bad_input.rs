@@ -118,9 +118,9 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
             "expected a finite number, got inf",
         ),
         (
-            two(&joint("revolute", r#"<limit lower="-1" upper="1" effort="1"/>"#)),
+            two(&joint("revolute", r#"<limit lower="-1" upper="one" effort="1"/>"#)),
             "bad.urdf: line 1: joint \"elbow\": ",
-            "missing field `velocity`",
+            "invalid float",
         ),
         (two(&joint("hinge", "")), "bad.urdf: line 1: joint \"elbow\": ", "hinge"),
         (two(&joint("spherical", "")), "bad.urdf: joint \"elbow\": type: ", "expected a standard type"),
@@ -188,9 +188,9 @@ fn urdf_cases() -> Vec<(String, &'static str, &'static str)> {
             "expected a positive number, got -0.1",
         ),
         (
-            collision(r#"<box size="0.1 0 0.1"/>"#),
+            collision(r#"<box size="0.1 -0.2 0.1"/>"#),
             "bad.urdf: link \"arm\": collision 1: box half extent: ",
-            "expected a positive number, got 0",
+            "expected a positive number, got -0.1",
         ),
         (
             collision(r#"<cylinder radius="0.1" length="NaN"/>"#),
