@@ -19,7 +19,7 @@ use pair::Boxes;
 /// Four corners of each side, two far ones of each box, two crossings of each of four edges.
 pub(super) const POINTS: usize = 20;
 /// Room on the tape.
-pub(super) const NUMBERS: usize = 1024;
+pub(super) const NUMBERS: usize = 896;
 
 /// Of both ends along an axis.
 const SIGNS: [f64; 2] = [-1.0, 1.0];
