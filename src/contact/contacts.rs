@@ -10,15 +10,13 @@ use crate::math::tensor::{beside, part};
 pub struct Contacts {
     /// Witness point on A in the world (B, nc, 3), m.
     pub point_a: Tensor,
-    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, except for points of a
-    /// [manifold](crate::collision::Manifold) with little weight, whose φ is larger.
+    /// Witness point on B in the world (B, nc, 3), m; `point_b − point_a = phi · normal`, except for contacts without weight.
     pub point_b: Tensor,
     /// Unit normal from A to B (B, nc, 3).
     pub normal: Tensor,
     /// Signed distance (B, nc), m. Positive for separate bodies.
     pub phi: Tensor,
-    /// Each contact's share of its pair's barrier (B, nc): 1 for pairs with a formula, less for points of a
-    /// [manifold](crate::collision::Manifold). `None` if it is 1 for all.
+    /// The factor of each contact's barrier (B, nc), see `docs/contact_points.md`. `None` if it is 1 for all.
     pub weight: Option<Tensor>,
 }
 

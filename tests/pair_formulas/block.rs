@@ -11,12 +11,10 @@ pub(super) struct Nearest {
     pub normal: Tensor,
     /// Signed distance (.., 1).
     pub gap: Tensor,
-    /// 1 for points inside or on the surface (.., 1), u8.
-    pub inside: Tensor,
 }
 
 /// The one-hot mask (.., k) of the smallest of k numbers, the first of several equal ones.
-pub(super) fn smallest(values: &Tensor) -> Result<Tensor> {
+fn smallest(values: &Tensor) -> Result<Tensor> {
     let k = values.dim(D::Minus1)? as u32;
     let index = values.detach().contiguous()?.argmin_keepdim(D::Minus1)?;
     let places = Tensor::arange(0, k, values.device())?;
@@ -35,5 +33,5 @@ pub(super) fn nearest(p: &Tensor, e: &Tensor) -> Result<Nearest> {
     let exit = (smallest(&(&side * &to_face)?)? * &side)?.neg()?.detach();
     let normal = unit(&apart, &exit)?;
     let gap = dot(&normal, &select(&inside, &to_face, &apart)?)?;
-    Ok(Nearest { normal, gap, inside })
+    Ok(Nearest { normal, gap })
 }

@@ -3,7 +3,7 @@
 use candle_core::{D, Result, Tensor};
 use fingertip::contact::pair::Shapes;
 pub(super) use fingertip::math::tensor::{
-    along, axis, clamp, constant, cross, dot, no_length, position, rotate, rotate_back, select, sign,
+    along, axis, clamp, constant, dot, no_length, position, rotate, rotate_back, select, sign,
 };
 
 /// The unit vector of v, or `fallback` where v is no longer than [`no_length`].

@@ -125,7 +125,8 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
         let own = [pair.vector(own[0]), pair.vector(own[1]), pair.vector(own[2])];
         let face = Face::new(pair.vector([zero; 3]), &own, half, &features.shown, n);
         let radii = radius_a + radius_b;
-        let per_width = pair.constant(1.0) / lesser(width(half), radius_b.times(S::Lane::splat(0.5)));
+        let width = lesser(width(half), radius_b.times(S::Lane::splat(0.5)));
+        let per_width = pair.constant(1.0) / width;
         let (middle, way) = (face.point(c), face.direction(u));
         let up = dot(u, n);
         let level = axpy(-up, n, u);
@@ -135,7 +136,9 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
         // Of points on the capsule's axis.
         let on_axis = inlined(
             #[inline(always)]
-            |place: S, gap: S, weight: S| Spot::on_b(n, axpy(-radius_b, n, axpy(place, u, c)), gap - radii, weight),
+            |place: S, gap: S, weight: S| {
+                Spot::on_b(n, axpy(-radius_b, n, axpy(place, u, c)), gap - radii, weight, width)
+            },
         );
 
         let mut spots = [on_axis(h, radii, radii); POINTS];
@@ -148,7 +151,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
             let on_side = face.place([clamped(at[0], face.half[0]), clamped(at[1], face.half[1])]);
             let to_side = sub(on_side, end);
             let gap = up.fused(dot(level, to_side), -dot(n, to_side));
-            spots[k] = Spot::on_a(n, axpy(radius_a, n, on_side), gap - radii, weight);
+            spots[k] = Spot::on_a(n, axpy(radius_a, n, on_side), gap - radii, weight, width);
         }
         for k in 0..4 {
             let [x, y] = CORNERS[k].map(S::Lane::splat);

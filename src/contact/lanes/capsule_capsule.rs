@@ -49,6 +49,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
         let square = S::inner2([u[0], u[1]], [u[0], u[1]]);
         let fallback = unit(across, [one, zero, zero]);
         let radii = radius_a + radius_b;
+        let width = lesser(radius_a, radius_b).times(S::Lane::splat(0.5));
         // The spheres about these places on the axes.
         let spot = inlined(
             #[inline(always)]
@@ -62,7 +63,7 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
                     point_b: axpy(-radius_b, normal, core_b),
                     phi: dot(normal, apart) - radii,
                 };
-                Spot::new(contact, weight)
+                Spot::new(contact, weight, width)
             },
         );
 

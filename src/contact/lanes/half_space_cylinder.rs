@@ -49,13 +49,14 @@ impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {
         let reach = scale(half_length, axis);
         let (around, upright) = ([scale(radius, u), scale(radius, v)], up * up);
 
+        let width = radius.times(S::Lane::splat(0.5));
         let place = inlined(
             #[inline(always)]
             |arm: V3<S>, sign: f64, weight: S| {
                 let cap = axpy(reach[0].constant(S::Lane::splat(sign)), reach, pair.t);
                 let point = [cap[0] + arm[0], cap[1] + arm[1], cap[2] + arm[2]];
                 let below = [point[0], point[1], pair.constant(0.0)];
-                Spot::new(Contact { normal, point_a: below, point_b: point, phi: point[2] }, weight)
+                Spot::new(Contact { normal, point_a: below, point_b: point, phi: point[2] }, weight, width)
             },
         );
         let mut spots = [place(deepest, -1.0, level); POINTS];

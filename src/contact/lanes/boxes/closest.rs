@@ -99,13 +99,14 @@ fn best_axis<R: Real>(boxes: &Boxes<R>) -> Axis<R> {
     let Boxes { t, b, half_a, half_b, .. } = boxes;
     let (one, always) = (R::one(), R::Mask::splat(true));
     let mut axis = Axis { separation: R::splat(f64::NEG_INFINITY), index: R::zero(), sense: one };
-    for i in 0..3 {
-        let reach_b = vector::dot([b[0][i].abs(), b[1][i].abs(), b[2][i].abs()], *half_b);
-        axis.take(t[i], half_a[i] + reach_b, one, i, always);
-    }
+    // Of faces that lie on each other the larger box's: most tilts leave the other one's corners on it.
     for j in 0..3 {
         let reach_a = vector::dot([b[j][0].abs(), b[j][1].abs(), b[j][2].abs()], *half_a);
         axis.take(vector::dot(b[j], *t), half_b[j] + reach_a, one, 3 + j, always);
+    }
+    for i in 0..3 {
+        let reach_b = vector::dot([b[0][i].abs(), b[1][i].abs(), b[2][i].abs()], *half_b);
+        axis.take(t[i], half_a[i] + reach_b, one, i, always);
     }
     for i in 0..3 {
         for j in 0..3 {

@@ -19,7 +19,7 @@ use pair::Boxes;
 /// Four corners of each side, two far ones of each box, two crossings of each of four edges.
 pub(super) const POINTS: usize = 20;
 /// Room on the tape.
-pub(super) const NUMBERS: usize = 1024;
+pub(super) const NUMBERS: usize = 912;
 
 /// Of both ends along an axis.
 const SIGNS: [f64; 2] = [-1.0, 1.0];
@@ -66,7 +66,8 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
         let face_a = Face::new(pair.vector([zero; 3]), &own, boxes.half_a, shown_a, n);
         let face_b = Face::new(boxes.t, &boxes.b, boxes.half_b, shown_b, times(-one, n));
         let radii = boxes.radius_a + boxes.radius_b;
-        let per_width = pair.constant(1.0) / lesser(width(boxes.half_a), width(boxes.half_b));
+        let width = lesser(width(boxes.half_a), width(boxes.half_b));
+        let per_width = pair.constant(1.0) / width;
         let quarter = S::Lane::splat(0.25);
 
         // A spot whose point on one box's core is known.
@@ -75,9 +76,9 @@ impl Formula<POINTS, NUMBERS> for TwoBoxes {
             |is_a: bool, core: V3<S>, gap: S, weight: S| {
                 let (phi, weight) = (gap - radii, weight.times(quarter));
                 if is_a {
-                    Spot::on_a(n, axpy(boxes.radius_a, n, core), phi, weight)
+                    Spot::on_a(n, axpy(boxes.radius_a, n, core), phi, weight, width)
                 } else {
-                    Spot::on_b(n, axpy(-boxes.radius_b, n, core), phi, weight)
+                    Spot::on_b(n, axpy(-boxes.radius_b, n, core), phi, weight, width)
                 }
             },
         );

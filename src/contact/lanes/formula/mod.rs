@@ -20,7 +20,9 @@ use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
 /// Places on a tape: B's place, its axes, the sizes of A and B.
 const VARIABLES: usize = 20;
 /// Weights below are none.
-const LEAST: f64 = 1e-6;
+const LEAST: f64 = 1e-4;
+/// Contacts of less weight stand back.
+const LIGHT: f64 = 0.02;
 
 /// How a pair's contacts are computed, in room for this many numbers, except for constants.
 pub(super) trait Formula<const CONTACTS: usize, const NUMBERS: usize> {
@@ -92,29 +94,41 @@ pub(super) struct Spot<S> {
 }
 
 impl<S: Scalar> Spot<S> {
-    /// With this point on A. If its weight is next to none, there is no contact.
+    /// With this point on A. `width`: of the weights' rims.
     #[inline(always)]
-    pub(super) fn on_a(normal: V3<S>, point_a: V3<S>, phi: S, weight: S) -> Self {
-        Self::new(Contact { normal, point_a, point_b: axpy(phi, normal, point_a), phi }, weight)
+    pub(super) fn on_a(normal: V3<S>, point_a: V3<S>, phi: S, weight: S, width: S) -> Self {
+        Self::new(Contact { normal, point_a, point_b: axpy(phi, normal, point_a), phi }, weight, width)
     }
 
     /// The same with this point on B.
     #[inline(always)]
-    pub(super) fn on_b(normal: V3<S>, point_b: V3<S>, phi: S, weight: S) -> Self {
-        Self::new(Contact { normal, point_a: axpy(-phi, normal, point_b), point_b, phi }, weight)
+    pub(super) fn on_b(normal: V3<S>, point_b: V3<S>, phi: S, weight: S, width: S) -> Self {
+        Self::new(Contact { normal, point_a: axpy(-phi, normal, point_b), point_b, phi }, weight, width)
     }
 
-    /// The same of a whole contact.
+    /// The same of a whole contact. If its weight is next to none, there is no contact.
     #[inline(always)]
-    pub(super) fn new(mut contact: Contact<S>, weight: S) -> Self {
+    pub(super) fn new(mut contact: Contact<S>, weight: S, width: S) -> Self {
         let constant = inlined(
             #[inline(always)]
             |x: f64| weight.constant(S::Lane::splat(x)),
         );
         let is_there = weight.value().gt(S::Lane::splat(LEAST));
-        contact.phi = S::choose(is_there, contact.phi, constant(UNUSED));
+        contact.phi = S::choose(is_there, width.fused(stand_back(weight), contact.phi), constant(UNUSED));
         Self { contact, weight: S::choose(is_there, weight, constant(0.0)) }
     }
+}
+
+/// How far a contact of this weight stands back, in widths of the weights' rims: a hard contact carries load however small its weight is,
+/// and one with next to none makes Newton's steps short. So contacts stand back before they vanish, where heavier ones beside them have
+/// almost the same gap: by (`LIGHT` − w)²/(w `LIGHT`).
+#[inline(always)]
+fn stand_back<S: Scalar>(weight: S) -> S {
+    let light = S::Lane::splat(LIGHT);
+    let own = weight.value().max(S::Lane::splat(LEAST)).min(light);
+    let (lacks, inverse) = (light - own, S::Lane::one() / (own * light));
+    weight.by(-(lacks * (own + light) * inverse) / own);
+    weight.result(lacks * lacks * inverse)
 }
 
 /// Both shapes in the order in which they are worked with.
