@@ -93,7 +93,9 @@ impl<'a, const N: usize> Body<'a, Dual<N>> {
 pub(super) struct Corner<S> {
     pub(super) at: Vector3<S>,
     /// In which part of half of all directions it is the farthest: a quarter for a box's.
-    pub(super) share: S,
+    pub(super) share: f64,
+    /// From 1 down to 0 where it is about to be none.
+    pub(super) fade: S,
 }
 
 impl<S: Number> Body<'_, S> {
@@ -138,7 +140,7 @@ impl<S: Number> Body<'_, S> {
     ///
     /// A cylinder's cap counts by cos² of its angle to n, and the points of its two rims that are farthest along n by sin².
     pub(super) fn corner(&self, k: usize, n: &Vector3<S>) -> Option<Corner<S>> {
-        let sized = |share: f64, at| Some(Corner { at, share: S::constant(share) });
+        let sized = |share: f64, at| Some(Corner { at, share, fade: S::constant(1.0) });
         let sign = |bit: usize| if k >> bit & 1 == 0 { -1.0 } else { 1.0 };
         match self.core {
             Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => None,
@@ -148,8 +150,8 @@ impl<S: Number> Body<'_, S> {
             }
             Core::Box(_) => sized(0.25, self.at([0, 1, 2].map(|i| self.sizes[i] * S::constant(sign(i))))),
             Core::Cylinder { .. } if k < RIM => {
-                let share = self.upright(n) * S::constant(1.0 / RIM as f64);
-                Some(Corner { at: self.rim(k, dot(&self.axes[2], n).value()), share })
+                let at = self.rim(k, dot(&self.axes[2], n).value());
+                Some(Corner { at, share: 1.0 / RIM as f64, fade: self.upright(n) })
             }
             Core::Cylinder { .. } => {
                 let [radius, half, _] = self.sizes;
@@ -160,7 +162,7 @@ impl<S: Number> Body<'_, S> {
                     return None;
                 }
                 let middle = along(&self.origin, axis, half * S::constant(sign(0)));
-                Some(Corner { at: along(&middle, &level, radius / square.sqrt()), share: square * S::constant(0.5) })
+                Some(Corner { at: along(&middle, &level, radius / square.sqrt()), share: 0.5, fade: square })
             }
             Core::Hull(hull) => sized(hull.shares()[k], self.vertex(hull, k)),
         }

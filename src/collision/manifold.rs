@@ -23,11 +23,11 @@ pub struct Manifold {
 /// One of several points at which bodies meet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactPoint {
-    /// The gap along the manifold's normal, m.
+    /// The gap along the manifold's normal, m. Larger than that where the point is about to vanish, so that it carries no load then.
     pub phi: f64,
     /// Point on A in the world, m; [`Collider::manifold`] says where it may be a little off.
     pub point_a: Vector3<f64>,
-    /// Point on B in the world, m: A's point plus the gap along the normal.
+    /// Point on B in the world, m, along the normal from A's point.
     pub point_b: Vector3<f64>,
     /// How much the point counts, from 0 to 1. It does not depend on the gap; all points of two faces that meet have 1 together, or a little
     /// less where corners or edges are near each other.

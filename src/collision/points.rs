@@ -12,8 +12,12 @@ use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
 pub const MANIFOLD: usize = 20;
-/// A smaller weight counts as none.
-pub(crate) const NONE: f64 = 1e-6;
+/// A smaller share of all directions counts as none: that of a vertex which noise lifts out of a flat side by a hundredth of its distance to the
+/// next ones.
+const NONE: f64 = 1e-4;
+/// Points stand back from this part of their share on, and are gone at this one.
+const FADED: f64 = 0.08;
+const FAINT: f64 = 4e-4;
 /// Height above the deepest point, in parts of the length over which contacts fade, from which on points come to matter less.
 const LOW: f64 = 0.1;
 /// The weight of closest points that are the only contact of bodies with edges.
@@ -85,7 +89,7 @@ impl<'a, S: Number> View<'a, S> {
             Place::Corner(side, k) => self.corner(side, k),
             Place::Crossing(i, j) => self.crossing(i, j),
         };
-        spot.filter(|spot| spot.weight.value() >= NONE)
+        spot.filter(|spot| spot.weight.value() > 0.0)
     }
 
     /// The closest points are a contact of their own where a body is round, where no side is there to measure corners by, and on a
@@ -102,7 +106,7 @@ impl<'a, S: Number> View<'a, S> {
                 weight + (upright + upright) * (one - upright)
             })
         };
-        Some(self.nearest(weight))
+        (weight.value() >= NONE).then(|| self.nearest(weight))
     }
 
     /// The closest points, without their rates: those come from the distance.
@@ -116,14 +120,13 @@ impl<'a, S: Number> View<'a, S> {
     fn corner(&self, of: usize, k: usize) -> Option<Spot<S>> {
         let (body, n, side) = (self.bodies[of], &self.out[of], self.sides[1 - of].as_ref()?);
         let own = self.sides[of].as_ref().filter(|own| own.holds(k));
-        let Corner { at, share } = body.corner(k, n)?;
-        let slope = dot(&side.normal, n);
-        if side.strength.value() <= 0.0 || slope.value() >= 0.0 {
+        let Corner { at, share, fade } = body.corner(k, n)?;
+        if share < NONE || side.strength.value() <= 0.0 || dot(&side.normal, n).value() >= 0.0 {
             return None;
         }
         let one = S::constant(1.0);
         let mut there = side.under(&at, n);
-        let mut weight = share * side.strength;
+        let mut fade = fade * side.strength;
         let mut is_beyond = false;
         if let Some(length) = self.fading {
             // A corner of the side itself may be beyond the border, others fade before it.
@@ -138,17 +141,14 @@ impl<'a, S: Number> View<'a, S> {
                 here *= step(inside);
                 inner *= rise(inside, [0.0, 1.0]);
             }
-            weight *= own * here + (one - own) * inner;
-        }
-        if weight.value() < NONE {
-            return None;
+            fade *= own * here + (one - own) * inner;
         }
         if is_beyond {
             there = side.nearest(&there);
         }
         // A corner beyond the border is as high there as where it is.
         let here = along(&there, n, -dot(n, &sub(&there, &at)));
-        Some(self.between(if of == 0 { [here, there] } else { [there, here] }, weight, side.settled))
+        self.between(if of == 0 { [here, there] } else { [there, here] }, (share, fade), side.settled)
     }
 
     /// Where edges of both sides cross.
@@ -159,9 +159,9 @@ impl<'a, S: Number> View<'a, S> {
         let (edge_a, edge_b) = (sub(p_end, p), sub(q_end, q));
         let (u, w) = (unit(&edge_a), unit(&edge_b));
         let across = dot(n, &cross(&u, &w));
-        let bends = a.bends[i] * b.bends[j];
-        let mut weight = across * across * a.strength * b.strength * S::constant(bends * 0.25);
-        if weight.value() < NONE {
+        let share = a.bends[i] * b.bends[j] * 0.25;
+        let mut fade = across * across * a.strength * b.strength;
+        if share < NONE || fade.value() < FAINT {
             return None;
         }
         let between = sub(q, p);
@@ -169,23 +169,33 @@ impl<'a, S: Number> View<'a, S> {
         let t = dot(n, &cross(&between, &u)) / across;
         for (part, edge) in [(s, &edge_a), (t, &edge_b)] {
             for inside in [part, dot(edge, edge).sqrt() - part] {
-                weight *= rise(inside / length, [0.0, 1.0]);
+                fade *= rise(inside / length, [0.0, 1.0]);
             }
         }
-        (weight.value() >= NONE)
-            .then(|| self.between([along(p, &u, s), along(q, &w, t)], weight, a.settled * b.settled))
+        self.between([along(p, &u, s), along(q, &w, t)], (share, fade), a.settled * b.settled)
     }
 
-    /// Of two points on the cores, one above the other. As the sides that are looked at are about to be exchanged for others, points count
-    /// less that are higher than the deepest.
-    fn between(&self, [p, q]: [Vector3<S>; 2], weight: S, settled: S) -> Spot<S> {
+    /// Of two points on the cores, one above the other, with a share that fades. A contact carries load however small its weight is, the
+    /// closer the smaller, and a solver that has to follow that takes very many steps. So points stand back before they vanish. As
+    /// the sides that are looked at are about to be exchanged for others, points count less that are higher than the deepest; these stay
+    /// where they are.
+    fn between(&self, [p, q]: [Vector3<S>; 2], (share, fade): (f64, S), settled: S) -> Option<Spot<S>> {
+        if fade.value() < FAINT {
+            return None;
+        }
         let n = &self.out[0];
         let [radius_a, radius_b] = self.bodies.map(|body| body.radius);
-        let phi = dot(n, &sub(&q, &p)) - radius_a - radius_b;
+        let gap = dot(n, &sub(&q, &p)) - radius_a - radius_b;
         let point_a = along(&p, n, radius_a);
-        let lowness = self.lowness(phi);
-        let weight = weight * (settled + (S::constant(1.0) - settled) * lowness * lowness);
-        Spot { phi, point_b: along(&point_a, n, phi), point_a, weight }
+        let lowness = self.lowness(gap);
+        let weight = fade * S::constant(share) * (settled + (S::constant(1.0) - settled) * lowness * lowness);
+        let point_b = along(&point_a, n, gap);
+        let mut phi = gap;
+        if let Some(length) = self.fading.filter(|_| fade.value() < FADED) {
+            let lacks = S::constant(FADED) - fade;
+            phi += length * lacks * lacks / (fade * S::constant(FADED));
+        }
+        Some(Spot { phi, point_a, point_b, weight })
     }
 
     /// From 1 for the deepest points down to 0 for those far above.

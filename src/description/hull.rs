@@ -53,19 +53,22 @@ impl Hull {
         let points: Vec<Vector3<f64>> = points.iter().map(|&point| point.into()).collect();
         let triangles = quickhull::triangles(&points).ok_or_else(flat)?;
         let size = extent(&points);
-        let hull = Self::of_faces(&points, polygons(&points, &triangles, FLAT * size));
+        let hull = Self::of_faces(&points, &triangles, polygons(&points, &triangles, FLAT * size));
         // Where a surface bends as little from triangle to triangle as a flat one may, sides need not close.
-        let hull = if hull.is_closed() { hull } else { Self::of_faces(&points, single(&points, &triangles)) };
+        let hull =
+            if hull.is_closed() { hull } else { Self::of_faces(&points, &triangles, single(&points, &triangles)) };
         if hull.is_closed() && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
     }
 
-    /// The hull of these sides of some points, their corners in the order in which they come.
-    fn of_faces(points: &[Vector3<f64>], mut faces: Vec<HullFace>) -> Self {
+    /// The hull with these sides of a surface of triangles, their corners in the order in which they come.
+    fn of_faces(points: &[Vector3<f64>], triangles: &[[usize; 3]], mut faces: Vec<HullFace>) -> Self {
         let mut place = vec![None; points.len()];
-        let mut vertices: Vec<[f64; 3]> = Vec::new();
+        let (mut vertices, mut shares) = (Vec::<[f64; 3]>::new(), Vec::new());
+        let of_points = hull_side::shares(points, triangles);
         for corner in faces.iter_mut().flat_map(|face| &mut face.corners) {
             *corner = *place[*corner].get_or_insert_with(|| {
                 vertices.push(points[*corner].into());
+                shares.push(of_points[*corner]);
                 vertices.len() - 1
             });
         }
@@ -82,7 +85,7 @@ impl Hull {
         for (k, side) in sides.iter().enumerate() {
             side.vertices.iter().for_each(|&vertex| sides_at[vertex].push(k));
         }
-        let (shares, half_width) = (hull_side::shares(&vertices, &faces), hull_side::half_width(&vertices, &faces));
+        let half_width = hull_side::half_width(&vertices, &faces);
         Self { vertices, faces, edges, neighbours, reach, sides, sides_at, shares, half_width }
     }
 
@@ -271,7 +274,8 @@ impl Around {
     }
 }
 
-/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain).
+/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain), but for those that are
+/// within the tolerance of the line between their neighbours.
 pub(super) fn planar_hull(
     points: &[Vector3<f64>],
     plane: &[usize],
@@ -282,12 +286,17 @@ pub(super) fn planar_hull(
     let y = normal.cross(&x);
     let mut flat: Vec<(f64, f64, usize)> = plane.iter().map(|&i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();
     flat.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // How far b is to the right of the way from a to c.
+    let aside = |a: &(f64, f64, usize), b: &(f64, f64, usize), c: &(f64, f64, usize)| {
+        let (ux, uy, vx, vy) = (b.0 - a.0, b.1 - a.1, c.0 - b.0, c.1 - b.1);
+        (ux * vy - uy * vx) / (ux + vx).hypot(uy + vy)
+    };
+    // With a tolerance here, points along an edge, in whatever order rounding leaves them, could hide a corner.
     let half = |flat: &mut dyn Iterator<Item = &(f64, f64, usize)>| {
         let mut chain: Vec<(f64, f64, usize)> = Vec::new();
         for &p in flat {
             while let [.., a, b] = chain[..] {
-                let (ux, uy, vx, vy) = (b.0 - a.0, b.1 - a.1, p.0 - b.0, p.1 - b.1);
-                if ux * vy - uy * vx > tolerance * ux.hypot(uy).max(vx.hypot(vy)) {
+                if aside(&a, &b, &p) > 0.0 {
                     break;
                 }
                 chain.pop();
@@ -297,8 +306,19 @@ pub(super) fn planar_hull(
         chain.pop();
         chain
     };
-    let chains = [half(&mut flat.iter()), half(&mut flat.iter().rev())];
-    chains.iter().flatten().map(|&(_, _, i)| i).collect()
+    let mut corners = half(&mut flat.iter());
+    corners.extend(half(&mut flat.iter().rev()));
+    let mut k = 0;
+    while k < corners.len() && corners.len() > 3 {
+        let n = corners.len();
+        let [before, after] = [corners[(k + n - 1) % n], corners[(k + 1) % n]];
+        if aside(&before, &corners[k], &after) > tolerance {
+            k += 1;
+        } else {
+            corners.remove(k);
+        }
+    }
+    corners.into_iter().map(|(_, _, i)| i).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! points ask for the border of that side (`collision/points.rs`), and for how much of all directions a vertex is the
 //! farthest in.
 
-use std::collections::HashMap;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use nalgebra::Vector3;
@@ -36,7 +35,11 @@ const ASLANT: f64 = 0.82;
 pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> {
     let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
     let tolerance = FLAT * extent(&points);
-    let beyond = neighbours(faces);
+    // By their vertices: faces that are flat but for rounding may have different corners along one edge.
+    let mut at_vertex = vec![Vec::new(); points.len()];
+    for (k, face) in faces.iter().enumerate() {
+        face.corners.iter().for_each(|&corner| at_vertex[corner].push(k));
+    }
     let areas: Vec<Vector3<f64>> = faces.iter().map(|face| area(&points, face)).collect();
     let mut largest_first: Vec<usize> = (0..faces.len()).collect();
     largest_first.sort_by(|&i, &j| areas[j].norm().total_cmp(&areas[i].norm()).then(i.cmp(&j)));
@@ -46,7 +49,7 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         if side_of[first].is_some() {
             continue;
         }
-        let members = grow(first, &points, faces, &areas, &beyond, &mut side_of, (sides.len(), tolerance));
+        let members = grow(first, &points, faces, &areas, &at_vertex, &mut side_of, (sides.len(), tolerance));
         let normal = members.iter().map(|&face| areas[face]).sum::<Vector3<f64>>().normalize();
         sides.push((members, normal));
     }
@@ -55,7 +58,7 @@ pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> 
         own.sort_unstable();
         own.dedup();
         let corners = planar_hull(&points, &own, &normal, 0.0);
-        let bends = bends(&points, faces, &beyond, &members, (&normal, &corners));
+        let bends = bends(&points, faces, &members, (&normal, &corners), tolerance);
         HullSide { normal, faces: members, vertices: own, corners, bends }
     };
     sides.into_iter().map(whole).collect()
@@ -67,7 +70,7 @@ fn grow(
     points: &[Vector3<f64>],
     faces: &[HullFace],
     areas: &[Vector3<f64>],
-    beyond: &HashMap<[usize; 2], usize>,
+    at_vertex: &[Vec<usize>],
     side_of: &mut [Option<usize>],
     (side, tolerance): (usize, f64),
 ) -> Vec<usize> {
@@ -75,13 +78,15 @@ fn grow(
     side_of[first] = Some(side);
     let mut at = 0;
     while at < members.len() {
-        for [i, j] in faces[members[at]].edges() {
-            let Some(&next) = beyond.get(&[j, i]) else { continue };
+        for &next in faces[members[at]].corners.iter().flat_map(|&corner| &at_vertex[corner]) {
+            if side_of[next].is_some() {
+                continue;
+            }
             let both = (sum + areas[next]).normalize();
             let along = both.dot(&Vector3::from(faces[next].normal));
             let heights = || members.iter().chain([&next]).flat_map(|&face| &faces[face].corners);
             let height = |&corner: &usize| both.dot(&points[corner]);
-            if side_of[next].is_some() || along < ASLANT {
+            if along < ASLANT {
                 continue;
             }
             let low = heights().map(height).fold(f64::INFINITY, f64::min);
@@ -97,60 +102,43 @@ fn grow(
     members
 }
 
-/// The face that has an edge in this direction.
-fn neighbours(faces: &[HullFace]) -> HashMap<[usize; 2], usize> {
-    faces.iter().enumerate().flat_map(|(k, face)| face.edges().map(move |edge| (edge, k))).collect()
-}
-
 fn area(points: &[Vector3<f64>], face: &HullFace) -> Vector3<f64> {
     let first = points[face.corners[0]];
     face.edges().map(|[i, j]| (points[i] - first).cross(&(points[j] - first))).sum()
 }
 
-/// How much the surface bends at the edges of a side's border. The border of a noisy side is not straight: each of its
-/// small edges counts for the edge of the border that it is nearest to, by its length.
+/// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle in their planes but for the
+/// tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
 fn bends(
     points: &[Vector3<f64>],
     faces: &[HullFace],
-    beyond: &HashMap<[usize; 2], usize>,
     members: &[usize],
     (normal, corners): (&Vector3<f64>, &[usize]),
+    tolerance: f64,
 ) -> Vec<f64> {
     let n = corners.len();
-    let (mut angles, mut lengths) = (vec![0.0; n], vec![0.0; n]);
-    for [i, j] in members.iter().flat_map(|&face| faces[face].edges()) {
-        let Some(&other) = beyond.get(&[j, i]).filter(|other| !members.contains(other)) else { continue };
-        let (middle, length) = ((points[i] + points[j]) / 2.0, (points[j] - points[i]).norm());
-        let distance = |&k: &usize| {
-            let (from, edge) = (points[corners[k]], points[corners[(k + 1) % n]] - points[corners[k]]);
-            let part = ((middle - from).dot(&edge) / edge.norm_squared()).clamp(0.0, 1.0);
-            (middle - from - edge * part).norm()
-        };
-        let Some(nearest) = (0..n).min_by(|x, y| distance(x).total_cmp(&distance(y))) else { continue };
-        angles[nearest] += length * normal.angle(&Vector3::from(faces[other].normal));
-        lengths[nearest] += length;
-    }
-    angles
-        .iter()
-        .zip(lengths)
-        .map(|(angle, length)| if length > 0.0 { angle / length / FRAC_PI_2 } else { 0.0 })
-        .collect()
+    let bend = |k: usize| {
+        let middle = (points[corners[k]] + points[corners[(k + 1) % n]]) / 2.0;
+        let beyond = || faces.iter().enumerate().filter(|(face, _)| !members.contains(face)).map(|(_, face)| face);
+        let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
+        let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-tolerance));
+        near.map(|face| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
+    };
+    (0..n).map(bend).collect()
 }
 
-/// For each vertex, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This is what the angles of
-/// the faces at the vertex lack to a full turn, over 2π.
-pub(super) fn shares(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<f64> {
-    let point = |i: usize| Vector3::from(vertices[i]);
-    let mut angles = vec![0.0; vertices.len()];
-    for HullFace { corners, .. } in faces {
-        let n = corners.len();
-        for k in 0..n {
-            let at = corners[k];
-            let [before, after] = [corners[(k + n - 1) % n], corners[(k + 1) % n]].map(|i| point(i) - point(at));
-            angles[at] += before.angle(&after);
+/// For each point, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This is what the angles of
+/// the surface's triangles at the point lack to a full turn, over 2π.
+pub(super) fn shares(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<f64> {
+    let mut angles = vec![0.0; points.len()];
+    for corners in triangles {
+        for k in 0..3 {
+            let [at, next, last] = [k, (k + 1) % 3, (k + 2) % 3].map(|k| corners[k]);
+            angles[at] += (points[next] - points[at]).angle(&(points[last] - points[at]));
         }
     }
-    angles.into_iter().map(|angle| ((TAU - angle) / TAU).max(0.0)).collect()
+    // A point that no triangle has is inside.
+    angles.into_iter().map(|angle| if angle > 0.0 { ((TAU - angle) / TAU).max(0.0) } else { 0.0 }).collect()
 }
 
 /// Half of the least extent along a face's normal.
@@ -165,6 +153,7 @@ pub(super) fn half_width(vertices: &[[f64; 3]], faces: &[HullFace]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::Hull;
+    use super::HullSide;
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
@@ -190,10 +179,16 @@ mod tests {
             for seed in 0..10 {
                 let hull = noisy_box(noise, 3, seed);
                 let sides = hull.sides();
-                let large = sides.iter().filter(|side| side.bends.iter().sum::<f64>() > 3.0).count();
-                assert_eq!(large, 6, "{noise} {sides:?}");
+                let is_flat = |side: &&HullSide| side.normal.amax() > 0.999;
+                assert_eq!(sides.iter().filter(is_flat).count(), 6, "{noise} {sides:?}");
+                for side in sides.iter().filter(is_flat) {
+                    // Along each edge it bends by a right angle; next to a corner, noise may leave small edges.
+                    let right = side.bends.iter().filter(|bend| (*bend - 1.0).abs() < 0.02).count();
+                    assert!(right >= 4, "{noise} {side:?}");
+                }
                 let all: f64 = hull.shares().iter().sum();
-                assert!((all - 2.0).abs() < 1e-9, "{noise} {all}");
+                // Points of a side that is as good as flat are left out, with the little that they have.
+                assert!((all - 2.0).abs() < 1e-4, "{noise} {all}");
                 let corners = hull
                     .vertices()
                     .iter()

@@ -56,7 +56,7 @@ fn aligned_bodies() {
                             let between = c.point_b - c.point_a;
                             let gap = d.normal.dot(&between);
                             let is_along = (between - d.normal * gap).norm() < tolerance;
-                            let is_gap = (c.phi - gap).abs() < tolerance;
+                            let is_gap = c.phi > gap - tolerance;
                             assert!(is_along && is_gap && gap > d.phi - tolerance, "{what}: {c:?} {d:?}");
                         }
                         let deepest = points.iter().min_by(|x, y| x.phi.total_cmp(&y.phi)).unwrap();
