@@ -15,6 +15,7 @@ use super::{Collider, Distance};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifold {
     /// The signed distance of the bodies. All points have its normal, and no point's φ is smaller but for rounding.
+    /// The least may be larger by up to 0.1 % of the bodies' size, where edges cross next to their ends or at a small angle.
     pub distance: Distance,
     /// The points, at least one. If the closest points are one of several, they come first.
     pub points: Vec<ContactPoint>,

@@ -1,6 +1,8 @@
 //! The contact points of two bodies: corners over the other body's side, edges that cross, and the closest points. `docs/contact_points.md`
 //! derives them.
 
+use std::cmp::Ordering;
+
 use nalgebra::Vector3;
 
 use super::Distance;
@@ -65,7 +67,12 @@ impl<'a, S: Number> View<'a, S> {
             Side::of(bodies[k], &out[k], &(closest[k] - values(&out[k]) * radius))
         });
         let lengths = bodies.into_iter().filter_map(Body::fading);
-        let fading = lengths.min_by(|x, y| x.value().total_cmp(&y.value()));
+        // Of two equal bodies the mean of both, whichever grows.
+        let fading = lengths.reduce(|x, y| match x.value().total_cmp(&y.value()) {
+            Ordering::Less => x,
+            Ordering::Greater => y,
+            Ordering::Equal => (x + y) * S::constant(0.5),
+        });
         Self { bodies, sides, out, phi, fading, distance }
     }
 

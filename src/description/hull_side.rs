@@ -4,6 +4,7 @@
 //! points ask for the border of that side (`collision/points.rs`), and for how much of all directions a vertex is the
 //! farthest in.
 
+use std::collections::{HashSet, VecDeque};
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use nalgebra::Vector3;
@@ -31,100 +32,113 @@ const FLAT: f64 = 2.5e-3;
 /// Cosine of the largest angle between a side and one of its faces, 35°: a thin plate's two sides are not one.
 const ASLANT: f64 = 0.82;
 
+/// Faces along whose normals a hull is measured.
+const LARGEST: usize = 50;
+/// How often a side is grown anew, each time along the mean normal of the faces that it had.
+const ROUNDS: usize = 3;
+
+/// The faces of a closed surface, and what is next to each of them.
+struct Surface<'a> {
+    points: Vec<Vector3<f64>>,
+    faces: &'a [HullFace],
+    areas: Vec<Vector3<f64>>,
+    /// The faces at each vertex. Faces that are flat but for rounding may have different corners along one edge, so edges are not looked
+    /// up by their corners.
+    at_vertex: Vec<Vec<usize>>,
+    tolerance: f64,
+}
+
 /// The sides of a closed surface.
 pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> {
     let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
-    let tolerance = FLAT * extent(&points);
-    // By their vertices: faces that are flat but for rounding may have different corners along one edge.
     let mut at_vertex = vec![Vec::new(); points.len()];
     for (k, face) in faces.iter().enumerate() {
         face.corners.iter().for_each(|&corner| at_vertex[corner].push(k));
     }
-    let areas: Vec<Vector3<f64>> = faces.iter().map(|face| area(&points, face)).collect();
-    let mut largest_first: Vec<usize> = (0..faces.len()).collect();
-    largest_first.sort_by(|&i, &j| areas[j].norm().total_cmp(&areas[i].norm()).then(i.cmp(&j)));
+    let areas = faces.iter().map(|face| area(&points, face)).collect();
+    let surface = Surface { tolerance: FLAT * extent(&points), points, faces, areas, at_vertex };
     let mut side_of = vec![None; faces.len()];
     let mut sides = Vec::new();
-    for first in largest_first {
+    for first in largest_first(&surface.areas) {
         if side_of[first].is_some() {
             continue;
         }
-        let members = grow(first, &points, faces, &areas, &at_vertex, &mut side_of, (sides.len(), tolerance));
-        let normal = members.iter().map(|&face| areas[face]).sum::<Vector3<f64>>().normalize();
-        sides.push((members, normal));
+        let mut normal = Vector3::from(faces[first].normal);
+        for round in 0..ROUNDS {
+            let members = surface.grow(first, &normal, &side_of);
+            normal = members.iter().map(|&face| surface.areas[face]).sum::<Vector3<f64>>().normalize();
+            if members.len() == 1 || round + 1 == ROUNDS {
+                members.iter().for_each(|&face| side_of[face] = Some(sides.len()));
+                sides.push((members, normal));
+                break;
+            }
+        }
     }
-    let whole = |(members, normal): (Vec<usize>, Vector3<f64>)| {
+    let whole = |(number, (members, normal)): (usize, (Vec<usize>, Vector3<f64>))| {
         let mut own: Vec<usize> = members.iter().flat_map(|&face| faces[face].corners.iter().copied()).collect();
         own.sort_unstable();
         own.dedup();
-        let corners = planar_hull(&points, &own, &normal, 0.0);
-        let bends = bends(&points, faces, &members, (&normal, &corners), tolerance);
+        let corners = planar_hull(&surface.points, &own, &normal, 0.0);
+        let is_own = |face: usize| side_of[face] == Some(number);
+        let bends = surface.bends(&normal, &corners, is_own);
         HullSide { normal, faces: members, vertices: own, corners, bends }
     };
-    sides.into_iter().map(whole).collect()
+    sides.into_iter().enumerate().map(whole).collect()
 }
 
-/// Takes neighbouring faces into the side of the first one as long as they are flat together.
-fn grow(
-    first: usize,
-    points: &[Vector3<f64>],
-    faces: &[HullFace],
-    areas: &[Vector3<f64>],
-    at_vertex: &[Vec<usize>],
-    side_of: &mut [Option<usize>],
-    (side, tolerance): (usize, f64),
-) -> Vec<usize> {
-    let (mut members, mut sum) = (vec![first], areas[first]);
-    side_of[first] = Some(side);
-    let mut at = 0;
-    while at < members.len() {
-        for &next in faces[members[at]].corners.iter().flat_map(|&corner| &at_vertex[corner]) {
-            if side_of[next].is_some() {
+fn largest_first(areas: &[Vector3<f64>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..areas.len()).collect();
+    order.sort_by(|&i, &j| areas[j].norm_squared().total_cmp(&areas[i].norm_squared()).then(i.cmp(&j)));
+    order
+}
+
+impl Surface<'_> {
+    /// The first face and those around it, of no side yet, that are flat together along a normal.
+    fn grow(&self, first: usize, normal: &Vector3<f64>, side_of: &[Option<usize>]) -> Vec<usize> {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut members, mut seen) = (Vec::new(), HashSet::from([first]));
+        let mut queue = VecDeque::from([first]);
+        while let Some(face) = queue.pop_front() {
+            let heights = || self.faces[face].corners.iter().map(|&corner| normal.dot(&self.points[corner]));
+            let (lower, higher) = (heights().fold(low, f64::min), heights().fold(high, f64::max));
+            let is_flat =
+                higher - lower <= self.tolerance && normal.dot(&Vector3::from(self.faces[face].normal)) > ASLANT;
+            if face != first && !is_flat {
                 continue;
             }
-            let both = (sum + areas[next]).normalize();
-            let along = both.dot(&Vector3::from(faces[next].normal));
-            let heights = || members.iter().chain([&next]).flat_map(|&face| &faces[face].corners);
-            let height = |&corner: &usize| both.dot(&points[corner]);
-            if along < ASLANT {
-                continue;
-            }
-            let low = heights().map(height).fold(f64::INFINITY, f64::min);
-            let high = heights().map(height).fold(f64::NEG_INFINITY, f64::max);
-            if high - low <= tolerance {
-                side_of[next] = Some(side);
-                sum += areas[next];
-                members.push(next);
-            }
+            (low, high) = (lower, higher);
+            members.push(face);
+            let around = self.faces[face].corners.iter().flat_map(|&corner| &self.at_vertex[corner]);
+            queue.extend(around.filter(|&&next| side_of[next].is_none() && seen.insert(next)));
         }
-        at += 1;
+        members
     }
-    members
+
+    /// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle in their planes but
+    /// for the tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
+    fn bends(&self, normal: &Vector3<f64>, corners: &[usize], is_own: impl Fn(usize) -> bool) -> Vec<f64> {
+        let n = corners.len();
+        let bend = |k: usize| {
+            let ends = [corners[k], corners[(k + 1) % n]];
+            let middle = (self.points[ends[0]] + self.points[ends[1]]) / 2.0;
+            // The faces around the ends, and those around these.
+            let next = ends.iter().flat_map(|&end| &self.at_vertex[end]);
+            let around: HashSet<usize> = next
+                .flat_map(|&face| &self.faces[face].corners)
+                .flat_map(|&c| self.at_vertex[c].iter().copied())
+                .collect();
+            let beyond = || around.iter().filter(|&&face| !is_own(face)).map(|&face| &self.faces[face]);
+            let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
+            let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-self.tolerance));
+            near.map(|face| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
+        };
+        (0..n).map(bend).collect()
+    }
 }
 
 fn area(points: &[Vector3<f64>], face: &HullFace) -> Vector3<f64> {
     let first = points[face.corners[0]];
     face.edges().map(|[i, j]| (points[i] - first).cross(&(points[j] - first))).sum()
-}
-
-/// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle in their planes but for the
-/// tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
-fn bends(
-    points: &[Vector3<f64>],
-    faces: &[HullFace],
-    members: &[usize],
-    (normal, corners): (&Vector3<f64>, &[usize]),
-    tolerance: f64,
-) -> Vec<f64> {
-    let n = corners.len();
-    let bend = |k: usize| {
-        let middle = (points[corners[k]] + points[corners[(k + 1) % n]]) / 2.0;
-        let beyond = || faces.iter().enumerate().filter(|(face, _)| !members.contains(face)).map(|(_, face)| face);
-        let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
-        let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-tolerance));
-        near.map(|face| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
-    };
-    (0..n).map(bend).collect()
 }
 
 /// For each point, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This is what the angles of
@@ -141,13 +155,12 @@ pub(super) fn shares(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<f
     angles.into_iter().map(|angle| if angle > 0.0 { ((TAU - angle) / TAU).max(0.0) } else { 0.0 }).collect()
 }
 
-/// Half of the least extent along a face's normal.
+/// Half of the least extent along a face's normal, of the largest faces.
 pub(super) fn half_width(vertices: &[[f64; 3]], faces: &[HullFace]) -> f64 {
-    let extent = |face: &HullFace| {
-        let depth = |&vertex: &[f64; 3]| -face.height(&vertex.into());
-        vertices.iter().map(depth).fold(0.0, f64::max)
-    };
-    faces.iter().map(extent).fold(f64::INFINITY, f64::min) / 2.0
+    let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
+    let areas: Vec<Vector3<f64>> = faces.iter().map(|face| area(&points, face)).collect();
+    let extent = |&face: &usize| points.iter().map(|point| -faces[face].height(point)).fold(0.0, f64::max);
+    largest_first(&areas).iter().take(LARGEST).map(extent).fold(f64::INFINITY, f64::min) / 2.0
 }
 
 #[cfg(test)]

@@ -134,8 +134,8 @@ impl Shape {
             Self::Sphere { .. } | Self::Ellipsoid { .. } => 1,
             Self::Capsule { .. } => 2,
             Self::Box { .. } | Self::Hull(_) => 4,
-            // Four on the rim and the middle of the cap.
-            Self::Cylinder { .. } => 5,
+            // Four on the rim.
+            Self::Cylinder { .. } => 4,
             Self::HalfSpace => 0,
         }
     }

@@ -146,7 +146,7 @@ mod tests {
             ("{q: 1}", "column 2: expected a key in double quotes"),
             ("{\"q\": nan}", "JSON has no NaN"),
             ("{\"q\": NaN}", "JSON has no NaN"),
-            ("{\n\"q\": [1,]}", "line 2, column 10: expected another value"),
+            ("{\n\"q\": [1,]}", "line 2, column 9: expected another value"),
             ("{\"q\" 1}", "expected \":\""),
             ("{} 2", "expected nothing behind"),
         ] {

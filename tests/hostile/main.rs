@@ -47,6 +47,9 @@ fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// Of a contact that has a weight at all.
+const LEAST_WEIGHT: f64 = 1e-6;
+
 /// Weight of a contact's barrier at φ, as `Params::fade` says.
 fn weight(model: &Model, phi: f64) -> f64 {
     if phi >= fingertip::contact::UNUSED {
@@ -57,7 +60,8 @@ fn weight(model: &Model, phi: f64) -> f64 {
         return f64::from(u8::from(phi < distance));
     }
     let t = ((distance - phi) / model.params.fade).clamp(0.0, 1.0);
-    t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t)
+    let weight = t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t);
+    if phi < distance { weight.max(LEAST_WEIGHT) } else { 0.0 }
 }
 
 /// Is everything that a step gives a finite number?

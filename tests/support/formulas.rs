@@ -150,7 +150,8 @@ impl Formulas<'_> {
         }
         let t = phi.affine(-1.0 / fade, distance / fade)?.clamp(0.0, 1.0)?;
         let polynomial = t.affine(6.0, -15.0)?.mul(&t)?.affine(1.0, 10.0)?;
-        polynomial * t.powf(3.0)?
+        // One that has a weight has at least so much.
+        (polynomial * t.powf(3.0)?)?.maximum(1e-6)? * phi.lt(distance)?.to_dtype(phi.dtype())?
     }
 
     /// Contacts (B, nc, 12), and behind them those that resist turning: both with half the weight.
