@@ -115,7 +115,8 @@ impl Hull {
     }
 
     /// The sides that it shows to what touches it.
-    pub(crate) fn sides(&self) -> &[HullSide] {
+    #[cfg(test)]
+    pub(super) fn sides(&self) -> &[HullSide] {
         &self.sides
     }
 

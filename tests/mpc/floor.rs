@@ -45,7 +45,7 @@ fn holding_is_stepping() {
     }
 }
 
-/// Against the geometry where the step ends: what a gap is off by is of the second order in the motion.
+/// Against the geometry where the step ends: what the least gap of a pair is off by is of the second order in the motion.
 #[test]
 fn gaps_are_those_of_the_geometry_to_first_order() {
     for name in ["cube_fingertips", "hand_turn", "allegro_capsules"] {
@@ -64,7 +64,16 @@ fn gaps_are_those_of_the_geometry_to_first_order() {
             let numbers = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f64>().unwrap();
             let (gaps, phi) = (numbers(&step.gaps(&q, &first).unwrap()), numbers(&then.contacts.phi));
             assert!(gaps.iter().all(|&gap| gap > 0.0), "{name}: {gaps:?}");
-            (largest(gaps.iter().zip(&phi).map(|(a, b)| a - b)), largest(numbers(&first.delta)))
+            // Of each pair the deepest point's: the gap of a corner high above a side that leans from the normal also changes as it moves along that.
+            let least = |of: &[f64]| -> Vec<f64> {
+                let mut least = vec![f64::INFINITY; model.pairs.pairs.len()];
+                for (gap, &pair) in of.iter().zip(&model.pairs.pair_of_contact) {
+                    least[pair] = least[pair].min(*gap);
+                }
+                least
+            };
+            let off = largest(least(&gaps).iter().zip(least(&phi)).map(|(a, b)| a - b));
+            (off, largest(numbers(&first.delta)))
         };
         for soft in [1e-1, 1e-2, 1e-3] {
             let (error, moved) = error(soft);

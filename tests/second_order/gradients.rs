@@ -28,7 +28,7 @@ const KAPPA: f64 = 1e4;
 /// Largest error relative to the largest entry of the same derivative: the promise.
 const TOLERANCE: f64 = 1e-6;
 /// Derivatives left out may be this share: of cubes that slide over each other's edges a few inputs', of other scenes none.
-const LEFT_OUT: f64 = 0.05;
+const LEFT_OUT: f64 = 0.1;
 /// Differences that an extrapolation needs.
 const FEWEST: usize = 5;
 /// Rounding of the geometry, m.

@@ -1,5 +1,6 @@
 //! Capsules A and B: the closest points of their axes, on which crossing capsules rest, and both ends of the common stretch, on which
-//! parallel ones lie. With ψ the angle between the axes, their weights are sin² ψ and half of cos² ψ each.
+//! parallel ones lie, all along one normal. With ψ the angle between the axes, an end weighs half of cos² ψ where the axes are above each
+//! other there, as seen along the normal, and nothing where they are aside by half a radius. The closest points have what is left to 1.
 //!
 //! The common stretch is along the line halfway between the axes, so that it does not matter which capsule is A; where there is none,
 //! both contacts are those of the ends that are nearest.
@@ -8,14 +9,13 @@ use std::sync::LazyLock;
 
 use super::formula::{Couple, Formula, Places, Spot};
 use super::scalar::{Scalar, V3, axpy, choose, dot, scale, sub};
-use super::sides::Contact;
 use super::total::sign;
-use super::weight::{clamped, greater, lesser};
+use super::weight::{clamped, greater, hump, lesser};
 use crate::math::lane::{Mask, Real, inlined};
 
 pub(super) const POINTS: usize = 3;
 /// Room on the tape.
-pub(super) const NUMBERS: usize = 192;
+pub(super) const NUMBERS: usize = 256;
 
 /// Axes count as parallel up to this squared sine of their angle, where rounding leaves nothing of the place at which their lines
 /// come closest.
@@ -51,26 +51,25 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
         let radii = radius_a + radius_b;
         let width = lesser(radius_a, radius_b).times(S::Lane::splat(0.5));
         // The spheres about these places on the axes.
-        let spot = inlined(
+        let cores = inlined(
             #[inline(always)]
-            |on_a: S, on_b: S, weight: S| {
-                let (core_a, core_b) = ([zero, zero, on_a], axpy(on_b, u, t));
-                let apart = sub(core_b, core_a);
-                let normal = unit(apart, fallback);
-                let contact = Contact {
-                    normal,
-                    point_a: axpy(radius_a, normal, core_a),
-                    point_b: axpy(-radius_b, normal, core_b),
-                    phi: dot(normal, apart) - radii,
-                };
-                Spot::new(contact, weight, width)
+            |on_a: S, on_b: S| {
+                let core_a = [zero, zero, on_a];
+                (core_a, sub(axpy(on_b, u, t), core_a))
             },
         );
 
         let crosses = square.value().gt(S::Lane::splat(PARALLEL));
         let on_line = (along_a - cosine * along_b) / S::choose(crosses, square, one);
         let on_b = clamped(cosine.fused(clamped(on_line, h_a), -along_b), h_b);
-        let closest = spot(clamped(cosine.fused(on_b, along_a), h_a), on_b, square);
+        let (core, apart) = cores(clamped(cosine.fused(on_b, along_a), h_a), on_b);
+        let normal = unit(apart, fallback);
+        let spot = inlined(
+            #[inline(always)]
+            |core: V3<S>, gap: S, weight: S| {
+                Spot::on_a(normal, axpy(radius_a, normal, core), gap - radii, weight, width)
+            },
+        );
 
         let sense = sign(cosine.value());
         let both = [u[0].times(sense), u[1].times(sense), u[2].times(sense) + one];
@@ -79,15 +78,23 @@ impl Formula<POINTS, NUMBERS> for CapsuleCapsule {
         let (turn, place_b) = (middle[2], dot(middle, t));
         let (half_a, half_b) = (h_a * turn, h_b * turn);
         let (first, last) = (greater(-half_a, place_b - half_b), lesser(half_a, place_b + half_b));
-        let weight = (cosine * cosine).times(S::Lane::splat(0.5));
+        let (most, per_width) = ((cosine * cosine).times(S::Lane::splat(0.5)), one / width);
         let end = inlined(
             #[inline(always)]
             |place: S| {
                 let on_b = clamped((place - place_b) / turn, h_b).times(sense);
-                spot(clamped(place / turn, h_a), on_b, weight)
+                let (core, apart) = cores(clamped(place / turn, h_a), on_b);
+                let gap = dot(normal, apart);
+                let across = axpy(-gap, normal, apart);
+                let aside = scale(per_width, across);
+                // In the middle between both, so that it does not matter which capsule is A.
+                let core = axpy(one.times(S::Lane::splat(0.5)), across, core);
+                (core, gap, most * hump(dot(aside, aside)))
             },
         );
-        [closest, end(first), end(last)]
+        let (first, last) = (end(first), end(last));
+        let rest = one - first.2 - last.2;
+        [spot(core, dot(normal, apart), rest), spot(first.0, first.1, first.2), spot(last.0, last.1, last.2)]
     }
 
     #[inline(always)]

@@ -474,11 +474,6 @@ fn plain_capsules(a: &Body, b: &Body) -> Vec<Point> {
     let ([radius_a, h_a, ..], [radius_b, h_b, ..]) = (a.size, b.size);
     let (u, v) = (a.axis(2), b.axis(2));
     let cosine = dot(u, v);
-    let between = |s: f64, t: f64, weight: f64| {
-        let (core_a, core_b) = (add(a.position(), s, u), add(b.position(), t, v));
-        let normal = unit(add(core_b, -1.0, core_a));
-        Point::between((core_a, radius_a), (core_b, radius_b), normal, weight)
-    };
     // The squared distance is convex in s, t.
     let on_b = |s: f64| dot(v, add(add(a.position(), s, u), -1.0, b.position())).clamp(-h_b, h_b);
     let slope = |s: f64| {
@@ -490,7 +485,15 @@ fn plain_capsules(a: &Body, b: &Body) -> Vec<Point> {
         let middle = (low + high) / 2.0;
         *if slope(middle) > 0.0 { &mut high } else { &mut low } = middle;
     }
-    let mut all = vec![between(low, on_b(low), 1.0 - cosine * cosine)];
+    let apart = |s: f64, t: f64| add(add(b.position(), t, v), -1.0, add(a.position(), s, u));
+    let normal = unit(apart(low, on_b(low)));
+    let at = |s: f64, t: f64, weight: f64| {
+        let between = apart(s, t);
+        let gap = dot(normal, between);
+        let core_a = add(add(a.position(), s, u), 0.5, add(between, -gap, normal));
+        Point::between((core_a, radius_a), (add(core_a, gap, normal), radius_b), normal, weight)
+    };
+    let (mut ends, mut rest) = (Vec::new(), 1.0);
     let w = add([0.0; 3], cosine.signum(), v);
     let m = unit(add(u, 1.0, w));
     let (half_a, half_b) = (h_a * dot(m, u), h_b * dot(m, w));
@@ -498,9 +501,13 @@ fn plain_capsules(a: &Body, b: &Body) -> Vec<Point> {
     for place in [(center_a - half_a).max(center_b - half_b), (center_a + half_a).min(center_b + half_b)] {
         let s = (place.clamp(center_a - half_a, center_a + half_a) - center_a) / dot(m, u);
         let t = (place.clamp(center_b - half_b, center_b + half_b) - center_b) / dot(m, v);
-        all.push(between(s, t, cosine * cosine / 2.0));
+        let between = apart(s, t);
+        let aside = dot(between, between) - dot(normal, between).powi(2);
+        let weight = cosine * cosine / 2.0 * (1.0 - aside / (radius_a.min(radius_b) / 2.0).powi(2)).max(0.0).powi(3);
+        rest -= weight;
+        ends.push(at(s, t, weight));
     }
-    all
+    [vec![at(low, on_b(low), rest)], ends].concat()
 }
 
 fn plain_cylinder(a: &Body, b: &Body) -> Vec<Point> {
