@@ -154,7 +154,7 @@ impl Formula<POINTS, NUMBERS> for BoxCapsule {
             spots[k] = Spot::on_a(n, axpy(radius_a, n, on_side), gap - radii, weight, width);
         }
         for k in 0..4 {
-            let [x, y] = CORNERS[k].map(S::Lane::splat);
+            let [x, y] = [S::Lane::splat(CORNERS[k][0]), S::Lane::splat(CORNERS[k][1])];
             let corner = face.place([face.half[0].times(x), face.half[1].times(y)]);
             let from = sub(corner, c);
             let place = clamped(dot(level, from) * per_square, h);

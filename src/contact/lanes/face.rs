@@ -73,7 +73,7 @@ impl<S: Scalar> Over<S> {
     /// self + s · way of a constant s.
     #[inline(always)]
     pub(super) fn plus(&self, s: f64, way: &Self) -> Self {
-        let weights = [1.0, s].map(S::Lane::splat);
+        let weights = [S::Lane::splat(1.0), S::Lane::splat(s)];
         let sum = inlined(
             #[inline(always)]
             |a: S, b: S| S::weighted2([a, b], weights),

@@ -15,7 +15,7 @@ use super::total;
 use crate::contact::numbers::{OWN_RATES, UNUSED};
 use crate::description::Shape;
 use crate::math::lane::{Mask, Real, Routine, Single, clear, inlined};
-use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, splat, sub};
+use crate::math::vector::{Vec3, add, cross, rotate, rotate_back, scale, splat, sub};
 
 /// Places on a tape: B's place, its axes, the sizes of A and B.
 const VARIABLES: usize = 20;
@@ -257,10 +257,12 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         );
         for k in 0..CONTACTS {
             let Spot { contact: Contact { normal, point_a, point_b, phi }, weight } = spots[k];
+            // Where nothing is there, rounding would say where.
+            let there = total::indicator::<R>(weight.gt(R::zero()));
             let contact = Contact {
                 normal: pair.turned(normal),
-                point_a: place(point_a),
-                point_b: place(point_b),
+                point_a: place(scale(there, point_a)),
+                point_b: place(scale(there, point_b)),
                 phi: phi + doubt,
             };
             self.contacts.set(k, exchanged(pair.swapped, contact));
