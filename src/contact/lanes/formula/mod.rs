@@ -382,31 +382,38 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
         let traced = couple.variables(&|value| tape.variable(value));
         let spots = F::contacts(&F::features(&couple), &traced);
         let (is_needed, tape) = (self.is_needed, (&tape, F::places()));
+        // As [`Witness`] has it: where nothing is there, points stay at A.
+        let mut there = [R::zero(); CONTACTS];
+        for k in 0..CONTACTS {
+            there[k] = total::indicator::<R>(spots[k].weight.value().gt(R::zero()));
+        }
         match &mut self.task {
             Task::Pull { gradients, reactions } => {
                 let mut fixed = [[couple.t; 3]; CONTACTS];
                 for k in 0..CONTACTS {
                     let Contact { normal, point_a, point_b, .. } = spots[k].contact;
-                    fixed[k] = [scalar::values(normal), scalar::values(point_a), scalar::values(point_b)];
+                    let place = [scalar::values(point_a), scalar::values(point_b)];
+                    fixed[k] = [scalar::values(normal), scale(there[k], place[0]), scale(there[k], place[1])];
                 }
-                pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, &fixed, is_needed, *gradients, reactions);
+                let fixed = (&fixed, &there);
+                pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
             // Each derivative of an operation is read once for all motions that go together: half of them where all take too much memory.
             Task::Push { rates } if size_of::<R>() > 32 => {
-                push::<R, 3, NUMBERS>(tape, &pair, &couple, is_needed, rates)
+                push::<R, 3, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates)
             }
-            Task::Push { rates } => push::<R, 6, NUMBERS>(tape, &pair, &couple, is_needed, rates),
+            Task::Push { rates } => push::<R, 6, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates),
         }
     }
 }
 
-/// `fixed`: normal and points of each contact.
+/// `fixed`: normal and points of each contact; `there`: 1 for those that have weight.
 #[inline(always)]
 fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
     (tape, places): (&Tape<R>, &Places),
     pair: &Ordered<R>,
     couple: &Couple<R>,
-    fixed: &[[Vec3<R>; 3]; CONTACTS],
+    (fixed, there): (&[[Vec3<R>; 3]; CONTACTS], &[R; CONTACTS]),
     is_needed: R::Mask,
     (grad, weights): (&Gradients<R>, &[R]),
     (on_a, on_b): &mut (Reaction<R>, Reaction<R>),
@@ -423,8 +430,8 @@ fn pull_back<R: Real, const CONTACTS: usize, const NUMBERS: usize>(
         by[*phi] += grad.phi;
         by[*weight] += weights[k];
         for i in 0..3 {
-            by[point_a[i]] += by_a[i];
-            by[point_b[i]] += by_b[i];
+            by[point_a[i]] += there[k] * by_a[i];
+            by[point_b[i]] += there[k] * by_b[i];
             by[normal[i]] += by_n[i];
         }
         force = add(force, add(by_a, by_b));
@@ -465,7 +472,7 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
     (tape, places): (&Tape<R>, &Places),
     pair: &Ordered<R>,
     couple: &Couple<R>,
-    is_needed: R::Mask,
+    (is_needed, there): (R::Mask, &[R]),
     out: &mut [R],
 ) {
     let mut rates = Rates::<R, AT_ONCE, NUMBERS>::new();
@@ -510,8 +517,8 @@ fn push<R: Real, const AT_ONCE: usize, const NUMBERS: usize>(
                 let own = &mut own[OWN_RATES * point..OWN_RATES * (point + 1)];
                 let rates = Contact {
                     normal: vector(normal),
-                    point_a: vector(point_a),
-                    point_b: vector(point_b),
+                    point_a: scale(there[point], vector(point_a)),
+                    point_b: scale(there[point], vector(point_b)),
                     phi: rate(phi),
                 };
                 let rates = exchanged(pair.swapped, rates);
