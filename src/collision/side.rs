@@ -182,7 +182,7 @@ impl<'a, S: Number> Side<'a, S> {
             dot(&unit(&sub(to, from)), &sub(p, from))
         };
         if n == 2 {
-            return (0..2).map(|k| of_end(k)).chain([of_edge(0), -of_edge(0)]).collect();
+            return (0..2).map(of_end).chain([of_edge(0), -of_edge(0)]).collect();
         }
         let all: Vec<S> = (0..n).map(of_edge).collect();
         let Some(least) = all.iter().map(|inside| inside.value()).min_by(f64::total_cmp) else { return all };
