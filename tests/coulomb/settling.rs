@@ -69,7 +69,7 @@ fn violent_commands_settle_mostly() {
     let (home, joints) = (model.tree.home(), model.tree.coordinates.iter().filter(|joint| joint.u.is_some()));
     let joints: Vec<f64> = joints.map(|joint| joint.home[0]).collect();
     let near = |w: usize| home.iter().enumerate().map(move |(i, x)| x + 0.02 * ((1 + 7 * w + 3 * i) as f64).sin());
-    let off = |w: usize| if w / joints.len() % 2 == 0 { 10.0 } else { -10.0 };
+    let off = |w: usize| if (w / joints.len()).is_multiple_of(2) { 10.0 } else { -10.0 };
     let command = |w: usize| {
         let joint = w % joints.len();
         joints.iter().enumerate().map(move |(k, &u)| if k == joint { u + off(w) } else { u }).collect::<Vec<_>>()
