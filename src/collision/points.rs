@@ -22,15 +22,16 @@ const FADED: f64 = 0.08;
 const FAINT: f64 = 4e-4;
 /// Height above the deepest point, in parts of the length over which contacts fade, from which on points come to matter less.
 const LOW: f64 = 0.1;
-/// The weight of closest points that are the only contact of bodies with edges.
+/// The weight of closest points that are the only contact of bodies with edges, and how much others may matter together before that is less.
 const LONE: f64 = 0.25;
+const ENOUGH: f64 = 0.05;
 
 /// What a contact point is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The closest points.
     Closest,
-    /// The same, where there is no other point.
+    /// The same, where other points do not matter enough.
     Lone,
     /// A corner of A or B, by its number.
     Corner(usize, usize),
@@ -92,28 +93,35 @@ impl<'a, S: Number> View<'a, S> {
     pub(super) fn spot(&self, place: Place) -> Option<Spot<S>> {
         let spot = match place {
             Place::Closest => self.closest(),
-            Place::Lone => Some(self.nearest(S::constant(LONE))),
+            Place::Lone => self.lone(S::constant(0.0)),
             Place::Corner(side, k) => self.corner(side, k),
             Place::Crossing(i, j) => self.crossing(i, j),
         };
         spot.filter(|spot| spot.weight.value() > 0.0)
     }
 
-    /// The closest points are a contact of their own where a body is round, where no side is there to measure corners by, and on a
-    /// cylinder's rim, by ½ sin² of twice the angle to its axis.
+    /// The closest points are a contact of their own where a body is round, and on a cylinder's rim, by ½ sin² of twice the angle to its
+    /// axis.
     fn closest(&self) -> Option<Spot<S>> {
         let one = S::constant(1.0);
-        let weight = if self.bodies.iter().any(|body| is_round(body.core)) {
-            one
-        } else {
-            let [a, b] = self.sides.each_ref().map(|side| side.as_ref().map_or(S::constant(0.0), |side| side.strength));
-            let rims = self.bodies.iter().zip(&self.out).filter(|(body, _)| matches!(body.core, Core::Cylinder { .. }));
-            rims.fold((one - a * b) * S::constant(LONE), |weight, (body, n)| {
-                let upright = body.upright(n);
-                weight + (upright + upright) * (one - upright)
-            })
-        };
+        if self.bodies.iter().any(|body| is_round(body.core)) {
+            return Some(self.nearest(one));
+        }
+        let rims = self.bodies.iter().zip(&self.out).filter(|(body, _)| matches!(body.core, Core::Cylinder { .. }));
+        let weight = rims.fold(S::constant(0.0), |weight, (body, n)| {
+            let upright = body.upright(n);
+            weight + (upright + upright) * (one - upright)
+        });
         (weight.value() >= NONE).then(|| self.nearest(weight))
+    }
+
+    /// The closest points where all others together matter by so much: as where edges cross next to their ends, a vertex meets a vertex, or
+    /// no side is there to measure corners by.
+    fn lone(&self, others: S) -> Option<Spot<S>> {
+        let fade = S::constant(1.0) - rise(others, [0.0, ENOUGH]);
+        let mut spot = self.nearest(fade * S::constant(LONE));
+        spot.phi += self.back(fade)?;
+        Some(spot)
     }
 
     /// The closest points, without their rates: those come from the distance.
@@ -187,9 +195,7 @@ impl<'a, S: Number> View<'a, S> {
     /// the sides that are looked at are about to be exchanged for others, points count less that are higher than the deepest; these stay
     /// where they are.
     fn between(&self, [p, q]: [Vector3<S>; 2], (share, fade): (f64, S), settled: S) -> Option<Spot<S>> {
-        if fade.value() < FAINT {
-            return None;
-        }
+        let back = self.back(fade)?;
         let n = &self.out[0];
         let [radius_a, radius_b] = self.bodies.map(|body| body.radius);
         let gap = dot(n, &sub(&q, &p)) - radius_a - radius_b;
@@ -197,12 +203,15 @@ impl<'a, S: Number> View<'a, S> {
         let lowness = self.lowness(gap);
         let weight = fade * S::constant(share) * (settled + (S::constant(1.0) - settled) * lowness * lowness);
         let point_b = along(&point_a, n, gap);
-        let mut phi = gap;
-        if let Some(length) = self.fading.filter(|_| fade.value() < FADED) {
-            let lacks = S::constant(FADED) - fade;
-            phi += length * lacks * lacks / (fade * S::constant(FADED));
-        }
-        Some(Spot { phi, point_a, point_b, weight })
+        Some(Spot { phi: gap + back, point_a, point_b, weight })
+    }
+
+    /// How far a point stands back of which a part is left, m; none where it is gone.
+    fn back(&self, fade: S) -> Option<S> {
+        let lacks = S::constant(FADED) - fade;
+        let length = self.fading.filter(|_| lacks.value() > 0.0);
+        let back = length.map_or(S::constant(0.0), |length| length * lacks * lacks / (fade * S::constant(FADED)));
+        (fade.value() >= FAINT).then_some(back)
     }
 
     /// From 1 for the deepest points down to 0 for those far above.
@@ -219,9 +228,6 @@ impl View<'_, f64> {
     pub(super) fn chosen(&self) -> (Vec<Place>, Option<Place>) {
         let mut all: Vec<(Place, f64)> =
             self.places().filter_map(|place| Some((place, self.matters(&self.spot(place)?)))).collect();
-        if all.is_empty() {
-            return (vec![Place::Lone], None);
-        }
         let room = room(self.bodies.map(|body| body.core));
         let mut next = None;
         if all.len() > room {
@@ -231,7 +237,9 @@ impl View<'_, f64> {
             next = all.iter().find(|&&(_, matters)| matters == least).map(|&(place, _)| place);
             all.retain(|&(_, matters)| matters > least);
         }
-        (all.into_iter().map(|(place, _)| place).collect(), next)
+        let is_enough = all.len() == room || all.iter().map(|&(_, matters)| matters).sum::<f64>() > ENOUGH;
+        let lone = (!is_enough).then_some(Place::Lone);
+        (lone.into_iter().chain(all.into_iter().map(|(place, _)| place)).collect(), next)
     }
 }
 
@@ -246,7 +254,13 @@ impl<S: Number> View<'_, S> {
             }
             spot
         };
-        places.iter().filter_map(|&place| Some((place, faded(self.spot(place)?)))).collect()
+        let others = places.iter().filter(|&&place| place != Place::Lone);
+        let mut all: Vec<_> = others.filter_map(|&place| Some((place, faded(self.spot(place)?)))).collect();
+        if places.contains(&Place::Lone) {
+            let sum = all.iter().fold(S::constant(0.0), |sum, (_, spot)| sum + self.matters(spot));
+            all.splice(0..0, self.lone(sum).map(|spot| (Place::Lone, spot)));
+        }
+        all
     }
 
     /// How much force a point may carry, but for a factor.

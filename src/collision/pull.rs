@@ -87,7 +87,7 @@ impl Distance {
     }
 
     fn rates_in_order(&self, a: &Posed<'_>, b: &Posed<'_>) -> ManifoldRates {
-        let Moving { motion, normal, spots } = Moving::<MOTION>::new(self, a, b);
+        let Moving { motion, normal, spots, .. } = Moving::<MOTION>::new(self, a, b);
         let rates = |v: &Vector3<Dual<MOTION>>| [v.x.rates, v.y.rates, v.z.rates];
         let rows = |m: &Matrix3x6<f64>| [0, 1, 2].map(|i| std::array::from_fn(|k| m[(i, k)]));
         let of = |(place, spot): &(Place, Spot<Dual<MOTION>>)| {
@@ -117,18 +117,20 @@ impl Distance {
     }
 
     fn pull_in_order(&self, a: &Posed<'_>, b: &Posed<'_>, gradients: &[ManifoldGradient]) -> [BodyGradient; 2] {
-        let Moving { motion, normal, spots } = Moving::new(self, a, b);
+        let Moving { motion, normal, phi, spots } = Moving::new(self, a, b);
         let mut by = [0.0; MOTION_AND_SIZES];
         let mut add = |number: &Dual<MOTION_AND_SIZES>, gradient: f64| {
             by.iter_mut().zip(number.rates).for_each(|(by, rate)| *by += rate * gradient);
         };
         let mut common = Vector6::zeros();
         let origin = a.1.translation.vector;
-        let mut closest = None;
+        let mut closest = Vec::new();
         for ((place, spot), ManifoldGradient { contact, weight }) in spots.iter().zip(gradients) {
             add(&spot.weight, *weight);
             if matches!(place, Place::Closest | Place::Lone) {
-                closest = Some(contact);
+                // How far it stands back; the rest comes from the distance.
+                add(&(spot.phi - phi), contact.phi);
+                closest.push(contact);
                 continue;
             }
             add(&spot.phi, contact.phi);
@@ -153,7 +155,7 @@ impl Distance {
             BodyGradient { twist: on_a, sizes: sizes(MOTION) },
             BodyGradient { twist: on_b, sizes: sizes(MOTION + Shape::SIZES) },
         ];
-        if let Some(gradient) = closest {
+        for gradient in closest {
             let pulled = motion.pull(self, a, b, gradient);
             for (all, own) in both.iter_mut().zip(pulled) {
                 all.twist += own.twist;
@@ -168,6 +170,7 @@ impl Distance {
 struct Moving<const N: usize> {
     motion: Motion,
     normal: Vector3<Dual<N>>,
+    phi: Dual<N>,
     spots: Vec<(Place, Spot<Dual<N>>)>,
 }
 
@@ -180,7 +183,7 @@ impl<const N: usize> Moving<N> {
         let still = [bodies.0.still(), bodies.1.still()];
         let chosen = View::new([&still[0], &still[1]], distance.normal, distance.phi, distance).chosen();
         let spots = View::new([&bodies.0, &bodies.1], normal, phi, distance).spots(&chosen);
-        Self { motion, normal, spots }
+        Self { motion, normal, phi, spots }
     }
 
     /// The normal and φ of a distance with their rates. A size moves its body's surface at the contact, like a shift of
