@@ -15,9 +15,9 @@ use support::solids;
 use support::states::{self, Batch, Random, Ranges, SCENES};
 use support::{largest, rows, sets};
 
-/// Gradients that are sums over what is placed by q: the composed form has candle add up what each operation gives, the fused one adds
-/// one to the other as it goes. All other numbers of the two forms have the same bits.
-const SUMS: [&str; 3] = ["q", "sizes", "offsets"];
+/// Gradients that are sums over what is placed by q, or by what ellipsoids resist rolling with: the composed form has candle add up what each
+/// operation gives, the fused one adds one to the other as it goes. All other numbers of the two forms have the same bits.
+const SUMS: [&str; 6] = ["q", "sizes", "offsets", "kappa", "mass", "gravity"];
 /// Relative rounding of those sums: 4e-15 is seen.
 const ROUNDING: f64 = 1e-13;
 /// Where multiply-adds are not fused, all numbers are off by their rounding times the problem's condition: 1.3e-10 is seen, where points

@@ -318,6 +318,17 @@ impl Tree {
         path
     }
 
+    /// Does a screw shift what it moves, without turning it?
+    pub(crate) fn is_slide(&self, screw: usize) -> bool {
+        let moves = |body: &&Body| (body.screw..body.screw + body.kind.nv()).contains(&screw);
+        self.bodies.iter().find(moves).is_some_and(|joint| match joint.kind {
+            JointKind::Prismatic | JointKind::Translation => true,
+            JointKind::Planar => screw < joint.screw + 2,
+            JointKind::Floating => screw < joint.screw + 3,
+            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+        })
+    }
+
     /// The degrees of freedom without a command.
     pub(crate) fn passive(&self) -> Vec<usize> {
         let mut passive = vec![true; self.nv];

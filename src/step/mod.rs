@@ -14,6 +14,7 @@ mod problem;
 mod programs;
 mod quasidynamic;
 mod result;
+mod rolling;
 mod torsion;
 
 pub use crate::math::record::{Row, Trace};

@@ -120,23 +120,21 @@ impl ContactTables {
         phi.apply_op1(Operation::rowwise(Weights(self.clone()), &self.kernels))
     }
 
-    /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight; gaps (the problem's φ) and weights, of which each contact
-    /// has its part, are (B, nc).
-    pub(super) fn operand(
-        self: &Arc<Self>,
-        parameters: &Parameters,
-        contacts: &Contacts,
-        gap: &Tensor,
-        weight: &Tensor,
-    ) -> Result<Tensor> {
+    /// Geometry and weight of each contact (B, 11 nc): gaps (the problem's φ) and weights, of which each contact has its part, are
+    /// (B, nc).
+    pub(super) fn placed(contacts: &Contacts, gap: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
         let weight = match part {
             Some(part) => (weight * part)?,
             None => weight.clone(),
         };
-        let rows = beside(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?;
+        beside(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?.flatten_from(1)
+    }
+
+    /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight, of what [`ContactTables::placed`] gives.
+    pub(super) fn operand(self: &Arc<Self>, parameters: &Parameters, placed: &Tensor) -> Result<Tensor> {
         let op = Operation::rowwise(Complete(self.clone()), &self.kernels);
-        rows.flatten_from(1)?.apply_op3(&parameters.mu, &parameters.torsion, op)
+        placed.apply_op3(&parameters.mu, &parameters.torsion, op)
     }
 }
 

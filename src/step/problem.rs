@@ -107,6 +107,17 @@ impl ProblemTables {
         })
     }
 
+    /// (screw, screw, entry of P) of all pairs of degrees of freedom without command that turn an inertial body.
+    pub(super) fn turning(&self, tree: &Tree, body: usize) -> Vec<(usize, usize, usize)> {
+        let of = |&(l, r, entry): &(usize, usize, usize)| (self.incidences[l], self.incidences[r].1, entry);
+        let all = self
+            .terms
+            .iter()
+            .map(of)
+            .filter(|&((of, left, _), right, _)| of == body && !tree.is_slide(left) && !tree.is_slide(right));
+        all.map(|((_, left, _), right, entry)| (left, right, entry)).collect()
+    }
+
     /// Numbers of all incidences.
     pub(super) fn n_motions(&self) -> usize {
         MOTION * self.incidences.len()

@@ -47,23 +47,6 @@ fn number<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// Of a contact that has a weight at all.
-const LEAST_WEIGHT: f64 = 1e-6;
-
-/// Weight of a contact's barrier at φ, as `Params::fade` says.
-fn weight(model: &Model, phi: f64) -> f64 {
-    if phi >= fingertip::contact::UNUSED {
-        return 0.0;
-    }
-    let Some(distance) = model.params.contact_distance else { return 1.0 };
-    if model.params.fade == 0.0 {
-        return f64::from(u8::from(phi < distance));
-    }
-    let t = ((distance - phi) / model.params.fade).clamp(0.0, 1.0);
-    let weight = t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t);
-    if phi < distance { weight.max(LEAST_WEIGHT) } else { 0.0 }
-}
-
 /// Is everything that a step gives a finite number?
 fn is_finite(step: &Step) -> bool {
     let c = &step.contacts;
@@ -173,7 +156,7 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         let report = step.reports[w];
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
         let of = |(i, contact): (usize, &Contact)| {
-            contact.part * part(contact.turns.map_or(i, |(of, _)| of)) * weight(&batch.model, contact.phi)
+            contact.part * part(contact.turns.map_or(i, |(of, _)| of)) * states::window(&batch.model, contact.phi)
         };
         let weight: Vec<f64> = problem.contacts.iter().enumerate().map(of).collect();
         let force = match problem.forces(&force[w], &torque[w], &warm[w]) {

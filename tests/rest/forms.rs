@@ -202,6 +202,54 @@ fn a_lens_in_a_bowl() {
     conclude(&wrong);
 }
 
+/// A tilted ellipsoid on the ground goes to rest as implicit Euler has it: with each step the tilt falls by 1/(1 + K/P), K = m g (ρ − c) the
+/// stiffness that gravity rolls it back with, P = ε (I + m c²)/h² what it is held by; however large K/P is.
+#[test]
+fn a_lens_rolls_level() {
+    let (mass, radii, kappa) = (0.02, [0.03, 0.02, 0.01], 1e6);
+    let [x, y, c] = radii;
+    let mut wrong = Vec::new();
+    for law in Friction::ALL {
+        let force = if law == Friction::Relaxed { 2.0 } else { 1.0 };
+        for (h, epsilon) in [(0.002, 1.0), (0.01, 0.1), (0.01, 0.01), (0.1, 0.01)] {
+            // About y it rolls along x, about x along y.
+            for (axis, radius) in [(Vector3::y(), x), (Vector3::x(), y)] {
+                let tilt: f64 = 1e-4;
+                let height = (radius * tilt.sin()).hypot(c * tilt.cos()) + force / (kappa * mass * GRAVITY);
+                let pose = at(height, (axis * tilt).into());
+                let text = floor(law, kappa, 1.0)
+                    .replace("[params]\n", &format!("[params]\nh = {h:?}\nepsilon = {epsilon:?}\n"));
+                let text = text + &entry("lens", &Shape::ellipsoid(radii), Some(mass), &pose);
+                let model = Model::new(&Scene::from_toml(&text, "").unwrap(), DType::F64, &Device::Cpu).unwrap();
+                let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+                let none = model.tensor(&[&[]]).unwrap();
+                let mut q = model.home(1).unwrap();
+                let mut tilts = Vec::new();
+                for _ in 0..3 {
+                    tilts.push(axis.dot(&super::run::pose(&numbers(&q)).rotation.scaled_axis()));
+                    q = step.forward(&q, &none).unwrap();
+                }
+                let inertia = mass * (radius * radius + c * c) / 5.0;
+                let held = epsilon * (inertia + mass * c * c) / (h * h);
+                let pulled = mass * GRAVITY * (radius * radius / c - c);
+                let (expected, found) = (1.0 / (1.0 + pulled / held), tilts[2] / tilts[1]);
+                println!(
+                    "{} h {h} ε {epsilon} K/P {:.1e}: {found:.6}, expected {expected:.6}",
+                    law.name(),
+                    pulled / held
+                );
+                if !((found - expected).abs() < 1e-2) {
+                    wrong.push(format!(
+                        "{}, h {h}, ε {epsilon}: tilts {tilts:?}, expected a factor {expected}",
+                        law.name()
+                    ));
+                }
+            }
+        }
+    }
+    conclude(&wrong);
+}
+
 /// A pen that is this far from where it was is not held, m.
 const LOST: f64 = 0.03;
 /// Of a hundred pens, so many are not still, at most: those that cross the fingers turn about the line between them, with one contact each, by

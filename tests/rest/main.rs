@@ -44,12 +44,10 @@ const RISE: f64 = 1e-6;
 /// Work against gravity and springs above the start, in m g times the size, besides what contacts push to where they hover.
 const THROWN: f64 = 0.02;
 
-/// All but ellipsoids rest on these.
+/// Everything rests on these, but for ellipsoids that fall by more than their size in a step.
 const SURE: [&str; 3] = ["half-space", "box", "standing cylinder"];
-/// What is not right yet, of all things, at most. Half of it are ellipsoids, and others that roll over a curved contact: the step
-/// keeps normals and points as they are at its start, and turns such things too far. The rest are in cells that fall by more
-/// than their size in a step.
-const NOT_YET: f64 = 0.17;
+/// What is not right yet, of all things, at most: two thirds are in cells that fall by more than their size in a step.
+const NOT_YET: f64 = 0.14;
 
 /// Things that are dropped if nobody asks for another number.
 const WORLDS: usize = 352;
@@ -93,9 +91,12 @@ fn things_come_to_rest() {
     if number("FINGERTIP_REPORT").is_some() {
         return;
     }
-    let is_sure = |row: &&Row| SURE.contains(&drop::SUPPORTS[row.support]) && drop::FAMILIES[row.family] != "ellipsoid";
+    let is_sure = |row: &&Row| {
+        SURE.contains(&drop::SUPPORTS[row.support])
+            && !(drop::FAMILIES[row.family] == "ellipsoid" && row.outcome.is_violent())
+    };
     let of_these = rows.iter().filter(is_sure).filter(|row| !row.outcome.is_right()).count();
     let of_all = rows.iter().filter(|row| !row.outcome.is_right()).count();
-    assert!(of_these == 0, "{of_these} on {SURE:?} but ellipsoids");
+    assert!(of_these == 0, "{of_these} on {SURE:?}");
     assert!(of_all as f64 <= NOT_YET * rows.len() as f64, "{of_all} of {}", rows.len());
 }

@@ -1,10 +1,14 @@
 //! The step's problem from the tree's tables, by textbook kinematics with nalgebra: no code in common with the library
 //! but the tables and the witness points, which have tests of their own.
 
+#[path = "../../src/bin/fingertip/audit/rolling.rs"]
+mod rolling;
+
 use fingertip::Model;
-use fingertip::description::{Friction, JointKind};
+use fingertip::description::{Friction, JointKind, Shape};
 use fingertip::kinematics::Body;
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
+use rolling::Rolling;
 
 /// A world's numbers: q, u, and the parameters by name.
 pub struct World<'a> {
@@ -14,7 +18,16 @@ pub struct World<'a> {
     pub parameter: &'a dyn Fn(&str) -> Vec<f64>,
 }
 
-/// One contact as the step reports it.
+/// What the step reports of a contact.
+pub struct Witness {
+    /// Normal, point on A, point on B.
+    pub geometry: [f64; 9],
+    pub phi: f64,
+    /// Of its barrier, in all.
+    pub weight: f64,
+}
+
+/// One contact of the problem.
 #[derive(Clone, Debug)]
 pub struct Contact {
     pub normal: Vector3<f64>,
@@ -215,9 +228,39 @@ pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64])
     tangent
 }
 
+/// What a contact's ellipsoids add to P.
+fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witness) -> DMatrix<f64> {
+    let (tree, parameter) = (&model.tree, world.parameter);
+    let mut more = DMatrix::zeros(model.nv(), model.nv());
+    let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contact]];
+    for (index, sign, point) in [(pair.a, 1.0, 3), (pair.b, -1.0, 6)] {
+        let shape = &model.shapes[index];
+        let Some(n) = model.inertial.iter().position(|&body| body == shape.body) else { continue };
+        if !matches!(shape.shape, Shape::Ellipsoid { .. }) {
+            continue;
+        }
+        let (rotation, position) = &poses.0[shape.body];
+        let at = |k: usize| Vector3::from_column_slice(&w.geometry[k..k + 3]);
+        let contact = Rolling {
+            normal: sign * at(0),
+            point: at(point),
+            phi: w.phi,
+            weight: w.weight,
+            centre: position + rotation * tree.bodies[shape.body].inertia.as_ref().unwrap().com,
+            axes: rotation * Matrix3::from_fn(|i, j| shape.rotation[i][j]),
+            radii: Vector3::from_column_slice(&parameter("sizes")[4 * index..4 * index + 3]),
+            load: parameter("mass")[n] * Vector3::from_vec(parameter("gravity")).norm(),
+        };
+        let mut turns = jacobians(model, poses, shape.body, &contact.centre).1;
+        tree.actuated.iter().for_each(|&dof| turns.column_mut(dof).fill(0.0));
+        more += turns.transpose() * contact.stiffness(model.params.friction, parameter("kappa")[0]) * &turns;
+    }
+    more
+}
+
 impl Problem {
-    /// The problem of one world, given its contacts' (normal, point on A, point on B, φ) as the step reports them.
-    pub fn new(model: &Model, world: &World, witnesses: &[[f64; 10]]) -> Self {
+    /// The problem of one world, given its contacts as the step reports them.
+    pub fn new(model: &Model, world: &World, witnesses: &[Witness]) -> Self {
         let tree = &model.tree;
         let parameter = world.parameter;
         let poses = poses(model, world.q);
@@ -242,6 +285,9 @@ impl Problem {
             p += (linear.transpose() * &linear * masses[n] + angular.transpose() * turned * &angular) * factor;
             force += linear.transpose() * (gravity * masses[n]);
         }
+        for (i, w) in witnesses.iter().enumerate() {
+            p += rolling(model, world, &poses, i, w);
+        }
         let stiffness = parameter("stiffness");
         for c in tree.coordinates.iter() {
             if let Some(k) = c.u {
@@ -258,14 +304,14 @@ impl Problem {
             .enumerate()
             .map(|(i, w)| {
                 let pair = model.pairs.pair_of_contact[i];
-                let at = |k: usize| Vector3::new(w[k], w[k + 1], w[k + 2]);
+                let at = |k: usize| Vector3::from_column_slice(&w.geometry[k..k + 3]);
                 let (point_a, point_b) = (at(3), at(6));
                 let body = |shape: usize| model.shapes[shape].body;
                 let (a, b) = (body(model.pairs.pairs[pair].a), body(model.pairs.pairs[pair].b));
                 let jacobian = jacobians(model, &poses, b, &point_b).0 - jacobians(model, &poses, a, &point_a).0;
                 let levers = levers(model, &poses, b, &point_b) + levers(model, &poses, a, &point_a);
                 let (part, mu) = if turning.contains(&pair) { (0.5, mu[pair] * sharing) } else { (1.0, mu[pair]) };
-                Contact { normal: at(0), point_a, point_b, phi: w[9], mu, jacobian, levers, part, turns: None }
+                Contact { normal: at(0), point_a, point_b, phi: w.phi, mu, jacobian, levers, part, turns: None }
             })
             .collect();
         for i in 0..contacts.len() {

@@ -6,7 +6,7 @@ use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
 use nalgebra::{DVector, UnitQuaternion, Vector3};
 
-use super::oracle::{Problem, World};
+use super::oracle::{Problem, Witness, World};
 pub use super::random::Random;
 use super::rows;
 
@@ -224,6 +224,23 @@ pub fn parameters(model: &Model, n: usize, ranges: &Ranges, random: &mut Random)
     model.parameters.map(change).unwrap()
 }
 
+/// Of a contact that has a weight at all.
+const LEAST_WEIGHT: f64 = 1e-6;
+
+/// Weight of a contact's barrier at φ, as `Params::fade` says.
+pub fn window(model: &Model, phi: f64) -> f64 {
+    if phi >= fingertip::contact::UNUSED {
+        return 0.0;
+    }
+    let Some(distance) = model.params.contact_distance else { return 1.0 };
+    if model.params.fade == 0.0 {
+        return f64::from(u8::from(phi < distance));
+    }
+    let t = ((distance - phi) / model.params.fade).clamp(0.0, 1.0);
+    let weight = t.powi(3) * (10.0 - 15.0 * t + 6.0 * t * t);
+    if phi < distance { weight.max(LEAST_WEIGHT) } else { 0.0 }
+}
+
 /// Each world's problem, from the oracle.
 pub fn problems(batch: &Batch, step: &Step) -> Vec<Problem> {
     let Batch { model, q, u, parameters, .. } = batch;
@@ -232,16 +249,19 @@ pub fn problems(batch: &Batch, step: &Step) -> Vec<Problem> {
     let values: Vec<Vec<Vec<f64>>> = parameters.tensors().into_iter().map(rows).collect();
     let c = &step.contacts;
     let parts = [&c.normal, &c.point_a, &c.point_b].map(rows);
-    let phi = rows(&c.phi);
+    let (phi, shares) = (rows(&c.phi), c.weight.as_ref().map(rows));
     (0..q.len())
         .map(|w| {
             let parameter = |name: &str| {
                 let k = names.iter().position(|n| *n == name).unwrap();
                 values[k][w.min(values[k].len() - 1)].clone()
             };
-            let witnesses: Vec<[f64; 10]> = (0..phi[w].len())
-                .map(|i| std::array::from_fn(|k| if k == 9 { phi[w][i] } else { parts[k / 3][w][3 * i + k % 3] }))
-                .collect();
+            let witness = |i: usize| Witness {
+                geometry: std::array::from_fn(|k| parts[k / 3][w][3 * i + k % 3]),
+                phi: phi[w][i],
+                weight: shares.as_ref().map_or(1.0, |shares| shares[w][i]) * window(model, phi[w][i]),
+            };
+            let witnesses: Vec<_> = (0..phi[w].len()).map(witness).collect();
             Problem::new(model, &World { q: &q[w], u: &u[w], parameter: &parameter }, &witnesses)
         })
         .collect()

@@ -25,6 +25,7 @@ mod frame;
 mod half_space;
 mod half_space_cylinder;
 mod penetration;
+pub(crate) mod rolling;
 mod scalar;
 mod segment;
 mod sides;

@@ -1,11 +1,12 @@
 //! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
 
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy};
+use crate::math::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows};
 use crate::solve::{CONTACT_OPERAND, INFO};
 
+use super::super::rolling::ContactLayout;
 use super::memory::{GEOMETRY, Gradients, Memory, Numbers};
 use super::plan::Plan;
 use super::stages::share;
@@ -90,6 +91,7 @@ impl Plan {
             clear(block);
         }
         self.contacts.pull_complete(self.friction_mut(to.par), to.contacts);
+        self.pull_rolling(m, to);
         for c in R::parts(0..self.nc) {
             let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
             for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
@@ -101,7 +103,21 @@ impl Plan {
                 *grad += contact[11] * weight;
             }
         }
-        to.par[self.at.kappa] = to.kappa[0];
+        to.par[self.at.kappa] += to.kappa[0];
+    }
+}
+
+impl Plan {
+    /// The part of [`RollingTables`](crate::step::rolling::RollingTables).
+    #[inline(always)]
+    fn pull_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+        const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: 11 };
+        let (contacts, p) = (self.placed(m.geometry, m.share), &*to.p);
+        let grad_p = inlined(
+            #[inline(always)]
+            |entry: usize| p[entry],
+        );
+        self.rolling.pull([m.kin, m.par], contacts, grad_p, (to.kin, to.par), (to.contacts, LAYOUT));
     }
 }
 

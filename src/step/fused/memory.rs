@@ -10,6 +10,7 @@ use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
 
 use super::super::operands::ContactTables;
 use super::super::problem::ProblemTables;
+use super::super::rolling::RollingTables;
 pub(super) use super::super::torsion::TURNING;
 
 layout! {
@@ -30,6 +31,8 @@ layout! {
         contacts,
         motion,
         p,
+        /// What P's entries get by rolling.
+        rolling,
         /// In the order of elimination.
         g,
         /// NaN where q is not usable.
@@ -112,7 +115,7 @@ impl Places {
         frames: &FrameTables,
         pairs: &PairKernels,
         contacts: &ContactTables,
-        problem: &ProblemTables,
+        (problem, rolling): (&ProblemTables, &RollingTables),
         extra: Option<[usize; 2]>,
     ) -> Self {
         let n_velocities = if extra.is_some() { s.nv } else { 0 };
@@ -130,6 +133,7 @@ impl Places {
             contacts: CONTACT_OPERAND * s.nc(),
             motion: problem.n_motions(),
             p: s.np(),
+            rolling: rolling.entries.len(),
             g: s.nv,
             kappa: 1,
             gaps: s.nl(),

@@ -96,7 +96,7 @@ impl Paths {
             })
             .collect();
         // A body that only slides keeps its inertia, and the velocities that it gets.
-        let turns = |path: &[PathScrew]| path.iter().any(|entry| !screws.is_slide(entry.screw));
+        let turns = |path: &[PathScrew]| path.iter().any(|entry| !tree.is_slide(entry.screw));
         let bodies: Vec<_> = model
             .inertial
             .iter()
@@ -179,15 +179,5 @@ impl<'a> Screws<'a> {
             PathScrew { screw, dof, place: s.place[dof], slot: 0, free: self.free[screw], after }
         };
         self.tree.path(body).iter().enumerate().map(entry).collect()
-    }
-
-    fn is_slide(&self, screw: usize) -> bool {
-        let joint = self.joint[screw];
-        match joint.kind {
-            JointKind::Prismatic | JointKind::Translation => true,
-            JointKind::Planar => screw < joint.screw + 2,
-            JointKind::Floating => screw < joint.screw + 3,
-            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
-        }
     }
 }

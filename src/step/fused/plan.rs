@@ -15,6 +15,7 @@ use crate::solve::{INFO, Structure};
 
 use super::super::operands::{ContactTables, quaternions};
 use super::super::problem::ProblemTables;
+use super::super::rolling::RollingTables;
 use super::super::torsion::Turning;
 use super::inertial::SecondOrder;
 use super::memory::{GEOMETRY, Places};
@@ -41,6 +42,7 @@ pub(in super::super) struct Plan {
     pub(super) pairs: Arc<PairKernels>,
     pub(super) contacts: Arc<ContactTables>,
     pub(super) problem: Arc<ProblemTables>,
+    pub(in super::super) rolling: Arc<RollingTables>,
     pub(super) at: ParameterPlaces,
     pub(super) places: Places,
     pub(super) paths: Paths,
@@ -63,7 +65,8 @@ impl Plan {
         let tree = &model.tree;
         let pairs = &model.pairs.kernels;
         let frames = model.kinematics.tables();
-        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, problem, None);
+        let rolling = Arc::new(RollingTables::new(model, problem));
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, (problem, &rolling), None);
         Ok(Self {
             #[cfg(feature = "native")]
             native: None,
@@ -75,6 +78,7 @@ impl Plan {
             nc: model.nc(),
             contacts: contacts.clone(),
             problem: problem.clone(),
+            rolling,
             structure: structure.clone(),
             frames: frames.clone(),
             paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),

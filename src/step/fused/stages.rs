@@ -3,7 +3,7 @@
 use candle_core::Result;
 
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::math::lane::{Lane, Mask, Real, Zip, copy};
+use crate::math::lane::{Lane, Mask, Real, Zip, copy, inlined};
 use crate::math::program::Stage;
 use crate::math::rows::{Output, Rows, TensorGuard};
 use crate::solve::{CONTACT_OPERAND, Status};
@@ -101,6 +101,7 @@ impl Stage for Assemble<'_> {
         let mut m = plan.places.memory(memory).0.numbers;
         plan.place_contacts(&mut m);
         plan.problem.fill(&plan.structure.place, [m.q, m.u, m.kin, m.par], [m.motion, m.p, m.g, m.gaps]);
+        plan.resist_rolling(&mut m);
     }
 }
 
@@ -127,6 +128,28 @@ impl Plan {
             to[11] = self.weight(to[9]).0 * share(m.share, c);
         }
         self.contacts.complete(self.friction(m.par), m.contacts);
+    }
+
+    /// Adds to P what [`RollingTables`](crate::step::rolling::RollingTables) says.
+    #[inline(always)]
+    fn resist_rolling<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
+        let contact = self.placed(m.geometry, m.share);
+        self.rolling.fill([m.kin, m.par], contact, m.rolling);
+        for (&entry, &more) in self.rolling.entries.iter().zip_inline(&*m.rolling) {
+            m.p[entry] += more;
+        }
+    }
+
+    /// A contact's geometry and weight.
+    #[inline(always)]
+    pub(super) fn placed<'a, R: Real>(&self, geometry: &'a [R], share: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
+        inlined(
+            #[inline(always)]
+            move |c: usize| {
+                let geometry = &geometry[GEOMETRY * c..GEOMETRY * (c + 1)];
+                (geometry, self.weight(geometry[9]).0 * self::share(share, c))
+            },
+        )
     }
 
     /// Weight of the barrier of a contact with this φ, and its derivative.

@@ -6,7 +6,7 @@ use super::Quasidynamic;
 use crate::contact::Contacts;
 use crate::math::tensor::{constant, select};
 use crate::solve::{self, ContactProblem, Report, Solution, Start, Status};
-use crate::step::operands::worlds_with_usable_q;
+use crate::step::operands::{ContactTables, worlds_with_usable_q};
 use crate::step::result::Step;
 
 /// What a step solves, before the solve.
@@ -81,14 +81,18 @@ impl Quasidynamic {
         let frames = self.model.kinematics.frames(q, &parameters.offsets)?;
         let (contacts, good) = self.contacts_of(&frames)?;
         let weights = self.contacts.weights(&contacts.phi)?;
+        let placed = ContactTables::placed(&contacts, &contacts.phi, &weights)?;
         let mut operand = self.problem.operand(&self.structure, [q, u], &frames, parameters)?;
+        if !self.rolling.contacts.is_empty() {
+            operand = (operand + self.rolling.operand(&self.structure, &frames, &placed, parameters)?)?;
+        }
         // NaN in the problem makes it one of bad input.
         let usable = worlds_with_usable_q(&self.model, &self.structure.kernels, q)?;
         for good in [good, usable].into_iter().flatten() {
             operand = select(&good, &operand, &constant(&[f64::NAN], &operand)?)?;
         }
         let problem = ContactProblem {
-            contacts: self.contacts.operand(parameters, &contacts, &contacts.phi, &weights)?,
+            contacts: self.contacts.operand(parameters, &placed)?,
             problem: operand,
             screws: frames.screws,
         };

@@ -26,6 +26,7 @@ use super::limits::LimitTables;
 use super::operands::{ContactTables, contact_paths};
 use super::problem::ProblemTables;
 use super::result::{Linearization, Rollout, Step};
+use super::rolling::RollingTables;
 pub use geometry::Geometry;
 
 pub use plain::{Held, Jacobians};
@@ -45,6 +46,7 @@ pub struct Quasidynamic {
     structure: Arc<Structure>,
     contacts: Arc<ContactTables>,
     problem: Arc<ProblemTables>,
+    rolling: Arc<RollingTables>,
     pub(super) manifold: Manifold,
     /// The fused form, if it is used.
     fused: Option<Fused>,
@@ -86,6 +88,7 @@ impl Quasidynamic {
         let structure = structure.with_friction(model.params.friction);
         let structure = Arc::new(structure.with_twins(contacts.torsion.twinned().collect()));
         let plan = fused::Plan::new(model, &structure, &contacts, &problem)?;
+        let rolling = plan.rolling.clone();
         let plan = plan.on_device(&model.device, |contact| model.contact_names(contact))?;
         let fused = Some(Fused { plan: Arc::new(plan), par: parameters.packed()? });
         Ok(Self {
@@ -94,6 +97,7 @@ impl Quasidynamic {
             structure,
             contacts,
             problem,
+            rolling,
             manifold: Manifold::new(tree, &model.device)?,
             fused,
             geometry: None,

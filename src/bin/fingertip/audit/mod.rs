@@ -2,6 +2,7 @@
 
 mod differences;
 mod optimality;
+mod rolling;
 mod states;
 
 use std::process::ExitCode;

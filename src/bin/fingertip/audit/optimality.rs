@@ -9,16 +9,18 @@
 //!
 //! A contact with torsional friction γ is two, each of half the weight: the second has γ and its turn about n in the places of μ and ν_t; by
 //! Coulomb's law μ and γ are twice as large.
-//! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and stiffness.
+//! By Coulomb's law ν_n is larger by what makes it so. P = blkdiag(ε M_o/h², K) and g = −(τ_o ; K (u − q)) come from masses, screws and
+//! stiffness; ellipsoids add to P what [`super::rolling`] says.
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;
-use fingertip::description::{Friction, JointKind};
+use fingertip::description::{Friction, JointKind, Shape};
 use fingertip::kinematics::{POSE, SCREW};
 use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
 
+use super::rolling::Rolling;
 use super::states::State;
 
 /// How well a step satisfies the conditions, all relative.
@@ -49,7 +51,8 @@ impl Optimality {
         let kappa = numbers(&parameters.kappa)?[0];
         let mu = numbers(&parameters.mu)?;
         let delta = DVector::from_vec(numbers(&result.delta)?);
-        let Plant { mut p, g, screws } = Plant::of(step, state)?;
+        let plant = Plant::of(step, state)?;
+        let Plant { mut p, g, screws, .. } = plant.clone();
 
         // Terms of the balance, whose largest is the scale.
         let elastic = &p * &delta;
@@ -79,6 +82,10 @@ impl Optimality {
             if weight == 0.0 {
                 continue;
             }
+            let geometry = (n, [points_a[i], points_b[i]], phi[i], weight);
+            let rolling = plant.rolling(step, i, geometry)?;
+            p += &rolling;
+            balance += rolling * &delta;
             let mut jacobian = Matrix3xX::zeros(model.nv());
             let mut turning = jacobian.clone();
             for (shape, point, sign) in [(pair.b, points_b[i], 1.0), (pair.a, points_a[i], -1.0)] {
@@ -192,10 +199,13 @@ impl Torsion {
 }
 
 /// P, g, and the screws (ω, m) at a state.
+#[derive(Clone)]
 struct Plant {
     p: DMatrix<f64>,
     g: DVector<f64>,
     screws: Vec<(Vector3<f64>, Vector3<f64>)>,
+    /// Of all frames.
+    poses: Vec<f64>,
 }
 
 impl Plant {
@@ -237,7 +247,50 @@ impl Plant {
             p[(coordinate.v, coordinate.v)] += stiffness[k];
             g[coordinate.v] -= stiffness[k] * (u[k] - q[coordinate.q]);
         }
-        Ok(Self { p, g, screws })
+        Ok(Self { p, g, screws, poses })
+    }
+
+    /// What the ellipsoids of contact `i` add to P; `geometry` is its normal, points on A and B, φ and weight.
+    fn rolling(
+        &self,
+        step: &Quasidynamic,
+        i: usize,
+        (normal, points, phi, weight): (Vector3<f64>, [Vector3<f64>; 2], f64, f64),
+    ) -> Result<DMatrix<f64>> {
+        let (model, parameters) = (step.model(), step.parameters());
+        let tree = &model.tree;
+        let (mass, sizes) = (numbers(&parameters.mass)?, numbers(&parameters.sizes)?);
+        let (gravity, kappa) = (vectors(&parameters.gravity)?[0].norm(), numbers(&parameters.kappa)?[0]);
+        let pose = |frame: usize| &self.poses[POSE * frame..POSE * (frame + 1)];
+        let mut more = DMatrix::zeros(model.nv(), model.nv());
+        let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
+        for (index, point, normal) in [(pair.a, points[0], normal), (pair.b, points[1], -normal)] {
+            let shape = &model.shapes[index];
+            let Some(n) = model.inertial.iter().position(|&body| body == shape.body) else { continue };
+            if !matches!(shape.shape, Shape::Ellipsoid { .. }) {
+                continue;
+            }
+            let contact = Rolling {
+                normal,
+                point,
+                phi,
+                weight,
+                centre: Vector3::from_column_slice(&pose(model.shapes.len() + n)[..3]),
+                axes: Matrix3::from_column_slice(&pose(index)[3..]),
+                radii: Vector3::from_column_slice(&sizes[Shape::SIZES * index..Shape::SIZES * index + 3]),
+                load: mass[n] * gravity,
+            };
+            let stiffness = contact.stiffness(model.params.friction, kappa);
+            let free = |screw: &usize| !tree.actuated.contains(&tree.screw_dof[*screw]);
+            let path: Vec<usize> = tree.path(shape.body).into_iter().filter(free).collect();
+            for &i in &path {
+                for &j in &path {
+                    let entry = self.screws[i].0.dot(&(stiffness * self.screws[j].0));
+                    more[(tree.screw_dof[i], tree.screw_dof[j])] += entry;
+                }
+            }
+        }
+        Ok(more)
     }
 }
 

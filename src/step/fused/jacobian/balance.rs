@@ -40,7 +40,7 @@ fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
 
 /// Σ δ_j S_j over the path's screws from each one on, those with a command left out if `only_free`.
 #[inline(always)]
-fn sum_up<R: Real>(path: &[PathScrew], screws: &[R], delta: &[R], only_free: bool, sums: &mut [R]) {
+pub(super) fn sum_up<R: Real>(path: &[PathScrew], screws: &[R], delta: &[R], only_free: bool, sums: &mut [R]) {
     let mut sum = Twist::zero();
     sum.write(sums, path.len());
     for (k, entry) in path.iter().enumerate().rev() {

@@ -15,6 +15,7 @@
 mod balance;
 mod contact_rates;
 mod respond;
+mod rolling;
 
 use candle_core::{DType, Result, Tensor};
 
@@ -30,6 +31,7 @@ use super::stages::{Load, Operands, Store};
 use balance::Balance;
 use contact_rates::ContactRates;
 use respond::{Respond, StoreForces, StoreStates};
+use rolling::Rolling;
 
 /// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
 const PARTS: usize = 6;
@@ -96,6 +98,9 @@ impl Program for Linearize<'_> {
         plan.factor(group, true);
         group.run(&ContactRates(plan));
         group.run(&Balance(plan));
+        if !plan.rolling.contacts.is_empty() {
+            group.run(&Rolling(plan));
+        }
         group.run(&Respond(plan));
         if *forces {
             group.run(&StoreForces(plan));

@@ -69,7 +69,8 @@ impl Plan {
             gradients.clone().from(extra_gradients.clone().from(0).end()).end(),
         ];
         let n = [tree.nq, 2 * tree.nv];
-        let mut places = Places::new(n, structure, &frames, &plan.pairs, &contacts, &problem, Some(sizes));
+        let mut places =
+            Places::new(n, structure, &frames, &plan.pairs, &contacts, (&problem, &plan.rolling), Some(sizes));
         let at = extra.from(places.numbers.extra.start);
         let mass_at = numbers.from(at.end());
         let to = extra_gradients.from(places.gradients.extra.start);
