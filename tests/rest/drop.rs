@@ -46,6 +46,8 @@ pub struct Draw {
     /// Largest extent of the things, m.
     pub size: f64,
     hulls: Vec<Vec<[f64; 3]>>,
+    /// How far their points are off at most, m: so deep what is noisy may be in others, as its sides are those of all points.
+    pub noise: f64,
     /// How many things.
     things: usize,
     /// Turns of the round fingers about the line between them, rad.
@@ -97,8 +99,8 @@ pub fn entry(name: &str, shape: &Shape, mass: Option<f64>, pose: &Isometry3<f64>
     )
 }
 
-/// Corners of a box with points on its sides, or of a prism, each off its place by up to `noise` of the size.
-fn noisy(size: f64, random: &mut Random) -> Vec<[f64; 3]> {
+/// Corners of a box with points on its sides, or of a prism, each off its place by up to the second number along each axis.
+fn noisy(size: f64, random: &mut Random) -> (Vec<[f64; 3]>, f64) {
     let half: [f64; 3] = std::array::from_fn(|_| size * random.between(0.2, 0.5));
     let mut points: Vec<Vector3<f64>> = Vec::new();
     if random.chance(0.5) {
@@ -114,7 +116,7 @@ fn noisy(size: f64, random: &mut Random) -> Vec<[f64; 3]> {
         }
     }
     let noise = size * random.scale(1e-7, 1e-3);
-    points.into_iter().map(|point| (point + random.vector(noise)).into()).collect()
+    (points.into_iter().map(|point| (point + random.vector(noise)).into()).collect(), noise)
 }
 
 impl Draw {
@@ -126,11 +128,12 @@ impl Draw {
                 let half: [f64; 3] = std::array::from_fn(|_| size * random.between(0.25, 0.5));
                 let n = 8 + random.below(9);
                 let mut corner = || Vector3::from(half).component_mul(&(random.rotation() * Vector3::z()));
-                (0..n).map(|_| corner().into()).collect()
+                ((0..n).map(|_| corner().into()).collect(), 0.0)
             }
             _ => noisy(size, random),
         };
-        let hulls = (0..3).map(|_| hull(random)).collect();
+        let (hulls, noise): (Vec<_>, Vec<_>) = (0..3).map(|_| hull(random)).unzip();
+        let noise = noise.into_iter().fold(0.0, f64::max);
         let turns = [0.0, 0.0].map(|_: f64| random.between(0.0, std::f64::consts::PI));
         let things = if SUPPORTS[support] == "stack" { 2 + random.below(2) } else { 1 };
         let draw = Self {
@@ -141,6 +144,7 @@ impl Draw {
             law: Friction::ALL[(number / SUPPORTS.len()) % 2],
             size,
             hulls,
+            noise: if FAMILIES[family] == "noisy mesh" { noise } else { 0.0 },
             turns,
         };
         if let Some(urdf) = draw.urdf() {

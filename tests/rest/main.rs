@@ -77,7 +77,8 @@ fn things_come_to_rest() {
             let draw = Draw::new(number, &mut random);
             let worlds: Vec<World> = (0..BATCH).map(|_| draw.world(&mut random)).collect();
             let texts: Vec<&str> = worlds.iter().map(|world| world.text.as_str()).collect();
-            let outcomes: Vec<Outcome> = Worlds::new(&texts, &drop::folder()).run();
+            let mut outcomes: Vec<Outcome> = Worlds::new(&texts, &drop::folder()).run();
+            outcomes.iter_mut().for_each(|outcome| outcome.hover += draw.noise);
             let rows = worlds.into_iter().zip(outcomes).enumerate();
             let number = draw.number;
             let (support, family, law) = (draw.support, draw.family, draw.law);

@@ -42,7 +42,7 @@ pub struct Outcome {
     /// Of a point on the surface, and the bound of creep.
     pub surface: f64,
     pub creep: f64,
-    /// How deep bodies are in each other at the end at most, and what κ explains.
+    /// How deep bodies are in each other at the end at most, and what κ and noise explain.
     pub depth: f64,
     pub hover: f64,
     /// The largest rise of energy in one of the last hundred steps, and of work against gravity and springs above the start, J.
