@@ -5,6 +5,9 @@ use nalgebra::{Matrix3, Vector3};
 use super::core::Core;
 use super::frame::turned;
 
+/// Sine of an angle below which a tangent is at right angles to a normal.
+const FLAT: f64 = 1e-9;
+
 /// Vertex, edge, face, rim, side or smooth surface: all points `base` + Σ sᵢ tᵢ + x(n), of which x(n) is the point of the
 /// round part that is farthest along n.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +77,35 @@ impl Feature {
             Core::Ellipsoid(radii) => Self::ellipsoid(radii),
             Core::Hull(hull) => of_hull(hull, p, tolerance),
             Core::HalfSpace => Self::plane(*p, &Vector3::z()),
+        }
+    }
+
+    /// The piece that a surface point `p` with this outward normal is on: of all within `tolerance` of it that are at right angles to the
+    /// normal the largest. At the end of an edge or of a face, where the lowest-dimensional piece is a vertex, the normal nevertheless
+    /// is that of the edge or face.
+    pub(super) fn across(core: &Core, p: &Vector3<f64>, normal: &Vector3<f64>, tolerance: f64) -> Self {
+        match core {
+            Core::Segment(_) => Self::near(core, p, if normal.z.abs() < FLAT { f64::NEG_INFINITY } else { tolerance }),
+            Core::Box(half) => {
+                let bound = [0, 1, 2].map(|k| p[k].abs() > half[k] - tolerance && normal[k].abs() > FLAT);
+                if bound.contains(&true) { part_of_box(half, p, |k| bound[k]) } else { of_box(half, p, tolerance) }
+            }
+            Core::Cylinder { radius, half_length } => {
+                let [side, cap] = if normal.z.abs() < FLAT {
+                    [0.0, f64::INFINITY]
+                } else if normal.xy().norm() < FLAT {
+                    [f64::INFINITY, 0.0]
+                } else {
+                    [radius - p.xy().norm(), half_length - p.z.abs()]
+                };
+                part_of_cylinder((*radius, *half_length), p, [side, cap], tolerance)
+            }
+            Core::Hull(hull) => {
+                let is_across = |piece: &Self| piece.tangents().iter().all(|t| t.dot(normal).abs() < FLAT);
+                let pieces = around_hull(hull, p, tolerance).into_iter().filter(is_across);
+                pieces.max_by_key(|piece| piece.dimension).unwrap_or_else(|| of_hull(hull, p, tolerance))
+            }
+            Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => Self::near(core, p, tolerance),
         }
     }
 
@@ -222,7 +254,16 @@ fn part_of_box(half: &Vector3<f64>, p: &Vector3<f64>, bound: impl Fn(usize) -> b
 }
 
 fn of_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>, tolerance: f64) -> Feature {
-    let (side, cap) = (radius - p.xy().norm(), half_length - p.z.abs());
+    part_of_cylinder((radius, half_length), p, [radius - p.xy().norm(), half_length - p.z.abs()], tolerance)
+}
+
+/// The piece of a cylinder that is nearest, given how far its side and its cap are.
+fn part_of_cylinder(
+    (radius, half_length): (f64, f64),
+    p: &Vector3<f64>,
+    [side, cap]: [f64; 2],
+    tolerance: f64,
+) -> Feature {
     let round = Round::Circle { axis: Vector3::z(), radius };
     let end = half_length.copysign(p.z);
     if side < tolerance && cap < tolerance {

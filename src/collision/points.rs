@@ -9,7 +9,7 @@ use super::Distance;
 use super::body::{Body, Corner};
 use super::core::Core;
 use super::number::{Number, along, cross, dot, sub, unit, values};
-use super::side::Side;
+use super::side::{Side, TINY};
 use super::step::{rise, step};
 
 /// The most points of a [`Collider::manifold`](super::Collider::manifold).
@@ -142,24 +142,24 @@ impl<'a, S: Number> View<'a, S> {
         let one = S::constant(1.0);
         let mut there = side.under(&at, n);
         let mut fade = fade * side.strength;
-        let mut is_beyond = false;
+        let mut is_inside = true;
         if let Some(length) = self.fading {
             // A corner of the side itself may be beyond the border, others fade before it.
             let (mut here, mut inner) = (one, one);
             let own = own.map_or(S::constant(0.0), |own| own.strength);
             for inside in side.inside(&there) {
+                is_inside &= inside.value() > TINY;
                 let inside = inside / length;
                 if inside.value() <= -1.0 {
                     return None;
                 }
-                is_beyond |= inside.value() < 0.0;
                 here *= step(inside);
                 inner *= rise(inside, [0.0, 1.0]);
             }
             fade *= own * here + (one - own) * inner;
         }
-        if is_beyond {
-            there = side.nearest(&there);
+        if !is_inside {
+            there = side.bounded(&there);
         }
         // A corner beyond the border is as high there as where it is.
         let here = along(&there, n, -dot(n, &sub(&there, &at)));

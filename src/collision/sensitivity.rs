@@ -76,7 +76,12 @@ impl Motion {
         // Of the cores.
         let point_a = distance.point_a - distance.normal * a.0.radius;
         let point_b = distance.point_b + distance.normal * b.0.radius;
-        Self::of_features(distance, &Features { a: a.feature(&point_a), b: b.feature(&point_b) }, a, b)
+        Self::of_features(
+            distance,
+            &Features { a: a.feature(&point_a, &distance.normal), b: b.feature(&point_b, &-distance.normal) },
+            a,
+            b,
+        )
     }
 
     /// The gradient by motions and sizes of both bodies, given one by the contact's numbers.
@@ -166,12 +171,13 @@ impl Motion {
 }
 
 impl Posed<'_> {
-    /// The feature that a point of the core's surface is on, in the world.
-    fn feature(&self, point: &Vector3<f64>) -> Feature {
+    /// The feature that a point of the core's surface with this outward normal is on, in the world.
+    fn feature(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> Feature {
         let local = self.1.inverse_transform_point(&(*point).into()).coords;
         let rotation = self.1.rotation.to_rotation_matrix().into_inner();
         let tolerance = ON * self.0.core.reach().max(f64::MIN_POSITIVE);
-        Feature::near(&self.0.core, &local, tolerance).placed(&rotation, &self.1.translation.vector)
+        let normal = rotation.tr_mul(outward);
+        Feature::across(&self.0.core, &local, &normal, tolerance).placed(&rotation, &self.1.translation.vector)
     }
 
     /// How a surface point moves with each of the shape's sizes, where its outward normal stays.

@@ -40,7 +40,7 @@ const SETTLED: [f64; 2] = [0.0, 0.25];
 /// Cosines of the side's normal and the direction between which it comes to count.
 const STEEP: [f64; 2] = [0.05, 0.25];
 /// Lengths that are rounding, m.
-const TINY: f64 = 1e-12;
+pub(super) const TINY: f64 = 1e-12;
 /// A point this near to a side's plane, in parts of the hull's size, is on it.
 const ON: f64 = 1e-7;
 
@@ -172,19 +172,10 @@ impl<'a, S: Number> Side<'a, S> {
     /// How far a point of the plane is inside the border, m: minus its distance beyond it. Where several edges are as near, the mean of
     /// theirs. A line's border runs along it on both sides, and across it at its ends: one number for each.
     pub(super) fn inside(&self, p: &Vector3<S>) -> Vec<S> {
-        let n = self.corners.len();
-        let of_edge = |k: usize| {
-            let [from, to] = self.edge(k);
-            dot(&unit(&cross(&self.normal, &sub(to, from))), &sub(p, from))
-        };
-        let of_end = |k: usize| {
-            let [from, to] = [&self.corners[k], &self.corners[1 - k]];
-            dot(&unit(&sub(to, from)), &sub(p, from))
-        };
-        if n == 2 {
-            return (0..2).map(of_end).chain([of_edge(0), -of_edge(0)]).collect();
+        let all: Vec<S> = self.borders(p).into_iter().map(|(inside, _)| inside).collect();
+        if self.corners.len() == 2 {
+            return all;
         }
-        let all: Vec<S> = (0..n).map(of_edge).collect();
         let Some(least) = all.iter().map(|inside| inside.value()).min_by(f64::total_cmp) else { return all };
         if least < 0.0 {
             let to = sub(p, &self.nearest(p));
@@ -199,14 +190,48 @@ impl<'a, S: Number> Side<'a, S> {
         vec![near.into_iter().fold(S::constant(0.0), |sum, inside| sum + inside * share)]
     }
 
+    /// How far a point of the plane is inside each border's line, and the way in.
+    fn borders(&self, p: &Vector3<S>) -> Vec<(S, Vector3<S>)> {
+        let from = |from: &Vector3<S>, inward: Vector3<S>| (dot(&inward, &sub(p, from)), inward);
+        let of_edge = |k: usize| {
+            let [start, end] = self.edge(k);
+            from(start, unit(&cross(&self.normal, &sub(end, start))))
+        };
+        let of_end = |k: usize| {
+            let [start, end] = [&self.corners[k], &self.corners[1 - k]];
+            from(start, unit(&sub(end, start)))
+        };
+        if self.corners.len() == 2 {
+            let (across, inward) = of_edge(0);
+            return vec![of_end(0), of_end(1), (across, inward), (-across, -inward)];
+        }
+        (0..self.corners.len()).map(of_edge).collect()
+    }
+
+    /// A point of the plane that is beyond the border or on it, where the border is nearest. On the border half of what it moves by across is
+    /// left, the mean of both sides.
+    pub(super) fn bounded(&self, p: &Vector3<S>) -> Vector3<S> {
+        let borders = self.borders(p);
+        if borders.iter().any(|(inside, _)| inside.value() < -TINY) {
+            return self.nearest(p);
+        }
+        let on = borders.into_iter().filter(|(inside, _)| inside.value() < TINY);
+        on.fold(*p, |p, (inside, inward)| along(&p, &inward, -(inside * S::constant(0.5))))
+    }
+
     /// The point of the polygon that is nearest to a point of its plane beyond the border.
-    pub(super) fn nearest(&self, p: &Vector3<S>) -> Vector3<S> {
+    fn nearest(&self, p: &Vector3<S>) -> Vector3<S> {
         let to = |k: usize| {
             let [from, to] = self.edge(k);
             let edge = sub(to, from);
-            let part = dot(&sub(p, from), &edge) / dot(&edge, &edge);
+            let length = dot(&edge, &edge);
+            let part = dot(&sub(p, from), &edge) / length;
             let end = part.value().clamp(0.0, 1.0);
-            along(from, &edge, if end == part.value() { part } else { S::constant(end) })
+            let over = part - S::constant(end);
+            // Of what it moves by at an end half is left.
+            let is_on = over.value().abs() * length.value().sqrt() < TINY;
+            let keeps = if is_on && (end == 0.0 || end == 1.0) { 0.5 } else { f64::from(over.value() == 0.0) };
+            along(from, &edge, S::constant(end) + over * S::constant(keeps))
         };
         let distance = |at: &Vector3<S>| (values(at) - values(p)).norm();
         let all = (0..self.n_edges()).map(to);
