@@ -238,7 +238,8 @@ fn a_lens_rolls_level() {
                     law.name(),
                     pulled / held
                 );
-                if !((found - expected).abs() < 1e-2) {
+                let is_near = (found - expected).abs() < 1e-2;
+                if !is_near {
                     wrong.push(format!(
                         "{}, h {h}, ε {epsilon}: tilts {tilts:?}, expected a factor {expected}",
                         law.name()
