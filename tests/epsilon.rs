@@ -4,7 +4,7 @@ mod support;
 
 use candle_core::{DType, Device};
 use fingertip::Model;
-use fingertip::description::{Articulation, Object, PairRule, Params, Robot, Scene, Shape};
+use fingertip::description::{Articulation, Friction, Object, PairRule, Params, Robot, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::Quasidynamic;
 use nalgebra::{Isometry3, Vector3};
@@ -174,4 +174,36 @@ fn the_table() {
     let ([push, drag, lift, _], time) = columns[1];
     assert!(push < 1.2 * 0.25 * GRAVITY && drag < 1.2 * 1.86 && lift < 1.11 * 0.1 * GRAVITY, "{push}, {drag}, {lift}");
     assert!((time / (2.0 * 0.1 / GRAVITY).sqrt() - 1.0).abs() < 0.25, "falls for {time} s");
+}
+
+/// A cube on the floor under slanting gravity creeps, one in the air falls: by `Params::with_step` in one step as far as in ten.
+#[test]
+fn longer_steps_creep_and_fall_alike() {
+    let slope = 0.3;
+    for friction in Friction::ALL {
+        let own = Params { friction, ..params(0.1) };
+        let moved = |params: Params, steps: usize| {
+            let mut scene = Scene::new()
+                .object(Object::fixed("floor", Shape::HalfSpace))
+                .object(
+                    Object::rigid("cube", Shape::cuboid([0.02; 3]), 0.1)
+                        .with_pose(Isometry3::translation(0.0, 0.0, 0.02)),
+                )
+                .object(
+                    Object::rigid("ball", Shape::sphere(0.01), 0.1).with_pose(Isometry3::translation(1.0, 0.0, 5.0)),
+                )
+                .with_params(params);
+            scene.gravity = [GRAVITY * slope, 0.0, -GRAVITY];
+            let mut run = Run::new(&scene);
+            (0..2 * steps).for_each(|_| run.step(&[]));
+            let before = run.q.clone();
+            (0..steps).for_each(|_| run.step(&[]));
+            run.q.iter().zip(before).map(|(now, before)| now - before).collect::<Vec<_>>()
+        };
+        let (ten, one) = (moved(own.clone(), 10), moved(own.with_step(10.0 * H), 1));
+        println!("{}: creep {:.3e} {:.3e} m, fall {:.3e} {:.3e} m", friction.name(), ten[0], one[0], ten[9], one[9]);
+        // Of one step for ten inertia holds a tenth as much, by 0.5 % of the creep; the barrier, from afar, pushes as far in each.
+        assert!(ten[0] > 1e-7 && (one[0] / ten[0] - 1.0).abs() < 1e-2, "{} {}", ten[0], one[0]);
+        assert!(ten[9] < -0.05 && (one[9] / ten[9] - 1.0).abs() < 1e-4, "{} {}", ten[9], one[9]);
+    }
 }

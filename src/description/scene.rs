@@ -85,6 +85,18 @@ pub struct Params {
     pub max_iterations: usize,
 }
 
+impl Params {
+    /// The same scene in steps of another length h, s, that come to the same in the same time: κ falls as h rises, so that friction
+    /// creeps as far (creep is by the step), and ε rises with h, so that things fall as fast.
+    ///
+    /// One step for ten is then as near to the ten as their motion is straight. Gaps at rest grow with 1/κ.
+    #[must_use]
+    pub fn with_step(self, h: f64) -> Self {
+        let times = h / self.h;
+        Self { h, kappa: self.kappa / times, epsilon: self.epsilon * times, ..self }
+    }
+}
+
 impl Default for Params {
     fn default() -> Self {
         Self {

@@ -15,6 +15,7 @@ pub(super) struct TaskFile {
     pub title: String,
     pub h: Option<f64>,
     pub hold: Option<usize>,
+    pub substeps: Option<usize>,
     pub horizon: Option<usize>,
     pub kappa: Option<f64>,
     pub schedule: Option<Vec<f64>>,

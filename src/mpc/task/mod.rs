@@ -18,7 +18,7 @@ use self::goals::Row;
 use super::controller::{Method, Settings};
 use super::cost::{Goal, Turn};
 use super::simulator::Simulator;
-use crate::description::{Scene, unknown};
+use crate::description::{Params, Scene, unknown};
 use crate::error::{Error, Result, message};
 use crate::kinematics::Coordinate;
 pub use episode::{Episode, Errors, Progress};
@@ -91,7 +91,16 @@ impl Task {
         let hold = whole("hold", file.hold, 1, 1)?;
         whole("horizon", file.horizon, HORIZON, 1)?;
         let inner = |error: candle_core::Error| Error::invalid("scene", message(&error));
-        let hard = Simulator::new(&scene, hold).map_err(inner)?;
+        // The same in so many longer steps.
+        let substeps = whole("substeps", file.substeps, hold, 1)?;
+        let longer = |kappa: f64| {
+            let own = Params { kappa, ..scene.params.clone() };
+            let h = own.h * hold as f64 / substeps as f64;
+            own.with_step(h)
+        };
+        let schedule: Vec<f64> = schedule.iter().map(|&kappa| longer(kappa).kappa).collect();
+        scene.params = longer(scene.params.kappa);
+        let hard = Simulator::new(&scene, substeps).map_err(inner)?;
         let simulators = scheduled(hard, &schedule).map_err(inner)?;
         let mut settings = Settings::default();
         settings.ilqr.iterations = file.iterations.unwrap_or(ITERATIONS);
