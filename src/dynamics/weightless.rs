@@ -33,6 +33,11 @@ impl Dynamics {
         Ok(None)
     }
 
+    /// The name of a coordinate that moves no mass but what others move in the same way, if there is one.
+    pub(crate) fn weightless(&self) -> Option<&str> {
+        self.weightless.as_deref()
+    }
+
     /// Does every joint move some mass?
     ///
     /// # Errors

@@ -83,6 +83,16 @@ impl Coordinate {
         };
         parts.iter().map(|part| format!("{}.{part}", self.name)).collect()
     }
+
+    /// The same of each degree of freedom: a free body has `"ball.x"` and so on, then `"ball.ωx"`.
+    pub fn v_names(&self) -> Vec<String> {
+        match self.kind {
+            JointKind::Floating => {
+                ["x", "y", "z", "ωx", "ωy", "ωz"].iter().map(|part| format!("{}.{part}", self.name)).collect()
+            }
+            _ => self.q_names(),
+        }
+    }
 }
 
 /// A body and the joint above it.

@@ -65,4 +65,4 @@ pub use rrd::write_rrd;
 pub use save::RecordingWriter;
 pub use source::Source;
 pub use unrest::{DeepAgain, EnergyReport, Motion, Mover, deep_again, still_moving};
-pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces};
+pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

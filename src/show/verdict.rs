@@ -10,9 +10,15 @@ use crate::solve::Status;
 const WINDOW: f64 = 1.0;
 /// Fewer steps under one command are part of a motion.
 const HOLD: usize = 10;
-/// Fixed bodies may push with this fraction of the load, and the object still counts as off them, because a barrier
-/// acts at a distance.
+/// Fixed bodies may push with this fraction of the load from nearby, and the object still counts as off them.
 const OFF: f64 = 0.01;
+/// Contacts are nearby up to a gap of this, m, ...
+const NEAR: f64 = 1e-3;
+/// ... or, if that is more, of this many times the height at which the lightest object hovers. A barrier acts at a distance, and an
+/// object that hangs in the air touches nothing there.
+const HOVERS: f64 = 10.0;
+/// Up to this fraction of the load may be fixed bodies' push from farther away.
+const FROM_AFAR: f64 = 0.2;
 /// The forces of what holds an object must match its load to this fraction.
 const BALANCE: f64 = 0.05;
 
@@ -76,6 +82,13 @@ pub struct ObjectReport {
     pub window: f64,
 }
 
+/// The gap up to which the two bodies of a contact are said to touch, m.
+pub fn touching_gap(recording: &Recording) -> f64 {
+    let gravity = norm(&recording.params.gravity);
+    let weights = recording.objects.iter().map(|object| object.mass * gravity).filter(|&weight| weight > 0.0);
+    NEAR.max(HOVERS * 2.0 / (recording.params.kappa * weights.fold(f64::INFINITY, f64::min)))
+}
+
 /// Contacts of a step with at least this force, N. The strongest come first.
 pub fn contact_forces(step: &StepRecord, least: f64) -> Vec<ContactForce> {
     let touch = |(contact, force): (usize, &[f64; 3])| {
@@ -94,6 +107,10 @@ pub fn contact_forces(step: &StepRecord, least: f64) -> Vec<ContactForce> {
 struct Forces {
     robots: [f64; 3],
     fixed: f64,
+    /// The part of `fixed` that comes from nearby, ...
+    fixed_nearby: f64,
+    /// ... and the sum of the forces from farther away.
+    afar: [f64; 3],
     others: [f64; 3],
     squeeze: f64,
     /// Robot contacts that press noticeably.
@@ -128,11 +145,13 @@ impl ObjectReport {
         let against: [f64; 3] = object.load.map(|g| if load > 0.0 { -g / load } else { 0.0 });
         let carried = forces.iter().map(|f| dot(&f.robots, &against)).sum::<f64>() / forces.len() as f64;
         let fixed = largest(forces.iter().map(|f| f.fixed));
-        let unbalanced =
-            |f: &Forces| -> f64 { norm(&std::array::from_fn(|k| f.robots[k] + f.others[k] + object.load[k])) };
+        let is_off = forces.iter().all(|f| f.fixed_nearby <= OFF * scale);
+        let unbalanced = |f: &Forces| -> f64 {
+            norm(&std::array::from_fn(|k| f.robots[k] + f.others[k] + f.afar[k] + object.load[k]))
+        };
         let pushed = forces.iter().any(|f| f.n_pressing > 0);
         let clasped = if load > 0.0 {
-            forces.iter().all(|f| unbalanced(f) <= BALANCE * load)
+            forces.iter().all(|f| unbalanced(f) <= BALANCE * load && norm(&f.afar) <= FROM_AFAR * load)
         } else {
             forces.iter().all(|f| f.n_pressing >= 2 && unbalanced(f) <= BALANCE * f.squeeze)
         };
@@ -142,7 +161,7 @@ impl ObjectReport {
             Verdict::Alternating
         } else if drift > Self::AT_REST || turn > Self::NOT_TURNING {
             Verdict::Moving
-        } else if clasped && pushed && fixed <= OFF * scale {
+        } else if clasped && pushed && is_off {
             Verdict::Held
         } else if pushed {
             Verdict::PartlyHeld
@@ -180,8 +199,10 @@ fn window(recording: &Recording) -> (&[StepRecord], bool) {
 
 impl Forces {
     fn on(recording: &Recording, object: &ObjectRecord, step: &StepRecord, noticeable: f64) -> Self {
-        let mut sum = Self { robots: [0.0; 3], fixed: 0.0, others: [0.0; 3], squeeze: 0.0, n_pressing: 0 };
-        for (pair, force) in recording.contacts.iter().zip(&step.force) {
+        let near = touching_gap(recording);
+        let [robots, afar, others] = [[0.0; 3]; 3];
+        let mut sum = Self { robots, fixed: 0.0, fixed_nearby: 0.0, afar, others, squeeze: 0.0, n_pressing: 0 };
+        for ((pair, force), phi) in recording.contacts.iter().zip(&step.force).zip(&step.phi) {
             let (other, sign) = match (recording.hangs(pair.a, object.body), recording.hangs(pair.b, object.body)) {
                 (false, true) => (pair.a, 1.0),
                 (true, false) => (pair.b, -1.0),
@@ -190,7 +211,14 @@ impl Forces {
             let size = norm(force);
             let add = |to: &mut [f64; 3]| (0..3).for_each(|k| to[k] += sign * force[k]);
             match recording.bodies[other].role {
-                Role::Fixed => sum.fixed += size,
+                Role::Fixed => {
+                    sum.fixed += size;
+                    if *phi <= near {
+                        sum.fixed_nearby += size;
+                    } else {
+                        add(&mut sum.afar);
+                    }
+                }
                 Role::Object => add(&mut sum.others),
                 Role::Robot => {
                     add(&mut sum.robots);

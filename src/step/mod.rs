@@ -13,6 +13,7 @@ mod operands;
 mod problem;
 mod programs;
 mod quasidynamic;
+mod reason;
 mod result;
 mod rolling;
 mod torsion;

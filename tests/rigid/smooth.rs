@@ -1,7 +1,7 @@
 //! The second-order step with the barrier: its limit, its friction, its gradients; and worlds that have no solution.
 
 use candle_core::{Result, Tensor, Var};
-use fingertip::description::{Object, Scene, Shape};
+use fingertip::description::{Articulation, Object, Robot, Scene, Shape};
 use fingertip::kinematics::Manifold;
 use fingertip::solve::{Method, Status};
 use fingertip::step::{Bound, ContactModel, Dynamic, DynamicParams, DynamicStep};
@@ -185,9 +185,9 @@ fn arm() -> Model {
         joint("elbow", "upper", "lower", 0.2),
     ];
     let urdf = format!("<robot name=\"arm\">{}</robot>", parts.concat());
-    let articulation = fingertip::description::Articulation::from_urdf_str(&urdf, "arm").unwrap();
+    let articulation = Articulation::from_urdf_str(&urdf, "arm").unwrap();
     let tip = fingertip::description::Collision::at(Shape::sphere(0.03), [0.2, 0.0, 0.0]);
-    let robot = fingertip::description::Robot::new("arm", articulation).with_collisions([("lower", tip)]).unwrap();
+    let robot = Robot::new("arm", articulation).with_collisions([("lower", tip)]).unwrap();
     let mut scene = Scene::new()
         .object(Object::rigid("ball", Shape::sphere(0.05), 0.3))
         .object(Object::ground("floor", -0.3))
@@ -232,6 +232,61 @@ fn worlds_are_independent_and_bad_ones_are_told() {
             assert!(numbers(t).iter().all(|x| x.is_finite()), "{contact:?}");
         }
         assert_eq!(numbers(&all.v_next.narrow(0, 1, 3).unwrap()), [0.0; 18]);
+    }
+}
+
+/// Each says why: the number and what was expected there, or the joint that moves no mass.
+#[test]
+fn bad_input_says_why() {
+    let mut scene = cubes(&[SIDE]);
+    let (model, q, v) = falling(&mut scene);
+    let step = dynamic(&model, &model.parameters, ContactModel::Barrier);
+    let tau = v.zeros_like().unwrap();
+    let with = |t: &Tensor, k: usize, x: f64| {
+        let mut all = numbers(t);
+        all[k] = x;
+        row(&all)
+    };
+    let why = |step: &Dynamic, q: &Tensor, v: &Tensor, tau: &Tensor| {
+        assert_eq!(step.step(q, v, tau).unwrap().reports[0].status, Status::BadInput);
+        step.why_bad_input(q, v, tau, 0).unwrap()
+    };
+    let said = |place: &str, x: &str, name: &str| {
+        format!("{place}: expected finite numbers up to 1e30, got {x} for \"{name}\"")
+    };
+    assert_eq!(why(&step, &with(&q, 1, f64::NAN), &v, &tau), said("q", "NaN", "cube0.y"));
+    assert_eq!(why(&step, &q, &with(&v, 3, f64::INFINITY), &tau), said("v", "inf", "cube0.ωx"));
+    assert_eq!(why(&step, &q, &v, &with(&tau, 2, -f64::INFINITY)), said("tau", "-inf", "cube0.z"));
+    let none = (3..7).fold(q.clone(), |q, k| with(&q, k, 0.0));
+    assert_eq!(why(&step, &none, &v, &tau), "q: expected a quaternion other than zero for \"cube0\"");
+    let mut parameters = model.parameters.clone();
+    parameters.mass = row(&[-1.0]);
+    let negative = dynamic(&model, &parameters, ContactModel::Barrier);
+    assert_eq!(why(&negative, &q, &v, &tau), "mass[0]: expected a positive number, got -1e0");
+    // What the step does not use may be anything.
+    (parameters.mass, parameters.epsilon) = (model.parameters.mass.clone(), row(&[f64::NAN]));
+    let unused = dynamic(&model, &parameters, ContactModel::Barrier);
+    assert_eq!(unused.step(&q, &v, &tau).unwrap().reports[0].status, Status::Solved);
+    assert_eq!(why(&unused, &q, &v, &with(&tau, 0, f64::NAN)), said("tau", "NaN", "cube0.x"));
+}
+
+/// Of two floating joints of one body, neither moves mass that the other does not: M is singular at every q.
+#[test]
+fn two_floating_joints_of_one_body_are_named() {
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!("<joint name=\"{name}\" type=\"floating\"><parent link=\"{parent}\"/><child link=\"{child}\"/></joint>")
+    };
+    let inertia = "<inertial><mass value=\"0.4\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>";
+    let links = format!("<link name=\"base\"/><link name=\"frame\"/><link name=\"stone\">{inertia}</link>");
+    let joints = joint("first", "base", "frame") + &joint("second", "frame", "stone");
+    let urdf = format!("<robot name=\"thing\">{links}{joints}</robot>");
+    let model = model(&Scene::new().robot(Robot::new("thing", Articulation::from_urdf_str(&urdf, "thing").unwrap())));
+    let (q, v) = (model.home(1).unwrap(), row(&[0.0; 12]));
+    for contact in [ContactModel::Barrier, ContactModel::Rigid(Method::DualQp)] {
+        let step = dynamic(&model, &model.parameters, contact);
+        assert_eq!(step.step(&q, &v, &v).unwrap().reports[0].status, Status::BadInput);
+        let why = step.why_bad_input(&q, &v, &v, 0).unwrap();
+        assert!(why.starts_with("\"thing/first\": expected it to move some mass"), "{why}");
     }
 }
 

@@ -44,18 +44,10 @@ impl Why {
         let overlaps = step.model().overlaps(&result.contacts.phi.flatten_all()?.to_vec1::<f64>()?);
         Ok(Self(match status {
             Status::Infeasible => infeasible(scene, step, &overlaps, q, u)?,
-            Status::IterationLimit => {
-                let most = step.model().params.max_iterations;
-                let limit = format!("no solution within {most} iterations (params: max_iterations)");
-                match overlaps[..] {
-                    [] => limit,
-                    _ => format!("{limit}; {}", infeasible(scene, step, &overlaps, q, u)?),
-                }
+            Status::IterationLimit if !overlaps.is_empty() => {
+                format!("{}; {}", alone(status, step.model()), infeasible(scene, step, &overlaps, q, u)?)
             }
-            Status::Unsettled => {
-                "Coulomb's law was not settled, the relaxed answer stands (params: friction = \"relaxed\" has one always)"
-                    .to_owned()
-            }
+            Status::IterationLimit | Status::Unsettled => alone(status, step.model()),
             Status::BadInput => step.why_bad_input(q, u, 0)?,
             Status::Solved => "solved from a cold start, but not from the forces of the step before".to_owned(),
         }))
@@ -70,6 +62,20 @@ impl Why {
     }
 }
 
+/// What a status other than bad input means where nothing overlaps.
+pub fn alone(status: Status, model: &Model) -> String {
+    match status {
+        Status::IterationLimit => {
+            format!("no solution within {} iterations (params: max_iterations)", model.params.max_iterations)
+        }
+        Status::Unsettled => {
+            "Coulomb's law was not settled, the relaxed answer stands (params: friction = \"relaxed\" has one always)"
+                .to_owned()
+        }
+        _ => "no motion keeps all contacts apart and all joints within their limits".to_owned(),
+    }
+}
+
 /// Which overlap it is that has no way out, or that several have none together.
 fn infeasible(scene: &Scene, step: &Quasidynamic, overlaps: &[Overlap], q: &Tensor, u: &Tensor) -> Result<String> {
     for overlap in overlaps.iter().take(TRIED) {
@@ -78,7 +84,7 @@ fn infeasible(scene: &Scene, step: &Quasidynamic, overlaps: &[Overlap], q: &Tens
         }
     }
     Ok(match overlaps {
-        [] => "no motion keeps all contacts apart and all joints within their limits".to_owned(),
+        [] => alone(Status::Infeasible, step.model()),
         [one] => format!("{one}, and no motion parts them and keeps everything else apart"),
         [deepest, ..] => format!(
             "{} pairs of bodies overlap, and no motion parts all of them: {deepest} most of all; {} excludes these two",

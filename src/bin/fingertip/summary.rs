@@ -6,7 +6,7 @@ use std::fmt::Write;
 use fingertip::math::largest::largest;
 use fingertip::show::{
     ContactForce, DeepAgain, EnergyReport, Motion, Mover, ObjectReport, Recording, Verdict, contact_forces, deep_again,
-    still_moving,
+    still_moving, touching_gap,
 };
 
 use super::blame::Why;
@@ -14,10 +14,6 @@ use super::table::table;
 
 /// Forces below this part of the scene's largest load, or weight, are not worth a line.
 const LEAST: f64 = 0.005;
-/// Nor are those across a gap of more than this, m, ...
-const NEAR: f64 = 1e-3;
-/// ... or, if that is more, of this many times the height at which the lightest object hovers.
-const HOVERS: f64 = 10.0;
 
 /// So many bodies that still move are named.
 const MOVERS: usize = 5;
@@ -56,9 +52,8 @@ pub fn summary(recording: &Recording, why: Option<&Why>) -> String {
 
 fn contacts(recording: &Recording) -> String {
     let gravity = recording.params.gravity.iter().map(|g| g * g).sum::<f64>().sqrt();
-    let weights = || recording.objects.iter().map(|object| object.mass * gravity).filter(|&weight| weight > 0.0);
-    let (heaviest, lightest) = (largest(weights()), weights().fold(f64::INFINITY, f64::min));
-    let near = NEAR.max(HOVERS * 2.0 / (recording.params.kappa * lightest));
+    let heaviest = largest(recording.objects.iter().map(|object| object.mass * gravity));
+    let near = touching_gap(recording);
     let Some(last) = recording.steps.last() else { return String::new() };
     let found: Vec<ContactForce> =
         contact_forces(last, LEAST * heaviest).into_iter().filter(|touch| touch.phi <= near).collect();

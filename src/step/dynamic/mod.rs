@@ -140,6 +140,10 @@ impl Dynamic {
         &self.parameters
     }
 
+    pub(super) fn contact_model(&self) -> ContactModel {
+        self.params.contact
+    }
+
     /// The rigid-body dynamics that the step integrates, with the parameters' gravity, masses and offsets.
     pub fn dynamics(&self) -> &Dynamics {
         &self.dynamics
@@ -187,7 +191,7 @@ impl Dynamic {
         Ok((0..q.dim(0)?).map(|world| batch.contact(world)).collect())
     }
 
-    fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
+    pub(super) fn check(&self, q: &Tensor, v: &Tensor, tau: &Tensor) -> Result<()> {
         let (nq, nv, dtype) = (self.model.nq(), self.model.nv(), self.model.dtype);
         let worlds = match q.dims() {
             [b, n] if *b > 0 && *n == nq => *b,

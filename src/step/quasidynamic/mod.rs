@@ -7,7 +7,6 @@ mod geometry;
 mod kernels;
 mod linearize;
 mod plain;
-mod reason;
 mod weightless;
 
 use std::sync::Arc;

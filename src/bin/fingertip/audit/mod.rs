@@ -1,19 +1,31 @@
 //! `fingertip audit`: is the step right on this scene?
 
 mod differences;
+mod gradients;
+mod inputs;
 mod optimality;
+mod quantities;
 mod rolling;
 mod states;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
+use candle_core::Result;
+use fingertip::Model;
 use fingertip::description::Friction;
 use fingertip::math::largest::largest;
 use fingertip::solve::Status;
+use fingertip::step::{Quasidynamic, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use self::differences::Gradients;
+use self::differences::{Comparison, Finding, GRADIENT};
+use self::gradients::{Gradients, asymmetry};
+use self::inputs::Inputs;
 use self::optimality::Optimality;
+use self::quantities::{Kind, Quantities};
+use self::states::State;
 use super::blame::Why;
 use super::scene::SceneArgs;
 use super::table::table;
@@ -23,16 +35,15 @@ use super::{FAILED, Outcome};
 const RESIDUAL: f64 = 1e-9;
 /// A force that is κ times a rounding of its gap off errs by this, relative, at κ = 1e6 and gaps of micrometres.
 const LAW: f64 = 1e-6;
-/// The library's promise for gradients, relative to the largest entry.
-const GRADIENT: f64 = 1e-6;
 /// H⁻¹ is symmetric up to rounding times its condition number.
 const SYMMETRY: f64 = 1e-9;
 
 /// Checks the step on random states around home; every third one penetrates by up to 5 mm.
 ///
 /// Optimality is recomputed without the solver's code: force balance, force law, ν·λ = 2/κ. Gradients of q₊ and of the
-/// forces with respect to q, u and all parameters are compared with central differences. The exit status is 1 if a
-/// check fails.
+/// force and moment between each pair of bodies with respect to q, u and all parameters are compared with differences: to one side at
+/// bounds, such as a size of 0. Where differences to both sides disagree with each other there is a kink, and a gradient of either side
+/// or between them is right. Each check names where it is worst. The exit status is 1 if a check fails.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -50,9 +61,53 @@ pub struct Args {
 /// One line of the table.
 struct Check {
     name: &'static str,
-    values: Vec<f64>,
+    /// A value for each solved state.
+    values: Vec<Value>,
     /// The largest value may be this; none for what is only reported.
     limit: Option<f64>,
+}
+
+/// What a check found in a state.
+struct Value {
+    off: f64,
+    /// Where in the state it is worst, if that is known.
+    place: String,
+}
+
+/// What was found in a solved state.
+struct Audited {
+    /// The state's number, from 1.
+    number: usize,
+    optimality: Optimality,
+    asymmetry: f64,
+    /// Of `linearize`.
+    linearized: Vec<Finding>,
+    /// Of backpropagation: by q and u, and by parameters.
+    pulled: [Vec<Finding>; 2],
+}
+
+impl Audited {
+    fn of(step: &Quasidynamic, number: usize, state: &State, result: &Step, seed: u64) -> Result<Self> {
+        let (inputs, quantities) = (Inputs::new(step, state)?, Quantities::new(step, result)?);
+        let compare = |gradients: &Gradients| {
+            Comparison { gradients, inputs: &inputs, quantities: &quantities, warm: &result.warm }.findings(seed)
+        };
+        let linear = step.linearize(&state.q, &state.u)?;
+        let linearized = compare(&Gradients::linearized(step, &quantities, &linear)?)?;
+        let pulled = compare(&Gradients::pulled(step, &quantities, &inputs, &result.warm)?)?;
+        let (by_state, by_parameters) = pulled.into_iter().partition(|finding| finding.is_by_state);
+        Ok(Self {
+            number,
+            optimality: Optimality::of(step, state, result)?,
+            asymmetry: asymmetry(step, &linear.b)?,
+            linearized,
+            pulled: [by_state, by_parameters],
+        })
+    }
+
+    fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.linearized.iter().chain(self.pulled.iter().flatten())
+    }
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -65,20 +120,17 @@ pub fn run(args: &Args) -> Outcome {
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos}/{len} states, {eta} left") {
         bar.set_style(style);
     }
-    let (mut optimality, mut gradients) = (Vec::new(), Vec::new());
+    let mut audited = Vec::new();
     let (mut infeasible, mut unsolved) = (0_usize, 0_usize);
     let mut why = None;
-    for (seed, state) in (args.seed..).zip(&states) {
+    for (k, (seed, state)) in (args.seed..).zip(&states).enumerate() {
         let result = step.step(&state.q, &state.u)?;
         let status = result.reports[0].status;
         if status != Status::Solved && why.is_none() {
             why = Some(Why::of(&source.scene, &step, &state.q, &state.u)?);
         }
         match status {
-            Status::Solved => {
-                optimality.push(Optimality::of(&step, state, &result)?);
-                gradients.push(Gradients::of(&step, state, &result.warm, seed)?);
-            }
+            Status::Solved => audited.push(Audited::of(&step, k + 1, state, &result, seed)?),
             Status::Infeasible => infeasible += 1,
             Status::IterationLimit | Status::Unsettled | Status::BadInput => unsolved += 1,
         }
@@ -86,22 +138,23 @@ pub fn run(args: &Args) -> Outcome {
     }
     bar.finish_and_clear();
 
-    let penetrating = optimality.iter().filter(|o| o.least_phi < 0.0).count();
+    let penetrating = audited.iter().filter(|state| state.optimality.least_phi < 0.0).count();
     println!(
         "{}: {} states, {} solved ({penetrating} of them penetrating), {infeasible} infeasible, {unsolved} unsolved\n",
         source.name,
         states.len(),
-        optimality.len()
+        audited.len()
     );
     if let Some(why) = why {
         println!("The first state without a solution: {why}\n");
     }
-    if optimality.is_empty() {
+    if audited.is_empty() {
         println!("FAILED: no state was solved, so that nothing could be checked");
         return Ok(ExitCode::from(FAILED));
     }
-    let all = checks(&optimality, &gradients, step.model().params.friction);
+    let all = checks(&audited, step.model());
     println!("{}", report(&all));
+    worst_places(&all, &audited);
     let failed = all.iter().filter(|check| !check.passes()).count();
     if failed == 0 && unsolved == 0 {
         println!("\npassed");
@@ -111,39 +164,84 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::from(FAILED))
 }
 
-fn checks(optimality: &[Optimality], gradients: &[Gradients], friction: Friction) -> Vec<Check> {
+fn checks(audited: &[Audited], model: &Model) -> Vec<Check> {
     let of = |name, limit, value: fn(&Optimality) -> f64| Check {
         name,
         limit,
-        values: optimality.iter().map(value).collect(),
+        values: audited.iter().map(|state| Value { off: value(&state.optimality), place: String::new() }).collect(),
     };
-    let by = |name, limit, value: fn(&Gradients) -> f64| Check {
+    let law = |name, value: fn(&Optimality) -> f64| {
+        let mut check = of(name, Some(LAW), value);
+        for (value, state) in check.values.iter_mut().zip(audited) {
+            let names = state.optimality.worst.map(|contact| model.contact_names(contact));
+            value.place = names.map_or_else(String::new, |(a, b)| format!("contact of \"{a}\" and \"{b}\""));
+        }
+        check
+    };
+    let by = |name, kinds: &[Kind], findings: fn(&Audited) -> &[Finding]| Check {
         name,
-        limit,
-        values: gradients.iter().map(value).collect(),
+        limit: Some(GRADIENT),
+        values: audited.iter().map(|state| Value::worst(findings(state), kinds)).collect(),
     };
     // By Coulomb's law the step is no function's minimiser.
-    let symmetry = (friction == Friction::Relaxed).then_some(SYMMETRY);
+    let symmetry = (model.params.friction == Friction::Relaxed).then_some(SYMMETRY);
+    let asymmetry = audited.iter().map(|state| Value { off: state.asymmetry, place: String::new() });
     vec![
         of("force balance P δ + g − Σ Jᵀf", Some(RESIDUAL), |o| o.balance),
-        of("force law f(ν)", Some(LAW), |o| o.law),
-        of("ν·λ κ/2 − 1", Some(LAW), |o| o.complementarity),
-        by("∂q₊/∂q, ∂q₊/∂u against differences", Some(GRADIENT), |g| g.motion),
-        by("∂λ/∂q, ∂λ/∂u against differences", Some(GRADIENT), |g| g.force),
-        by("∂(q₊, λ)/∂ all parameters against differences", Some(GRADIENT), |g| g.parameters),
-        by("asymmetry of ∂δ/∂u K⁻¹", symmetry, |g| g.asymmetry),
+        law("force law f(ν)", |o| o.law),
+        law("ν·λ κ/2 − 1", |o| o.complementarity),
+        by("∂q₊/∂q, ∂q₊/∂u of linearize", &[Kind::Motion], |state| &state.linearized),
+        by("∂λ/∂q, ∂λ/∂u of linearize, by pair", &[Kind::Force], |state| &state.linearized),
+        by("∂q₊/∂(q, u)", &[Kind::Motion], |state| &state.pulled[0]),
+        by("∂(force, moment of pairs)/∂(q, u)", &[Kind::Force, Kind::Moment], |state| &state.pulled[0]),
+        by("∂q₊/∂ all parameters", &[Kind::Motion], |state| &state.pulled[1]),
+        by("∂(force, moment of pairs)/∂ all parameters", &[Kind::Force, Kind::Moment], |state| &state.pulled[1]),
+        Check { name: "asymmetry of ∂δ/∂u K⁻¹", limit: symmetry, values: asymmetry.collect() },
         of("condition number of H", None, |o| o.conditioning),
         of("share of force at φ > 1 mm", None, |o| if o.force > 0.0 { o.distant_force / o.force } else { 0.0 }),
     ]
 }
 
+/// Says where each check is worst, and where kinks are.
+fn worst_places(checks: &[Check], audited: &[Audited]) {
+    for check in checks {
+        if let Some((at, worst)) = check.worst().filter(|_| check.limit.is_some()) {
+            let place = if worst.place.is_empty() { String::new() } else { format!(", {}", worst.place) };
+            println!("{}, worst: state {}{place}", check.name, audited[at].number);
+        }
+    }
+    let kinks = || {
+        audited
+            .iter()
+            .flat_map(|state| state.findings().map(move |f| (state.number, f)))
+            .filter(|(_, f)| f.judgement.is_kink)
+    };
+    if let Some((number, first)) = kinks().next() {
+        println!("{} kinks, the first: state {number}, {first}", kinks().count());
+    }
+}
+
+impl Value {
+    /// The worst of some kinds.
+    fn worst(findings: &[Finding], kinds: &[Kind]) -> Self {
+        let of_kinds = findings.iter().filter(|finding| kinds.contains(&finding.kind));
+        let worst = of_kinds.max_by(|x, y| x.judgement.off.total_cmp(&y.judgement.off));
+        worst.map_or(Self { off: 0.0, place: String::new() }, |f| Self { off: f.judgement.off, place: f.to_string() })
+    }
+}
+
 impl Check {
     fn largest(&self) -> f64 {
-        largest(&self.values)
+        largest(self.values.iter().map(|value| value.off))
+    }
+
+    /// The largest value and the place of its state.
+    fn worst(&self) -> Option<(usize, &Value)> {
+        self.values.iter().enumerate().max_by(|(_, x), (_, y)| x.off.total_cmp(&y.off))
     }
 
     fn median(&self) -> f64 {
-        let mut sorted = self.values.clone();
+        let mut sorted: Vec<f64> = self.values.iter().map(|value| value.off).collect();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }

@@ -29,6 +29,8 @@ pub struct Optimality {
     pub balance: f64,
     /// Force law, the worst contact.
     pub law: f64,
+    /// That contact.
+    pub worst: Option<usize>,
     /// Complementarity, the worst contact.
     pub complementarity: f64,
     /// Condition number of H with unit diagonal; infinite if H is not positive definite.
@@ -61,6 +63,7 @@ impl Optimality {
         let mut own = Self {
             balance: 0.0,
             law: 0.0,
+            worst: None,
             complementarity: 0.0,
             conditioning: 0.0,
             force: 0.0,
@@ -100,6 +103,7 @@ impl Optimality {
             let mut pull = jacobian.tr_mul(&f);
             let displaced = &jacobian * &delta + phi[i] * n;
             let friction = model.params.friction;
+            let law_before = own.law;
             let law = |mu: f64, weight: f64, nu: Vector3<f64>| Law::of(friction, n, mu, weight / kappa, nu);
             match torsion.of_contact(i) {
                 None => {
@@ -128,6 +132,9 @@ impl Optimality {
                     p += spins.tr_mul(&(turns.stiffness * &spins));
                 }
             }
+            if own.law > law_before {
+                own.worst = Some(i);
+            }
             scale = scale.max(pull.amax());
             balance -= pull;
             own.force += f.norm();
@@ -140,7 +147,7 @@ impl Optimality {
             own.complementarity = larger(own.complementarity, (force * opened * kappa / 2.0 - 1.0).abs());
             p[(dof, dof)] += kappa / 2.0 * force * force;
         })?;
-        own.balance = largest(&balance) / scale;
+        own.balance = largest(&balance) / scale.max(f64::MIN_POSITIVE);
         own.conditioning = conditioning(&p);
         Ok(own)
     }
@@ -337,10 +344,12 @@ fn conditioning(matrix: &DMatrix<f64>) -> f64 {
     if values.min() > 0.0 { values.max() / values.min() } else { f64::INFINITY }
 }
 
-fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+/// All numbers of a tensor.
+pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.flatten_all()?.to_vec1()
 }
 
-fn vectors(tensor: &Tensor) -> Result<Vec<Vector3<f64>>> {
+/// All vectors of a tensor whose last dimension is x, y, z.
+pub fn vectors(tensor: &Tensor) -> Result<Vec<Vector3<f64>>> {
     Ok(numbers(tensor)?.chunks_exact(3).map(|v| Vector3::new(v[0], v[1], v[2])).collect())
 }

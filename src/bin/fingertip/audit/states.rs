@@ -1,6 +1,7 @@
 //! Random states around home.
 
 use candle_core::{Result, Tensor};
+use fingertip::contact::UNUSED;
 use fingertip::kinematics::{Coordinate, Manifold};
 use fingertip::step::Quasidynamic;
 use rand::{RngExt, SeedableRng};
@@ -76,13 +77,15 @@ fn into_contact(step: &Quasidynamic, random: &mut ChaCha8Rng, q: &Tensor) -> Res
         let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contact]];
         tree.coordinates.iter().find(|c| c.body == model.shapes[pair.b].body && !c.kind.is_single())
     };
-    let movable: Vec<usize> = (0..model.nc()).filter(|&contact| object(contact).is_some()).collect();
+    let contacts = step.step(q, &model.tensor(&[&vec![0.0; model.nu()]])?)?.contacts;
+    let phi = contacts.phi.flatten_all()?.to_vec1::<f64>()?;
+    let is_movable = |&contact: &usize| phi[contact] < UNUSED && object(contact).is_some();
+    let movable: Vec<usize> = (0..model.nc()).filter(is_movable).collect();
     if movable.is_empty() {
         return Ok(delta);
     }
     let contact = movable[random.random_range(0..movable.len())];
-    let contacts = step.step(q, &model.tensor(&[&vec![0.0; model.nu()]])?)?.contacts;
-    let phi = contacts.phi.flatten_all()?.to_vec1::<f64>()?[contact];
+    let phi = phi[contact];
     let normal = contacts.normal.squeeze(0)?.to_vec2::<f64>()?.swap_remove(contact);
     let depth = random.random_range(0.0..PENETRATION);
     if let Some(coordinate) = object(contact) {

@@ -6,6 +6,8 @@ use fingertip::solve::Status;
 use fingertip::step::{Linearization, Quasidynamic, Step};
 use serde::Serialize;
 
+use crate::blame::alone;
+
 /// All keys, in the order in which they are put out.
 pub const OUTPUTS: [&str; 13] = [
     "q_next",
@@ -89,9 +91,12 @@ impl Outputs {
             } else if key == "status" && report.status == Status::BadInput {
                 parts.push(("message", Part::Text(step.why_bad_input(q, u, 0)?)));
             } else if key == "status" && report.status != Status::Solved {
-                let phi = numbers(&result.contacts.phi)?;
-                let overlaps = step.model().overlaps(&phi);
-                parts.extend(overlaps.first().map(|deepest| ("message", Part::Text(deepest.to_string()))));
+                let overlaps = step.model().overlaps(&numbers(&result.contacts.phi)?);
+                let message = match overlaps.first() {
+                    Some(deepest) if report.status != Status::Unsettled => deepest.to_string(),
+                    _ => alone(report.status, step.model()),
+                };
+                parts.push(("message", Part::Text(message)));
             }
         }
         serde_json::to_string(&Line(parts)).map_err(candle_core::Error::wrap)

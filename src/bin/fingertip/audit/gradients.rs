@@ -1,0 +1,70 @@
+//! The derivatives that the library gives, as Jacobians of [`Quantities`] by [`Inputs`].
+
+use candle_core::{Result, Tensor, Var};
+use fingertip::kinematics::Manifold;
+use fingertip::math::largest::largest;
+use fingertip::step::{Linearization, Quasidynamic};
+use nalgebra::DMatrix;
+
+use super::inputs::Inputs;
+use super::optimality::numbers;
+use super::quantities::Quantities;
+
+/// Derivatives of the first rows of [`Quantities`] by the first columns of [`Inputs`], in units of the quantities by units of the
+/// inputs.
+pub struct Gradients(pub DMatrix<f64>);
+
+impl Gradients {
+    /// A, B, C and D of [`Quasidynamic::linearize`]: motion and forces by q and u.
+    pub fn linearized(step: &Quasidynamic, quantities: &Quantities, linear: &Linearization) -> Result<Self> {
+        let matrix = |left: &Tensor, right: &Tensor| -> Result<DMatrix<f64>> {
+            let both = Tensor::cat(&[left, right], 2)?.squeeze(0)?;
+            Ok(DMatrix::from_row_slice(both.dim(0)?, both.dim(1)?, &numbers(&both)?))
+        };
+        let forces = quantities.forces_of_pairs(&matrix(&linear.c, &linear.d)?);
+        let nv = step.model().nv();
+        let mut all = DMatrix::zeros(nv + forces.nrows(), forces.ncols());
+        all.rows_mut(0, nv).copy_from(&matrix(&linear.a, &linear.b)?);
+        all.rows_mut(nv, forces.nrows()).copy_from(&forces);
+        Ok(Self(all))
+    }
+
+    /// What backpropagation gives, of all quantities by all inputs: a world for each quantity.
+    pub fn pulled(step: &Quasidynamic, quantities: &Quantities, inputs: &Inputs, warm: &Tensor) -> Result<Self> {
+        let model = step.model();
+        let n = quantities.count();
+        let (q, u, parameters) = inputs.worlds(&vec![vec![0.0; inputs.count()]; n])?;
+        let (q, u) = (Var::from_tensor(&q)?, Var::from_tensor(&u)?);
+        let mut variables = Vec::new();
+        let parameters = parameters.map(|_, t| {
+            let variable = Var::from_tensor(t)?;
+            variables.push(variable.clone());
+            Ok(variable.into_inner())
+        })?;
+        let warm = warm.broadcast_as((n, warm.dim(1)?))?.contiguous()?;
+        let result = step.with_parameters(&parameters)?.step_from(&q, &u, Some(&warm))?;
+        let own = (quantities.of(&result)? * Tensor::eye(n, model.dtype, &model.device)?)?.sum_all()?;
+        let gradients = own.backward()?;
+        let of = |variable: &Var| gradients.get(variable).map_or_else(|| variable.zeros_like(), |t| Ok(t.clone()));
+        let by_q = Manifold::new(&model.tree, &model.device)?.to_tangent(&q, &of(&q)?)?;
+        let mut all = vec![by_q, of(&u)?];
+        all.extend(variables.iter().map(of).collect::<Result<Vec<_>>>()?);
+        let all: Vec<&Tensor> = all.iter().filter(|t| t.elem_count() > 0).collect();
+        let all = Tensor::cat(&all, 1)?;
+        Ok(Self(DMatrix::from_row_slice(n, inputs.count(), &numbers(&all)?)))
+    }
+}
+
+/// Largest |x − xᵀ| of x = ∂δ_a/∂u K⁻¹, a block of H⁻¹, relative to the largest |x|. Rows of commanded joints add in q, so that B has
+/// them.
+pub fn asymmetry(step: &Quasidynamic, b: &Tensor) -> Result<f64> {
+    let model = step.model();
+    let commanded: Vec<u32> = model.tree.actuated.iter().map(|&dof| u32::try_from(dof).unwrap_or(u32::MAX)).collect();
+    if commanded.is_empty() {
+        return Ok(0.0);
+    }
+    let index = Tensor::new(commanded, &model.device)?;
+    let x = b.squeeze(0)?.index_select(&index, 0)?.broadcast_div(&step.parameters().stiffness)?;
+    let scale = largest(numbers(&x)?).max(f64::MIN_POSITIVE);
+    Ok(largest(numbers(&(&x - x.t()?.contiguous()?)?)?) / scale)
+}
