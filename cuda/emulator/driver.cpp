@@ -97,12 +97,17 @@ std::string here() {
   return path.substr(0, path.rfind('/'));
 }
 
+// A name that no other thread or process has.
+std::string own_name(const std::string &path) {
+  static std::atomic<unsigned> count{0};
+  return path + "." + std::to_string(getpid()) + "." + std::to_string(count++);
+}
+
 // A shared object of preprocessed text, or what the compiler said.
 bool build(const std::string &text, std::string &object, std::string &log) {
   const std::string path = folder() + "/" + hash(text);
   if (access((path + ".so").c_str(), R_OK) != 0) {
-    static std::atomic<unsigned> count{0};
-    const std::string own = path + "." + std::to_string(getpid()) + "." + std::to_string(count++);
+    const std::string own = own_name(path);
     write(own + ".cpp", text + "\n" + launchers(text));
     const int failed = run("g++ -x c++ -std=c++17 -w -O1 -ffp-contract=off -mfma -fPIC -shared -D__global__= " + own + ".cpp -o " + own +
                            ".so 2>" + own + ".log");
@@ -243,7 +248,11 @@ int cuModuleLoadData(void **module, const void *image) {
     memcpy(&count, bytes + 0x3c, 2);
     const std::string all((const char *)bytes, sections + (uint64_t)size * count);
     object = folder() + "/" + hash(all) + ".module.so";
-    if (access(object.c_str(), R_OK) != 0) write(object, all);
+    if (access(object.c_str(), R_OK) != 0) {
+      const std::string own = own_name(object);
+      write(own, all);
+      rename(own.c_str(), object.c_str());
+    }
   } else if (!build((const char *)image, object, log)) {
     fprintf(stderr, "emulated CUDA: %s\n", log.c_str());
     return InvalidImage;
@@ -284,7 +293,7 @@ int nvrtcCreateProgram(Program **program, const char *text, const char *, int, c
   return 0;
 }
 int nvrtcCompileProgram(Program *program, int, const char *const *) {
-  const std::string own = folder() + "/" + hash(program->text) + "." + std::to_string(getpid());
+  const std::string own = own_name(folder() + "/" + hash(program->text));
   write(own + ".cu", program->text);
   const bool waits = program->text.find("__syncthreads") != std::string::npos || program->text.find("__shfl") != std::string::npos;
   const int failed = run("g++ -x c++ -std=c++17 -E -P " + std::string(waits ? "-DEMULATED_FIBERS " : "") + "-D__CUDACC_RTC__ -I" + here() +
