@@ -207,7 +207,7 @@ fn copied() -> Option<usize> {
     }
 }
 
-/// A step with a user's own contacts and its gradients: the host sees a report of each world, and whether it can be used.
+/// A step with a user's own contacts and its gradients: the host sees a report of each world, and whether its q and its contacts can be used.
 #[test]
 fn a_step_stays_on_the_device() -> Result<()> {
     let Some(device) = gpu() else { return Ok(()) };
@@ -222,8 +222,8 @@ fn a_step_stays_on_the_device() -> Result<()> {
     let gradients = (step.q_next.sum_all()? + step.force.sum_all()?)?.backward()?;
     let after = copied();
     assert!(gradients.get(&by).is_some());
-    let (flag, report) = (1, 4 * size_of::<f64>());
-    assert_eq!(after.zip(before).map(|(after, before)| after - before), Some(WORLDS * (flag + report)));
+    let (flags, report) = (2, 4 * size_of::<f64>());
+    assert_eq!(after.zip(before).map(|(after, before)| after - before), Some(WORLDS * (flags + report)));
     Ok(())
 }
 
