@@ -148,7 +148,7 @@ impl Comparison<'_> {
         let claimed =
             &self.gradients.0 * DVector::from_fn(self.gradients.0.ncols(), |k, _| direction[k] * self.inputs.unit(k));
         let (mut slopes, rounding) = self.slopes(&direction, search.is_one_sided)?;
-        let judge = |slopes: &[Slopes], of: fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement| {
+        let judge = |slopes: &[Slopes], of: Judge| {
             let of_row = |row: usize| {
                 let kind = self.quantities.kind(row) as usize;
                 of(claimed[row], slopes, row, &|size| search.scales[kind] + rounding[kind] / size + f64::MIN_POSITIVE)
@@ -255,6 +255,9 @@ fn one_side(values: &DMatrix<f64>, at: usize, size: f64) -> DVector<f64> {
     let change = |k: usize| values.column(k) - values.column(0);
     (change(at) * 4.0 - change(at + 1)) / (2.0 * size)
 }
+
+/// Judges the derivative of a quantity, of which others' slopes are known, by what rounding a difference of a size has.
+type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
 
 impl Judgement {
     /// Of the derivative `claimed` of a row where the function is smooth, or of one of the sides of a kink. `scale` is what an error is
