@@ -95,11 +95,11 @@ struct Search {
 }
 
 /// A derivative by differences of one step size, for all quantities.
-struct Slopes {
-    size: f64,
+pub(super) struct Slopes {
+    pub(super) size: f64,
     /// To one side: ahead, behind unless at a bound, beside if these are asked for.
-    sides: Vec<DVector<f64>>,
-    across: Option<DVector<f64>>,
+    pub(super) sides: Vec<DVector<f64>>,
+    pub(super) across: Option<DVector<f64>>,
 }
 
 impl Comparison<'_> {
@@ -257,12 +257,12 @@ fn one_side(values: &DMatrix<f64>, at: usize, size: f64) -> DVector<f64> {
 }
 
 /// Judges the derivative of a quantity, of which others' slopes are known, by what rounding a difference of a size has.
-type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
+pub(super) type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
 
 impl Judgement {
     /// Of the derivative `claimed` of a row where the function is smooth, or of one of the sides of a kink. `scale` is what an error is
     /// measured by, of differences of a size. Differences without a solution are NaN, and less than nothing.
-    fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
+    pub(super) fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let mut own = Self { off: f64::INFINITY, is_kink: false, numbers: [claimed, f64::NAN, f64::NAN] };
         for Slopes { size, sides, across } in slopes {
             let all = sides.iter().chain(across).map(|side| side[row]);
@@ -280,12 +280,13 @@ impl Judgement {
 
     /// The same where the sides disagree: how far it is beyond them, with a step small enough. Sides of a smooth function are next to
     /// each other.
-    fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
+    pub(super) fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let of_size = |Slopes { size, sides, .. }: &Slopes| {
             let all = || sides.iter().map(|side| side[row]);
             let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
             let beyond = (claimed - most).max(least - claimed) - BEYOND * (most - least);
-            let off = beyond.max(0.0) / scale(*size);
+            // `max` would make 0 of a derivative that is no number.
+            let off = if beyond.is_nan() { f64::INFINITY } else { beyond.max(0.0) / scale(*size) };
             Self { off, is_kink: true, numbers: [claimed, least, most] }
         };
         let small = slopes.iter().filter(|slopes| slopes.size <= SMALL).map(of_size);

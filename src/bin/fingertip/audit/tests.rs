@@ -4,6 +4,9 @@ use std::path::Path;
 
 use fingertip::Overrides;
 
+use nalgebra::DVector;
+
+use super::differences::{Judge, Judgement, Slopes};
 use super::*;
 use crate::scene::{compile, read};
 
@@ -38,6 +41,19 @@ fn a_wrong_gradient_by_one_parameter_of_one_contact_is_named() {
         let quantity = "normal force of \"table\" on \"ball\"";
         let found = findings(scene, 2, Some((quantity, input, times)));
         assert_eq!(wrong(&found), [format!("{quantity} by {input}")]);
+    }
+}
+
+/// What is no number is neither right nor on a kink.
+#[test]
+fn a_gradient_that_is_no_number_is_wrong() {
+    let of = |claimed: f64, judge: Judge| {
+        let sides = [1.0, 2.0].map(|side| DVector::from_element(1, side)).to_vec();
+        judge(claimed, &[Slopes { size: 1e-7, sides, across: None }], 0, &|_| 1.0).off
+    };
+    for judge in [Judgement::of as Judge, Judgement::of_kink] {
+        assert!(of(f64::NAN, judge) > GRADIENT);
+        assert!(of(1.0, judge) <= GRADIENT);
     }
 }
 
