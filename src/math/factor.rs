@@ -94,21 +94,51 @@ impl Pattern {
     /// [`Pattern::factor`] of the leading `n` rows and columns alone.
     #[inline(always)]
     pub fn factor_leading<R: Real>(&self, m: &mut [R], n: usize) {
-        for &Row { first, depth, .. } in R::parts(self.rows[..n].iter().rev()) {
+        let mut left = n;
+        while left > 0 {
+            R::part();
+            left -= 1;
+            let Row { first, depth, .. } = self.rows[left];
             let (above, row) = m.split_at_mut(first);
             let pivot = R::one() / row[depth];
             row[depth] = pivot;
             let ancestors = &self.columns[first..first + depth];
-            for (d, &i) in ancestors.iter().enumerate().rev() {
-                // The entries up to d are still those of M: the ancestors come from the leaf up.
-                let l = row[d] * pivot;
-                let other = self.rows[i].first;
-                for (to, &x) in above[other..=other + d].iter_mut().zip_inline(&row[..=d]) {
-                    *to = (-l).mul_add(x, *to);
+            let Some((&parent, ancestors)) = ancestors.split_last() else { continue };
+            // The entries up to d are still those of M: the ancestors come from the leaf up.
+            self.take(above, (&mut *row, pivot), parent, depth - 1);
+            if parent + 1 < left {
+                for (d, &i) in ancestors.iter().enumerate().rev() {
+                    self.take(above, (&mut *row, pivot), i, d);
                 }
-                row[d] = l;
+                continue;
+            }
+            // A row and its parent next to it go on together: what is above both is read and written once.
+            left = parent;
+            let (above, next) = above.split_at_mut(self.rows[parent].first);
+            let next_pivot = R::one() / next[depth - 1];
+            next[depth - 1] = next_pivot;
+            for (d, &i) in ancestors.iter().enumerate().rev() {
+                let (l, next_l) = (row[d] * pivot, next[d] * next_pivot);
+                let other = self.rows[i].first;
+                let both = row[..=d].iter().zip_inline(&next[..=d]);
+                for (to, (&x, &y)) in above[other..=other + d].iter_mut().zip_inline(both) {
+                    *to = (-next_l).mul_add(y, (-l).mul_add(x, *to));
+                }
+                (row[d], next[d]) = (l, next_l);
             }
         }
+        R::part();
+    }
+
+    /// Takes a row out of that of its ancestor i, the d-th of them.
+    #[inline(always)]
+    fn take<R: Real>(&self, above: &mut [R], (row, pivot): (&mut [R], R), i: usize, d: usize) {
+        let l = row[d] * pivot;
+        let other = self.rows[i].first;
+        for (to, &x) in above[other..=other + d].iter_mut().zip_inline(&row[..=d]) {
+            *to = (-l).mul_add(x, *to);
+        }
+        row[d] = l;
     }
 
     /// Replaces the leading `n` rows and columns of a matrix M that is not symmetric by its factors, without pivoting. `lower` has the

@@ -23,7 +23,7 @@ use crate::math::vector::{Vec3, add, dot, scale, sub};
 
 use super::contact_state::ContactState;
 use super::memory::{Problem, Work};
-use super::problem::along;
+use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
@@ -46,14 +46,15 @@ pub(super) struct Approach<R: Real> {
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
-/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
+/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`], and 1 / √(ρ(η) ρ(s)).
 struct Scaled<R> {
     at: Vec3<R>,
     h: R,
     rho: R,
+    per_size: R,
 }
 
-state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
+state!(Scaled { numbers: [h, rho, per_size], flags: [], states: [at] });
 
 /// η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
@@ -102,16 +103,17 @@ impl<R: Real> Approach<R> {
                 *to = R::select(here, x, *to);
             }
         };
-        let mut scaled = Scaled { at: eta, h, rho };
+        let mut scaled = Scaled { at: eta, h, rho, per_size: R::one() };
         R::when(
             self.worlds,
             &mut scaled,
             #[inline(always)]
             |scaled| {
-                let (v, t) = cone.between(eta, state.slack);
+                let (v, t, per_size) = cone.between(eta, state.slack);
                 select(v, &mut scaled.at);
                 scaled.h = R::select(here, t, h);
                 scaled.rho = R::select(here, R::one(), rho);
+                scaled.per_size = per_size;
             },
         );
         let scaling = cone.scaling(scaled.h, scaled.at, scaled.rho);
@@ -123,8 +125,7 @@ impl<R: Real> Approach<R> {
             |wanted| {
                 let lambda = scaling.times(state.slack);
                 // ρ(λ)² = ρ(s) ρ(η)
-                let size = (cone.rho(state.slack) * rho).sqrt();
-                let factor = self.tau * inverse_h * inverse_h / size;
+                let factor = self.tau * inverse_h * inverse_h * scaled.per_size;
                 select(scale(factor, cone.reflected(lambda)), wanted);
             },
         );
@@ -160,7 +161,8 @@ impl<R: Real> Approach<R> {
                 &mut (&mut state.d_slack, &mut room),
                 #[inline(always)]
                 |(d_slack, [end])| {
-                    **d_slack = add(along(contact, columns, work.step), sub(state.zeta, state.slack));
+                    let moved = with_private(contact, columns, state.moved, work.step);
+                    **d_slack = add(moved, sub(state.zeta, state.slack));
                     let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
                     *end = R::select(there, end.min(room), *end);
                 },

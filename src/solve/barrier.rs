@@ -165,8 +165,13 @@ impl<R: Real> Iterate<R> {
         );
         let [alpha] = alpha;
         advance(moving, alpha, work.delta, work.step);
-        for state in ContactState::of(work.contact_states) {
-            advance(moving, alpha, &mut state.eta, &state.d_eta);
+        for state in R::parts(ContactState::of(work.contact_states)) {
+            R::when(
+                state.is_there(),
+                &mut state.eta,
+                #[inline(always)]
+                |eta| advance(moving, alpha, eta, &state.d_eta),
+            );
         }
         advance(moving, alpha, work.limit_force, work.limit_step);
         self.iterations += R::select(running, R::one(), R::zero());

@@ -17,11 +17,15 @@ pub(super) struct ContactState<R> {
     pub(super) cone: Cone<R>,
     /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
     pub(super) share: R,
+    /// Its square root.
+    pub(super) root_share: R,
     /// Its force, scaled.
     pub(super) eta: Vec3<R>,
     pub(super) d_eta: Vec3<R>,
     /// Its slack at δ, scaled.
     pub(super) zeta: Vec3<R>,
+    /// What a step's shared degrees of freedom make of it.
+    pub(super) moved: Vec3<R>,
     /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
     pub(super) slack: Vec3<R>,
     pub(super) d_slack: Vec3<R>,
@@ -37,9 +41,9 @@ pub(super) struct ContactState<R> {
 }
 
 state!(ContactState {
-    numbers: [share],
+    numbers: [share, root_share],
     flags: [],
-    states: [eta, d_eta, zeta, slack, d_slack, response, error, reduced, compliance, along_step]
+    states: [eta, d_eta, zeta, moved, slack, d_slack, response, error, reduced, compliance, along_step]
 });
 
 impl<R: Real> ContactState<R> {
@@ -56,6 +60,7 @@ impl<R: Real> ContactState<R> {
         self.cone = Cone::read(contacts, i);
         let there = self.is_there();
         self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
+        self.root_share = self.share.sqrt();
         (self.eta, self.d_eta) = (zero(), zero());
         (self.slack, self.d_slack) = (zero(), zero());
     }

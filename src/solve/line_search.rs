@@ -5,7 +5,7 @@ use crate::math::vector::dot;
 
 use super::contact_state::ContactState;
 use super::memory::Work;
-use super::problem::along;
+use super::problem::with_private;
 use super::structure::Structure;
 
 /// Most iterations of the search, Newton's method between bisections.
@@ -51,7 +51,7 @@ pub(super) fn line_search<R: Real>(
             |(along_step, [slope, curvature, end])| {
                 let step = state.d_eta;
                 *slope += dot(state.zeta, step);
-                *curvature += dot(along(contact, columns, work.step), step);
+                *curvature += dot(with_private(contact, columns, state.moved, work.step), step);
                 let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
                 *end = R::select(there, end.min(room), *end);
                 **along_step = [R::select(there, c0, R::one()), c1, c2];

@@ -37,7 +37,9 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     fill_pivots(s, problem.p, work.pivot);
     let columns = work.columns.as_chunks().0;
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
-        state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+        if !contact.is_rigid() {
+            state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+        }
     }
 }
 
@@ -91,8 +93,9 @@ pub(super) fn step<R: Real>(
             |(state, (h, step), scaled)| {
                 state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
                 eliminate(contact, columns, kappa, approach, state, work.pivot, step);
-                let force = sub(state.eta, state.response.force(state.response.weighed(state.reduced)));
-                shared::add(contact, columns, &state.response, force, scaled.as_chunks_mut().0, h, step);
+                let response = &state.response;
+                let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
+                shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
             },
         );
     }
@@ -106,12 +109,12 @@ pub(super) fn step<R: Real>(
     for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
         R::when(
             state.is_there(),
-            &mut (&mut state.d_eta, &mut *work.step, &mut sizes),
+            &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes),
             #[inline(always)]
-            |(to, step, [decrement, change])| {
-                let moved = along_shared(contact, columns, step);
+            |((to, moved), step, [decrement, change])| {
+                **moved = along_shared(contact, columns, step);
                 let response = &state.response;
-                let w = response.weighed(add(state.reduced, response.along(moved)));
+                let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
                 let d_eta = scale(-R::one(), response.force(w));
                 **to = d_eta;
                 let private = contact.private_part(columns).iter();
@@ -119,7 +122,7 @@ pub(super) fn step<R: Real>(
                     *step += dot(column, d_eta);
                 }
                 *decrement += dot(state.error, w);
-                let y = response.up(w);
+                let y = if contact.is_rigid() { w } else { response.up(w) };
                 *change = change.max(state.share * dot(y, y));
             },
         );
@@ -193,13 +196,13 @@ fn eliminate<R: Real>(
     step: &mut [R],
 ) {
     let (cone, eta) = (&state.cone, state.eta);
-    let h = (kappa * state.share).scale(0.5).sqrt();
+    let h = kappa.scale(0.5).sqrt() * state.root_share;
     // 1/h, and 0 where there is no contact.
-    let inverse_h = h * cone.weight.scale(2.0) / kappa;
+    let inverse_h = h * cone.weight * (R::splat(2.0) / kappa);
     let (scaling, wanted) = approach.contact(state, h, inverse_h);
     let error = sub(scaling.times(state.zeta), wanted);
-    if contact.private.is_empty() {
-        state.response = Response::rigid(&scaling);
+    if contact.is_rigid() {
+        state.response.set_rigid(&scaling);
         (state.error, state.reduced) = (error, error);
         return;
     }

@@ -1,11 +1,13 @@
 //! What the iteration and the adjoint need of a problem: its Jacobian, forces along it, H.
 
-use crate::math::lane::{Mask, Real, Zip, clear, copy};
+use crate::description::Friction;
+use crate::math::lane::{Mask, Real, Zip, clear, copy, inlined};
 use crate::math::vector::{Vec3, add, axpy, cross, dot, sub, zero};
 
 use super::cone::Cone;
 use super::friction::Answer;
 use super::memory::{Problem, Work};
+use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 
 /// The i-th of triples side by side.
@@ -34,26 +36,45 @@ pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usi
     }
 }
 
-/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot.
+/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those of a contact
+/// without weight, but by Coulomb's law.
 #[inline(always)]
 pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
         let cone = Cone::read(problem.contacts, i);
-        for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
-            let mut sum = zero();
-            for &(screw, _, b) in same_slot {
-                let seen = seen(problem.screws, contact.slip, &cone, screw, b);
-                sum = if b { add(sum, seen) } else { sub(sum, seen) };
-            }
-            columns[contact.first + same_slot[0].1] = cone.scaled(sum);
-        }
+        let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
+        R::when(
+            R::Mask::splat(s.friction != Friction::Relaxed).or(cone.is_there()),
+            own.as_flattened_mut(),
+            #[inline(always)]
+            |own| {
+                for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
+                    let mut sum = zero();
+                    for &(screw, _, b) in same_slot {
+                        let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                        sum = if b { add(sum, seen) } else { sub(sum, seen) };
+                    }
+                    put_triple(own, same_slot[0].1, cone.scaled(sum));
+                }
+            },
+        );
     }
 }
 
 /// J̃ x for a contact.
 #[inline(always)]
 pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
-    let mut sum = along_shared(contact, columns, x);
+    with_private(contact, columns, along_shared(contact, columns, x), x)
+}
+
+/// J̃ x for a contact, given J̃_s x_s.
+#[inline(always)]
+pub(super) fn with_private<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    mut sum: Vec3<R>,
+    x: &[R],
+) -> Vec3<R> {
     for (&column, &x) in contact.private_part(columns).iter().zip_inline(&x[contact.private.clone()]) {
         sum = axpy(x, column, sum);
     }
@@ -128,7 +149,12 @@ pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
         *x = R::zero() - g;
     }
     for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
-        add_force(contact, columns, triple(work.eta, i), work.free);
+        R::when(
+            Cone::read(problem.contacts, i).is_there(),
+            &mut *work.free,
+            #[inline(always)]
+            |free| add_force(contact, columns, triple(work.eta, i), free),
+        );
     }
     for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().zip_inline(&s.limits) {
         work.free[dof] += force.scale(sign);
@@ -151,14 +177,11 @@ pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Ve
             #[inline(always)]
             |h| {
                 let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
-                let columns = contact.part(columns);
-                let mut entries = contact.entries.iter();
-                for (a, &column) in columns.iter().enumerate() {
-                    let weighed = weights.times(column);
-                    for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
-                        h[entry] += dot(weighed, other);
-                    }
-                }
+                let weighed = inlined(
+                    #[inline(always)]
+                    |column| weights.times(column),
+                );
+                shared::add_products(contact.part(columns), weighed, &contact.entries, h);
             },
         );
     }

@@ -32,6 +32,12 @@ impl<R: Real> Response<R> {
         Self { z: scaling.rows(), e: [R::one(); 3], l: zero() }
     }
 
+    /// [`Response::rigid`] without its L and E, which are 1.
+    #[inline(always)]
+    pub(super) fn set_rigid(&mut self, scaling: &Symmetric<R>) {
+        self.z = scaling.rows();
+    }
+
     /// From F and D.
     #[inline(always)]
     pub(super) fn compliant(scaling: &Symmetric<R>, compliance: &Symmetric<R>) -> Self {

@@ -4,7 +4,7 @@
 //! sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
 
 use crate::math::factor::Pattern;
-use crate::math::lane::{Real, Zip};
+use crate::math::lane::{Real, Zip, inlined};
 use crate::math::vector::{Vec3, dot};
 
 use super::response::Response;
@@ -47,21 +47,54 @@ pub(super) fn add<R: Real>(
     x: &mut [R],
 ) {
     let columns = contact.shared_part(columns);
-    sized!(contact.n_leading, N => return add_leading::<R, N>(columns, response, force, h, x), ());
-    let mut entries = contact.entries.iter();
-    for (a, (&column, &dof)) in columns.iter().zip_inline(contact.shared()).enumerate() {
+    sized!(contact.n_leading, N => return add_leading::<R, N>(contact, columns, response, force, h, x), ());
+    let scaled = &mut scaled[..columns.len()];
+    for ((&column, &dof), along) in columns.iter().zip_inline(contact.shared()).zip_inline(scaled.iter_mut()) {
         x[dof] -= dot(column, force);
-        let along = response.along(column);
-        scaled[a] = along;
-        let weighed = response.weighed(along);
-        for (&other, &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
-            h[entry] += dot(weighed, other);
+        *along = response.along(column);
+    }
+    let weighed = inlined(
+        #[inline(always)]
+        |along| weighed(contact, response, along),
+    );
+    add_products(scaled, weighed, &contact.entries, h);
+}
+
+/// E x of a contact's answer.
+#[inline(always)]
+pub(super) fn weighed<R: Real>(contact: &ContactColumns, response: &Response<R>, x: Vec3<R>) -> Vec3<R> {
+    if contact.is_rigid() { x } else { response.weighed(x) }
+}
+
+/// h_ab += `left`(v_a) · v_b, where `entries` says that the lower triangle is. Two rows go together, to read each v once.
+#[inline(always)]
+pub(super) fn add_products<R: Real>(
+    v: &[Vec3<R>],
+    left: impl Fn(Vec3<R>) -> Vec3<R>,
+    mut entries: &[usize],
+    h: &mut [R],
+) {
+    let mut row = 0;
+    if v.len() % 2 == 1 {
+        h[entries[0]] += dot(left(v[0]), v[0]);
+        (row, entries) = (1, &entries[1..]);
+    }
+    while row < v.len() {
+        let (upper, rest) = entries.split_at(row + 1);
+        let (lower, rest) = rest.split_at(row + 1);
+        let (first, second) = (left(v[row]), left(v[row + 1]));
+        for ((&other, &above), &below) in v[..=row].iter().zip_inline(upper).zip_inline(lower) {
+            h[above] += dot(first, other);
+            h[below] += dot(second, other);
         }
+        h[rest[0]] += dot(second, v[row + 1]);
+        (row, entries) = (row + 2, &rest[1..]);
     }
 }
 
 #[inline(always)]
 fn add_leading<R: Real, const N: usize>(
+    contact: &ContactColumns,
     columns: &[Vec3<R>],
     response: &Response<R>,
     force: Vec3<R>,
@@ -73,7 +106,7 @@ fn add_leading<R: Real, const N: usize>(
     for a in 0..N {
         x[a] -= dot(columns[a], force);
         scaled[a] = response.along(columns[a]);
-        let weighed = response.weighed(scaled[a]);
+        let weighed = weighed(contact, response, scaled[a]);
         for b in 0..=a {
             h[a * (a + 1) / 2 + b] += dot(weighed, scaled[b]);
         }

@@ -9,7 +9,7 @@ use crate::math::vector::scale;
 
 use super::adjoint;
 use super::barrier;
-use super::cone::CONTACT_OPERAND;
+use super::cone::{CONTACT_OPERAND, Cone};
 use super::coulomb;
 use super::memory::{Gradients, Places};
 use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
@@ -226,11 +226,16 @@ impl Stage for Smoothing<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
         let s = self.structure;
-        let (_, work) = self.at.of(memory);
+        let (problem, work) = self.at.of(memory);
         clear(work.delta);
         let columns = work.columns.as_chunks().0;
         for (i, contact) in s.contacts.iter().enumerate() {
-            add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), work.delta);
+            R::when(
+                Cone::read(problem.contacts, i).is_there(),
+                &mut *work.delta,
+                #[inline(always)]
+                |delta| add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta),
+            );
         }
         for (l, &(dof, sign)) in s.limits.iter().enumerate() {
             work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);

@@ -224,6 +224,12 @@ impl Structure {
 }
 
 impl ContactColumns {
+    /// Has it no private degrees of freedom? Then W is its whole answer.
+    #[inline(always)]
+    pub(crate) fn is_rigid(&self) -> bool {
+        self.private.is_empty()
+    }
+
     /// Places of the shared degrees of freedom.
     #[inline(always)]
     pub(crate) fn shared(&self) -> &[usize] {
