@@ -46,15 +46,14 @@ pub(super) struct Approach<R: Real> {
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
-/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`], and 1 / √(ρ(η) ρ(s)).
+/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
 struct Scaled<R> {
     at: Vec3<R>,
     h: R,
     rho: R,
-    per_size: R,
 }
 
-state!(Scaled { numbers: [h, rho, per_size], flags: [], states: [at] });
+state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
 
 /// η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
@@ -103,17 +102,16 @@ impl<R: Real> Approach<R> {
                 *to = R::select(here, x, *to);
             }
         };
-        let mut scaled = Scaled { at: eta, h, rho, per_size: R::one() };
+        let mut scaled = Scaled { at: eta, h, rho };
         R::when(
             self.worlds,
             &mut scaled,
             #[inline(always)]
             |scaled| {
-                let (v, t, per_size) = cone.between(eta, state.slack);
+                let (v, t) = cone.between(eta, state.slack);
                 select(v, &mut scaled.at);
                 scaled.h = R::select(here, t, h);
                 scaled.rho = R::select(here, R::one(), rho);
-                scaled.per_size = per_size;
             },
         );
         let scaling = cone.scaling(scaled.h, scaled.at, scaled.rho);
@@ -125,7 +123,8 @@ impl<R: Real> Approach<R> {
             |wanted| {
                 let lambda = scaling.times(state.slack);
                 // ρ(λ)² = ρ(s) ρ(η)
-                let factor = self.tau * inverse_h * inverse_h * scaled.per_size;
+                let size = (cone.rho(state.slack) * rho).sqrt();
+                let factor = self.tau * inverse_h * inverse_h / size;
                 select(scale(factor, cone.reflected(lambda)), wanted);
             },
         );

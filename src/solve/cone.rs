@@ -135,15 +135,13 @@ impl<R: Real> Cone<R> {
     }
 
     /// The v with ρ(v) = 1 and the t with F = t (1 − 2 n nᵀ) + t (v + n)(v + n)ᵀ / (v_n + 1), F ζ = F⁻¹η: the scaling of Nesterov
-    /// and Todd for any ζ and η inside the cone. Also 1 / √(ρ(η) ρ(ζ)).
+    /// and Todd for any ζ and η inside the cone.
     #[inline(always)]
-    pub(super) fn between(&self, eta: Vec3<R>, zeta: Vec3<R>) -> (Vec3<R>, R, R) {
+    pub(super) fn between(&self, eta: Vec3<R>, zeta: Vec3<R>) -> (Vec3<R>, R) {
         let (root_eta, root_zeta) = (self.rho(eta).sqrt(), self.rho(zeta).sqrt());
-        let inverse = R::one() / (root_eta * root_zeta);
-        let (eta, zeta) = (scale(root_zeta * inverse, eta), scale(root_eta * inverse, zeta));
+        let (eta, zeta) = (scale(R::one() / root_eta, eta), scale(R::one() / root_zeta, zeta));
         let size = (dot(eta, zeta) + R::one()).scale(2.0).sqrt();
-        let t = (root_eta * root_eta * inverse).sqrt();
-        (scale(R::one() / size, add(eta, self.reflected(zeta))), t, inverse)
+        (scale(R::one() / size, add(eta, self.reflected(zeta))), (root_eta / root_zeta).sqrt())
     }
 
     /// How far x may go along a step before it leaves the cone, in steps: ∞ if it never does. With c₀, c₁, c₂ of

@@ -17,8 +17,6 @@ pub(super) struct ContactState<R> {
     pub(super) cone: Cone<R>,
     /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
     pub(super) share: R,
-    /// Its square root.
-    pub(super) root_share: R,
     /// Its force, scaled.
     pub(super) eta: Vec3<R>,
     pub(super) d_eta: Vec3<R>,
@@ -41,7 +39,7 @@ pub(super) struct ContactState<R> {
 }
 
 state!(ContactState {
-    numbers: [share, root_share],
+    numbers: [share],
     flags: [],
     states: [eta, d_eta, zeta, moved, slack, d_slack, response, error, reduced, compliance, along_step]
 });
@@ -60,7 +58,6 @@ impl<R: Real> ContactState<R> {
         self.cone = Cone::read(contacts, i);
         let there = self.is_there();
         self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
-        self.root_share = self.share.sqrt();
         (self.eta, self.d_eta) = (zero(), zero());
         (self.slack, self.d_slack) = (zero(), zero());
     }

@@ -196,9 +196,9 @@ fn eliminate<R: Real>(
     step: &mut [R],
 ) {
     let (cone, eta) = (&state.cone, state.eta);
-    let h = kappa.scale(0.5).sqrt() * state.root_share;
+    let h = (kappa * state.share).scale(0.5).sqrt();
     // 1/h, and 0 where there is no contact.
-    let inverse_h = h * cone.weight * (R::splat(2.0) / kappa);
+    let inverse_h = h * cone.weight.scale(2.0) / kappa;
     let (scaling, wanted) = approach.contact(state, h, inverse_h);
     let error = sub(scaling.times(state.zeta), wanted);
     if contact.is_rigid() {

@@ -95,7 +95,7 @@ fn eliminate<R: Real>(
         &mut scaling,
         #[inline(always)]
         |scaling| {
-            let (v, t, _) = cone.between(eta, state.slack);
+            let (v, t) = cone.between(eta, state.slack);
             for (to, v) in scaling.v.iter_mut().zip_inline(v) {
                 *to = R::select(here, v, *to);
             }
