@@ -97,35 +97,31 @@
 // Here and not in Cargo.toml, where it would apply to a reader's own examples too.
 #![deny(missing_docs)]
 
-pub mod codegen;
-pub mod collision;
-pub mod contact;
-pub mod description;
-mod device;
-pub mod dynamics;
-mod error;
-pub mod grasp;
-pub mod kinematics;
-pub mod math;
-pub mod model;
-pub mod mpc;
-pub mod overrides;
-pub mod parameters;
-pub mod rollout;
-pub mod scenes;
-pub mod show;
-pub mod solve;
-pub mod step;
+#[doc(inline)]
+pub use fingertip_codegen as codegen;
+#[doc(inline)]
+pub use fingertip_plan::{grasp, mpc};
+#[doc(inline)]
+pub use fingertip_scene::{self as description, scenes};
+#[doc(inline)]
+pub use fingertip_shapes::{Error, Result, collision, message};
+#[doc(inline)]
+pub use fingertip_show as show;
+#[doc(inline)]
+pub use fingertip_step::{
+    Model, Overrides, Parameters, contact, device, dynamics, kinematics, model, overrides, parameters, rollout, solve,
+    step,
+};
 
-// Unit tests share the support code of the integration tests, which names the crate.
-#[cfg(test)]
-extern crate self as fingertip;
-
-pub use device::device;
-pub use error::{Error, Result, message};
-pub use model::Model;
-pub use overrides::Overrides;
-pub use parameters::Parameters;
+/// Kinds of numbers, maxima that keep NaN, and small vectors as tensors.
+pub mod math {
+    #[doc(inline)]
+    pub use fingertip_lanes::lane;
+    #[doc(inline)]
+    pub use fingertip_shapes::largest;
+    #[doc(inline)]
+    pub use fingertip_step::tensor;
+}
 
 /// The README's code, as a test.
 #[cfg(doctest)]

@@ -1,5 +1,4 @@
 //! Charts are SVG with everything named, whatever the numbers; and PNG.
-#![cfg(feature = "cli")]
 
 use fingertip::show::{Chart, Panel};
 

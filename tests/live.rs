@@ -1,5 +1,4 @@
 //! The live page and its server: pages see and change one world; whatever clients do, the server goes on.
-#![cfg(feature = "cli")]
 
 mod browser;
 mod live_client;

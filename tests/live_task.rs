@@ -1,5 +1,4 @@
 //! A task on the live page: the plan and its cost arrive, a pull disturbs it, it recovers, and other goals are had on request.
-#![cfg(feature = "cli")]
 
 mod browser;
 mod live_client;

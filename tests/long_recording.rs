@@ -1,5 +1,4 @@
 //! Ten thousand frames of the 21-joint hand: a file of at most 20 MB, a page that is there in seconds and plays.
-#![cfg(feature = "cli")]
 
 mod browser;
 

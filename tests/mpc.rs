@@ -9,9 +9,6 @@ mod floor;
 mod methods;
 #[path = "mpc/robust.rs"]
 mod robust;
-#[cfg(feature = "cli")]
-#[path = "mpc/stdio.rs"]
-mod stdio;
 mod support;
 #[path = "mpc/tasks.rs"]
 mod tasks;

@@ -4,15 +4,12 @@
 //! `FINGERTIP_WORLDS=10000` drops so many things, the usual number takes seconds; `FINGERTIP_SEED=1` other ones;
 //! `FINGERTIP_SCENE=17` only those of one scene of that seed; with `FINGERTIP_REPORT=1` what is not right is printed and does not fail.
 
-#[path = "../support/command_line.rs"]
-mod command_line;
 #[path = "../support/mod.rs"]
 mod support;
 
 mod cases;
 mod drop;
 mod forms;
-mod report;
 mod run;
 mod table;
 

@@ -1,7 +1,7 @@
 //! The step's problem from the tree's tables, by textbook kinematics with nalgebra: no code in common with the library
 //! but the tables and the witness points, which have tests of their own.
 
-#[path = "../../src/bin/fingertip/audit/rolling.rs"]
+#[path = "../../crates/cli/src/audit/rolling.rs"]
 mod rolling;
 
 use fingertip::Model;

@@ -1,0 +1,221 @@
+//! Measured states in, commands out: see crates/plan/docs/tasks.md.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use fingertip::Model;
+use fingertip::description::unknown;
+use fingertip::mpc::cost::{Goal, Turn};
+use fingertip::mpc::task::{Episode, Progress};
+use fingertip::mpc::{Answer, Controller, Joint, Outcome as Planned, Task};
+use fingertip::overrides::{list, number, parse, shown};
+use serde_json::{Map, Value, json};
+
+use super::super::Outcome;
+use super::milliseconds;
+use super::results::{errors, goal};
+use crate::{lines, message};
+
+/// Keys of a line that begins an episode, and of one that asks for a command.
+const BEGIN: [&str; 4] = ["episode", "seed", "goal", "q"];
+const ASK: [&str; 2] = ["q", "deadline_ms"];
+/// Largest number of a state that an episode may start from, m or rad, as of lengths in scenes.
+const FARTHEST: f64 = 1e6;
+/// Forces that are put out, N.
+const LEAST_FORCE: f64 = 1e-6;
+
+struct Session {
+    task: Task,
+    seed: u64,
+    running: Option<(Episode, Controller, Progress)>,
+}
+
+/// Lines that are read ahead.
+const AHEAD: usize = 16;
+
+/// `silence`: how long a running episode waits for a line before it says the command again.
+pub fn run(task: Task, seed: u64, silence: Option<Duration>) -> Outcome {
+    let mut session = Session { task, seed, running: None };
+    let mut output = io::stdout().lock();
+    let (sender, received) = mpsc::sync_channel(AHEAD);
+    std::thread::spawn(move || {
+        let mut input = lines::input();
+        while let Some(line) = lines::next(&mut input).transpose() {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        let line = match silence.filter(|_| session.running.is_some()) {
+            Some(limit) => received.recv_timeout(limit),
+            None => received.recv().map_err(RecvTimeoutError::from),
+        };
+        let answer = match line {
+            Ok(line) => {
+                line?.and_then(|line| session.answer(&line)).unwrap_or_else(|message| json!({ "error": message }))
+            }
+            Err(RecvTimeoutError::Timeout) => session.hold(),
+            Err(RecvTimeoutError::Disconnected) => return Ok(ExitCode::SUCCESS),
+        };
+        writeln!(output, "{answer}")?;
+        output.flush()?;
+    }
+}
+
+impl Session {
+    fn answer(&mut self, line: &[u8]) -> Result<Value, String> {
+        let map = match parse(line).map_err(|error| error.to_string())? {
+            Value::Object(map) => map,
+            other => return Err(format!("expected {{\"episode\": 0}} or {{\"q\": […]}}, got {}", shown(&other))),
+        };
+        let begins = ["episode", "seed", "goal"].iter().any(|key| map.contains_key(*key));
+        let known: &[&str] = if begins { &BEGIN } else { &ASK };
+        if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+            return Err(unknown("key", key, known.iter().copied()));
+        }
+        if begins { self.begin(&map) } else { self.ask(&map) }
+    }
+
+    fn begin(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
+        let whole = |key: &str, default: u64| match map.get(key) {
+            None => Ok(default),
+            Some(value) => {
+                value.as_u64().ok_or_else(|| format!("{key}: expected a whole number from 0 up, got {}", shown(value)))
+            }
+        };
+        let (episode, seed) = (whole("episode", 0)?, whole("seed", self.seed)?);
+        let episode = usize::try_from(episode).map_err(|error| format!("episode: {error}"))?;
+        let mut episode = self.task.episode(seed, episode).map_err(|error| error.to_string())?;
+        let simulator = self.task.simulator();
+        let model = simulator.model();
+        if let Some(q) = map.get("q") {
+            let q = state(q, model)?;
+            if let Some(x) = q.iter().find(|x| x.is_nan() || x.abs() > FARTHEST) {
+                return Err(format!("q: expected finite numbers up to {FARTHEST:e}, got {x:e}"));
+            }
+            let limited = |(joint, u): (&Joint, f64)| u.max(joint.lower).min(joint.upper);
+            episode.start.u = simulator.joints().iter().zip(simulator.positions(&q)).map(limited).collect();
+            episode.start.q = q;
+        }
+        if let Some(given) = map.get("goal") {
+            episode.goal = goal_from(given)?;
+        }
+        let controller = self.task.controller(&episode).map_err(|error| message::plain(&error))?;
+        let names = || model.tree.coordinates.iter();
+        let answer = json!({
+            "episode": episode.number,
+            "episodes": self.task.n_goals(),
+            "start": { "q": episode.start.q, "u": episode.start.u },
+            "goal": goal(self.task.object(), &episode),
+            "period": self.task.period(),
+            "cap": self.task.cap,
+            "q_names": names().flat_map(|c| c.q_names()).collect::<Vec<_>>(),
+            "u_names": names().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect::<Vec<_>>(),
+            "title": self.task.title,
+        });
+        self.running = Some((episode, controller, Progress::default()));
+        Ok(answer)
+    }
+
+    /// What is said to a plant that says nothing.
+    fn hold(&self) -> Value {
+        let u = self.running.as_ref().map(|(_, controller, _)| controller.u_before());
+        json!({ "u": u, "status": Planned::Silent.name() })
+    }
+
+    fn ask(&mut self, map: &Map<String, Value>) -> Result<Value, String> {
+        let Some((episode, controller, progress)) = &mut self.running else {
+            return Err("expected {\"episode\": 0} first".to_owned());
+        };
+        let task = &self.task;
+        let model = task.simulator().model();
+        let q = match map.get("q").ok_or("expected \"q\"")? {
+            Value::Null => vec![f64::NAN; model.nq()],
+            measured => state(measured, model)?,
+        };
+        let limit = map.get("deadline_ms").map(|value| {
+            let ms = number("deadline_ms", value).map_err(|error| error.to_string())?;
+            milliseconds("deadline_ms", ms, 0.0)
+        });
+        let plain = |error: candle_core::Error| message::plain(&error);
+        let answer = controller.command(&q, limit.transpose()?).map_err(plain)?;
+        let errors_now = task.errors(&episode.goal, &q).map_err(plain)?;
+        task.count(progress, &errors_now);
+        Ok(json!({
+            "u": answer.u,
+            "v": answer.v,
+            "q_predicted": predicted(&answer, q.len()),
+            "forces": forces(task, &answer),
+            "cost": answer.plan.as_ref().map(|plan| plan.best.cost),
+            "status": answer.outcome.name(),
+            "iterations": answer.plan.as_ref().map_or(0, |plan| plan.iterations),
+            "ms": 1e3 * answer.seconds,
+            "errors": errors(&errors_now),
+            "success": progress.success.is_some(),
+            "done": task.is_over(progress),
+            "step": progress.step - 1,
+        }))
+    }
+}
+
+/// Numbers of q; null is one that was not measured.
+fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
+    let expected = || format!("q: expected a list of {} numbers, got {}", model.nq(), shown(value));
+    let items = value.as_array().ok_or_else(expected)?;
+    if items.len() != model.nq() {
+        let names: Vec<String> = model.tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
+        return Err(message::wrong_length("q", &names, items.len()));
+    }
+    let one =
+        |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };
+    items.iter().map(one).collect()
+}
+
+fn goal_from(value: &Value) -> Result<Goal, String> {
+    let expected =
+        || format!("goal: expected {{\"position\": […], \"quaternion\": […] or \"yaw\": …}}, got {}", shown(value));
+    let map = value.as_object().ok_or_else(expected)?;
+    let known = ["object", "position", "quaternion", "yaw"];
+    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(unknown("key", key, known.into_iter()));
+    }
+    let given = |key: &str| map.get(key).filter(|value| !value.is_null());
+    let numbers = |key: &str| given(key).map(|value| list(key, value).map_err(|error| error.to_string())).transpose();
+    let position = numbers("position")?.map(|p| match p[..] {
+        [x, y] => Ok([x, y, 0.0]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(format!("position: expected 3 numbers, got {}", p.len())),
+    });
+    let quaternion = numbers("quaternion")?.map(|q| {
+        let q: [f64; 4] =
+            q.try_into().map_err(|q: Vec<f64>| format!("quaternion: expected 4 numbers, got {}", q.len()))?;
+        let length = q.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length.is_normal() {
+            Ok(Turn::Quaternion(q.map(|x| x / length)))
+        } else {
+            Err("quaternion: expected one other than zero".to_owned())
+        }
+    });
+    let yaw = given("yaw").map(|value| number("yaw", value).map(Turn::Yaw).map_err(|error| error.to_string()));
+    let goal = Goal { position: position.transpose()?, turn: quaternion.transpose()?.or(yaw.transpose()?) };
+    if goal == Goal::default() { Err(expected()) } else { Ok(goal) }
+}
+
+fn predicted(answer: &Answer, nq: usize) -> Vec<&[f64]> {
+    answer.plan.as_ref().map_or_else(Vec::new, |plan| plan.best.q.chunks(nq).skip(1).collect())
+}
+
+fn forces(task: &Task, answer: &Answer) -> Vec<Value> {
+    let model = task.simulator().model();
+    let Some(plan) = &answer.plan else { return Vec::new() };
+    let felt = plan.best.force.chunks(3).take(model.nc()).enumerate();
+    let felt = felt.filter(|(_, f)| f.iter().map(|x| x * x).sum::<f64>().sqrt() > LEAST_FORCE);
+    felt.map(|(i, force)| {
+        let (a, b) = model.contact_names(i);
+        json!({ "a": a, "b": b, "force": force })
+    })
+    .collect()
+}

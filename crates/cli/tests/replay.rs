@@ -1,0 +1,241 @@
+//! The page of a recording in a headless Chromium: what it draws, and what it does when somebody uses it.
+
+#[path = "../../../tests/browser/mod.rs"]
+mod browser;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use browser::Browser;
+use candle_core::{DType, Device};
+use fingertip::Model;
+use fingertip::description::Scene;
+use fingertip::show::{self, Recording, Source};
+use fingertip::step::Quasidynamic;
+use serde_json::{Value, json};
+
+const SIZE: [u32; 2] = [900, 640];
+
+static HAND: LazyLock<Recording> = LazyLock::new(|| {
+    let scene = Scene::load("assets/scenes/hand_ball.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "hand_ball".into(), text: String::new(), scene };
+    show::record(&source, &step, 300, |_, time| source.scene.control(time), |_| Ok(())).unwrap()
+});
+
+/// The page as a file, opened from the disk with the network off.
+fn open(browser: &Browser, name: &str, recording: &Recording) {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
+    std::fs::write(&path, recording.html()).unwrap();
+    let offline = json!({ "offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0 });
+    browser.protocol("Network.enable", &json!({}));
+    browser.protocol("Network.emulateNetworkConditions", &offline);
+    browser.open(&format!("file://{}", path.display()));
+    // What rests is not drawn with four times the pixels.
+    browser.run("fingertip.view.soft = false");
+}
+
+/// Red, green and blue, 0 to 255, where the camera projects a point.
+fn pixel(browser: &Browser, point: &[f64]) -> [i64; 3] {
+    let script = format!(
+        "fingertip.draw();
+         const {{ x, y }} = fingertip.camera.project({});
+         const {{ gl, canvas, dense }} = fingertip.view;
+         const bytes = new Uint8Array(4);
+         gl.readPixels(Math.round(x * dense), canvas.height - Math.round(y * dense), 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+         return [...bytes].slice(0, 3)",
+        json!(point)
+    );
+    let value = browser.run(&script);
+    std::array::from_fn(|k| value[k].as_i64().unwrap())
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("expected a number, got {value}"))
+}
+
+/// Teal as the ball is: green well above red.
+fn is_teal([r, g, b]: [i64; 3]) -> bool {
+    g > r + 50 && b > r
+}
+
+#[test]
+fn hand_and_ball_are_where_the_camera_projects_them() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "replay", &HAND);
+    let body = |name: &str| HAND.bodies.iter().position(|body| body.name == name).unwrap();
+    // Bare bodies: nothing in front of them.
+    browser.run(
+        "for (const name of ['forces', 'trails', 'collisions']) fingertip.show[name] = false; fingertip.camera.preset('front');
+         fingertip.camera.now = { ...fingertip.camera.goal }",
+    );
+    for frame in [0, 300] {
+        browser.run(&format!("fingertip.seek({frame})"));
+        browser.settle();
+        let poses = if frame == 0 { &HAND.start.poses } else { &HAND.steps[frame - 1].end.poses };
+        let ball = &poses[body("ball")][..3];
+        // Between the thumb and the fingers.
+        let free = [ball[0] - 0.012, ball[1], ball[2] + 0.012];
+        assert!(is_teal(pixel(&browser, &free)), "frame {frame}: {:?} at the ball", pixel(&browser, &free));
+        let palm = &poses[body("hand/palm")];
+        // Visual of the palm: a dark box 47 mm along its z axis, which points down.
+        let at = [palm[0], palm[1], palm[2]];
+        let centre = browser.run(&format!(
+            "const part = fingertip.stage.parts.find((p) => p.body === {} && p.look === 'solid');
+             const {{ p, q }} = fingertip.track.pose({frame}, part.body);
+             return part.shape.position",
+            body("hand/palm")
+        ));
+        let z = palm[3..].to_vec();
+        let [w, x, y, zq] = [z[0], z[1], z[2], z[3]];
+        let rotation = nalgebra::UnitQuaternion::new_normalize(nalgebra::Quaternion::new(w, x, y, zq));
+        let local = nalgebra::Vector3::new(number(&centre[0]), number(&centre[1]), number(&centre[2]));
+        let point = nalgebra::Vector3::from(at) + rotation * local;
+        let dark = pixel(&browser, point.as_slice());
+        assert!(dark.iter().all(|&c| c < 150), "frame {frame}: {dark:?} at the palm");
+        // Beside the scene there is the background.
+        let empty = pixel(&browser, &[ball[0] + 0.2, ball[1], ball[2] + 0.05]);
+        assert!(empty.iter().all(|&c| c > 180) && !is_teal(empty), "frame {frame}: {empty:?} beside");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    let loaded = browser
+        .run("return performance.getEntriesByType('resource').filter((r) => !r.name.startsWith('data:')).length");
+    assert_eq!(loaded, 0, "nothing is loaded from elsewhere");
+}
+
+#[test]
+fn the_scrubber_moves_frame_and_cursor() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "scrub", &HAND);
+    browser.run("fingertip.seek(0)");
+    browser.settle();
+    let cursors = |browser: &Browser| -> Vec<f64> {
+        browser
+            .run("return fingertip.plots.map((plot) => plot.cursor)")
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(number)
+            .collect()
+    };
+    let before = cursors(&browser);
+    assert_eq!(before.len(), 2);
+    browser.run("const s = document.getElementById('scrub'); s.value = 150; s.dispatchEvent(new Event('input'))");
+    browser.settle();
+    assert_eq!(browser.run("return fingertip.player.frame"), 150);
+    assert!(browser.run("return document.getElementById('clock').textContent").as_str().unwrap().starts_with("1.50"));
+    // The cursor stands in the middle of the plot: 1.5 s of 3 s.
+    let width = number(&browser.run("return fingertip.plots[0].canvas.clientWidth"));
+    let middle = 46.0 + 0.5 * (width - 46.0 - 10.0);
+    for (at, start) in cursors(&browser).iter().zip(&before) {
+        assert!((at - middle).abs() < 1.0 && *start < 47.0, "{start} to {at}, expected {middle}");
+    }
+    // The plot shows the recording's numbers.
+    let z = number(&browser.run(
+        "return fingertip.series.find((s) => s.group === 'Position' && s.name === 'ball z').at(fingertip.player.frame)",
+    ));
+    let body = HAND.objects[0].body;
+    assert!((z - 1e3 * HAND.steps[149].end.poses[body][2]).abs() < 1e-4);
+    // Keys, and playing.
+    browser.key("\u{E014}");
+    assert_eq!(browser.run("return fingertip.player.frame"), 151);
+    browser.key(" ");
+    browser.wait("fingertip.player.frame !== 151");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_click_names_the_body() {
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    open(&browser, "click", &HAND);
+    browser.run(
+        "fingertip.seek(0); fingertip.camera.preset('front'); fingertip.camera.now = { ...fingertip.camera.goal }",
+    );
+    browser.settle();
+    let ball = HAND.start.poses[HAND.objects[0].body];
+    let at = browser
+        .run(&format!("return fingertip.camera.project({})", json!([ball[0] - 0.012, ball[1], ball[2] + 0.012])));
+    let at = [number(&at["x"]), number(&at["y"])];
+    browser.drag(at, at, 0);
+    browser.settle();
+    let text = browser.run("return document.getElementById('inspector').innerText");
+    let text = text.as_str().unwrap();
+    assert!(text.contains("ball") && text.contains("0.520 kg") && text.contains("position"), "{text}");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// Every shape has pixels of its own where it is.
+#[test]
+fn every_shape_is_drawn() {
+    use fingertip::description::{Object, Shape};
+    let Some(browser) = Browser::start(SIZE[0], SIZE[1]) else { return };
+    let points = [[0.05, 0.0, -0.03], [-0.05, 0.0, -0.03], [0.0, 0.05, -0.03], [0.0, -0.05, -0.03], [0.0, 0.0, 0.04]];
+    let shapes = [
+        Shape::sphere(0.04),
+        Shape::capsule(0.03, 0.03),
+        Shape::cuboid([0.04, 0.04, 0.03]),
+        Shape::rounded_cuboid([0.04, 0.04, 0.04], 0.015),
+        Shape::cylinder(0.04, 0.03),
+        Shape::ellipsoid([0.05, 0.03, 0.04]),
+        Shape::hull(&points).unwrap(),
+    ];
+    let n = shapes.len();
+    let scene = shapes.into_iter().enumerate().fold(
+        Scene::new().object(Object::ground("floor", -0.06)),
+        |scene, (i, shape)| {
+            scene.object(Object::rigid(format!("thing{i}"), shape, 0.2).at([0.14 * i as f64, 0.0, 0.0]))
+        },
+    );
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let source = Source { name: "shapes".into(), text: String::new(), scene };
+    let recording = show::record(&source, &step, 1, |_, _| Vec::new(), |_| Ok(())).unwrap();
+    open(&browser, "shapes", &recording);
+    browser
+        .run("fingertip.seek(0); fingertip.camera.preset('top'); fingertip.camera.now = { ...fingertip.camera.goal }");
+    let colours = || -> Vec<[i64; 3]> {
+        browser.settle();
+        (0..n).map(|i| pixel(&browser, &[0.14 * i as f64 + 0.005, 0.005, 0.0])).collect()
+    };
+    let with = colours();
+    browser.run("fingertip.stage.parts = []");
+    let without = colours();
+    for i in 0..n {
+        let change: i64 = with[i].iter().zip(&without[i]).map(|(a, b)| (a - b).abs()).sum();
+        assert!(change > 20, "shape {i}: {:?} with, {:?} without", with[i], without[i]);
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// The README's pictures, where they are asked for.
+#[test]
+fn screenshot() {
+    let Some(folder) = browser::album() else { return };
+    let Some(browser) = Browser::start(1040, 680) else { return };
+    let folder_of_runs = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let record = |arguments: &[&str], to: &Path| {
+        let status = Command::new(env!("CARGO_BIN_EXE_fingertip")).args(arguments).arg(to).status();
+        assert!(status.unwrap().success());
+    };
+    record(&["demo", "--out"], folder_of_runs);
+    open(&browser, "screenshot", &Recording::read(folder_of_runs.join("hand_turn.mcap")).unwrap());
+    browser.run(
+        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(570);
+         fingertip.camera.zoom(0.82); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.selected = fingertip.header.scene.objects[0].body; fingertip.toggle('cones');
+         fingertip.view.soft = true",
+    );
+    browser.photograph(&folder, "replay.png");
+
+    let run = folder_of_runs.join("mpc.mcap");
+    record(&["mpc", "assets/tasks/allegro_cube.toml", "--episodes", "1", "--record"], &run);
+    open(&browser, "mpc", &Recording::read(&run).unwrap());
+    browser.run(
+        "if (fingertip.theme.colours.name === 'dark') fingertip.theme.toggle(); fingertip.seek(42);
+         fingertip.camera.zoom(0.78); fingertip.camera.now = { ...fingertip.camera.goal };
+         fingertip.view.soft = true",
+    );
+    browser.photograph(&folder, "mpc.png");
+}

@@ -1,0 +1,101 @@
+//! What a branch or a loop of a kernel may change: named once, so that a number that records what is done with it can make
+//! variables of it.
+
+use super::Real;
+
+/// A number or a flag of a [`State`].
+pub enum Slot<'a, R: Real> {
+    /// A number.
+    Number(&'a mut R),
+    /// A flag.
+    Flag(&'a mut R::Mask),
+}
+
+/// Everything that the body of [`Real::when`] or [`Real::repeat`] may change.
+pub trait State<R: Real> {
+    /// Calls `f` for each number and flag, always in the same order.
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>));
+}
+
+impl<R: Real> State<R> for [R] {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.iter_mut().for_each(|x| f(Slot::Number(x)));
+    }
+}
+
+impl<R: Real, const N: usize, const M: usize> State<R> for [[R; N]; M] {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.as_flattened_mut().each(f);
+    }
+}
+
+impl<R: Real, const N: usize> State<R> for [R; N] {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.as_mut_slice().each(f);
+    }
+}
+
+impl<R: Real, S: State<R> + ?Sized> State<R> for &mut S {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        (**self).each(f);
+    }
+}
+
+impl<R: Real, A: State<R>, B: State<R>> State<R> for (A, B) {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.0.each(f);
+        self.1.each(f);
+    }
+}
+
+impl<R: Real, A: State<R>, B: State<R>, C: State<R>> State<R> for (A, B, C) {
+    fn each(&mut self, f: &mut dyn FnMut(Slot<R>)) {
+        self.0.each(f);
+        self.1.each(f);
+        self.2.each(f);
+    }
+}
+
+/// Makes a struct over `R: Real` a [`State`], from the names of its numbers; of its flags; and of its fields that are states.
+#[macro_export]
+macro_rules! state {
+    ($Name:ident$(<$life:lifetime>)? {
+        numbers: [$($number:ident),*], flags: [$($flag:ident),*], states: [$($state:ident),*]
+    }) => {
+        impl<$($life,)? R: $crate::lane::Real> $crate::lane::State<R> for $Name<$($life,)? R> {
+            fn each(&mut self, f: &mut dyn FnMut($crate::lane::Slot<R>)) {
+                $(f($crate::lane::Slot::Number(&mut self.$number));)*
+                $(f($crate::lane::Slot::Flag(&mut self.$flag));)*
+                $($crate::lane::State::<R>::each(&mut self.$state, f);)*
+            }
+        }
+    };
+}
+
+/// [`Real::when`] and [`Real::repeat`] of numbers that are there, given the type of their masks: the worlds of a
+/// lane go together.
+macro_rules! branches {
+    ($Mask:ty) => {
+        #[inline(always)]
+        fn when<S: State<Self> + ?Sized>(mask: $Mask, state: &mut S, body: impl Fn(&mut S)) {
+            if mask.any() {
+                body(state);
+            }
+        }
+        #[inline(always)]
+        fn repeat<S: State<Self> + ?Sized>(
+            most: usize,
+            state: &mut S,
+            go: impl Fn(&mut S) -> $Mask,
+            body: impl Fn(&mut S),
+        ) {
+            for _ in 0..most {
+                if !go(state).any() {
+                    break;
+                }
+                body(state);
+            }
+        }
+    };
+}
+pub(super) use branches;

@@ -1,0 +1,321 @@
+//! Programs: stages of work on lanes of worlds, compiled for each instruction set. The worlds are divided among
+//! threads.
+
+use rayon::prelude::*;
+
+use super::lane::{Arithmetic, Eight, EightF32, Four, InstructionSet, Lane, Precision, Single, SixteenF32};
+use super::order::Order;
+use super::pool;
+use super::record::{Recorded, Recorder, Row, Trace, record_run};
+use super::rows::{Output, Part};
+use super::scratch::Scratch;
+
+/// Worlds that one thread takes at a time: enough lanes to pay for the handover, few enough that no thread waits long for
+/// another's last ones.
+const CHUNK: usize = 32;
+
+/// A part of a [`Program`].
+///
+/// The provided methods are [`Stage::run`] as compiled for each instruction set, once for each stage; they are methods so
+/// that the compiler puts each into its stage's own module and compiles modules side by side.
+pub trait Stage {
+    /// Handles the worlds `first .. first + R::WIDTH`, as many of them as there are: [`Rows`](super::rows::Rows) repeats the last,
+    /// [`Output`] leaves out what is beyond it. Implementations are `#[inline(always)]`.
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output);
+
+    /// [`InstructionSet::Eight`].
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(
+        all(target_arch = "x86_64", not(feature = "emulate-avx512")),
+        target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
+    )]
+    #[cfg_attr(all(target_arch = "x86_64", feature = "emulate-avx512"), target_feature(enable = "avx2,fma"))]
+    unsafe fn run_eight(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<Eight>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Four`].
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+    unsafe fn run_four(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<Four>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Fma`].
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+    unsafe fn run_fma(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<Single<f64, true>>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Eight`] in single precision.
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(
+        all(target_arch = "x86_64", not(feature = "emulate-avx512")),
+        target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")
+    )]
+    #[cfg_attr(all(target_arch = "x86_64", feature = "emulate-avx512"), target_feature(enable = "avx2,fma"))]
+    unsafe fn run_sixteen_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<SixteenF32>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Four`] in single precision.
+    ///
+    /// # Safety
+    /// The processor must have it.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+    unsafe fn run_eight_f32(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<EightF32>(first, scratch.lanes(), out);
+    }
+
+    /// [`InstructionSet::Baseline`].
+    #[inline(never)]
+    fn run_baseline(&self, first: usize, scratch: &mut Scratch, out: &mut Output) {
+        self.run::<Single<f64, false>>(first, scratch.lanes(), out);
+    }
+
+    /// Records what [`Stage::run`] does to one world.
+    #[inline(never)]
+    fn record(&self, memory: &mut [Recorded], out: &mut Output) {
+        self.run(0, memory, out);
+    }
+}
+
+/// Work on lanes of worlds in stages that share their working memory.
+///
+/// A kernel that uses an algorithm twice, or two kernels that use the same one, would be compiled with two copies of it;
+/// stages are compiled once each.
+pub trait Program: Sync {
+    /// Numbers of working memory for one world.
+    fn scratch(&self) -> usize;
+    /// Calls [`Group::run`] or [`Group::run_in_either`] for one stage after the other.
+    fn group(&self, group: &mut Group);
+}
+
+impl Program for Box<dyn Program + '_> {
+    fn scratch(&self) -> usize {
+        (**self).scratch()
+    }
+
+    fn group(&self, group: &mut Group) {
+        (**self).group(group);
+    }
+}
+
+/// A lane of worlds on its way through a [`Program`].
+pub struct Group<'a, 'b> {
+    numbers: Numbers<'a>,
+    out: &'a mut Output<'b>,
+}
+
+/// What a group's numbers are.
+enum Numbers<'a> {
+    /// Those of worlds from a first one on.
+    Worlds { arithmetic: Arithmetic, first: usize, scratch: &'a mut Scratch },
+    /// None: the stages are recorded.
+    Recorded(&'a mut Recorder),
+}
+
+impl<'a, 'b> Group<'a, 'b> {
+    /// A group whose stages are recorded.
+    fn recording(recorder: &'a mut Recorder, out: &'a mut Output<'b>) -> Self {
+        Self { numbers: Numbers::Recorded(recorder), out }
+    }
+
+    /// Calls `body` for each of `n` steps. A recording is of one step: numbers of operands and results must be at places that
+    /// grow by the same amount from step to step, and the body must not do other things in one step than in another.
+    pub fn each(&mut self, n: usize, order: Order, body: impl Fn(&mut Group, usize)) {
+        if let Numbers::Recorded(recorder) = &mut self.numbers {
+            return recorder.each(order, self.out, |recorder, out| body(&mut Group::recording(recorder, out), 0));
+        }
+        order.steps(n).for_each(|t| body(self, t));
+    }
+
+    /// Runs one stage, in single precision if that is the program's.
+    pub fn run_in_either(&mut self, stage: &impl Stage) {
+        let out = &mut *self.out;
+        let (arithmetic, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
+        };
+        if cfg!(feature = "narrow") || arithmetic.precision == Precision::Double {
+            return self.run(stage);
+        }
+        // SAFETY: `run_parts_on` has asserted that the processor has the set.
+        unsafe {
+            match arithmetic.set {
+                InstructionSet::Eight => stage.run_sixteen_f32(*first, scratch, out),
+                _ => stage.run_eight_f32(*first, scratch, out),
+            }
+        }
+    }
+
+    /// Runs one stage in double precision: programs that know no other call this, and their stages are not compiled twice. A
+    /// recording may be of single precision all the same.
+    pub fn run(&mut self, stage: &impl Stage) {
+        let out = &mut *self.out;
+        let (Arithmetic { set, precision }, first, scratch) = match &mut self.numbers {
+            Numbers::Worlds { arithmetic, first, scratch } => (arithmetic, first, scratch),
+            Numbers::Recorded(recorder) => return recorder.stage(stage, |memory| stage.record(memory, out)),
+        };
+        debug_assert_eq!(*precision, Precision::Double);
+        if cfg!(feature = "narrow") {
+            // SAFETY: as below; no other set is available.
+            return unsafe { stage.run_fma(*first, scratch, out) };
+        }
+        // SAFETY: `run_parts_on` has asserted that the processor has the set.
+        unsafe {
+            match set {
+                InstructionSet::Eight => stage.run_eight(*first, scratch, out),
+                InstructionSet::Four => stage.run_four(*first, scratch, out),
+                InstructionSet::Fma => stage.run_fma(*first, scratch, out),
+                InstructionSet::Baseline => stage.run_baseline(*first, scratch, out),
+            }
+        }
+    }
+}
+
+/// Runs a program over `worlds` worlds on rayon's threads, with the processor's widest instruction set, and returns its rows
+/// of `width` numbers.
+pub fn run<P: Program>(program: &P, worlds: usize, width: usize) -> Vec<f64> {
+    run_on(InstructionSet::detect(), program, worlds, width)
+}
+
+/// [`run`] with a given instruction set.
+///
+/// # Panics
+/// If the processor lacks it.
+pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width: usize) -> Vec<f64> {
+    let [data] = run_parts_on(set.into(), program, worlds, [width]);
+    data
+}
+
+/// [`run_on`] for a program that writes several matrices, with rows of these widths: no copy is needed to part them.
+///
+/// # Panics
+/// As [`run_on`].
+pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
+    arithmetic: Arithmetic,
+    program: &P,
+    worlds: usize,
+    widths: [usize; N],
+) -> [Vec<f64>; N] {
+    let set = arithmetic.set;
+    assert!(set.is_available(), "this processor has no {}", set.name());
+    let scratch = || Scratch::new(program.scratch(), arithmetic.within(worlds.min(CHUNK)));
+    share(worlds, widths, scratch, |scratch, mut out| {
+        let range = out.worlds.clone();
+        let mut first = range.start;
+        while first < range.end {
+            let arithmetic = arithmetic.within(range.end - first);
+            program.group(&mut Group { numbers: Numbers::Worlds { arithmetic, first, scratch }, out: &mut out });
+            first += arithmetic.width();
+        }
+    })
+}
+
+/// Records a program whose operands' rows hold [`places`](super::record::places) in place of numbers, one world's, and
+/// that writes such results.
+///
+/// # Errors
+/// The reason, if a stage does what cannot be recorded.
+pub fn record(
+    program: &dyn Program,
+    precision: Precision,
+    operands: Vec<Row>,
+    results: Vec<Row>,
+) -> Result<Trace, String> {
+    record_run(program.scratch(), precision, operands, results, |recorder, out| {
+        program.group(&mut Group::recording(recorder, out));
+    })
+}
+
+/// Rows of results, some worlds after the other filled in by the threads of the [pool], each with a memory of its own.
+pub(crate) fn share<M, const N: usize>(
+    worlds: usize,
+    widths: [usize; N],
+    memory: impl Fn() -> M + Send + Sync,
+    work: impl Fn(&mut M, Output) + Send + Sync,
+) -> [Vec<f64>; N] {
+    let mut data = widths.map(|width| vec![0.0; worlds * width]);
+    let mut chunks = Vec::with_capacity(worlds.div_ceil(CHUNK));
+    let mut rest = data.each_mut().map(Vec::as_mut_slice);
+    for first in (0..worlds).step_by(CHUNK) {
+        let worlds = first..worlds.min(first + CHUNK);
+        let mut parts = Vec::with_capacity(N);
+        for (rest, width) in rest.iter_mut().zip(widths) {
+            let (data, behind) = std::mem::take(rest).split_at_mut(worlds.len() * width);
+            *rest = behind;
+            parts.push(Part { data, width });
+        }
+        chunks.push(Output { worlds, parts });
+    }
+    // Another thread would first have to wake up.
+    if chunks.len() == 1 || rayon::current_num_threads() == 1 {
+        let mut memory = memory();
+        chunks.into_iter().for_each(|out| work(&mut memory, out));
+    } else {
+        pool::share(|| chunks.into_par_iter().for_each_init(&memory, &work));
+    }
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::Rows;
+    use super::*;
+
+    /// One world's sine and cosine.
+    struct Sines<'a>(&'a [f64]);
+
+    impl Stage for Sines<'_> {
+        #[inline(always)]
+        fn run<R: Lane>(&self, first: usize, _: &mut [R], out: &mut Output) {
+            let x = Rows::from_slice(self.0, self.0.len(), 1).load::<R>(first, 0);
+            let (s, c) = x.sin_cos();
+            out.store_all(first, 0, &[s, c]);
+        }
+    }
+
+    impl Program for Sines<'_> {
+        fn scratch(&self) -> usize {
+            0
+        }
+        fn group(&self, group: &mut Group) {
+            group.run(self);
+        }
+    }
+
+    #[test]
+    fn sine_and_cosine_agree_with_the_standard_library_at_any_width() {
+        let mut x: Vec<f64> = (-4000..4000).map(|i| f64::from(i) * 0.0173).collect();
+        x.extend([0.0, -0.0, 1e-300, 1e5 - 0.1, 1e6, 1e15, -3e8, f64::NAN, f64::INFINITY, std::f64::consts::PI]);
+        let available = InstructionSet::ALL.into_iter().filter(|set| set.is_available());
+        let results: Vec<_> = available.map(|set| (set, run_on(set, &Sines(&x), x.len(), 2))).collect();
+        for (set, values) in &results {
+            for (x, value) in x.iter().zip(values.chunks(2)) {
+                let (s, c) = (value[0], value[1]);
+                if x.is_finite() {
+                    // 2 units in the last place of 1: the polynomial and its reduction.
+                    let close = (s - x.sin()).abs() < 4.5e-16 && (c - x.cos()).abs() < 4.5e-16;
+                    assert!(close, "{}: {x}: {s} {c}", set.name());
+                } else {
+                    assert!(s.is_nan() && c.is_nan());
+                }
+            }
+        }
+        let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let fused: Vec<_> = results.iter().filter(|(set, _)| *set != InstructionSet::Baseline).collect();
+        for pair in fused.windows(2) {
+            assert_eq!(bits(&pair[0].1), bits(&pair[1].1));
+        }
+    }
+}

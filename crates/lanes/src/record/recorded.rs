@@ -1,0 +1,246 @@
+//! A number that records what is done with it.
+
+use std::cell::RefCell;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
+
+use crate::lane::{Lane, Mask, Precision, Real, Routine, Slot, State, arithmetic, sin_cos};
+
+use super::op::{Id, Op};
+use super::tape::{Branch, Tape};
+use super::trace::Kind;
+
+thread_local! {
+    /// The tape of the recording that this thread is at.
+    static TAPE: RefCell<Tape> = RefCell::new(Tape::new(Precision::Double));
+}
+
+/// A node of the tape: what a number of the tape's precision will be, not what it is.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Recorded(Id);
+
+/// The same of a flag.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedMask(Id);
+
+/// Appends an operation to the tape of this thread. A call and no more, as kernels consist of thousands of them.
+#[inline(never)]
+fn append(op: Op, a: Id, b: Id, c: Id) -> Id {
+    with(|tape| tape.operation(op, tape.precision, &[a, b, c][..op.arity()]))
+}
+
+/// Likewise for a constant.
+#[inline(never)]
+fn constant(x: f64) -> Id {
+    with(|tape| tape.constant(tape.precision, tape.precision.rounded(x)))
+}
+
+/// Calls `f` with the tape of this thread.
+pub(super) fn with<T>(f: impl FnOnce(&mut Tape) -> T) -> T {
+    TAPE.with_borrow_mut(f)
+}
+
+/// The tape of this thread, with an empty one for numbers of a precision in its place.
+pub(super) fn replace(precision: Precision) -> Tape {
+    TAPE.replace(Tape::new(precision))
+}
+
+impl Recorded {
+    pub(super) fn of(id: Id) -> Self {
+        Self(id)
+    }
+
+    pub(super) fn id(self) -> Id {
+        self.0
+    }
+
+    #[inline(always)]
+    fn operation(op: Op, arguments: &[Id]) -> Self {
+        let argument = |k: usize| arguments.get(k).copied().unwrap_or(0);
+        Self(append(op, argument(0), argument(1), argument(2)))
+    }
+
+    #[inline(always)]
+    fn flag(op: Op, arguments: &[Id]) -> RecordedMask {
+        RecordedMask(Self::operation(op, arguments).0)
+    }
+}
+
+arithmetic!([], Recorded, |x, y| {
+    add: Recorded::operation(Op::Add, &[x.0, y.0]),
+    sub: Recorded::operation(Op::Sub, &[x.0, y.0]),
+    mul: Recorded::operation(Op::Mul, &[x.0, y.0]),
+    div: Recorded::operation(Op::Div, &[x.0, y.0]),
+    neg: Recorded::operation(Op::Neg, &[x.0]),
+});
+
+/// Numbers of operands are their places, numbers of results the nodes that they are.
+impl Lane for Recorded {
+    const WIDTH: usize = 1;
+
+    fn exchange<const R: usize, const S: usize>(
+        read: [&[Self]; R],
+        set: [&mut [Self]; S],
+        f: impl FnOnce([&[f64]; R], [&mut [f64]; S]),
+    ) {
+        if R > 0 && S > 0 {
+            with(|tape| tape.failure.get_or_insert_with(|| String::from("a query that branches as it likes")).clone());
+            return;
+        }
+        let nodes = read.map(|lanes| lanes.iter().map(|x| f64::from(x.0)).collect::<Vec<_>>());
+        let mut places = set.each_ref().map(|lanes| vec![0.0; lanes.len()]);
+        f(nodes.each_ref().map(Vec::as_slice), places.each_mut().map(Vec::as_mut_slice));
+        for (lanes, places) in set.into_iter().zip(places) {
+            for (x, place) in lanes.iter_mut().zip(places) {
+                *x = Self(with(|tape| tape.input(tape.precision, place as u64)));
+            }
+        }
+    }
+}
+
+/// The nodes that a state is.
+fn nodes<S: State<Recorded> + ?Sized>(state: &mut S) -> Vec<Id> {
+    let mut nodes = Vec::new();
+    state.each(&mut |slot| {
+        nodes.push(match slot {
+            Slot::Number(x) => x.0,
+            Slot::Flag(mask) => mask.0,
+        });
+    });
+    nodes
+}
+
+/// Makes a state of as many nodes.
+fn put<S: State<Recorded> + ?Sized>(state: &mut S, nodes: &[Id]) {
+    let mut nodes = nodes.iter();
+    state.each(&mut |slot| {
+        if let Some(&id) = nodes.next() {
+            match slot {
+                Slot::Number(x) => x.0 = id,
+                Slot::Flag(mask) => mask.0 = id,
+            }
+        }
+    });
+}
+
+impl Real for Recorded {
+    type Mask = RecordedMask;
+    type Number = f64;
+
+    fn precision() -> Precision {
+        with(|tape| tape.precision)
+    }
+    fn splat(value: f64) -> Self {
+        Self(constant(value))
+    }
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        Self::operation(Op::Fma, &[self.0, a.0, b.0])
+    }
+    fn sqrt(self) -> Self {
+        Self::operation(Op::Sqrt, &[self.0])
+    }
+    fn sin_cos(self) -> (Self, Self) {
+        let precision = Self::precision();
+        if precision == Precision::Double {
+            return sin_cos(self);
+        }
+        with(|tape| tape.precision = Precision::Double);
+        let (sin, cos) = sin_cos(Self::operation(Op::Widen, &[self.0]));
+        with(|tape| tape.precision = precision);
+        (Self::operation(Op::Narrow, &[sin.0]), Self::operation(Op::Narrow, &[cos.0]))
+    }
+    fn library_sin_cos(self) -> (Self, Self) {
+        (Self::operation(Op::Sin, &[self.0]), Self::operation(Op::Cos, &[self.0]))
+    }
+    fn ln(self) -> Self {
+        Self::operation(Op::Ln, &[self.0])
+    }
+    fn atan2(self, x: Self) -> Self {
+        Self::operation(Op::Atan2, &[self.0, x.0])
+    }
+    fn abs(self) -> Self {
+        Self::operation(Op::Abs, &[self.0])
+    }
+    fn min(self, other: Self) -> Self {
+        Self::operation(Op::Min, &[self.0, other.0])
+    }
+    fn max(self, other: Self) -> Self {
+        Self::operation(Op::Max, &[self.0, other.0])
+    }
+    fn lt(self, other: Self) -> RecordedMask {
+        Self::flag(Op::Lt, &[self.0, other.0])
+    }
+    fn select(mask: RecordedMask, yes: Self, no: Self) -> Self {
+        Self::operation(Op::Select, &[mask.0, yes.0, no.0])
+    }
+
+    #[inline(always)]
+    fn call(routine: &mut impl Routine) {
+        #[inline(never)]
+        fn recorded(routine: &mut impl Routine) {
+            routine.run();
+        }
+        recorded(routine);
+    }
+    fn part() {
+        with(Tape::part);
+    }
+
+    fn when<S: State<Self> + ?Sized>(mask: RecordedMask, state: &mut S, body: impl Fn(&mut S)) {
+        match with(|tape| tape.open_branch(mask.0)) {
+            Branch::Never => {}
+            Branch::Always => body(state),
+            Branch::Region(region) => {
+                let before = nodes(state);
+                body(state);
+                let end = nodes(state);
+                put(state, &with(|tape| tape.close_branch(region, &before, &end)));
+            }
+        }
+    }
+
+    /// Everything in the state is a variable at first; what does not change is none in the next pass over the body, until all
+    /// that is left changes.
+    fn repeat<S: State<Self> + ?Sized>(
+        most: usize,
+        state: &mut S,
+        go: impl Fn(&mut S) -> RecordedMask,
+        body: impl Fn(&mut S),
+    ) {
+        let before = nodes(state);
+        let mut carried = vec![true; before.len()];
+        let start = with(|tape| tape.mark());
+        for pass in 1.. {
+            let (region, variables) = with(|tape| tape.open_loop(Kind::Loop { most }, &before, &carried));
+            put(state, &variables);
+            let mask = go(state);
+            let now = nodes(state);
+            with(|tape| tape.leave_unless(region, mask.0, &now, &carried));
+            body(state);
+            let end = nodes(state);
+            with(|tape| tape.close_loop(region, &end, &carried));
+            put(state, &variables);
+            let changed = with(|tape| tape.changed(region, &carried));
+            if changed == carried || !with(|tape| tape.check_passes(pass)) {
+                return;
+            }
+            carried = changed;
+            with(|tape| tape.back(start));
+        }
+    }
+}
+
+impl Mask for RecordedMask {
+    fn splat(flag: bool) -> Self {
+        Self(with(|tape| tape.flag(flag)))
+    }
+    fn and(self, other: Self) -> Self {
+        Recorded::flag(Op::And, &[self.0, other.0])
+    }
+    fn or(self, other: Self) -> Self {
+        Recorded::flag(Op::Or, &[self.0, other.0])
+    }
+    fn not(self) -> Self {
+        Recorded::flag(Op::Not, &[self.0])
+    }
+}

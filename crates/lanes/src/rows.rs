@@ -1,0 +1,232 @@
+//! What kernels read and write: rows of numbers in, rows out.
+//!
+//! Operands are matrices (B or 1, n): one row per world, or one row for all. Rows are of `f64`; the program chooses the number
+//! type of its lanes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::lane::{Lane, Number, Zip};
+
+/// Numbers of a row that are moved at a time, then as many of the next world's: memory that they share stays near.
+const BLOCK: usize = 8;
+
+/// A matrix operand, one row per world or one for all.
+pub struct Rows<'a> {
+    data: Cow<'a, [f64]>,
+    rows: usize,
+    width: usize,
+    /// Numbers from the start of one row to the start of the next.
+    stride: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of `width` numbers, the start of each `stride` numbers behind that of the one before.
+    pub fn with_stride(data: impl Into<Cow<'a, [f64]>>, rows: usize, width: usize, stride: usize) -> Self {
+        Self { data: data.into(), rows, width, stride }
+    }
+
+    /// Rows of `width` numbers, one after the other.
+    pub fn from_slice(data: &'a [f64], rows: usize, width: usize) -> Self {
+        Self { data: Cow::Borrowed(data), rows, width, stride: width }
+    }
+
+    /// Rows of `width` numbers, one after the other, kept.
+    pub fn of_worlds_of(data: Vec<f64>, rows: usize, width: usize) -> Rows<'static> {
+        Rows { data: Cow::Owned(data), rows, width, stride: width }
+    }
+
+    /// One row for all worlds.
+    pub fn owned(row: Vec<f64>) -> Rows<'static> {
+        let width = row.len();
+        Rows { data: Cow::Owned(row), rows: 1, width, stride: width }
+    }
+
+    /// A copy of its own.
+    pub fn into_owned(self) -> Rows<'static> {
+        let used = (self.rows.max(1) - 1) * self.stride + self.width;
+        Rows { data: Cow::Owned(self.data[..used].to_vec()), ..self }
+    }
+
+    /// A copy of some worlds' rows; one row for all stays that.
+    pub fn of_worlds(&self, worlds: &[usize]) -> Rows<'static> {
+        let worlds = if self.rows == 1 { &[0] } else { worlds };
+        let data: Vec<f64> = worlds.iter().flat_map(|&world| self.row(world)).copied().collect();
+        Rows { data: data.into(), rows: worlds.len(), width: self.width, stride: self.width }
+    }
+
+    /// The number of rows: one for each world, or one for all.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Numbers in a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The row of a world; beyond the last one the last: what fills a lane that is wider than the worlds that are left.
+    pub fn row(&self, world: usize) -> &[f64] {
+        let row = world.min(self.rows.saturating_sub(1));
+        &self.data[row * self.stride..row * self.stride + self.width]
+    }
+
+    /// Column `k` of the worlds from `first` on.
+    #[inline(always)]
+    pub fn load<R: Lane>(&self, first: usize, k: usize) -> R {
+        let mut lane = [R::zero()];
+        self.load_all(first, k, &mut lane);
+        lane[0]
+    }
+
+    /// Columns from `k` on of the worlds from `first` on.
+    #[inline(always)]
+    pub fn load_all<R: Lane>(&self, first: usize, k: usize, to: &mut [R]) {
+        R::exchange(
+            [],
+            [to],
+            #[inline(always)]
+            |[], [to]| self.gather(first, k, R::WIDTH, to),
+        );
+    }
+
+    /// Fills `to` with columns from `k` on, `width` worlds side by side.
+    #[inline(never)]
+    pub(super) fn gather<N: Number>(&self, first: usize, k: usize, width: usize, to: &mut [N]) {
+        match width {
+            1 => self.gather_columns(first, k, to.as_chunks_mut::<1>().0),
+            4 => self.gather_columns(first, k, to.as_chunks_mut::<4>().0),
+            8 => self.gather_columns(first, k, to.as_chunks_mut::<8>().0),
+            _ => self.gather_columns(first, k, to.as_chunks_mut::<16>().0),
+        }
+    }
+
+    /// [`Rows::gather`] for W worlds.
+    #[inline(always)]
+    fn gather_columns<N: Number, const W: usize>(&self, first: usize, k: usize, to: &mut [[N; W]]) {
+        let n = to.len();
+        let rows: [_; W] = std::array::from_fn(|i| self.row(first + i)[k..k + n].as_chunks::<BLOCK>());
+        let (blocks, rest) = to.as_chunks_mut::<BLOCK>();
+        for (block, to) in blocks.iter_mut().enumerate() {
+            for i in 0..W {
+                let from = &rows[i].0[block];
+                for j in 0..BLOCK {
+                    to[j][i] = N::of(from[j]);
+                }
+            }
+        }
+        for (j, to) in rest.iter_mut().enumerate() {
+            for i in 0..W {
+                to[i] = N::of(rows[i].1[j]);
+            }
+        }
+    }
+}
+
+/// Rows of results, written by kernels: one matrix, or several side by side.
+pub struct Output<'a> {
+    /// The worlds whose rows these are.
+    pub(super) worlds: Range<usize>,
+    pub(super) parts: Vec<Part<'a>>,
+}
+
+/// Rows of one matrix.
+pub(super) struct Part<'a> {
+    pub(super) data: &'a mut [f64],
+    pub(super) width: usize,
+}
+
+impl Output<'_> {
+    /// Sets column `k` of the worlds from `first` on.
+    #[inline(always)]
+    pub fn store<R: Lane>(&mut self, first: usize, k: usize, lane: R) {
+        let Part { data, width } = &mut self.parts[0];
+        let (row, last) = (first - self.worlds.start, self.worlds.end);
+        R::exchange(
+            [&[lane]],
+            [],
+            #[inline(always)]
+            |[from], []| {
+                for i in 0..R::WIDTH.min(last - first) {
+                    data[(row + i) * *width + k] = from[i].value();
+                }
+            },
+        );
+    }
+
+    /// Sets columns from `k` on of the worlds from `first` on.
+    #[inline(always)]
+    pub fn store_all<R: Lane>(&mut self, first: usize, k: usize, from: &[R]) {
+        self.store_in(0, first, k, from);
+    }
+
+    /// Sets a whole row of a matrix for the worlds from `first` on, as many of `width` side by side as there are.
+    #[cfg(feature = "native")]
+    pub(super) fn scatter<N: Number>(&mut self, part: usize, first: usize, width: usize, from: &[N]) {
+        let rows = first - self.worlds.start..(first + width).min(self.worlds.end) - self.worlds.start;
+        self.parts[part].scatter(rows, 0, width, from);
+    }
+
+    /// Fills the rows of all matrices, one after the other, for the worlds from `first` on.
+    #[inline(always)]
+    pub fn store_parts<R: Lane>(&mut self, first: usize, mut from: &[R]) {
+        for part in 0..self.parts.len() {
+            let (own, rest) = from.split_at(self.parts[part].width);
+            self.store_in(part, first, 0, own);
+            from = rest;
+        }
+    }
+
+    /// [`Output::store_all`] in the matrix with index `part`.
+    #[inline(always)]
+    pub fn store_in<R: Lane>(&mut self, part: usize, first: usize, k: usize, from: &[R]) {
+        let rows = first - self.worlds.start..(first + R::WIDTH).min(self.worlds.end) - self.worlds.start;
+        R::exchange(
+            [from],
+            [],
+            #[inline(always)]
+            |[from], []| self.parts[part].scatter(rows.clone(), k, R::WIDTH, from),
+        );
+    }
+}
+
+impl Part<'_> {
+    /// The opposite of [`Rows::gather`], for the worlds that are there.
+    #[inline(never)]
+    fn scatter<N: Number>(&mut self, rows: Range<usize>, k: usize, width: usize, from: &[N]) {
+        match width {
+            1 => self.scatter_columns(rows, k, from.as_chunks::<1>().0),
+            4 => self.scatter_columns(rows, k, from.as_chunks::<4>().0),
+            8 => self.scatter_columns(rows, k, from.as_chunks::<8>().0),
+            _ => self.scatter_columns(rows, k, from.as_chunks::<16>().0),
+        }
+    }
+
+    /// [`Part::scatter`] for W worlds.
+    #[inline(always)]
+    fn scatter_columns<N: Number, const W: usize>(&mut self, rows: Range<usize>, k: usize, from: &[[N; W]]) {
+        let (n, width) = (from.len(), self.width);
+        if W == 1 {
+            let start = rows.start * width + k;
+            for (to, from) in self.data[start..start + n].iter_mut().zip_inline(from) {
+                *to = from[0].value();
+            }
+            return;
+        }
+        let (blocks, rest) = from.as_chunks::<BLOCK>();
+        for (block, from) in blocks.iter().enumerate() {
+            for (i, row) in (0..W).zip(rows.clone()) {
+                let start = row * width + k + block * BLOCK;
+                for (to, from) in self.data[start..start + BLOCK].iter_mut().zip_inline(from) {
+                    *to = from[i].value();
+                }
+            }
+        }
+        for (i, row) in (0..W).zip(rows) {
+            let end = row * width + k + n;
+            for (to, from) in self.data[end - rest.len()..end].iter_mut().zip_inline(rest) {
+                *to = from[i].value();
+            }
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Model-predictive control: each period shifts the previous plan, improves it, and gives its first command.
+
+use std::time::{Duration, Instant};
+
+use candle_core::Result;
+
+use fingertip_shapes::largest::USABLE;
+
+use super::ilqr::Ilqr;
+use super::outcome::{Clock, Outcome, Plan};
+use super::problem::{Problem, Start};
+use super::sampling::{Deviates, Sampler, Sampling};
+use super::shooting::shoot;
+use super::simulator::Joint;
+use super::trust::{Region, Trust};
+
+/// The method that improves plans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Differential dynamic programming with bounded commands: [`Ilqr`].
+    Ilqr,
+    /// Sampling: model-predictive path integrals (MPPI).
+    Mppi,
+    /// Sampling: the cross-entropy method (CEM).
+    Cem,
+    /// Single shooting by L-BFGS: [`shoot`].
+    Lbfgs,
+    /// A sequence of quadratic programs: [`Trust`] with [`Region::Box`].
+    Sqp,
+    /// The relaxed contact trust region: [`Trust`] with [`Region::Dual`].
+    Rctr,
+    /// The contact trust region: [`Trust`] with [`Region::Both`].
+    Ctr,
+    /// [`Method::Ilqr`], preceded by sampling if there is no gradient or no progress.
+    Hybrid,
+}
+
+impl Method {
+    /// All methods.
+    pub const ALL: [Self; 8] =
+        [Self::Ilqr, Self::Hybrid, Self::Mppi, Self::Cem, Self::Lbfgs, Self::Sqp, Self::Rctr, Self::Ctr];
+
+    /// The name in task files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ilqr => "ilqr",
+            Self::Mppi => "mppi",
+            Self::Cem => "cem",
+            Self::Lbfgs => "lbfgs",
+            Self::Sqp => "sqp",
+            Self::Rctr => "rctr",
+            Self::Ctr => "ctr",
+            Self::Hybrid => "hybrid",
+        }
+    }
+}
+
+/// The settings of a controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The method that improves plans.
+    pub method: Method,
+    /// When the method stops.
+    pub ilqr: Ilqr,
+    /// The options of sampling.
+    pub sampling: Sampling,
+    /// Seed of the samples.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            method: Method::Ilqr,
+            ilqr: Ilqr { iterations: 3, tolerance: 1e-6, ..Ilqr::default() },
+            sampling: Sampling::default(),
+            seed: 0,
+        }
+    }
+}
+
+/// A command, and how it was found.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The command for the coming period (nu), rad or m.
+    pub u: Vec<f64>,
+    /// v of the period (nu).
+    pub v: Vec<f64>,
+    /// How the search ended.
+    pub outcome: Outcome,
+    /// The plan; none if there was no time or no state to roll it out.
+    pub plan: Option<Plan>,
+    /// Time taken, s.
+    pub seconds: f64,
+}
+
+/// A receding horizon for one problem, or for the same problem with a schedule of rising κ.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    problems: Vec<Problem>,
+    settings: Settings,
+    /// The decisions v (T, nu) for the coming periods.
+    plan: Vec<f64>,
+    u_before: Vec<f64>,
+    /// The forces that the plan expects in the first steps of the coming periods, as in [`Start::warm`].
+    warm: Vec<f64>,
+    deviates: Deviates,
+    /// The shortest time in which a plan can be rolled out and linearised.
+    least: Duration,
+}
+
+/// The fractions of the shifted plan that are tried first.
+const GUESSES: [f64; 4] = [1.0, 0.7, 0.4, 0.0];
+/// If the purpose's cost falls by less than this share over a horizon, the hybrid samples.
+const NO_WAY: f64 = 0.02;
+
+impl Controller {
+    /// A controller before its first command. The problems differ only in κ; the plan of the last one counts. One
+    /// roll-out is made to measure how long it takes.
+    ///
+    /// # Errors
+    /// If there is no problem, or the start does not fit one of them.
+    pub fn new(problems: Vec<Problem>, start: &Start, settings: Settings) -> Result<Self> {
+        let Some(problem) = problems.last() else { candle_core::bail!("controller: expected at least one problem") };
+        let plan = vec![0.0; problem.horizon * problem.nu()];
+        let mut least = Duration::MAX;
+        for _ in 0..2 {
+            let begin = Instant::now();
+            let along = problem.roll_given(start, std::slice::from_ref(&plan))?;
+            along.iter().try_for_each(|along| problem.expand(start, along, false).map(|_| ()))?;
+            least = least.min(begin.elapsed());
+        }
+        let deviates = Deviates::new(settings.seed, 0);
+        Ok(Self { plan, u_before: start.u.clone(), warm: Vec::new(), deviates, least, settings, problems })
+    }
+
+    /// The problem whose plan counts.
+    pub fn problem(&self) -> &Problem {
+        &self.problems[self.problems.len() - 1]
+    }
+
+    /// The previous command (nu).
+    pub fn u_before(&self) -> &[f64] {
+        &self.u_before
+    }
+
+    /// The command for the coming period at the measured state q (nq), within the time `limit` if one is given.
+    ///
+    /// The previous command is repeated if q has numbers that are not finite, or a joint farther beyond a limit than
+    /// its limits are apart. The same holds if all of q is NaN, which says that nothing was measured. If the time is
+    /// less than one roll-out with its linearisation takes, the command comes from the previous period's plan.
+    ///
+    /// # Errors
+    /// If q does not have nq numbers.
+    pub fn command(&mut self, q: &[f64], limit: Option<Duration>) -> Result<Answer> {
+        let mut clock = Clock::new(limit);
+        let start = Start { q: q.to_vec(), u: self.u_before.clone(), warm: self.warm.clone() };
+        self.problem().check(&start)?;
+        let nu = self.u_before.len();
+        let (plan, v, u) = if let Some(outcome) = self.doubt(q) {
+            (Err(outcome), vec![0.0; nu], self.u_before.clone())
+        } else if limit.is_some_and(|limit| limit < self.least) {
+            let (v, u) = self.problem().limited(q, &self.u_before, &self.plan[..nu])?;
+            (Err(Outcome::Deadline), v, u)
+        } else {
+            let plan = self.improve(&start, &mut clock)?;
+            let (v, u) = (plan.best.v[..nu].to_vec(), plan.best.u[..nu].to_vec());
+            self.plan.clone_from(&plan.best.v);
+            let simulator = &self.problem().simulator;
+            self.warm = plan.best.warm(1, simulator.hold(), simulator.step().n_warm());
+            (Ok(plan), v, u)
+        };
+        self.plan.drain(..nu);
+        self.plan.extend(std::iter::repeat_n(0.0, nu));
+        self.u_before.clone_from(&u);
+        let outcome = plan.as_ref().map_or_else(|outcome| *outcome, |plan| plan.outcome);
+        Ok(Answer { u, v, outcome, plan: plan.ok(), seconds: clock.seconds() })
+    }
+
+    /// The reason why a state cannot be planned from, if there is one.
+    fn doubt(&self, q: &[f64]) -> Option<Outcome> {
+        let is_far = |joint: &Joint| {
+            let range = joint.upper - joint.lower;
+            q[joint.q] < joint.lower - range || q[joint.q] > joint.upper + range
+        };
+        if q.iter().all(|x| x.is_nan()) {
+            return Some(Outcome::Silent);
+        }
+        let is_usable = q.iter().all(|x| x.is_finite() && x.abs() <= USABLE);
+        (!is_usable || self.problem().simulator.joints().iter().any(is_far)).then_some(Outcome::BadInput)
+    }
+
+    /// The shifted plan, fractions of it, and no change, side by side in one SIMD group.
+    fn guesses(&self) -> Vec<Vec<f64>> {
+        GUESSES.iter().map(|share| self.plan.iter().map(|v| share * v).collect()).collect()
+    }
+
+    /// Solves from the softest problem to the hardest. Each starts from the best of some guesses and the softer
+    /// problem's plan.
+    fn improve(&mut self, start: &Start, clock: &mut Clock) -> Result<Plan> {
+        let mut from = self.guesses();
+        let mut last = None;
+        for k in 0..self.problems.len() {
+            // The hardest problem has to have its turn.
+            let is_last = k + 1 == self.problems.len();
+            if !is_last && clock.is_late() {
+                continue;
+            }
+            let plan = self.solve(k, start, &from, clock)?;
+            from.push(plan.best.v.clone());
+            last = Some(plan);
+        }
+        last.ok_or_else(|| candle_core::Error::msg("controller: expected at least one problem"))
+    }
+
+    fn solve(&mut self, k: usize, start: &Start, from: &[Vec<f64>], clock: &mut Clock) -> Result<Plan> {
+        let Self { problems, settings: Settings { method, ilqr, sampling, .. }, deviates, .. } = self;
+        let problem = &problems[k];
+        match method {
+            Method::Ilqr => ilqr.solve(problem, start, from, clock),
+            Method::Mppi => sampling.solve(Sampler::Mppi, problem, start, &from[0], deviates, clock),
+            Method::Cem => sampling.solve(Sampler::Cem, problem, start, &from[0], deviates, clock),
+            Method::Lbfgs => shoot(ilqr, problem, start, from, clock),
+            Method::Sqp => trust(Region::Box, *ilqr).solve(problem, start, from, clock),
+            Method::Rctr => trust(Region::Dual, *ilqr).solve(problem, start, from, clock),
+            Method::Ctr => trust(Region::Both, *ilqr).solve(problem, start, from, clock),
+            Method::Hybrid => {
+                let plan = ilqr.solve(problem, start, from, clock)?;
+                let nq = start.q.len();
+                let at = |q: &[f64]| problem.objective.state(q, true, true);
+                let (now, then) = (at(&start.q)?, at(&plan.best.q[problem.horizon * nq..])?);
+                let makes_way = then < (1.0 - NO_WAY) * now || now <= ilqr.small;
+                if (makes_way && plan.outcome != Outcome::NoGradient) || clock.is_late() {
+                    return Ok(plan);
+                }
+                let sampled = sampling.solve(Sampler::Mppi, problem, start, &plan.best.v, deviates, clock)?;
+                let again = ilqr.solve(problem, start, &[sampled.best.v], clock)?;
+                Ok(if again.best.is_better_than(&plan.best) { again } else { plan })
+            }
+        }
+    }
+}
+
+fn trust(region: Region, until: Ilqr) -> Trust {
+    Trust { region, radius: RADIUS, near: NEAR, until }
+}
+
+/// First radius of trust regions, as a share of the bounds, and the largest slack of contacts that bound them, m.
+const RADIUS: f64 = 0.5;
+const NEAR: f64 = 0.03;

@@ -1,0 +1,50 @@
+//! Contact forces of a desired size.
+
+use nalgebra::{DMatrix, DVector};
+
+use crate::mpc::simulator::Forces;
+
+/// weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
+/// 0 asks for small forces. Another size asks to keep the contacts, with about that force.
+#[derive(Clone, Debug)]
+pub struct ContactForce {
+    /// The contacts (see [`Model::contacts_between`](fingertip_step::model::Model::contacts_between)).
+    pub contacts: Vec<usize>,
+    /// The desired size, N.
+    pub size: f64,
+    /// The weight, 1/N².
+    pub weight: f64,
+}
+
+/// The residual ‖f‖ − size and how it changes with (x, v).
+pub(in crate::mpc) struct ForceRates {
+    pub(in crate::mpc) residual: f64,
+    pub(in crate::mpc) by_x: DVector<f64>,
+    pub(in crate::mpc) by_v: DVector<f64>,
+}
+
+impl ContactForce {
+    fn length(&self, force: impl Fn(usize) -> f64) -> f64 {
+        self.contacts.iter().flat_map(|c| 3 * c..3 * c + 3).map(|i| force(i).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// The cost of forces (nc, 3), N, in any axes.
+    pub fn value(&self, force: &[f64]) -> f64 {
+        self.weight * (self.length(|i| force[i]) - self.size).powi(2)
+    }
+
+    /// By C and D. Forces that are zero have no direction.
+    pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
+        let Forces { lambda, c, d } = forces;
+        let length = self.length(|i| lambda[i]);
+        let inverse = if length > 0.0 { 1.0 / length } else { 0.0 };
+        let along = |by: &DMatrix<f64>| {
+            let mut sum = DVector::zeros(by.ncols());
+            for i in self.contacts.iter().flat_map(|c| 3 * c..3 * c + 3) {
+                sum.axpy(lambda[i] * inverse, &by.row(i).transpose(), 1.0);
+            }
+            sum
+        };
+        ForceRates { residual: length - self.size, by_x: along(c), by_v: along(d) }
+    }
+}

@@ -1,0 +1,243 @@
+//! The problem of a planner: a simulator, an objective, a command and a horizon; and the trajectories rolled out for
+//! it.
+
+use candle_core::{Result, bail};
+
+use super::command::{Command, within};
+use super::cost::Objective;
+use super::simulator::Simulator;
+use fingertip_step::solve::{Accuracy, Status};
+
+/// Find `horizon` commands, from a given state on, that make the objective small.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// The model.
+    pub simulator: Simulator,
+    /// The objective to minimise.
+    pub objective: Objective,
+    /// The decision of each period.
+    pub command: Command,
+    /// The number of commands to plan, T ≥ 1.
+    pub horizon: usize,
+}
+
+/// The start of a problem.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Start {
+    /// The state (nq).
+    pub q: Vec<f64>,
+    /// The previous command (nu).
+    pub u: Vec<f64>,
+    /// The solver's forces in the first steps of nearby periods (·, n_warm), from which solves start: those of the
+    /// first periods, as many as are known. In other periods solves start from the forces of the step before, and the
+    /// very first one cold.
+    pub warm: Vec<f64>,
+}
+
+impl Start {
+    /// A state and the previous command, without known forces.
+    pub fn new(q: Vec<f64>, u: Vec<f64>) -> Self {
+        Self { q, u, warm: Vec::new() }
+    }
+}
+
+/// The trajectory of T commands in one world.
+#[derive(Clone, Debug)]
+pub struct Trajectory {
+    /// States (T + 1, nq). The first is the start.
+    pub q: Vec<f64>,
+    /// The decisions v (T, nu).
+    pub v: Vec<f64>,
+    /// Commands (T, nu).
+    pub u: Vec<f64>,
+    /// Contact forces on B in world axes at the end of each period (T, nc, 3), N.
+    pub force: Vec<f64>,
+    /// The value of the objective.
+    pub cost: f64,
+    /// Number of steps without a solution, in which the world stood still.
+    pub unsolved: usize,
+    /// The state before each step of the model (T · hold, nq), and the solver's forces in that step.
+    pub(super) inner_q: Vec<f64>,
+    pub(super) inner_warm: Vec<f64>,
+}
+
+impl Trajectory {
+    /// The solver's forces in the first steps of the periods from `k` on (·, n). Each period has `hold` steps.
+    pub(super) fn warm(&self, k: usize, hold: usize, n: usize) -> Vec<f64> {
+        self.inner_warm.chunks_exact((hold * n).max(1)).skip(k).flat_map(|period| &period[..n]).copied().collect()
+    }
+
+    /// Is this trajectory better? One whose steps all have a solution beats one that has steps without, whatever the
+    /// cost.
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
+        (self.unsolved, self.cost).partial_cmp(&(other.unsolved, other.cost)) == Some(std::cmp::Ordering::Less)
+    }
+}
+
+/// A joint's part of a command's cost: w r² with r = a q_a + b u_before + v (plus constants), times its scale.
+pub(super) struct Square {
+    pub(super) weight: f64,
+    pub(super) residual: f64,
+    /// ∂r/∂(q_a, u_before, v).
+    pub(super) rates: [f64; 3],
+}
+
+impl Problem {
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// If the horizon is 0 or the start's lengths do not fit the model.
+    pub fn check(&self, start: &Start) -> Result<()> {
+        let (nq, nu) = (self.simulator.model().nq(), self.nu());
+        if self.horizon == 0 || start.q.len() != nq || start.u.len() != nu {
+            bail!(
+                "problem: expected a horizon of 1 at least, {nq} numbers in q and {nu} in u, got {}, {} and {}",
+                self.horizon,
+                start.q.len(),
+                start.u.len()
+            );
+        }
+        let nw = self.simulator.step().n_warm();
+        if !start.warm.len().is_multiple_of(nw) {
+            bail!("problem: expected forces (·, {nw}) to start from, got {} numbers", start.warm.len());
+        }
+        Ok(())
+    }
+
+    pub(super) fn nu(&self) -> usize {
+        self.simulator.joints().len()
+    }
+
+    /// Is the previous command part of the state?
+    pub(super) fn remembers(&self) -> bool {
+        self.command.rates().1 != 0.0 || self.objective.smoothness > 0.0
+    }
+
+    /// Length of x.
+    pub(super) fn nx(&self) -> usize {
+        self.simulator.model().nv() + if self.remembers() { self.nu() } else { 0 }
+    }
+
+    /// Rolls worlds out side by side from one start. `decide(world, k, q, u_before)` returns v for period k; it is then
+    /// kept within its range.
+    ///
+    /// # Errors
+    /// As [`Problem::check`], or if a v has a wrong length.
+    pub fn roll(
+        &self,
+        start: &Start,
+        worlds: usize,
+        decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+    ) -> Result<Vec<Trajectory>> {
+        self.roll_to(Accuracy::Fine, start, worlds, decide)
+    }
+
+    /// [`Problem::roll`] with a given accuracy.
+    pub(super) fn roll_to(
+        &self,
+        accuracy: Accuracy,
+        start: &Start,
+        worlds: usize,
+        mut decide: impl FnMut(usize, usize, &[f64], &[f64]) -> Vec<f64>,
+    ) -> Result<Vec<Trajectory>> {
+        self.check(start)?;
+        let (sim, nu, n) = (&self.simulator, self.nu(), self.simulator.hold());
+        let (nq, nf, nw) = (sim.model().nq(), 3 * sim.model().nc(), sim.step().n_warm());
+        let empty = Trajectory {
+            q: start.q.clone(),
+            v: Vec::new(),
+            u: Vec::new(),
+            force: Vec::new(),
+            cost: 0.0,
+            unsolved: 0,
+            inner_q: Vec::new(),
+            inner_warm: Vec::new(),
+        };
+        let mut all = vec![empty; worlds];
+        let (mut q, mut warm) = (start.q.repeat(worlds), Vec::new());
+        for k in 0..self.horizon {
+            let mut commands = Vec::with_capacity(worlds * nu);
+            for (world, own) in all.iter_mut().enumerate() {
+                let q = &q[world * nq..(world + 1) * nq];
+                let before = if k == 0 { start.u.as_slice() } else { &own.u[(k - 1) * nu..] };
+                let wanted = decide(world, k, q, before);
+                let (v, u) = self.limited(q, before, &wanted)?;
+                own.cost += self.squares(q, before, &v).flatten().map(|s| s.weight * s.residual.powi(2)).sum::<f64>();
+                commands.extend_from_slice(&u);
+                own.v.extend(v);
+                own.u.extend(u);
+            }
+            if let Some(nearby) = start.warm.chunks_exact(nw.max(1)).nth(k) {
+                warm = nearby.repeat(worlds);
+            }
+            let held = sim.step().hold_to(accuracy, [&q, &commands, &warm], n)?;
+            warm.clear();
+            for (world, own) in all.iter_mut().enumerate() {
+                let states = &held.q[world * n * nq..(world + 1) * n * nq];
+                let forces = &held.force[world * n * nf..(world + 1) * n * nf];
+                let warms = &held.warm[world * n * nw..(world + 1) * n * nw];
+                let end = &states[(n - 1) * nq..];
+                own.inner_q.extend_from_slice(&q[world * nq..(world + 1) * nq]);
+                own.inner_q.extend_from_slice(&states[..(n - 1) * nq]);
+                own.inner_warm.extend_from_slice(warms);
+                own.q.extend_from_slice(end);
+                let end_force = &forces[(n - 1) * nf..];
+                own.force.extend_from_slice(end_force);
+                own.cost += self.objective.forces.iter().map(|term| term.value(end_force)).sum::<f64>();
+                own.cost += self.objective.state(end, k + 1 == self.horizon, false)?;
+                let reports = &held.reports[world * n..(world + 1) * n];
+                own.unsolved +=
+                    reports.iter().filter(|r| matches!(r.status, Status::Infeasible | Status::BadInput)).count();
+                q[world * nq..(world + 1) * nq].copy_from_slice(end);
+                warm.extend_from_slice(&warms[(n - 1) * nw..]);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Rolls out given v (T, nu), one for each world.
+    ///
+    /// # Errors
+    /// As [`Problem::roll`].
+    pub fn roll_given(&self, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
+        self.roll_given_to(Accuracy::Fine, start, v)
+    }
+
+    /// [`Problem::roll_given`] with a given accuracy.
+    pub(super) fn roll_given_to(&self, accuracy: Accuracy, start: &Start, v: &[Vec<f64>]) -> Result<Vec<Trajectory>> {
+        let n = self.horizon * self.nu();
+        if let Some(bad) = v.iter().find(|v| v.len() != n) {
+            bail!("problem: expected {n} numbers in v, got {}", bad.len());
+        }
+        self.roll_to(accuracy, start, v.len(), |world, k, _, _| v[world][k * self.nu()..(k + 1) * self.nu()].to_vec())
+    }
+
+    /// v kept within its range, and the resulting command.
+    pub(super) fn limited(&self, q: &[f64], before: &[f64], wanted: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+        if wanted.len() != self.nu() {
+            bail!("problem: expected {} numbers in v, got {}", self.nu(), wanted.len());
+        }
+        let joints = self.simulator.joints().iter().enumerate().zip(wanted);
+        let one = |((j, of), &wanted): ((usize, &super::Joint), &f64)| {
+            let base = self.command.base(j, of, q, before);
+            let v = within(if wanted.is_finite() { wanted } else { 0.0 }, self.command.range(j, of, q, base));
+            (v, self.command.sum(of, base, v))
+        };
+        Ok(joints.map(one).unzip())
+    }
+
+    /// The squares in a command's cost, joint by joint.
+    pub(super) fn squares(&self, q: &[f64], before: &[f64], v: &[f64]) -> impl Iterator<Item = [Square; 3]> {
+        let Objective { command, smoothness, effort, .. } = self.objective;
+        let (a, b) = self.command.rates();
+        self.simulator.joints().iter().enumerate().map(move |(j, of)| {
+            let u = self.command.base(j, of, q, before) + v[j];
+            let k = of.stiffness;
+            [
+                Square { weight: command, residual: v[j], rates: [0.0, 0.0, 1.0] },
+                Square { weight: smoothness, residual: u - before[j], rates: [a, b - 1.0, 1.0] },
+                Square { weight: effort, residual: k * (u - q[of.q]), rates: [k * (a - 1.0), k * b, k] },
+            ]
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! One episode of a task: its start, its goal, and its progress.
+
+use super::{Task, pose_of};
+use crate::mpc::cost::{Goal, Orientation, Position, Turn};
+use crate::mpc::problem::Start;
+use crate::mpc::sampling::Deviates;
+use fingertip_scene::{JointKind, unknown};
+use fingertip_shapes::{Error, Result};
+use fingertip_step::kinematics::Coordinate;
+
+/// A start and a goal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Episode {
+    /// Its number.
+    pub number: usize,
+    /// The initial configuration, with commands at the joints' positions.
+    pub start: Start,
+    /// The goal of the object.
+    pub goal: Goal,
+}
+
+/// How far an object is from its goal; none for a part that is free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Errors {
+    /// Distance of positions, m.
+    pub position: Option<f64>,
+    /// Angle between orientations, rad.
+    pub rotation: Option<f64>,
+    /// 1 − ⟨q, q*⟩², which is sin² of half the angle.
+    pub quaternion: Option<f64>,
+}
+
+/// The progress of an episode.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Control periods so far.
+    pub step: usize,
+    /// Periods in a row with small errors.
+    pub held: usize,
+    /// The period in which the episode succeeded; none before that.
+    pub success: Option<usize>,
+}
+
+impl Task {
+    /// Episode `number`. With a list of goals it takes the goal of that number, and starts again at the end of the
+    /// list. Draws depend only on the seed and the number.
+    ///
+    /// # Errors
+    /// If a joint or a coordinate is not in the scene.
+    pub fn episode(&self, seed: u64, number: usize) -> Result<Episode> {
+        let mut deviates = Deviates::new(seed, number as u64);
+        let simulator = self.simulator();
+        let tree = &simulator.model().tree;
+        let mut q = tree.home();
+        let object = self.coordinate(self.object(), "goal: object")?;
+        let row = self.goals.as_ref().map(|goals| &goals[number % goals.len()]);
+        for (name, pose) in &self.file.start.objects {
+            let c = self.coordinate(name, "start")?;
+            place(c, &mut q, pose.draw(&mut deviates));
+        }
+        if let Some((_, Some(init))) = row {
+            place(object, &mut q, *init);
+        }
+        let names: Vec<String> = tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
+        let from = q.clone();
+        for (name, value) in &self.file.start.joints {
+            let joints = || simulator.joints().iter();
+            let joint = joints().find(|joint| joint.name == *name).ok_or_else(|| {
+                Error::invalid("start: joints", unknown("joint", name, joints().map(|joint| joint.name.as_str())))
+            })?;
+            let base = value.at.as_ref().map(|at| {
+                let place = names.iter().position(|name| name == at);
+                place.map(|place| from[place]).ok_or_else(|| {
+                    Error::invalid("start: joints", unknown("coordinate", at, names.iter().map(String::as_str)))
+                })
+            });
+            q[joint.q] = base.transpose()?.unwrap_or(0.0) + value.plus;
+        }
+        let goal = match row {
+            Some((goal, _)) => *goal,
+            None => {
+                let goal = self.file.goal.pose().draw(&mut deviates);
+                if self.file.goal.from.as_deref() == Some("start") { goal.after(&pose_of(object, &q)) } else { goal }
+            }
+        };
+        let u = simulator.positions(&q);
+        Ok(Episode { number, start: Start::new(q, u), goal })
+    }
+
+    /// The object's errors relative to a goal at q (nq).
+    ///
+    /// # Errors
+    /// If the goal does not fit the object's freedom.
+    pub fn errors(&self, goal: &Goal, q: &[f64]) -> candle_core::Result<Errors> {
+        let model = self.simulator().model();
+        let length = |e: [f64; 3]| e.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let position =
+            goal.position.map(|p| Ok::<_, candle_core::Error>(Position::new(model, self.object(), p)?.error(q)));
+        let rotation =
+            goal.turn.map(|turn| Ok::<_, candle_core::Error>(Orientation::new(model, self.object(), turn)?.error(q)));
+        let position = position.transpose()?.map(length);
+        let rotation = rotation.transpose()?.map(length);
+        Ok(Errors { position, rotation, quaternion: rotation.map(|angle| (0.5 * angle).sin().powi(2)) })
+    }
+
+    /// Are these errors small by the task's measure of success? Errors without a measure, and measures of parts that
+    /// the goal leaves free, are ignored.
+    pub fn is_small(&self, errors: &Errors) -> bool {
+        let measure = &self.file.success;
+        let within = |limit: Option<f64>, error: Option<f64>| limit.zip(error).is_none_or(|(limit, e)| e < limit);
+        within(measure.position, errors.position)
+            && within(measure.rotation, errors.rotation)
+            && within(measure.quaternion, errors.quaternion)
+            && [measure.position, measure.rotation, measure.quaternion].iter().any(Option::is_some)
+    }
+
+    /// Counts a period that ended with these errors.
+    pub fn count(&self, progress: &mut Progress, errors: &Errors) {
+        progress.step += 1;
+        progress.held = if self.is_small(errors) { progress.held + 1 } else { 0 };
+        if progress.success.is_none() && progress.held >= self.file.success.held.unwrap_or(1) {
+            progress.success = Some(progress.step);
+        }
+    }
+
+    /// Is the episode over?
+    pub fn is_over(&self, progress: &Progress) -> bool {
+        progress.step >= self.cap || (progress.success.is_some() && self.file.success.stop.unwrap_or(true))
+    }
+}
+
+/// Puts an object at a pose; free parts stay as they are.
+fn place(c: &Coordinate, q: &mut [f64], pose: Goal) {
+    let own = &mut q[c.q..c.q + c.kind.nq()];
+    if let Some(position) = pose.position {
+        let n = if c.kind == JointKind::Planar { 2 } else { 3 };
+        own[..n].copy_from_slice(&position[..n]);
+    }
+    match pose.turn {
+        Some(Turn::Quaternion(quaternion)) if own.len() == 7 => own[3..].copy_from_slice(&quaternion),
+        Some(Turn::Yaw(yaw)) if c.kind == JointKind::Planar => own[2] = yaw,
+        _ => {}
+    }
+}

@@ -1,0 +1,158 @@
+//! Makes the problems and the controller of an episode from a task's file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::file::{ForceFile, WeightsFile};
+use super::{Episode, HORIZON, Task};
+use crate::mpc::command::{Command, Law};
+use crate::mpc::controller::Controller;
+use crate::mpc::cost::{
+    Closure, ContactForce, Cost, JointLimits, Objective, Orientation, Position, Posture, Reach, Term,
+};
+use crate::mpc::problem::{Problem, Start};
+use crate::mpc::simulator::Simulator;
+use fingertip_scene::unknown;
+use fingertip_shapes::{Error, Result, message};
+
+impl Task {
+    /// A controller for an episode.
+    ///
+    /// # Errors
+    /// Of the first roll-out.
+    pub fn controller(&self, episode: &Episode) -> candle_core::Result<Controller> {
+        let mut settings = self.settings;
+        let measure = &self.file.success;
+        let WeightsFile { position, rotation, .. } = self.file.weights;
+        // Within what counts as success nothing has to be sampled.
+        settings.ilqr.small = position * measure.position.map_or(0.0, |x| x * x)
+            + rotation * measure.rotation.or(measure.quaternion.map(|x| 2.0 * x.sqrt())).map_or(0.0, |x| x * x);
+        Controller::new(self.problems(episode)?, &episode.start, settings)
+    }
+
+    /// The problem of an episode for each κ.
+    ///
+    /// # Errors
+    /// If a name is not a joint's or a body's.
+    pub fn problems(&self, episode: &Episode) -> Result<Vec<Problem>> {
+        let problem = |simulator: &Simulator| {
+            Ok(Problem {
+                command: self.command(simulator, &episode.start)?,
+                objective: self.objective(simulator, episode)?,
+                simulator: simulator.clone(),
+                horizon: self.file.horizon.unwrap_or(HORIZON),
+            })
+        };
+        self.simulators.iter().map(problem).collect()
+    }
+
+    fn command(&self, simulator: &Simulator, start: &Start) -> Result<Command> {
+        let file = &self.file.command;
+        let law = match file.law.as_str() {
+            "relative" => Law::Relative,
+            "rate" => Law::Rate,
+            "absolute" => Law::Absolute(start.u.clone()),
+            other => {
+                let known = ["relative", "rate", "absolute"].into_iter();
+                return Err(Error::invalid("command: type", unknown("type", other, known)));
+            }
+        };
+        let joints = simulator.joints();
+        if let Some(name) = file.bound.joints.keys().find(|name| !joints.iter().any(|joint| joint.name == **name)) {
+            return Err(Error::invalid(
+                "command: bound",
+                unknown("joint", name, joints.iter().map(|j| j.name.as_str())),
+            ));
+        }
+        let bound = joints.iter().map(|joint| {
+            let own = file.bound.joints.get(&joint.name).copied().or(file.bound.default);
+            own.ok_or_else(|| {
+                Error::invalid("command: bound", format!("expected one for \"{}\", or a default", joint.name))
+            })
+        });
+        let command = Command::with_bounds(simulator, law, bound.collect::<Result<_>>()?)
+            .map_err(|error| Error::invalid("command", message(&error)))?;
+        Ok(Command { keep_limits: file.limits.unwrap_or(true), ..command })
+    }
+
+    fn objective(&self, simulator: &Simulator, episode: &Episode) -> Result<Objective> {
+        let weights = &self.file.weights;
+        let (model, object, goal) = (simulator.model(), self.object(), &episode.goal);
+        let bad = |error: candle_core::Error| Error::invalid("goal", message(&error));
+        let mut terms = Vec::new();
+        let mut add = |cost: Arc<dyn Cost>, running: f64, terminal: Option<f64>, purpose: bool| {
+            let terminal = terminal.unwrap_or(running);
+            if running > 0.0 || terminal > 0.0 {
+                terms.push(Term { cost, running, terminal, purpose });
+            }
+        };
+        if let Some(position) = goal.position {
+            let cost = Position::new(model, object, position).map_err(bad)?;
+            add(Arc::new(cost), weights.position, weights.terminal.position, true);
+        }
+        if let Some(turn) = goal.turn {
+            let cost = Orientation::new(model, object, turn).map_err(bad)?;
+            add(Arc::new(cost), weights.rotation, weights.terminal.rotation, true);
+        }
+        add(Arc::new(Posture::new(simulator, &episode.start.q)), weights.posture, weights.terminal.posture, false);
+        add(Arc::new(JointLimits::new(simulator)), weights.limits, weights.terminal.limits, false);
+        let counts = |running: f64, terminal: Option<f64>| running > 0.0 || terminal.is_some_and(|weight| weight > 0.0);
+        if counts(weights.reach, weights.terminal.reach) || counts(weights.closure, weights.terminal.closure) {
+            let (reach, closure) = self.reach(simulator)?;
+            add(Arc::new(reach), weights.reach, weights.terminal.reach, false);
+            add(Arc::new(closure), weights.closure, weights.terminal.closure, false);
+        }
+        let WeightsFile { command, smoothness, effort, .. } = *weights;
+        Ok(Objective { terms, command, smoothness, effort, forces: self.forces(simulator)? })
+    }
+
+    /// A term for each pair of bodies.
+    fn forces(&self, simulator: &Simulator) -> Result<Vec<ContactForce>> {
+        let model = simulator.model();
+        let mut all = Vec::new();
+        for ForceFile { a, b, size, weight } in &self.file.force {
+            let bad = |what: String| Err(Error::invalid("force", what));
+            if let Some(x) = [size, weight].into_iter().find(|x| !(x.is_finite() && **x >= 0.0)) {
+                return bad(format!("expected numbers from 0 up, got {x}"));
+            }
+            let mut by_pair: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+            for contact in model.contacts_between(a, b) {
+                by_pair.entry(model.contact_names(contact)).or_default().push(contact);
+            }
+            if by_pair.is_empty() {
+                return bad(format!("nothing of \"{a}\" can touch anything of \"{b}\""));
+            }
+            all.extend(by_pair.into_values().map(|contacts| ContactForce { contacts, size: *size, weight: *weight }));
+        }
+        Ok(all)
+    }
+
+    /// The points that should be near the object and on all sides of it.
+    fn reach(&self, simulator: &Simulator) -> Result<(Reach, Closure)> {
+        let model = simulator.model();
+        let file = self.file.reach.as_ref();
+        let object = file.and_then(|file| file.object.as_deref()).unwrap_or(self.object());
+        // A rigid object's body has its name, that of an articulated one the name of its first link.
+        let points: Vec<(&str, [f64; 3])> = match file {
+            Some(file) => file.points.iter().map(|point| (point.link.as_str(), point.at)).collect(),
+            None => last_links(simulator).into_iter().map(|name| (name, [0.0; 3])).collect(),
+        };
+        let distance = file.map_or(0.0, |file| file.distance);
+        if !(distance.is_finite() && distance >= 0.0) {
+            return Err(Error::invalid("reach: distance", format!("expected a number from 0 up, got {distance}")));
+        }
+        let weights =
+            file.map_or(vec![1.0; points.len()], |file| file.points.iter().map(|point| point.weight).collect());
+        let made = Reach::new(model, &points, object, distance)
+            .and_then(|reach| Ok((reach, Closure::new(model, &points, &weights, object)?)));
+        made.map_err(|error| Error::invalid("reach", message(&error)))
+    }
+}
+
+/// Robots' bodies that carry no other body.
+fn last_links(simulator: &Simulator) -> Vec<&str> {
+    let tree = &simulator.model().tree;
+    let is_last = |body: &usize| !tree.bodies.iter().skip(1).any(|other| other.parent == *body);
+    let robots = tree.owners.iter().filter(|owner| owner.robot).flat_map(|owner| owner.bodies.clone());
+    robots.filter(is_last).map(|body| tree.bodies[body].name.as_str()).collect()
+}

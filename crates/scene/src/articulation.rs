@@ -1,0 +1,180 @@
+//! Links and joints: a robot, or an object with joints of its own.
+
+use nalgebra::{Isometry3, Vector3};
+
+use super::{Collision, Inertia, MeshFile, Shape};
+
+/// Links joined into a tree by joints, as described by a URDF.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Articulation {
+    /// The links. Exactly one, the root, is not the child of a joint.
+    pub links: Vec<Link>,
+    /// The joints in the order of the file. Their coordinates have the same order in q.
+    pub joints: Vec<Joint>,
+    /// Notes, one line each: contents of the file that are left out here (meshes, transmissions), and oddities.
+    pub notes: Vec<String>,
+}
+
+/// What notes call a collision mesh that was not found.
+pub(super) const MISSING_SHAPE: &str = "collision mesh";
+
+impl Articulation {
+    /// The notes on collision meshes that were not found, each with the places where they were looked for: nothing touches their
+    /// links there.
+    pub fn missing_shapes(&self) -> impl Iterator<Item = &str> {
+        self.notes.iter().map(String::as_str).filter(|note| note.contains(MISSING_SHAPE))
+    }
+
+    /// The root: the link that is not the child of a joint.
+    pub fn root(&self) -> Option<usize> {
+        let mut is_root = vec![true; self.links.len()];
+        for joint in &self.joints {
+            is_root.get_mut(joint.child).into_iter().for_each(|is_root| *is_root = false);
+        }
+        is_root.iter().position(|&is_root| is_root)
+    }
+
+    /// For each link the joints below it, in file order. The joints' links exist.
+    pub fn children(&self) -> Vec<Vec<usize>> {
+        let mut children = vec![Vec::new(); self.links.len()];
+        self.joints.iter().enumerate().for_each(|(j, joint)| children[joint.parent].push(j));
+        children
+    }
+}
+
+/// A rigid body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// The name, unique within the articulation.
+    pub name: String,
+    /// Mass distribution. None for a massless link.
+    pub inertia: Option<Inertia>,
+    /// Collision shapes, in the link's frame.
+    pub collisions: Vec<Collision>,
+    /// Visual shapes, in the link's frame.
+    pub visuals: Vec<Visual>,
+}
+
+/// The appearance of a link, in the link's frame. It has no effect on the simulation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Visual {
+    /// The visible shape.
+    pub look: Look,
+    /// Its frame in the link's frame.
+    pub pose: Isometry3<f64>,
+    /// Red, green, blue and opacity from 0 to 1, if the file gives them.
+    pub rgba: Option<[f64; 4]>,
+}
+
+/// A shape, or a mesh file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Look {
+    /// A shape.
+    Shape(Shape),
+    /// A mesh; it is read only when needed.
+    Mesh(MeshFile),
+}
+
+/// How a joint's child moves relative to its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JointKind {
+    /// No motion.
+    Fixed,
+    /// Rotation about the axis, within limits if there are any; q in rad.
+    Revolute,
+    /// Rotation about the axis without limits; q in rad.
+    Continuous,
+    /// Translation along the axis; q in m.
+    Prismatic,
+    /// Translation in the plane through the origin normal to the axis, then rotation about the axis: q = (x, y, yaw).
+    Planar,
+    /// Translation in space along the axes of the parent link: q = (x, y, z).
+    Translation,
+    /// Any motion: q = (x, y, z, qw, qx, qy, qz).
+    Floating,
+}
+
+impl JointKind {
+    /// The number of coordinates in q.
+    pub fn nq(self) -> usize {
+        match self {
+            Self::Fixed => 0,
+            Self::Revolute | Self::Continuous | Self::Prismatic => 1,
+            Self::Planar | Self::Translation => 3,
+            Self::Floating => 7,
+        }
+    }
+
+    /// Does the joint have one coordinate, as a commanded joint must?
+    pub fn is_single(self) -> bool {
+        self.nq() == 1
+    }
+
+    /// The number of degrees of freedom.
+    pub fn nv(self) -> usize {
+        match self {
+            Self::Floating => 6,
+            other => other.nq(),
+        }
+    }
+}
+
+/// A joint between two links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// The name, unique within the articulation.
+    pub name: String,
+    /// The motion it allows.
+    pub kind: JointKind,
+    /// Index of the parent link.
+    pub parent: usize,
+    /// Index of the child link.
+    pub child: usize,
+    /// The joint's frame in the parent link's frame; the child's frame at q = 0.
+    pub origin: Isometry3<f64>,
+    /// Axis in the joint's frame, of unit length. For a planar joint, the plane's normal.
+    pub axis: Vector3<f64>,
+    /// Range of q in rad or m; none if the joint has no limits.
+    pub limits: Option<Limits>,
+    /// Largest force or torque, N or N·m; infinite if the file gives none.
+    pub effort: f64,
+    /// Viscous damping, N·m·s/rad or N·s/m.
+    pub damping: f64,
+    /// Dry friction, N·m or N.
+    pub friction: f64,
+    /// Set if this joint follows another one (a mimic joint) and so has no coordinate of its own. Revolute, continuous
+    /// and prismatic joints only.
+    pub mimic: Option<Mimic>,
+}
+
+impl Joint {
+    /// Can this joint be commanded in a robot? It must have one coordinate, and one of its own.
+    pub fn is_commandable(&self) -> bool {
+        self.kind.is_single() && self.mimic.is_none()
+    }
+
+    /// The start of a joint with one coordinate: `given`, or else the value nearest to 0 within its limits.
+    pub fn home(&self, given: Option<f64>) -> f64 {
+        given.unwrap_or_else(|| self.limits.map_or(0.0, |Limits { lower, upper }| 0.0_f64.max(lower).min(upper)))
+    }
+}
+
+/// Range of a joint's coordinate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Smallest value.
+    pub lower: f64,
+    /// Largest value, at least `lower`.
+    pub upper: f64,
+}
+
+/// q = multiplier · q_joint + offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mimic {
+    /// Index of the joint that it follows. That joint has a coordinate of its own; chains are resolved on reading.
+    pub joint: usize,
+    /// Factor.
+    pub multiplier: f64,
+    /// Offset, rad or m.
+    pub offset: f64,
+}

@@ -1,0 +1,21 @@
+//! What a scene consists of, as plain data without tensors.
+//!
+//! A [`Scene`] holds robots, objects and the rules for their pairs. Robots and articulated objects are
+//! [`Articulation`]s, usually read from URDF. Everything is checked by [`Scene::validate`], which `Model::new` calls.
+
+#![deny(missing_docs)]
+
+mod articulation;
+mod builder;
+mod rest;
+mod scene;
+mod scene_file;
+pub mod scenes;
+mod script;
+mod urdf;
+mod validate;
+
+pub use articulation::{Articulation, Joint, JointKind, Limits, Link, Look, Mimic, Visual};
+pub use fingertip_shapes::{Collision, Hull, HullFace, HullSide, Inertia, MeshFile, Shape, Triangles, check, unknown};
+pub use rest::Rest;
+pub use scene::{Freedom, Friction, Keyframe, Object, ObjectBody, PairRule, Params, Robot, Scene};

@@ -1,0 +1,128 @@
+//! Bodies that gravity presses onto contacts: how high they hover on the barrier, and the κ for a given height.
+//!
+//! The barrier's force at a gap φ is 2/(κ φ). So a weight w that is shared by n contacts rests at
+//!
+//! φ = 2 n/(κ w).
+
+use nalgebra::Vector3;
+
+use super::{Collision, Freedom, Link, ObjectBody, Scene, check};
+use fingertip_shapes::largest::largest;
+use fingertip_shapes::{Error, Result};
+
+/// A body that gravity can press onto contacts: an object, or a robot with a floating base.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rest {
+    /// Its name.
+    pub name: String,
+    /// Its mass including all its links, kg.
+    pub mass: f64,
+    /// The most contacts that all its shapes together can have with one plane.
+    pub contacts: usize,
+    /// Its smallest extent, m; for an articulation, that of its largest link.
+    pub size: f64,
+    /// How it, or its root link, may move.
+    pub freedom: Freedom,
+}
+
+impl Rest {
+    /// Hovering by more than this share of the size is worth a warning.
+    const NOTICEABLE: f64 = 0.1;
+
+    /// The component of its weight that can move it, N; for a planar object, the component in the plane.
+    pub fn weight(&self, gravity: [f64; 3]) -> f64 {
+        let pull = Vector3::from(gravity);
+        self.mass * if self.freedom == Freedom::Planar { pull.xy().norm() } else { pull.norm() }
+    }
+
+    /// The height, m, at which it rests on a plane if all its contacts share its weight. On fewer contacts it rests
+    /// lower. Infinite without a weight.
+    pub fn hover(&self, kappa: f64, gravity: [f64; 3]) -> f64 {
+        2.0 * self.contacts as f64 / (kappa * self.weight(gravity))
+    }
+
+    /// The smallest κ, 1/J, at which none of these rests higher than `hover`, m. The one with the smallest weight on
+    /// each contact decides.
+    ///
+    /// # Errors
+    /// If the height is not positive, or gravity presses nothing onto contacts.
+    pub fn kappa(things: &[Self], hover: f64, gravity: [f64; 3]) -> Result<f64> {
+        check::positive("hover", hover)?;
+        // φ and κ change places in φ = 2 n/(κ w).
+        let kappa = things.iter().filter(|thing| thing.weight(gravity) > 0.0).map(|thing| thing.hover(hover, gravity));
+        let message = match kappa.max_by(f64::total_cmp) {
+            Some(kappa) if kappa.is_finite() => return Ok(kappa),
+            Some(_) => format!("expected a height that a finite κ gives, got {hover:?}"),
+            None => {
+                let found = "there is nothing that may move and has shapes";
+                let found = if things.is_empty() { found } else { "it pulls on none" };
+                format!("expected gravity on something that can rest, but {found}; give kappa instead")
+            }
+        };
+        Err(Error::invalid("hover", message))
+    }
+
+    /// The warning, if it would hover by more than a tenth of its size.
+    pub fn warning(&self, kappa: f64, gravity: [f64; 3]) -> Option<String> {
+        let hover = self.hover(kappa, gravity);
+        let noticeable = hover.is_finite() && hover > Self::NOTICEABLE * self.size;
+        noticeable.then(|| {
+            let (name, size, least) = (&self.name, self.size, kappa * hover / (Self::NOTICEABLE * self.size));
+            format!(
+                "{name}: at rest it hovers by up to {hover:.2e} m, with a size of {size:.2e} m, as κ is {kappa:.2e}; a κ \
+                 above {least:.1e}, or params: hover, holds it lower"
+            )
+        })
+    }
+}
+
+impl Scene {
+    /// All bodies that gravity can press onto contacts: movable objects and robots with a movable root link, if they
+    /// have mass and shapes.
+    pub fn rests(&self) -> Vec<Rest> {
+        let objects = self.objects.iter().filter_map(|object| match &object.body {
+            ObjectBody::Rigid { inertia, collisions } => {
+                let mass = inertia.as_ref().map_or(0.0, |inertia| inertia.mass);
+                rest(&object.name, mass, &[collisions.as_slice()], object.freedom)
+            }
+            ObjectBody::Articulated { articulation, .. } => of_links(&object.name, &articulation.links, object.freedom),
+        });
+        let robots = self.robots.iter();
+        objects.chain(robots.filter_map(|r| of_links(&r.name, &r.articulation.links, r.freedom))).collect()
+    }
+
+    /// With the κ at which nothing rests higher than `hover`, m, above a plane: see [`Rest::kappa`]. Call it after
+    /// objects, robots and gravity are set.
+    ///
+    /// # Errors
+    /// If the height is not positive, or gravity presses nothing onto contacts.
+    pub fn with_hover(mut self, hover: f64) -> Result<Self> {
+        self.params.kappa = Rest::kappa(&self.rests(), hover, self.gravity)?;
+        Ok(self)
+    }
+}
+
+fn of_links(name: &str, links: &[Link], freedom: Freedom) -> Option<Rest> {
+    let mass = links.iter().filter_map(|link| link.inertia.as_ref()).map(|inertia| inertia.mass).sum();
+    let collisions: Vec<&[Collision]> = links.iter().map(|link| link.collisions.as_slice()).collect();
+    rest(name, mass, &collisions, freedom)
+}
+
+/// `bodies` are the shapes of each link.
+fn rest(name: &str, mass: f64, bodies: &[&[Collision]], freedom: Freedom) -> Option<Rest> {
+    let contacts = bodies.iter().copied().flatten().map(|collision| collision.shape.contacts_on_plane()).sum();
+    let size = largest(bodies.iter().filter(|body| !body.is_empty()).map(|body| smallest_extent(body)));
+    let can_rest = freedom != Freedom::Fixed && mass > 0.0 && contacts > 0;
+    can_rest.then(|| Rest { name: name.to_owned(), mass, contacts, size, freedom })
+}
+
+/// The smallest of the extents of all shapes together along the body's axes, m.
+fn smallest_extent(collisions: &[Collision]) -> f64 {
+    let extent = |axis: usize| {
+        let ends = collisions.iter().map(|Collision { shape, pose }| shape.ends(pose, axis));
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (a, b)| (low.min(a), high.max(b)));
+        high - low
+    };
+    (0..3).map(extent).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,207 @@
+//! Scenes in TOML.
+
+mod shapes;
+mod syntax;
+mod things;
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use self::things::{ObjectFile, RobotFile};
+use super::urdf::root_tag;
+use super::{Friction, Keyframe, PairRule, Params, Scene};
+use fingertip_shapes::{Error, Findings, Result};
+
+impl Scene {
+    /// Reads a scene file and checks it. This example shows the format:
+    ///
+    /// ```toml
+    /// gravity = [0.0, 0.0, -9.81]          # m/s²; this is the default
+    /// [params]                             # any of the fields of `Params`; gravity may stand here as well
+    /// h = 0.01
+    /// kappa = 1e4                          # or, in its place: hover = 1e-4, the height in m at which the lightest thing rests
+    ///
+    /// [[robot]]
+    /// name = "hand"
+    /// urdf = "../robots/hand21.urdf"       # relative to this file
+    /// freedom = "fixed"                    # of the root link, this is the default; "free" is a floating base
+    /// packages = ["../ros/src"]            # where the packages are that it names by package://, see below
+    /// position = [0.0, 0.0, 0.0]           # of the root link; with rpy = […] or quaternion = [w, x, y, z]
+    /// stiffness = { default = 1.0, slider_z = 100.0 }    # or one number
+    /// home = { index2 = 0.2 }
+    /// collision = [{ link = "tip", sphere = 0.015, at = [0.0, 0.0, 0.027] }]    # in place of the URDF's own
+    ///
+    /// [[object]]
+    /// name = "ball"
+    /// sphere = 0.04                        # box = half extents (with rounding = …), capsule or cylinder = [radius,
+    ///                                      # half length], ellipsoid = radii, hull = [[x, y, z], …], mesh = "cup.stl"
+    ///                                      # (its convex hull; .obj, .dae; with scale = …), halfspace = [normal,
+    ///                                      # offset], or collision = [{ … }, …]
+    /// mass = 0.52                          # and, if it is not a uniform solid: inertia = 3 or 6 numbers, com = […]
+    /// freedom = "free"                     # free | planar | translation | fixed; a halfspace needs none, it is fixed
+    /// position = [0.12, 0.03, -0.16]
+    ///
+    /// [[object]]                           # links and passive joints
+    /// name = "door"
+    /// urdf = "../robots/door.urdf"
+    /// freedom = "fixed"                    # of the root link
+    /// home = { hinge = 0.1 }
+    ///
+    /// [[pair]]                             # rules for pairs, later ones win; names of robots, objects or "hand/palm"
+    /// a = "ball"
+    /// b = "hand"
+    /// mu = 0.8                             # and, or instead: torsion = 0.005 (m), or enabled = false, which excludes
+    ///                                      # them, true takes them in again; an absent key leaves what holds already
+    ///
+    /// [[script]]                           # what a rollout commands: keyframes by time in s, linear in between
+    /// time = 1.0
+    /// u = { slider_z = 0.1 }               # "hand/slider_z" where several robots have a joint of that name; joints
+    ///                                      # without an entry keep the command of the keyframe before
+    /// ```
+    ///
+    /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
+    /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
+    ///
+    /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`,
+    /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these
+    /// places, listed in [`Articulation::notes`](crate::Articulation::notes), which `fingertip inspect`
+    /// prints.
+    ///
+    /// Lengths and positions may be up to 1e6 m, masses up to 1e9 kg, gravity up to 1e6 m/s². Scene and URDF files may
+    /// have up to 16 MiB, meshes 512 MiB.
+    ///
+    /// # Errors
+    /// If the file cannot be read, is larger than 16 MiB, is not TOML, has an unknown key, or describes something
+    /// impossible. The error gives the file, the line or the element, and what was expected. Several errors are
+    /// [`Error::Several`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = fingertip_shapes::file::text(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        check_format(&text, &file)
+            .and_then(|()| Self::from_toml(&text, folder))
+            .map_err(|error| error.within(path.display()))
+    }
+
+    /// Reads a scene's text and checks it. Paths of URDF and mesh files are relative to `folder`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_toml(text: &str, folder: impl AsRef<Path>) -> Result<Self> {
+        let mut findings = Findings::default();
+        let read = syntax::read(text, &mut findings).map(|file: SceneFile| {
+            let hover = file.params.hover;
+            (file.scene(folder.as_ref(), &mut findings), hover)
+        });
+        let Some((scene, hover)) = read else {
+            return findings.result().and_then(|()| Err(Error::invalid("TOML", "expected a scene")));
+        };
+        // Names of what could not be read are not known: then each thing is judged by itself.
+        findings.take(if findings.is_empty() { scene.validate() } else { scene.validate_things() });
+        findings.result()?;
+        match hover {
+            Some(hover) => scene.with_hover(hover).map_err(|error| error.within("params")),
+            None => Ok(scene),
+        }
+    }
+}
+
+/// XML files are robots, not scenes.
+fn check_format(text: &str, file: &str) -> Result<()> {
+    if !text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        return Ok(());
+    }
+    let expected = "expected a scene in TOML";
+    let message = match root_tag(text) {
+        Some("robot") => {
+            let name = file.split('.').next().filter(|name| !name.is_empty()).unwrap_or("robot");
+            format!(
+                "{expected}, but this is the URDF of a robot; write a scene that names it: \
+                 [[robot]], name = \"{name}\", urdf = \"{file}\""
+            )
+        }
+        Some(root) => format!("{expected}, got XML with <{root}>"),
+        None => format!("{expected}, got XML"),
+    };
+    Err(Error::invalid("format", message))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SceneFile {
+    gravity: Option<[f64; 3]>,
+    #[serde(default)]
+    params: ParamsFile,
+    #[serde(default)]
+    robot: Vec<RobotFile>,
+    #[serde(default)]
+    object: Vec<ObjectFile>,
+    #[serde(default)]
+    pair: Vec<PairRule>,
+    #[serde(default)]
+    script: Vec<Keyframe>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParamsFile {
+    gravity: Option<[f64; 3]>,
+    h: Option<f64>,
+    epsilon: Option<f64>,
+    kappa: Option<f64>,
+    hover: Option<f64>,
+    mu: Option<f64>,
+    torsion: Option<f64>,
+    friction: Option<Friction>,
+    contact_distance: Option<f64>,
+    fade: Option<f64>,
+    joint_limits: Option<bool>,
+    max_iterations: Option<usize>,
+}
+
+impl SceneFile {
+    /// The scene, without the robots and objects that have findings.
+    fn scene(self, folder: &Path, findings: &mut Findings) -> Scene {
+        let mut scene = Scene::new();
+        if self.gravity.is_some() && self.params.gravity.is_some() {
+            let message = "expected gravity once, but it stands above too";
+            findings.note(Error::invalid("params", message));
+        }
+        if self.params.kappa.is_some() && self.params.hover.is_some() {
+            let message = "expected kappa or hover, which sets it, got both";
+            findings.note(Error::invalid("params", message));
+        }
+        scene.gravity = self.gravity.or(self.params.gravity).unwrap_or(scene.gravity);
+        scene.params = self.params.params();
+        (scene.pairs, scene.script) = (self.pair, self.script);
+        for file in self.robot {
+            let place = format!("robot \"{}\"", file.name);
+            scene.robots.extend(findings.take(file.robot(folder).map_err(|error| error.within(place))));
+        }
+        for file in self.object {
+            let place = format!("object \"{}\"", file.name);
+            scene.objects.extend(findings.take(file.object(folder).map_err(|error| error.within(place))));
+        }
+        scene
+    }
+}
+
+impl ParamsFile {
+    fn params(self) -> Params {
+        let default = Params::default();
+        Params {
+            h: self.h.unwrap_or(default.h),
+            epsilon: self.epsilon.unwrap_or(default.epsilon),
+            kappa: self.kappa.unwrap_or(default.kappa),
+            mu: self.mu.unwrap_or(default.mu),
+            torsion: self.torsion.unwrap_or(default.torsion),
+            friction: self.friction.unwrap_or(default.friction),
+            contact_distance: self.contact_distance,
+            fade: self.fade.unwrap_or(default.fade),
+            joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
+            max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Shapes and poses as scene files spell them.
+
+use std::path::Path;
+
+use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
+use serde::Deserialize;
+
+use crate::{Collision, Shape};
+use fingertip_shapes::{Error, Result};
+
+/// An entry of a `collision` list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CollisionFile {
+    pub(super) link: Option<String>,
+    at: Option<[f64; 3]>,
+    rpy: Option<[f64; 3]>,
+    quaternion: Option<[f64; 4]>,
+    sphere: Option<f64>,
+    r#box: Option<[f64; 3]>,
+    rounding: Option<f64>,
+    capsule: Option<[f64; 2]>,
+    cylinder: Option<[f64; 2]>,
+    ellipsoid: Option<[f64; 3]>,
+    hull: Option<Vec<[f64; 3]>>,
+    mesh: Option<String>,
+    scale: Option<Scale>,
+    halfspace: Option<[f64; 4]>,
+}
+
+impl CollisionFile {
+    /// The shape where its entry puts it; mesh files are relative to `folder`.
+    pub(super) fn collision(&self, folder: &Path) -> Result<Collision> {
+        let Self { sphere, r#box, rounding, capsule, cylinder, ellipsoid, scale, halfspace, .. } = *self;
+        let (hull, mesh) = (self.hull.as_deref(), self.mesh.as_deref());
+        let keys = ShapeKeys { sphere, r#box, rounding, capsule, cylinder, ellipsoid, hull, mesh, scale, halfspace };
+        let Collision { shape, pose: own } = keys.collision(folder)?.ok_or_else(ShapeKeys::missing)?;
+        Ok(Collision { shape, pose: pose(self.at, self.rpy, self.quaternion)? * own })
+    }
+}
+
+/// How much larger a mesh is than its file: one number, or three along x, y and z.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(untagged, expecting = "expected a number or three along x, y and z")]
+pub(super) enum Scale {
+    Uniform(f64),
+    Each([f64; 3]),
+}
+
+impl Scale {
+    fn factors(self) -> [f64; 3] {
+        match self {
+            Self::Uniform(factor) => [factor; 3],
+            Self::Each(factors) => factors,
+        }
+    }
+}
+
+/// The keys that name a shape; a TOML table holds them next to others.
+pub(super) struct ShapeKeys<'a> {
+    pub(super) sphere: Option<f64>,
+    pub(super) r#box: Option<[f64; 3]>,
+    pub(super) rounding: Option<f64>,
+    pub(super) capsule: Option<[f64; 2]>,
+    pub(super) cylinder: Option<[f64; 2]>,
+    pub(super) ellipsoid: Option<[f64; 3]>,
+    pub(super) hull: Option<&'a [[f64; 3]]>,
+    pub(super) mesh: Option<&'a str>,
+    pub(super) scale: Option<Scale>,
+    pub(super) halfspace: Option<[f64; 4]>,
+}
+
+impl ShapeKeys<'_> {
+    const EXPECTED: &'static str =
+        "expected one of sphere, box, capsule, cylinder, ellipsoid, hull, mesh and halfspace";
+
+    pub(super) fn missing() -> Error {
+        Error::invalid("shape", format!("{}, got none", Self::EXPECTED))
+    }
+
+    /// The one shape that is there, if any; mesh files are relative to `folder`.
+    pub(super) fn collision(&self, folder: &Path) -> Result<Option<Collision>> {
+        if self.scale.is_some() && self.mesh.is_none() {
+            return Err(Error::invalid("scale", "expected with a mesh only"));
+        }
+        if self.rounding.is_some() && self.r#box.is_none() {
+            return Err(Error::invalid("rounding", "expected with a box only"));
+        }
+        let half_space = |[x, y, z, offset]: [f64; 4]| {
+            let message = format!("expected [normal, offset] with a normal of some length, got [{x}, {y}, {z}]");
+            Collision::half_space([x, y, z], offset).ok_or_else(|| Error::invalid("halfspace", message))
+        };
+        let centred = |shape| Ok(Collision::centred(shape));
+        let load = |file: &str| fingertip_shapes::hull(&folder.join(file), self.scale.map_or([1.0; 3], Scale::factors));
+        let candidates = [
+            ("sphere", self.sphere.map(|radius| centred(Shape::sphere(radius)))),
+            ("box", self.r#box.map(|half| centred(Shape::rounded_cuboid(half, self.rounding.unwrap_or(0.0))))),
+            ("capsule", self.capsule.map(|[radius, half_length]| centred(Shape::capsule(radius, half_length)))),
+            ("cylinder", self.cylinder.map(|[radius, half_length]| centred(Shape::cylinder(radius, half_length)))),
+            ("ellipsoid", self.ellipsoid.map(|radii| centred(Shape::ellipsoid(radii)))),
+            ("hull", self.hull.map(|points| Shape::hull(points).and_then(centred))),
+            ("mesh", self.mesh.map(|file| load(file).and_then(centred))),
+            ("halfspace", self.halfspace.map(half_space)),
+        ];
+        let mut found = None;
+        for (key, candidate) in candidates {
+            let Some(candidate) = candidate else { continue };
+            if let Some((other, _)) = found.replace((key, candidate)) {
+                return Err(Error::invalid("shape", format!("{}, got {other} and {key}", Self::EXPECTED)));
+            }
+        }
+        found.map(|(_, collision)| collision).transpose()
+    }
+}
+
+/// A pose from a position and either roll, pitch, yaw (rad, about fixed x, y, z) or a quaternion wxyz.
+pub(super) fn pose(
+    position: Option<[f64; 3]>,
+    rpy: Option<[f64; 3]>,
+    quaternion: Option<[f64; 4]>,
+) -> Result<Isometry3<f64>> {
+    let rotation = match (rpy, quaternion) {
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid("orientation", "expected rpy or quaternion, got both"));
+        }
+        (Some([roll, pitch, yaw]), None) => UnitQuaternion::from_euler_angles(roll, pitch, yaw),
+        (None, Some([w, x, y, z])) => UnitQuaternion::try_new(Quaternion::new(w, x, y, z), f64::MIN_POSITIVE)
+            .ok_or_else(|| Error::invalid("quaternion", format!("expected some length, got [{w}, {x}, {y}, {z}]")))?,
+        (None, None) => UnitQuaternion::identity(),
+    };
+    Ok(Isometry3::from_parts(Translation3::from(position.unwrap_or_default()), rotation))
+}

@@ -1,0 +1,121 @@
+//! Elements that other programs read past and urdf-rs stops at.
+
+use std::ops::Range;
+
+use super::top_level::{attribute, tag_name};
+use fingertip_shapes::xml::{Tag, tags};
+
+/// An element that has not ended yet.
+struct Open<'a> {
+    begin: usize,
+    tag: &'a str,
+    has_geometry: bool,
+}
+
+/// The text without what nobody reads, its lines where they were, and a note for each change:
+///
+/// - `<limit>` without a velocity, which is not read in any case;
+/// - `<axis>` without a direction in a fixed joint;
+/// - `<origin>` within `<geometry>`, where it has no meaning;
+/// - `<visual>` and `<collision>` without a `<geometry>`.
+///
+/// A text that is not well-formed stays as it is.
+pub(super) fn mend(text: &str) -> (String, Vec<String>) {
+    let (mut edits, mut notes) = (Vec::new(), Vec::new());
+    let mut open: Vec<Open> = Vec::new();
+    for (begin, tag) in tags(text) {
+        let (element, end) = match tag {
+            Tag::Open(tag, is_whole) => {
+                if tag_name(tag) == "geometry"
+                    && let Some(outer) = open.last_mut()
+                {
+                    outer.has_geometry = true;
+                }
+                let element = Open { begin, tag, has_geometry: false };
+                if !is_whole {
+                    open.push(element);
+                    continue;
+                }
+                (element, begin + tag.len())
+            }
+            Tag::Close(tag) => match open.pop() {
+                Some(element) if tag_name(element.tag) == tag_name(&tag[2..]) => (element, begin + tag.len()),
+                _ => return (text.to_owned(), Vec::new()),
+            },
+        };
+        notes.extend(edit(&element, &open, end).map(|(edit, note)| {
+            edits.push(edit);
+            note
+        }));
+    }
+    (apply(text, edits), notes)
+}
+
+/// What is done about an element that ends here, within others: what stands in place of which part of the text, and a note.
+fn edit(element: &Open, within: &[Open], end: usize) -> Option<((Range<usize>, &'static str), String)> {
+    let outer = within.last()?;
+    let top = within.get(1)?;
+    let place = format!("{} \"{}\"", tag_name(top.tag), attribute(top.tag, "name").unwrap_or_default());
+    let whole = element.begin..end;
+    let behind_name = element.begin + 1 + tag_name(element.tag).len();
+    match (tag_name(outer.tag), tag_name(element.tag)) {
+        ("joint", "limit") if attribute(element.tag, "velocity").is_none() => Some((
+            (behind_name..behind_name, " velocity=\"0\""),
+            format!("{place}: <limit> without a velocity, which is not read"),
+        )),
+        ("joint", "axis")
+            if attribute(element.tag, "xyz").is_none() && attribute(outer.tag, "type") == Some("fixed") =>
+        {
+            Some(((whole, ""), format!("{place}: <axis> of a fixed joint left out")))
+        }
+        ("geometry", "origin") => {
+            Some(((whole, ""), format!("{place}: <origin> left out: it stands within <geometry>, not beside it")))
+        }
+        ("link", name @ ("visual" | "collision")) if !element.has_geometry => {
+            Some(((whole, ""), format!("{place}: <{name}> without a <geometry> left out")))
+        }
+        _ => None,
+    }
+}
+
+/// The text with these parts replaced; lines that go with a part stay as empty ones.
+fn apply(text: &str, mut edits: Vec<(Range<usize>, &str)>) -> String {
+    edits.sort_by_key(|(part, _)| part.start);
+    let (mut mended, mut at) = (String::with_capacity(text.len()), 0);
+    for (part, replacement) in edits {
+        // A part within one that has gone.
+        if part.start < at {
+            continue;
+        }
+        mended.push_str(&text[at..part.start]);
+        mended.push_str(replacement);
+        mended.extend(text[part.clone()].chars().filter(|&c| c == '\n'));
+        at = part.end;
+    }
+    mended + &text[at..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_order_or_not_well_formed_stays() {
+        let sound = "<robot><link name='a'><visual><origin/><geometry><box/></geometry></visual></link>\
+                     <joint name='j' type='fixed'><axis xyz='1 0 0'/><limit velocity='1'/></joint></robot>";
+        assert_eq!(mend(sound), (sound.to_owned(), Vec::new()));
+        let broken = "<robot><link><visual></link></robot>";
+        assert_eq!(mend(broken), (broken.to_owned(), Vec::new()));
+    }
+
+    #[test]
+    fn what_nobody_reads_goes_and_lines_stay() {
+        let text = "<robot><link name='a'><visual>\n</visual><collision><geometry><origin/><box/></geometry></collision></link>\n\
+                    <joint name='j' type='fixed'><axis/><limit lower='0'/></joint></robot>";
+        let (mended, notes) = mend(text);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        let expected = "<robot><link name='a'>\n<collision><geometry><box/></geometry></collision></link>\n\
+                        <joint name='j' type='fixed'><limit velocity=\"0\" lower='0'/></joint></robot>";
+        assert_eq!(mended, expected);
+    }
+}

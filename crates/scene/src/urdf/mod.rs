@@ -1,0 +1,358 @@
+//! Reading URDF through urdf-rs.
+//!
+//! Read are: links with their inertia; joints of every standard kind with limits, dynamics and mimic; spheres, boxes,
+//! cylinders and capsules (a capsule's `length` is that of its segment, caps not counted). A collision mesh is replaced
+//! by its convex hull if its file exists. Everything else, and anything that is odd but common, is recorded in
+//! [`Articulation::notes`].
+//!
+//! Common habits are accepted: without `<inertial>` a link has no mass, an absent, zero or negative `effort` means no
+//! limit, and infinite limits are no limits. Shapes without a size and what [`habits`] lists are left out.
+
+mod habits;
+mod top_level;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use nalgebra::{Isometry3, Matrix3, Translation3, UnitQuaternion, Vector3};
+
+use self::top_level::{Element, top_level};
+use super::articulation::MISSING_SHAPE;
+use super::{
+    Articulation, Collision, Inertia, Joint, JointKind, Limits, Link, Look, MeshFile, Mimic, Shape, Visual, check,
+};
+use fingertip_shapes::{Error, Findings, HEAVIEST, Places, Result, file, hull, xml};
+
+impl Articulation {
+    /// Reads a URDF file and checks it.
+    ///
+    /// # Errors
+    /// If a file cannot be read, is larger than 16 MiB, is not URDF, or describes something impossible. The message
+    /// names the file and the element.
+    pub fn from_urdf(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_urdf_with(path, &[])
+    }
+
+    /// The same, with folders that contain packages. A mesh `package://name/file` is looked for as `name/file` and as
+    /// `file`: in each of these folders, then in the URDF's own folder, then in every folder above it.
+    ///
+    /// # Errors
+    /// As [`from_urdf`](Self::from_urdf).
+    pub fn from_urdf_with(path: impl AsRef<Path>, packages: &[PathBuf]) -> Result<Self> {
+        let path = path.as_ref();
+        let text = file::text(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        read(&text, Some(&Places { folder, packages })).map_err(|error| error.within(path.display()))
+    }
+
+    /// The same from a URDF's text, without its collision meshes. `name` is its name in errors.
+    ///
+    /// # Errors
+    /// As [`from_urdf`](Self::from_urdf).
+    pub fn from_urdf_str(text: &str, name: &str) -> Result<Self> {
+        read(text, None).map_err(|error| error.within(name))
+    }
+}
+
+/// The tag of a text's root element, if it has elements.
+pub(super) fn root_tag(text: &str) -> Option<&str> {
+    top_level(text).0
+}
+
+fn read(text: &str, places: Option<&Places>) -> Result<Articulation> {
+    xml::check_depth(text)?;
+    let (text, mended) = habits::mend(text);
+    let (root, elements) = top_level(&text);
+    if root != Some("robot") {
+        let found = root.map_or("no element at all".into(), |tag| format!("<{tag}>"));
+        return Err(Error::invalid("root element", format!("expected <robot>, got {found}")));
+    }
+    if elements.iter().any(|element| element.tag.starts_with("xacro:")) {
+        return Err(Error::invalid("xacro", "expected plain URDF; expand the file with the xacro tool first"));
+    }
+    let robot = urdf_rs::read_from_string(&text).map_err(|error| locate(&error, &elements))?;
+    let mut notes = notes(&elements);
+    notes.extend(mended);
+    let links = links(&robot, places, &mut notes)?;
+    let joints = joints(&robot, &elements, &mut notes)?;
+    let articulation = Articulation { links, joints, notes };
+    articulation.validate()?;
+    Ok(articulation)
+}
+
+/// The elements that urdf-rs cannot read even alone, and why.
+fn locate(error: &urdf_rs::UrdfError, elements: &[Element]) -> Error {
+    let alone = |element: &Element| {
+        let error = urdf_rs::read_from_string(&format!("<robot name=\"r\">{}</robot>", element.text)).err()?;
+        let place = format!("line {}: {} \"{}\"", element.line, element.tag, element.name);
+        Some(Error::invalid(place, sentence(&error)))
+    };
+    let known = |element: &&Element| ["link", "joint", "material"].contains(&element.tag);
+    let mut findings = Findings::default();
+    elements.iter().filter(known).filter_map(alone).for_each(|error| findings.note(error));
+    findings.result().err().unwrap_or_else(|| Error::invalid("XML", sentence(error)))
+}
+
+/// What urdf-rs says, on one line.
+fn sentence(error: &urdf_rs::UrdfError) -> String {
+    let message = error.to_string();
+    message.trim_start_matches("custom: ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// One line for each kind of thing that is not read.
+fn notes(elements: &[Element]) -> Vec<String> {
+    let mut skipped = BTreeMap::<&str, usize>::new();
+    for element in elements.iter().filter(|element| !["link", "joint", "material"].contains(&element.tag)) {
+        *skipped.entry(element.tag).or_default() += 1;
+    }
+    skipped.iter().map(|(tag, n)| format!("<{tag}>: {n} left out")).collect()
+}
+
+fn links(robot: &urdf_rs::Robot, places: Option<&Places>, notes: &mut Vec<String>) -> Result<Vec<Link>> {
+    let mut colors = HashMap::new();
+    let materials = robot.links.iter().flat_map(|link| &link.visual).filter_map(|visual| visual.material.as_ref());
+    for material in materials.chain(&robot.materials) {
+        if let Some(color) = &material.color {
+            colors.insert(material.name.as_str(), color.rgba.0);
+        }
+    }
+    let mut findings = Findings::default();
+    let mut missing = Vec::new();
+    let mut read = |link| findings.take(read_link(link, places, &colors, notes, &mut missing));
+    let links = robot.links.iter().filter_map(&mut read).collect();
+    if let Some(first) = missing.first() {
+        notes.push(format!("visual meshes: {} left out: {first}", missing.len()));
+    }
+    findings.result().map(|()| links)
+}
+
+fn read_link(
+    link: &urdf_rs::Link,
+    places: Option<&Places>,
+    colors: &HashMap<&str, [f64; 4]>,
+    notes: &mut Vec<String>,
+    missing: &mut Vec<String>,
+) -> Result<Link> {
+    let name = &link.name;
+    let inertia = inertia(&link.inertial).map_err(|error| error.within(format!("link \"{name}\"")))?;
+    if let Some(inertia) = &inertia {
+        let [a, b, c] = inertia.principal_moments();
+        if c > (a + b) * (1.0 + 1e-6) {
+            notes.push(format!("link \"{name}\": no solid has this inertia, as {c:.3e} > {a:.3e} + {b:.3e} kg m^2"));
+        }
+    } else if link.inertial.inertia.ixx != 0.0 {
+        notes.push(format!("link \"{name}\": inertia without a mass left out"));
+    }
+    let without = || Err("a URDF's text alone has no files beside it".to_owned());
+    let find = |filename: &str| places.map_or_else(without, |places| places.find(filename));
+    let mut collisions = Vec::new();
+    let mut empty = 0;
+    for collision in &link.collision {
+        if is_empty(&collision.geometry) {
+            empty += 1;
+            continue;
+        }
+        let shape = match shape(&collision.geometry) {
+            Ok(shape) => shape,
+            Err((filename, scale)) => match find(filename) {
+                Ok(file) => hull(&file, scale).map_err(|error| error.within(format!("link \"{name}\"")))?,
+                Err(why) => {
+                    notes.push(format!("link \"{name}\": {MISSING_SHAPE} {filename} left out: {why}"));
+                    continue;
+                }
+            },
+        };
+        collisions.push(Collision { shape, pose: pose(&collision.origin) });
+    }
+    let mut visual = |visual: &urdf_rs::Visual| {
+        if is_empty(&visual.geometry) {
+            empty += 1;
+            return None;
+        }
+        let look = match shape(&visual.geometry) {
+            Ok(shape) => Look::Shape(shape),
+            Err((filename, scale)) => match find(filename) {
+                Ok(path) => Look::Mesh(MeshFile { path, scale }),
+                Err(why) => {
+                    missing.push(why);
+                    return None;
+                }
+            },
+        };
+        let material = visual.material.as_ref();
+        let own = material.and_then(|material| material.color.as_ref()).map(|color| color.rgba.0);
+        Some(Visual {
+            look,
+            pose: pose(&visual.origin),
+            rgba: own.or_else(|| colors.get(material?.name.as_str()).copied()),
+        })
+    };
+    let visuals = link.visual.iter().filter_map(&mut visual).collect();
+    if empty > 0 {
+        notes.push(format!("link \"{name}\": {empty} shapes of size 0 left out"));
+    }
+    Ok(Link { name: name.clone(), inertia, collisions, visuals })
+}
+
+/// The inertia in the link's frame: R I Rᵀ with the inertial frame's R. None without a mass.
+fn inertia(inertial: &urdf_rs::Inertial) -> Result<Option<Inertia>> {
+    let urdf_rs::Inertia { ixx, ixy, ixz, iyy, iyz, izz } = inertial.inertia;
+    let mass = inertial.mass.value;
+    check::not_negative("mass", mass)?;
+    check::at_most("mass", mass, HEAVIEST, "kg")?;
+    let matrix = Matrix3::new(ixx, ixy, ixz, ixy, iyy, iyz, ixz, iyz, izz);
+    let own = Inertia { mass, com: Vector3::zeros(), matrix };
+    check::finite_pose("inertial origin", &pose(&inertial.origin))?;
+    if mass == 0.0 {
+        return Ok(None);
+    }
+    own.validate()?;
+    Ok(Some(own.moved(&pose(&inertial.origin))))
+}
+
+/// A primitive, or the file name and scale of a mesh.
+fn shape(geometry: &urdf_rs::Geometry) -> std::result::Result<Shape, (&str, [f64; 3])> {
+    match geometry {
+        urdf_rs::Geometry::Box { size } => Ok(Shape::cuboid(size.0.map(|edge| edge / 2.0))),
+        urdf_rs::Geometry::Cylinder { radius, length } => Ok(Shape::cylinder(*radius, length / 2.0)),
+        urdf_rs::Geometry::Capsule { radius, length } => Ok(Shape::capsule(*radius, length / 2.0)),
+        urdf_rs::Geometry::Sphere { radius } => Ok(Shape::sphere(*radius)),
+        urdf_rs::Geometry::Mesh { filename, scale } => Err((filename, scale.map_or([1.0; 3], |scale| scale.0))),
+    }
+}
+
+/// Is this a primitive without a size, as files have where nothing is meant to be?
+fn is_empty(geometry: &urdf_rs::Geometry) -> bool {
+    match geometry {
+        urdf_rs::Geometry::Box { size } => size.0.contains(&0.0),
+        urdf_rs::Geometry::Cylinder { radius, length } => *radius == 0.0 || *length == 0.0,
+        urdf_rs::Geometry::Capsule { radius, .. } | urdf_rs::Geometry::Sphere { radius } => *radius == 0.0,
+        urdf_rs::Geometry::Mesh { .. } => false,
+    }
+}
+
+fn pose(pose: &urdf_rs::Pose) -> Isometry3<f64> {
+    let [roll, pitch, yaw] = pose.rpy.0;
+    Isometry3::from_parts(Translation3::from(pose.xyz.0), UnitQuaternion::from_euler_angles(roll, pitch, yaw))
+}
+
+fn joints(robot: &urdf_rs::Robot, elements: &[Element], notes: &mut Vec<String>) -> Result<Vec<Joint>> {
+    let link_of: HashMap<&str, usize> = robot.links.iter().enumerate().map(|(i, link)| (&*link.name, i)).collect();
+    let find = |role: &str, name: &str| {
+        link_of.get(name).copied().ok_or_else(|| {
+            Error::invalid(role, check::unknown("link", name, robot.links.iter().map(|link| link.name.as_str())))
+        })
+    };
+    let mut findings = Findings::default();
+    let mut text_of = HashMap::new();
+    for element in elements.iter().rev().filter(|element| element.tag == "joint") {
+        text_of.insert(element.name, element);
+    }
+    let joint_of = robot.joints.iter().enumerate().rev().map(|(i, joint)| (&*joint.name, i)).collect();
+    let mut joints = Vec::with_capacity(robot.joints.len());
+    for joint in &robot.joints {
+        // urdf-rs gives zeros where there is no <limit>.
+        let text = text_of.get(joint.name.as_str());
+        let has_limit = text.is_none_or(|joint| top_level(joint.text).1.iter().any(|element| element.tag == "limit"));
+        let read = || {
+            let (parent, child) = (find("parent", &joint.parent.link)?, find("child", &joint.child.link)?);
+            let kind = kind(&joint.joint_type)?;
+            Ok(Joint {
+                name: joint.name.clone(),
+                kind,
+                parent,
+                child,
+                origin: pose(&joint.origin),
+                axis: axis(joint, kind)?,
+                limits: limits(joint, kind, has_limit)?,
+                effort: if joint.limit.effort <= 0.0 { f64::INFINITY } else { joint.limit.effort },
+                damping: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.damping),
+                friction: joint.dynamics.as_ref().map_or(0.0, |dynamics| dynamics.friction),
+                mimic: mimic(robot, &joint_of, joint, kind)?,
+            })
+        };
+        let read = read().map_err(|error: Error| error.within(format!("joint \"{}\"", joint.name)));
+        let Some(read) = findings.take(read) else { continue };
+        if joint.mimic.is_some() && read.mimic.is_none() {
+            notes.push(format!("joint \"{}\": <mimic> of a fixed joint left out", joint.name));
+        }
+        if joint.limit.effort < 0.0 {
+            notes.push(format!("joint \"{}\": effort {} taken for no limit", joint.name, joint.limit.effort));
+        }
+        if read.limits.is_some_and(|limits| limits.lower == limits.upper) {
+            notes.push(format!("joint \"{}\": lower limit = upper limit, it may not move", joint.name));
+        }
+        joints.push(read);
+    }
+    findings.result().map(|()| joints)
+}
+
+fn kind(joint_type: &urdf_rs::JointType) -> Result<JointKind> {
+    match joint_type {
+        urdf_rs::JointType::Revolute => Ok(JointKind::Revolute),
+        urdf_rs::JointType::Continuous => Ok(JointKind::Continuous),
+        urdf_rs::JointType::Prismatic => Ok(JointKind::Prismatic),
+        urdf_rs::JointType::Fixed => Ok(JointKind::Fixed),
+        urdf_rs::JointType::Floating => Ok(JointKind::Floating),
+        urdf_rs::JointType::Planar => Ok(JointKind::Planar),
+        urdf_rs::JointType::Spherical => {
+            Err(Error::invalid("type", "expected a standard type, got \"spherical\"; use three revolute joints"))
+        }
+    }
+}
+
+/// The axis at unit length; only joints that have one need a good one.
+fn axis(joint: &urdf_rs::Joint, kind: JointKind) -> Result<Vector3<f64>> {
+    if !kind.is_single() && kind != JointKind::Planar {
+        return Ok(Vector3::x());
+    }
+    let axis = Vector3::from(joint.axis.xyz.0);
+    check::finite_vector("axis", &axis)?;
+    let unit = axis.try_normalize(f64::MIN_POSITIVE).filter(|unit| unit.iter().all(|x| x.is_finite()));
+    unit.ok_or_else(|| Error::invalid("axis", "expected a direction, got a vector without length"))
+}
+
+fn limits(joint: &urdf_rs::Joint, kind: JointKind, has_limit: bool) -> Result<Option<Limits>> {
+    if !matches!(kind, JointKind::Revolute | JointKind::Prismatic) {
+        return Ok(None);
+    }
+    if !has_limit {
+        let or = if kind == JointKind::Revolute { ", or type=\"continuous\"" } else { "" };
+        let message = format!("expected <limit lower=\"…\" upper=\"…\" …/> in a {kind:?} joint{or}").to_lowercase();
+        return Err(Error::invalid("limit", message));
+    }
+    let urdf_rs::JointLimit { lower, upper, .. } = joint.limit;
+    let is_unlimited = lower == f64::NEG_INFINITY && upper == f64::INFINITY;
+    Ok((!is_unlimited).then_some(Limits { lower, upper }))
+}
+
+/// The joint with a coordinate of its own that is followed in the end, through a chain of mimic joints.
+fn mimic(
+    robot: &urdf_rs::Robot,
+    joint_of: &HashMap<&str, usize>,
+    joint: &urdf_rs::Joint,
+    kind: JointKind,
+) -> Result<Option<Mimic>> {
+    if kind == JointKind::Fixed {
+        return Ok(None);
+    }
+    let (mut multiplier, mut offset) = (1.0, 0.0);
+    let (mut index, mut at) = (None, joint);
+    // q = m₁ q₁ + o₁ with q₁ = m₂ q₂ + o₂ is m₁ m₂ q₂ + (m₁ o₂ + o₁).
+    while let Some(mimic) = &at.mimic {
+        let Some(&next) = joint_of.get(mimic.joint.as_str()) else {
+            let names = robot.joints.iter().map(|joint| joint.name.as_str());
+            return Err(Error::invalid("mimic", check::unknown("joint", &mimic.joint, names)));
+        };
+        offset += multiplier * mimic.offset.unwrap_or(0.0);
+        multiplier *= mimic.multiplier.unwrap_or(1.0);
+        (index, at) = (Some((next, index.map_or(1, |(_, steps)| steps + 1))), &robot.joints[next]);
+        if index.is_some_and(|(_, steps)| steps > robot.joints.len()) {
+            return Err(Error::invalid(
+                "mimic",
+                "expected to end at a joint that follows none, but this goes in a circle",
+            ));
+        }
+    }
+    Ok(index.map(|(joint, _)| Mimic { joint, multiplier, offset }))
+}

@@ -1,0 +1,323 @@
+//! The piece of a core's surface that a contact is on.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::core::Core;
+use super::frame::turned;
+
+/// Sine of an angle below which a tangent is at right angles to a normal.
+const FLAT: f64 = 1e-9;
+
+/// Vertex, edge, face, rim, side or smooth surface: all points `base` + Σ sᵢ tᵢ + x(n), of which x(n) is the point of the
+/// round part that is farthest along n.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Feature {
+    pub(super) base: Vector3<f64>,
+    /// None, one or two orthonormal tangents, zeros behind them.
+    tangents: [Vector3<f64>; 2],
+    dimension: usize,
+    round: Round,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Round {
+    None,
+    Circle {
+        axis: Vector3<f64>,
+        radius: f64,
+    },
+    /// x(n) = M n/√(nᵀMn), M with the squares of the radii as eigenvalues.
+    Ellipsoid(Matrix3<f64>),
+}
+
+impl Feature {
+    fn flat(base: Vector3<f64>, tangents: &[Vector3<f64>]) -> Self {
+        let mut all = [Vector3::zeros(); 2];
+        all[..tangents.len()].copy_from_slice(tangents);
+        Self { base, tangents: all, dimension: tangents.len(), round: Round::None }
+    }
+
+    /// A plane through `base`.
+    pub(super) fn plane(base: Vector3<f64>, normal: &Vector3<f64>) -> Self {
+        let t = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
+        Self::flat(base, &[t, normal.cross(&t)])
+    }
+
+    fn vertex(base: Vector3<f64>) -> Self {
+        Self::flat(base, &[])
+    }
+
+    fn ellipsoid(radii: &Vector3<f64>) -> Self {
+        let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
+        Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
+    }
+
+    /// The whole surface, where that is one piece.
+    pub(super) fn smooth(core: &Core) -> Option<Self> {
+        match core {
+            Core::Point => Some(Self::vertex(Vector3::zeros())),
+            Core::Ellipsoid(radii) => Some(Self::ellipsoid(radii)),
+            _ => None,
+        }
+    }
+
+    /// The lowest-dimensional piece within `tolerance` of a surface point `p`.
+    pub(super) fn near(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Self {
+        match core {
+            Core::Point => Self::vertex(Vector3::zeros()),
+            Core::Segment(half) => {
+                if p.z.abs() > half - tolerance {
+                    Self::vertex(Vector3::new(0.0, 0.0, half.copysign(p.z)))
+                } else {
+                    Self::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()])
+                }
+            }
+            Core::Box(half) => of_box(half, p, tolerance),
+            Core::Cylinder { radius, half_length } => of_cylinder(*radius, *half_length, p, tolerance),
+            Core::Ellipsoid(radii) => Self::ellipsoid(radii),
+            Core::Hull(hull) => of_hull(hull, p, tolerance),
+            Core::HalfSpace => Self::plane(*p, &Vector3::z()),
+        }
+    }
+
+    /// The piece that a surface point `p` with this outward normal is on: of all within `tolerance` of it that are at right angles to the
+    /// normal the largest. At the end of an edge or of a face, where the lowest-dimensional piece is a vertex, the normal nevertheless
+    /// is that of the edge or face.
+    pub(super) fn across(core: &Core, p: &Vector3<f64>, normal: &Vector3<f64>, tolerance: f64) -> Self {
+        match core {
+            Core::Segment(_) => Self::near(core, p, if normal.z.abs() < FLAT { f64::NEG_INFINITY } else { tolerance }),
+            Core::Box(half) => {
+                let bound = [0, 1, 2].map(|k| p[k].abs() > half[k] - tolerance && normal[k].abs() > FLAT);
+                if bound.contains(&true) { part_of_box(half, p, |k| bound[k]) } else { of_box(half, p, tolerance) }
+            }
+            Core::Cylinder { radius, half_length } => {
+                let [side, cap] = if normal.z.abs() < FLAT {
+                    [0.0, f64::INFINITY]
+                } else if normal.xy().norm() < FLAT {
+                    [f64::INFINITY, 0.0]
+                } else {
+                    [radius - p.xy().norm(), half_length - p.z.abs()]
+                };
+                part_of_cylinder((*radius, *half_length), p, [side, cap], tolerance)
+            }
+            Core::Hull(hull) => {
+                let is_across = |piece: &Self| piece.tangents().iter().all(|t| t.dot(normal).abs() < FLAT);
+                let pieces = around_hull(hull, p, tolerance).into_iter().filter(is_across);
+                pieces.max_by_key(|piece| piece.dimension).unwrap_or_else(|| of_hull(hull, p, tolerance))
+            }
+            Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => Self::near(core, p, tolerance),
+        }
+    }
+
+    /// All pieces that a surface point `p` may be on if it is off by `tolerance`, or by any length on other bodies than hulls.
+    pub(super) fn around(core: &Core, p: &Vector3<f64>, tolerance: f64) -> Vec<Self> {
+        match core {
+            Core::Segment(_) => [f64::INFINITY, 0.0].map(|tolerance| Self::near(core, p, tolerance)).to_vec(),
+            Core::Box(half) => (1..8_usize).map(|set| part_of_box(half, p, |k| set >> k & 1 == 1)).collect(),
+            Core::Cylinder { radius, half_length } => {
+                let end = half_length.copysign(p.z);
+                let round = Round::Circle { axis: Vector3::z(), radius: *radius };
+                let rim = Self { round, ..Self::vertex(Vector3::new(0.0, 0.0, end)) };
+                let side = Self { round, ..Self::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()]) };
+                vec![rim, side, Self::flat(Vector3::new(p.x, p.y, end), &[Vector3::x(), Vector3::y()])]
+            }
+            Core::Hull(hull) => around_hull(hull, p, tolerance),
+            Core::Point | Core::Ellipsoid(_) | Core::HalfSpace => vec![Self::near(core, p, tolerance)],
+        }
+    }
+
+    /// The same in a frame in which the core's frame has this rotation and position.
+    pub(super) fn placed(&self, rotation: &Matrix3<f64>, translation: &Vector3<f64>) -> Self {
+        let round = match self.round {
+            Round::None => Round::None,
+            Round::Circle { axis, radius } => Round::Circle { axis: rotation * axis, radius },
+            Round::Ellipsoid(squares) => Round::Ellipsoid(rotation * squares * rotation.transpose()),
+        };
+        let tangents = self.tangents.map(|t| rotation * t);
+        Self { base: rotation * self.base + translation, tangents, dimension: self.dimension, round }
+    }
+
+    pub(super) fn tangents(&self) -> &[Vector3<f64>] {
+        &self.tangents[..self.dimension]
+    }
+
+    /// The point that is farthest along n, of any length, up to steps along the tangents.
+    #[inline]
+    pub(super) fn support(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        self.base + self.round_support(n)
+    }
+
+    #[inline]
+    fn round_support(&self, n: &Vector3<f64>) -> Vector3<f64> {
+        match self.round {
+            Round::None => Vector3::zeros(),
+            Round::Circle { axis, radius } => (n - axis * axis.dot(n)).try_normalize(0.0).unwrap_or_default() * radius,
+            Round::Ellipsoid(squares) => {
+                let x = turned(&squares, n);
+                x / n.dot(&x).sqrt()
+            }
+        }
+    }
+
+    /// Is it part of a cylinder's rim or side?
+    pub(super) fn is_round(&self) -> bool {
+        matches!(self.round, Round::Circle { .. })
+    }
+
+    /// Out from a circle's axis towards a point.
+    pub(super) fn out(&self, point: &Vector3<f64>) -> Option<Vector3<f64>> {
+        let Round::Circle { axis, .. } = self.round else { return None };
+        let from = point - self.base;
+        (from - axis * axis.dot(&from)).try_normalize(0.0)
+    }
+
+    /// Half of how far the round part reaches along a unit vector, both ways.
+    pub(super) fn half_width(&self, n: &Vector3<f64>) -> f64 {
+        n.dot(&self.round_support(n))
+    }
+
+    /// How [`support`](Self::support) moves as n, of length one, turns: the support function's second derivative there.
+    pub(super) fn curvature(&self, n: &Vector3<f64>) -> Curvature<'_> {
+        self.bent_support(n).1
+    }
+
+    /// [`support`](Self::support) and [`curvature`](Self::curvature) at once.
+    #[inline]
+    pub(super) fn bent_support(&self, n: &Vector3<f64>) -> (Vector3<f64>, Curvature<'_>) {
+        match &self.round {
+            Round::None => (self.base, Curvature::None),
+            Round::Circle { axis, radius } => {
+                let across = n - axis * axis.dot(n);
+                let length = across.norm();
+                if length == 0.0 {
+                    return (self.base, Curvature::None);
+                }
+                let out = across / length;
+                (self.base + out * *radius, Curvature::Circle { around: axis.cross(&out), factor: radius / length })
+            }
+            Round::Ellipsoid(squares) => {
+                let x = turned(squares, n);
+                let factor = 1.0 / n.dot(&x).sqrt();
+                let point = x * factor;
+                (self.base + point, Curvature::Ellipsoid { squares, point, factor })
+            }
+        }
+    }
+}
+
+/// A symmetric map, the second derivative H of a support function.
+pub(super) enum Curvature<'a> {
+    None,
+    /// ∝ t tᵀ, t along the circle.
+    Circle {
+        around: Vector3<f64>,
+        factor: f64,
+    },
+    /// ∝ M − x xᵀ.
+    Ellipsoid {
+        squares: &'a Matrix3<f64>,
+        point: Vector3<f64>,
+        factor: f64,
+    },
+}
+
+impl Curvature<'_> {
+    /// H v.
+    #[inline]
+    pub(super) fn along(&self, v: &Vector3<f64>) -> Vector3<f64> {
+        match self {
+            Self::None => Vector3::zeros(),
+            Self::Circle { around, factor } => around * (factor * around.dot(v)),
+            Self::Ellipsoid { squares, point, factor } => (turned(squares, v) - point * point.dot(v)) * *factor,
+        }
+    }
+}
+
+fn of_box(half: &Vector3<f64>, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    let nearest = (half - p.abs()).imin();
+    part_of_box(half, p, |k| k == nearest || p[k].abs() > half[k] - tolerance)
+}
+
+/// The piece that is bound by a box's sides on these axes.
+fn part_of_box(half: &Vector3<f64>, p: &Vector3<f64>, bound: impl Fn(usize) -> bool) -> Feature {
+    let mut base = *p;
+    let (mut free, mut n) = ([Vector3::zeros(); 3], 0);
+    for k in 0..3 {
+        if bound(k) {
+            base[k] = half[k].copysign(p[k]);
+        } else {
+            free[n] = Vector3::ith(k, 1.0);
+            n += 1;
+        }
+    }
+    Feature::flat(base, &free[..n])
+}
+
+fn of_cylinder(radius: f64, half_length: f64, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    part_of_cylinder((radius, half_length), p, [radius - p.xy().norm(), half_length - p.z.abs()], tolerance)
+}
+
+/// The piece of a cylinder that is nearest, given how far its side and its cap are.
+fn part_of_cylinder(
+    (radius, half_length): (f64, f64),
+    p: &Vector3<f64>,
+    [side, cap]: [f64; 2],
+    tolerance: f64,
+) -> Feature {
+    let round = Round::Circle { axis: Vector3::z(), radius };
+    let end = half_length.copysign(p.z);
+    if side < tolerance && cap < tolerance {
+        return Feature { round, ..Feature::vertex(Vector3::new(0.0, 0.0, end)) };
+    }
+    if cap < side {
+        return Feature::flat(Vector3::new(p.x, p.y, end), &[Vector3::x(), Vector3::y()]);
+    }
+    Feature { round, ..Feature::flat(Vector3::new(0.0, 0.0, p.z), &[Vector3::z()]) }
+}
+
+fn of_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Feature {
+    let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
+    let heights = || hull.faces().iter().map(|face| face.height(p));
+    let top = heights().fold(f64::NEG_INFINITY, f64::max);
+    let active = || hull.faces().iter().zip(heights()).filter(|(_, height)| *height >= top - tolerance);
+    for (face, _) in active() {
+        if let Some(&corner) = face.corners.iter().find(|&&i| (vertex(i) - p).norm() <= tolerance) {
+            return Feature::vertex(vertex(corner));
+        }
+    }
+    for (face, _) in active() {
+        for [i, j] in face.edges() {
+            let along = (vertex(j) - vertex(i)).normalize();
+            let from = p - vertex(i);
+            let across = from - along * along.dot(&from);
+            if across.norm() <= tolerance {
+                return Feature::flat(p - across, &[along]);
+            }
+        }
+    }
+    let top = active().max_by(|x, y| x.1.total_cmp(&y.1));
+    top.map_or(Feature::vertex(*p), |(face, height)| {
+        let normal = Vector3::from(face.normal);
+        Feature::plane(p - normal * height, &normal)
+    })
+}
+
+fn around_hull(hull: &crate::Hull, p: &Vector3<f64>, tolerance: f64) -> Vec<Feature> {
+    let vertex = |i: usize| Vector3::from(hull.vertices()[i]);
+    let mut all: Vec<Feature> =
+        (0..hull.vertices().len()).map(vertex).filter(|v| (v - p).norm() <= tolerance).map(Feature::vertex).collect();
+    all.extend(hull.edges().iter().filter_map(|&[i, j]| {
+        let (from, edge) = (p - vertex(i), vertex(j) - vertex(i));
+        let along = edge.normalize();
+        let reach = along.dot(&from);
+        let across = from - along * reach;
+        let is_near = across.norm() <= tolerance && reach >= -tolerance && reach <= edge.norm() + tolerance;
+        is_near.then(|| Feature::flat(p - across, &[along]))
+    }));
+    all.extend(hull.faces().iter().filter_map(|face| {
+        let height = face.height(p);
+        let normal = Vector3::from(face.normal);
+        (height >= -tolerance).then(|| Feature::plane(p - normal * height, &normal))
+    }));
+    all
+}

@@ -1,0 +1,216 @@
+//! How contacts move with their bodies: the implicit function theorem on the features in contact.
+//!
+//! B moves by a twist (v, ω) about its origin o, A stays. With the tangents t of both features, the directions w across
+//! n and all t, and p, H, φ of the cores, the conditions n·t = 0 and w·(x_B − x_A) = 0 give
+//!
+//! ```text
+//! t_A·dn = 0        t_B·dn = −n·(ω × t_B)        n·dn = 0
+//! w·(H_A + H_B + φ) dn = w·(v + ω × (p_B − o) + H_B (ω × n))
+//! ```
+//!
+//! and dp from d(p_B − p_A) = dφ n + φ dn, where dφ = n·(v + ω × (p_B − o)). A's own twist is one of both bodies less one
+//! of B, and a displacement e of A's surface one of both by e less one of B by e.
+
+use nalgebra::{Isometry3, Matrix3, Matrix3x6, Vector3, Vector6};
+
+use super::collider::Posed;
+use super::core::Core;
+use super::feature::Feature;
+use super::polish::{Features, directions};
+use super::{Collider, Distance};
+use crate::Shape;
+
+/// A witness point this near to an edge or vertex, relative to the body's size, is on it.
+const ON: f64 = 1e-9;
+/// Equations for dn with a smaller determinant (of rows of length one) have no answer, as of two vertices that touch: the
+/// normal then turns with A.
+const SINGULAR: f64 = 1e-12;
+
+/// A gradient by a contact's numbers, or those numbers' rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DistanceGradient {
+    /// By φ.
+    pub phi: f64,
+    /// By the witness point on A.
+    pub point_a: Vector3<f64>,
+    /// By the witness point on B.
+    pub point_b: Vector3<f64>,
+    /// By the normal.
+    pub normal: Vector3<f64>,
+}
+
+/// A gradient by a body's motion and size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BodyGradient {
+    /// By the twist (v, ω) along the world's axes, v that of the body's origin.
+    pub twist: Vector6<f64>,
+    /// By the sizes, as [`Shape::sizes`] orders them.
+    pub sizes: [f64; Shape::SIZES],
+}
+
+impl Distance {
+    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers: exact, on whatever features
+    /// (face, edge, vertex, rim, smooth surface) the contact is; where features are parallel, as if they stayed so. The
+    /// colliders and poses are those of the query.
+    pub fn pull(
+        &self,
+        (a, pose_a): (&Collider, &Isometry3<f64>),
+        (b, pose_b): (&Collider, &Isometry3<f64>),
+        gradient: &DistanceGradient,
+    ) -> [BodyGradient; 2] {
+        let (a, b) = (Posed(a, pose_a), Posed(b, pose_b));
+        Motion::of_b(self, &a, &b).pull(self, &a, &b, gradient)
+    }
+}
+
+/// Rates by B's twist.
+pub(super) struct Motion {
+    pub(super) phi: Vector6<f64>,
+    pub(super) normal: Matrix3x6<f64>,
+    pub(super) point_a: Matrix3x6<f64>,
+    pub(super) point_b: Matrix3x6<f64>,
+}
+
+impl Motion {
+    pub(super) fn of_b(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+        // Of the cores.
+        let point_a = distance.point_a - distance.normal * a.0.radius;
+        let point_b = distance.point_b + distance.normal * b.0.radius;
+        Self::of_features(
+            distance,
+            &Features { a: a.feature(&point_a, &distance.normal), b: b.feature(&point_b, &-distance.normal) },
+            a,
+            b,
+        )
+    }
+
+    /// The gradient by motions and sizes of both bodies, given one by the contact's numbers.
+    pub(super) fn pull(
+        &self,
+        distance: &Distance,
+        a: &Posed<'_>,
+        b: &Posed<'_>,
+        gradient: &DistanceGradient,
+    ) -> [BodyGradient; 2] {
+        let (origin_a, origin_b) = (a.1.translation.vector, b.1.translation.vector);
+        let DistanceGradient { phi, point_a, point_b, normal } = *gradient;
+        let on_b: Vector6<f64> = self.point_a.tr_mul(&point_a)
+            + self.point_b.tr_mul(&point_b)
+            + self.normal.tr_mul(&normal)
+            + self.phi * phi;
+        // A motion of both turns and carries all; it leaves φ.
+        let force = point_a + point_b;
+        let moment = (distance.point_a - origin_a).cross(&point_a)
+            + (distance.point_b - origin_a).cross(&point_b)
+            + distance.normal.cross(&normal);
+        let (force_b, moment_b) = (on_b.fixed_rows::<3>(0).into_owned(), on_b.fixed_rows::<3>(3).into_owned());
+        let force_a = force - force_b;
+        let moment_a = moment - moment_b - (origin_b - origin_a).cross(&force_b);
+        let twist = |v: &Vector3<f64>, w: &Vector3<f64>| Vector6::new(v.x, v.y, v.z, w.x, w.y, w.z);
+        let sizes = |body: &Posed<'_>, point: &Vector3<f64>, outward: Vector3<f64>, force: &Vector3<f64>| {
+            body.growth(point, &outward).map(|rate| rate.dot(force))
+        };
+        [
+            BodyGradient {
+                twist: twist(&force_a, &moment_a),
+                sizes: sizes(a, &distance.point_a, distance.normal, &force_a),
+            },
+            BodyGradient { twist: on_b, sizes: sizes(b, &distance.point_b, -distance.normal, &force_b) },
+        ]
+    }
+
+    /// By the theorem.
+    fn of_features(distance: &Distance, features: &Features, a: &Posed<'_>, b: &Posed<'_>) -> Self {
+        let n = distance.normal;
+        let point_b = distance.point_b + n * b.0.radius;
+        let phi = distance.phi + a.0.radius + b.0.radius;
+        let independent = features.independent();
+        let (span, n_span) = independent.basis();
+        let span = &span[..n_span];
+        let free = directions(&n, span);
+        let (curved_a, curved_b) = (features.a.curvature(&n), features.b.curvature(&-n));
+        let curved = |w: &Vector3<f64>| curved_a.along(w) + curved_b.along(w) + w * phi;
+        // Rows on the left of dn, and on the right of (v, ω).
+        let arm = point_b - b.1.translation.vector;
+        let (mut left, mut right) = (Matrix3::zeros(), Matrix3x6::zeros());
+        left.set_row(0, &n.transpose());
+        // t·dn = 0 for A's tangents, n·(ω × t) = ω·(t × n) for B's.
+        let fixed = independent
+            .tangents()
+            .map(|(t, of_b)| (t, Vector3::zeros(), if of_b { n.cross(&t) } else { Vector3::zeros() }));
+        // w·(ω × arm) = ω·(arm × w), w·H(ω × n) = ω·(n × H w).
+        let turning = free.iter().map(|w| (curved(w), *w, arm.cross(w) + n.cross(&curved_b.along(w))));
+        for (k, (row, v, w)) in fixed.chain(turning).take(2).enumerate() {
+            let length = row.norm();
+            let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
+            left.set_row(k + 1, &(row * scale).transpose());
+            right.fixed_view_mut::<1, 3>(k + 1, 0).copy_from(&(v * scale).transpose());
+            right.fixed_view_mut::<1, 3>(k + 1, 3).copy_from(&(w * scale).transpose());
+        }
+        let inverse = left.try_inverse().filter(|_| left.determinant().abs() > SINGULAR);
+        let turn = inverse.unwrap_or_else(Matrix3::zeros) * right;
+        let slide = features.slide(span);
+        let mut all =
+            Self { phi: Vector6::zeros(), normal: turn, point_a: Matrix3x6::zeros(), point_b: Matrix3x6::zeros() };
+        for k in 0..6 {
+            let unit = Vector3::ith(k % 3, 1.0);
+            let dn = turn.column(k).into_owned();
+            // Of the point that is fixed to B, and of B's surface where n turns against it.
+            let (carried, turned) = if k < 3 { (unit, dn) } else { (unit.cross(&arm), dn - unit.cross(&n)) };
+            let moved_a = curved_a.along(&dn);
+            let moved_b = carried - curved_b.along(&turned);
+            let closing = n.dot(&carried);
+            let gap = moved_b - moved_a - n * closing - dn * phi;
+            let [slid_a, slid_b] = slide.close(&gap).unwrap_or_default();
+            all.phi[k] = closing;
+            all.point_a.set_column(k, &(moved_a + slid_a + dn * a.0.radius));
+            all.point_b.set_column(k, &(moved_b + slid_b - dn * b.0.radius));
+        }
+        all
+    }
+}
+
+impl Posed<'_> {
+    /// The feature that a point of the core's surface with this outward normal is on, in the world.
+    fn feature(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> Feature {
+        let local = self.1.inverse_transform_point(&(*point).into()).coords;
+        let rotation = self.1.rotation.to_rotation_matrix().into_inner();
+        let tolerance = ON * self.0.core.reach().max(f64::MIN_POSITIVE);
+        let normal = rotation.tr_mul(outward);
+        Feature::across(&self.0.core, &local, &normal, tolerance).placed(&rotation, &self.1.translation.vector)
+    }
+
+    /// How a surface point moves with each of the shape's sizes, where its outward normal stays.
+    pub(super) fn growth(&self, point: &Vector3<f64>, outward: &Vector3<f64>) -> [Vector3<f64>; Shape::SIZES] {
+        let Self(Collider { core, radius }, pose) = self;
+        let n = pose.rotation.inverse() * outward;
+        let p = pose.inverse_transform_point(&(*point).into()).coords - n * *radius;
+        let near = ON * core.reach();
+        let end = |half: f64, k: usize| {
+            if p[k].abs() > half - near { Vector3::ith(k, 1_f64.copysign(p[k])) } else { Vector3::zeros() }
+        };
+        let zero = Vector3::zeros();
+        let local = match core {
+            Core::Point => [n, zero, zero, zero],
+            Core::Segment(half) => [n, end(*half, 2), zero, zero],
+            Core::Box(half) => {
+                let [x, y, z] = [0, 1, 2].map(|k| end(half[k], k));
+                [x, y, z, n - x - y - z]
+            }
+            Core::Cylinder { radius, half_length } => {
+                let on_side = p.xy().norm() > radius - near;
+                let out = Vector3::new(p.x, p.y, 0.0) / *radius;
+                [if on_side { out } else { zero }, end(*half_length, 2), zero, zero]
+            }
+            Core::Ellipsoid(radii) => {
+                let length = radii.component_mul(&n).norm();
+                let by = |k: usize| {
+                    Vector3::ith(k, 2.0 * radii[k] * n[k] / length) - p * (radii[k] * (n[k] / length).powi(2))
+                };
+                [by(0), by(1), by(2), zero]
+            }
+            Core::Hull(_) | Core::HalfSpace => [zero; Shape::SIZES],
+        };
+        local.map(|rate| pose.rotation * rate)
+    }
+}

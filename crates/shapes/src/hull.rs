@@ -1,0 +1,369 @@
+//! Convex polyhedra.
+
+use nalgebra::{Matrix3, Vector3};
+
+use super::hull_side::{self, HullSide};
+use super::{Inertia, check, quickhull};
+use crate::error::{Error, Result};
+use crate::largest::largest;
+
+/// The convex hull of some points, m. It may lie anywhere in its frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hull {
+    vertices: Vec<[f64; 3]>,
+    faces: Vec<HullFace>,
+    edges: Vec<[usize; 2]>,
+    neighbours: Vec<Vec<usize>>,
+    reach: f64,
+    sides: Vec<HullSide>,
+    /// The sides that each vertex is in.
+    sides_at: Vec<Vec<usize>>,
+    shares: Vec<f64>,
+    half_width: f64,
+}
+
+/// A flat side of a [`Hull`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct HullFace {
+    /// Corners as indices into [`Hull::vertices`], counter-clockwise seen from outside.
+    pub corners: Vec<usize>,
+    /// Outward unit normal.
+    pub normal: [f64; 3],
+    /// Largest normal · vertex, m.
+    pub offset: f64,
+}
+
+/// Vertices this far from a plane, relative to the hull's size, lie in it; and a hull this thin is flat. Above the
+/// rounding of mesh files, which are in single precision.
+const FLAT: f64 = 1e-6;
+
+impl Hull {
+    /// The hull of at least four points that are not in one plane. Points inside are dropped.
+    ///
+    /// # Errors
+    /// If there are too few points, all are in one plane, or one is not finite or farther than 1e6 m from the origin.
+    pub fn new(points: &[[f64; 3]]) -> Result<Self> {
+        if points.len() < 4 {
+            return Err(Error::invalid("hull", format!("expected at least 4 points, got {}", points.len())));
+        }
+        for (i, &point) in points.iter().enumerate() {
+            check::position(&format!("hull point {}", i + 1), &point.into())?;
+        }
+        let flat = || Error::invalid("hull", "expected points that are not all in one plane");
+        let points: Vec<Vector3<f64>> = points.iter().map(|&point| point.into()).collect();
+        let triangles = quickhull::triangles(&points).ok_or_else(flat)?;
+        let size = extent(&points);
+        let hull = Self::of_faces(&points, &triangles, polygons(&points, &triangles, FLAT * size));
+        // Where a surface bends as little from triangle to triangle as a flat one may, sides need not close.
+        let hull =
+            if hull.is_closed() { hull } else { Self::of_faces(&points, &triangles, single(&points, &triangles)) };
+        if hull.is_closed() && hull.solid().mass > FLAT * size.powi(3) { Ok(hull) } else { Err(flat()) }
+    }
+
+    /// The hull with these sides of a surface of triangles, their corners in the order in which they come.
+    fn of_faces(points: &[Vector3<f64>], triangles: &[[usize; 3]], mut faces: Vec<HullFace>) -> Self {
+        let mut place = vec![None; points.len()];
+        let (mut vertices, mut shares) = (Vec::<[f64; 3]>::new(), Vec::new());
+        let of_points = hull_side::shares(points, triangles);
+        for corner in faces.iter_mut().flat_map(|face| &mut face.corners) {
+            *corner = *place[*corner].get_or_insert_with(|| {
+                vertices.push(points[*corner].into());
+                shares.push(of_points[*corner]);
+                vertices.len() - 1
+            });
+        }
+        let mut edges: Vec<[usize; 2]> = faces.iter().flat_map(HullFace::edges).filter(|[i, j]| i < j).collect();
+        edges.sort_unstable();
+        let mut neighbours = vec![Vec::new(); vertices.len()];
+        for &[i, j] in &edges {
+            neighbours[i].push(j);
+            neighbours[j].push(i);
+        }
+        let reach = largest(vertices.iter().map(|&v| Vector3::from(v).norm()));
+        let sides = hull_side::sides(&vertices, &faces);
+        let mut sides_at = vec![Vec::new(); vertices.len()];
+        for (k, side) in sides.iter().enumerate() {
+            side.vertices.iter().for_each(|&vertex| sides_at[vertex].push(k));
+        }
+        let half_width = hull_side::half_width(&vertices, &faces);
+        Self { vertices, faces, edges, neighbours, reach, sides, sides_at, shares, half_width }
+    }
+
+    /// Euler's formula.
+    fn is_closed(&self) -> bool {
+        self.vertices.len() + self.faces.len() == self.edges.len() + 2
+    }
+
+    /// The vertices, m.
+    pub fn vertices(&self) -> &[[f64; 3]] {
+        &self.vertices
+    }
+
+    /// The sides.
+    pub fn faces(&self) -> &[HullFace] {
+        &self.faces
+    }
+
+    /// The edges, as indices of their two ends in [`Hull::vertices`].
+    pub fn edges(&self) -> &[[usize; 2]] {
+        &self.edges
+    }
+
+    /// The farthest distance of a vertex from the frame's origin, m.
+    pub fn reach(&self) -> f64 {
+        self.reach
+    }
+
+    /// The sides that it shows to what touches it.
+    #[cfg(test)]
+    pub(super) fn sides(&self) -> &[HullSide] {
+        &self.sides
+    }
+
+    /// Of those the ones that a vertex is in.
+    pub fn sides_at(&self, i: usize) -> impl Iterator<Item = &HullSide> {
+        self.sides_at[i].iter().map(|&side| &self.sides[side])
+    }
+
+    /// For each vertex, in which part of half of all directions it is the farthest.
+    pub fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+
+    /// Half of the least distance between two parallel planes around the hull of which one has a face, m.
+    pub fn half_width(&self) -> f64 {
+        self.half_width
+    }
+
+    /// The vertices that are joined to vertex `i` by an edge.
+    pub fn neighbours(&self, i: usize) -> &[usize] {
+        &self.neighbours[i]
+    }
+
+    /// The solid at unit density: its mass is the volume, m³.
+    ///
+    /// Sum over the tetrahedra of the origin and each triangle (a, b, c) of the surface, of volume V = a·(b × c)/6:
+    /// ∫x = V (a + b + c)/4 and ∫xxᵀ = V (aaᵀ + bbᵀ + ccᵀ + (a + b + c)(a + b + c)ᵀ)/20.
+    pub fn solid(&self) -> Inertia {
+        let (mut mass, mut first, mut second) = (0.0, Vector3::zeros(), Matrix3::zeros());
+        let vertex = |i: usize| Vector3::from(self.vertices[i]);
+        for HullFace { corners, .. } in &self.faces {
+            let a = vertex(corners[0]);
+            for pair in corners[1..].windows(2) {
+                let (b, c) = (vertex(pair[0]), vertex(pair[1]));
+                let (volume, sum) = (a.dot(&b.cross(&c)) / 6.0, a + b + c);
+                mass += volume;
+                first += sum * (volume / 4.0);
+                let outer = |v: Vector3<f64>| v * v.transpose();
+                second += (outer(a) + outer(b) + outer(c) + outer(sum)) * (volume / 20.0);
+            }
+        }
+        let com = first / mass;
+        let second = second - com * com.transpose() * mass;
+        Inertia { mass, com, matrix: Matrix3::identity() * second.trace() - second }
+    }
+}
+
+impl HullFace {
+    /// How far a point is outside of the face's plane, m.
+    pub fn height(&self, point: &Vector3<f64>) -> f64 {
+        Vector3::from(self.normal).dot(point) - self.offset
+    }
+
+    /// The sides of the polygon, in its direction.
+    pub fn edges(&self) -> impl Iterator<Item = [usize; 2]> + '_ {
+        let next = self.corners.iter().cycle().skip(1);
+        self.corners.iter().zip(next).map(|(&i, &j)| [i, j])
+    }
+}
+
+/// Length of the diagonal of the points' box.
+pub(super) fn extent(points: &[Vector3<f64>]) -> f64 {
+    let (low, high) =
+        points.iter().fold((points[0], points[0]), |(low, high), point| (low.inf(point), high.sup(point)));
+    (high - low).norm()
+}
+
+/// Twice the area of a triangle along its normal.
+fn area(points: &[Vector3<f64>], corners: [usize; 3]) -> Vector3<f64> {
+    let [a, b, c] = corners.map(|i| points[i]);
+    (b - a).cross(&(c - a))
+}
+
+/// Each triangle of a surface as a side of its own.
+fn single(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<HullFace> {
+    let side = |&corners: &[usize; 3]| {
+        let normal = area(points, corners).try_normalize(0.0)?;
+        let offset = corners.iter().map(|&i| normal.dot(&points[i])).fold(f64::NEG_INFINITY, f64::max);
+        Some(HullFace { corners: corners.to_vec(), normal: normal.into(), offset })
+    };
+    triangles.iter().filter_map(side).collect()
+}
+
+/// Joins the triangles of a convex surface that lie in one plane, the largest first, to polygons.
+fn polygons(points: &[Vector3<f64>], triangles: &[[usize; 3]], tolerance: f64) -> Vec<HullFace> {
+    let around = Around::new(points.len(), triangles);
+    let areas = triangles.iter().map(|&corners| (area(points, corners), corners));
+    let mut order: Vec<(f64, Vector3<f64>, [usize; 3])> =
+        areas.map(|(area, corners)| (area.norm(), area, corners)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut faces: Vec<HullFace> = Vec::new();
+    // The planes that each point lies in, as many as there were before.
+    let mut planes = vec![Vec::new(); points.len()];
+    let mut seen = vec![usize::MAX; points.len()];
+    for (n, (_, area, corners)) in order.into_iter().enumerate() {
+        let [a, b, c] = corners.map(|i| &planes[i]);
+        if a.iter().any(|plane| b.contains(plane) && c.contains(plane)) {
+            continue;
+        }
+        let Some(normal) = area.try_normalize(0.0) else { continue };
+        let height = |i: usize| normal.dot(&points[i]);
+        // Uphill from corner to corner there is one top only, and what lies near it in height is connected.
+        let mut top = corners[0];
+        while let Some(&next) = around.of(top).iter().find(|&&next| height(next) > height(top)) {
+            top = next;
+        }
+        let high = height(top) - tolerance;
+        let mut plane = vec![top];
+        seen[top] = n;
+        let mut at = 0;
+        while at < plane.len() {
+            for &next in around.of(plane[at]) {
+                if seen[next] != n && height(next) > high {
+                    seen[next] = n;
+                    plane.push(next);
+                }
+            }
+            at += 1;
+        }
+        plane.sort_unstable();
+        let offset = plane.iter().map(|&i| height(i)).fold(f64::NEG_INFINITY, f64::max);
+        let corners = planar_hull(points, &plane, &normal, tolerance);
+        if corners.len() >= 3 {
+            faces.push(HullFace { corners, normal: normal.into(), offset });
+        }
+        plane.into_iter().for_each(|i| planes[i].push(n));
+    }
+    faces
+}
+
+/// The points that triangles join to each point.
+struct Around {
+    starts: Vec<usize>,
+    others: Vec<usize>,
+}
+
+impl Around {
+    fn new(n: usize, triangles: &[[usize; 3]]) -> Self {
+        let mut starts = vec![0; n + 1];
+        triangles.iter().flatten().for_each(|&corner| starts[corner + 1] += 1);
+        (0..n).for_each(|i| starts[i + 1] += starts[i]);
+        let mut ends = starts.clone();
+        let mut others = vec![0; 3 * triangles.len()];
+        // A closed surface has each edge in both directions.
+        for &[a, b, c] in triangles {
+            for (from, to) in [(a, b), (b, c), (c, a)] {
+                others[ends[from]] = to;
+                ends[from] += 1;
+            }
+        }
+        Self { starts, others }
+    }
+
+    fn of(&self, i: usize) -> &[usize] {
+        &self.others[self.starts[i]..self.starts[i + 1]]
+    }
+}
+
+/// The convex hull of the flat points `plane`: its corners, counter-clockwise about `normal` (Andrew's monotone chain), but for those that are
+/// within the tolerance of the line between their neighbours.
+pub(super) fn planar_hull(
+    points: &[Vector3<f64>],
+    plane: &[usize],
+    normal: &Vector3<f64>,
+    tolerance: f64,
+) -> Vec<usize> {
+    let x = normal.cross(&Vector3::ith(normal.iamin(), 1.0)).normalize();
+    let y = normal.cross(&x);
+    let mut flat: Vec<(f64, f64, usize)> = plane.iter().map(|&i| (x.dot(&points[i]), y.dot(&points[i]), i)).collect();
+    flat.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    // How far b is to the right of the way from a to c.
+    let aside = |a: &(f64, f64, usize), b: &(f64, f64, usize), c: &(f64, f64, usize)| {
+        let (ux, uy, vx, vy) = (b.0 - a.0, b.1 - a.1, c.0 - b.0, c.1 - b.1);
+        (ux * vy - uy * vx) / (ux + vx).hypot(uy + vy)
+    };
+    // With a tolerance here, points along an edge, in whatever order rounding leaves them, could hide a corner.
+    let half = |flat: &mut dyn Iterator<Item = &(f64, f64, usize)>| {
+        let mut chain: Vec<(f64, f64, usize)> = Vec::new();
+        for &p in flat {
+            while let [.., a, b] = chain[..] {
+                if aside(&a, &b, &p) > 0.0 {
+                    break;
+                }
+                chain.pop();
+            }
+            chain.push(p);
+        }
+        chain.pop();
+        chain
+    };
+    let mut corners = half(&mut flat.iter());
+    corners.extend(half(&mut flat.iter().rev()));
+    let mut k = 0;
+    while k < corners.len() && corners.len() > 3 {
+        let n = corners.len();
+        let [before, after] = [corners[(k + n - 1) % n], corners[(k + 1) % n]];
+        if aside(&before, &corners[k], &after) > tolerance {
+            k += 1;
+        } else {
+            corners.remove(k);
+        }
+    }
+    corners.into_iter().map(|(_, _, i)| i).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+
+    /// Sums of a few products below one.
+    const EXACT: f64 = 1e-14;
+
+    fn box_points(half: [f64; 3], n: usize) -> Vec<[f64; 3]> {
+        let at = |k: usize, h: f64| h * (2.0 * k as f64 / n as f64 - 1.0);
+        let grid = (0..=n).flat_map(|i| (0..=n).flat_map(move |j| (0..=n).map(move |k| [i, j, k])));
+        grid.map(|[i, j, k]| [at(i, half[0]), at(j, half[1]), at(k, half[2])]).collect()
+    }
+
+    #[test]
+    fn grid_of_a_box_is_the_box() {
+        let half = [0.1, 0.2, 0.3];
+        let hull = Hull::new(&box_points(half, 2)).unwrap();
+        assert_eq!((hull.vertices.len(), hull.faces.len(), hull.edges.len()), (8, 6, 12));
+        let solid = hull.solid();
+        let whole = Inertia::solid(&Shape::cuboid(half), 0.048).unwrap();
+        assert!((solid.mass - whole.mass).abs() < EXACT && solid.com.amax() < EXACT);
+        assert!((solid.matrix - whole.matrix).amax() < EXACT);
+    }
+
+    /// A corner of a cube: mass 1/6, centre of mass 1/4, ∫x² = 1/60, ∫xy = 1/120.
+    #[test]
+    fn tetrahedron() {
+        let hull = Hull::new(&[[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]).unwrap();
+        assert_eq!((hull.vertices.len(), hull.faces.len(), hull.edges.len()), (4, 4, 6));
+        let solid = hull.solid();
+        assert!((solid.mass - 1.0 / 6.0).abs() < EXACT && (solid.com - Vector3::repeat(0.25)).amax() < EXACT);
+        let about = solid.about(&Vector3::zeros());
+        assert!((about[(0, 0)] - 1.0 / 30.0).abs() < EXACT && (about[(0, 1)] + 1.0 / 120.0).abs() < EXACT);
+    }
+
+    #[test]
+    fn flat_and_few_points_are_refused() {
+        let flat = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.3, 0.4, 0.0]];
+        let line = [[0.0; 3], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [3.0, 0.0, 0.0]];
+        for points in [&flat[..], &line, &flat[..3], &[[f64::NAN; 3]; 4], &[[1.0; 3]; 5]] {
+            assert!(Hull::new(points).is_err(), "{points:?}");
+        }
+    }
+}

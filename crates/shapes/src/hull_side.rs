@@ -1,0 +1,216 @@
+//! The sides that a hull shows to what touches it: faces that are as good as one plane count as one side.
+//!
+//! A mesh that was exported or scanned has noise on its flat sides, and so many faces where there is one side. Contact
+//! points ask for the border of that side (`collision/points.rs`), and for how much of all directions a vertex is the
+//! farthest in.
+
+use std::collections::{HashSet, VecDeque};
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+use nalgebra::Vector3;
+
+use super::hull::{HullFace, extent, planar_hull};
+
+/// Several faces that are flat together, or one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HullSide {
+    /// Outward unit normal: the mean of the faces', by area.
+    pub normal: Vector3<f64>,
+    /// Its faces, as places in the hull's.
+    pub faces: Vec<usize>,
+    /// All vertices of its faces, in order.
+    pub vertices: Vec<usize>,
+    /// The corners of the border, counter-clockwise seen from outside.
+    pub corners: Vec<usize>,
+    /// For the edge from each corner to the next, by how much the surface bends there, in right angles.
+    pub bends: Vec<f64>,
+}
+
+/// Vertices this near to a side's plane, in parts of the hull's size, may be in the side: twice the noise that a mesh is
+/// expected to have, and a quarter more.
+const FLAT: f64 = 2.5e-3;
+/// Cosine of the largest angle between a side and one of its faces, 35°: a thin plate's two sides are not one.
+const ASLANT: f64 = 0.82;
+
+/// Faces along whose normals a hull is measured.
+const LARGEST: usize = 50;
+/// How often a side is grown anew, each time along the mean normal of the faces that it had.
+const ROUNDS: usize = 3;
+
+/// The faces of a closed surface, and what is next to each of them.
+struct Surface<'a> {
+    points: Vec<Vector3<f64>>,
+    faces: &'a [HullFace],
+    areas: Vec<Vector3<f64>>,
+    /// The faces at each vertex. Faces that are flat but for rounding may have different corners along one edge, so edges are not looked
+    /// up by their corners.
+    at_vertex: Vec<Vec<usize>>,
+    tolerance: f64,
+}
+
+/// The sides of a closed surface.
+pub(super) fn sides(vertices: &[[f64; 3]], faces: &[HullFace]) -> Vec<HullSide> {
+    let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
+    let mut at_vertex = vec![Vec::new(); points.len()];
+    for (k, face) in faces.iter().enumerate() {
+        face.corners.iter().for_each(|&corner| at_vertex[corner].push(k));
+    }
+    let areas = faces.iter().map(|face| area(&points, face)).collect();
+    let surface = Surface { tolerance: FLAT * extent(&points), points, faces, areas, at_vertex };
+    let mut side_of = vec![None; faces.len()];
+    let mut sides = Vec::new();
+    for first in largest_first(&surface.areas) {
+        if side_of[first].is_some() {
+            continue;
+        }
+        let mut normal = Vector3::from(faces[first].normal);
+        for round in 0..ROUNDS {
+            let members = surface.grow(first, &normal, &side_of);
+            normal = members.iter().map(|&face| surface.areas[face]).sum::<Vector3<f64>>().normalize();
+            if members.len() == 1 || round + 1 == ROUNDS {
+                members.iter().for_each(|&face| side_of[face] = Some(sides.len()));
+                sides.push((members, normal));
+                break;
+            }
+        }
+    }
+    let whole = |(number, (members, normal)): (usize, (Vec<usize>, Vector3<f64>))| {
+        let mut own: Vec<usize> = members.iter().flat_map(|&face| faces[face].corners.iter().copied()).collect();
+        own.sort_unstable();
+        own.dedup();
+        let corners = planar_hull(&surface.points, &own, &normal, 0.0);
+        let is_own = |face: usize| side_of[face] == Some(number);
+        let bends = surface.bends(&normal, &corners, is_own);
+        HullSide { normal, faces: members, vertices: own, corners, bends }
+    };
+    sides.into_iter().enumerate().map(whole).collect()
+}
+
+fn largest_first(areas: &[Vector3<f64>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..areas.len()).collect();
+    order.sort_by(|&i, &j| areas[j].norm_squared().total_cmp(&areas[i].norm_squared()).then(i.cmp(&j)));
+    order
+}
+
+impl Surface<'_> {
+    /// The first face and those around it, of no side yet, that are flat together along a normal.
+    fn grow(&self, first: usize, normal: &Vector3<f64>, side_of: &[Option<usize>]) -> Vec<usize> {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut members, mut seen) = (Vec::new(), HashSet::from([first]));
+        let mut queue = VecDeque::from([first]);
+        while let Some(face) = queue.pop_front() {
+            let heights = || self.faces[face].corners.iter().map(|&corner| normal.dot(&self.points[corner]));
+            let (lower, higher) = (heights().fold(low, f64::min), heights().fold(high, f64::max));
+            let is_flat =
+                higher - lower <= self.tolerance && normal.dot(&Vector3::from(self.faces[face].normal)) > ASLANT;
+            if face != first && !is_flat {
+                continue;
+            }
+            (low, high) = (lower, higher);
+            members.push(face);
+            let around = self.faces[face].corners.iter().flat_map(|&corner| &self.at_vertex[corner]);
+            queue.extend(around.filter(|&&next| side_of[next].is_none() && seen.insert(next)));
+        }
+        members
+    }
+
+    /// How much the surface bends at the edges of a side's border: up to the faces beyond that have the edge's middle in their planes but
+    /// for the tolerance. Noise leaves slivers along an edge, which bend a part of the way each.
+    fn bends(&self, normal: &Vector3<f64>, corners: &[usize], is_own: impl Fn(usize) -> bool) -> Vec<f64> {
+        let n = corners.len();
+        let bend = |k: usize| {
+            let ends = [corners[k], corners[(k + 1) % n]];
+            let middle = (self.points[ends[0]] + self.points[ends[1]]) / 2.0;
+            // The faces around the ends, and those around these.
+            let next = ends.iter().flat_map(|&end| &self.at_vertex[end]);
+            let around: HashSet<usize> = next
+                .flat_map(|&face| &self.faces[face].corners)
+                .flat_map(|&c| self.at_vertex[c].iter().copied())
+                .collect();
+            let beyond = || around.iter().filter(|&&face| !is_own(face)).map(|&face| &self.faces[face]);
+            let nearest = beyond().map(|face| face.height(&middle)).fold(f64::NEG_INFINITY, f64::max);
+            let near = beyond().filter(|face| face.height(&middle) >= nearest.min(-self.tolerance));
+            near.map(|face| normal.angle(&Vector3::from(face.normal)) / FRAC_PI_2).fold(0.0, f64::max)
+        };
+        (0..n).map(bend).collect()
+    }
+}
+
+fn area(points: &[Vector3<f64>], face: &HullFace) -> Vector3<f64> {
+    let first = points[face.corners[0]];
+    face.edges().map(|[i, j]| (points[i] - first).cross(&(points[j] - first))).sum()
+}
+
+/// For each point, in which part of half of all directions it is the farthest: a quarter for the corner of a box. This is what the angles of
+/// the surface's triangles at the point lack to a full turn, over 2π.
+pub(super) fn shares(points: &[Vector3<f64>], triangles: &[[usize; 3]]) -> Vec<f64> {
+    let mut angles = vec![0.0; points.len()];
+    for corners in triangles {
+        for k in 0..3 {
+            let [at, next, last] = [k, (k + 1) % 3, (k + 2) % 3].map(|k| corners[k]);
+            angles[at] += (points[next] - points[at]).angle(&(points[last] - points[at]));
+        }
+    }
+    // A point that no triangle has is inside.
+    angles.into_iter().map(|angle| if angle > 0.0 { ((TAU - angle) / TAU).max(0.0) } else { 0.0 }).collect()
+}
+
+/// Half of the least extent along a face's normal, of the largest faces.
+pub(super) fn half_width(vertices: &[[f64; 3]], faces: &[HullFace]) -> f64 {
+    let points: Vec<Vector3<f64>> = vertices.iter().map(|&vertex| vertex.into()).collect();
+    let areas: Vec<Vector3<f64>> = faces.iter().map(|face| area(&points, face)).collect();
+    let extent = |&face: &usize| points.iter().map(|point| -faces[face].height(point)).fold(0.0, f64::max);
+    largest_first(&areas).iter().take(LARGEST).map(extent).fold(f64::INFINITY, f64::min) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Hull;
+    use super::HullSide;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// A box of which each side has points, all of them off by up to some noise.
+    fn noisy_box(noise: f64, n: usize, seed: u64) -> Hull {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let half = [0.04, 0.03, 0.02];
+        let at = |k: usize, h: f64| h * (2.0 * k as f64 / n as f64 - 1.0);
+        let mut points = Vec::new();
+        for index in 0..(n + 1).pow(3) {
+            let place = [index % (n + 1), index / (n + 1) % (n + 1), index / (n + 1).pow(2)];
+            if place.iter().any(|&k| k == 0 || k == n) {
+                points.push([0, 1, 2].map(|i| at(place[i], half[i]) + random.random_range(-noise..=noise)));
+            }
+        }
+        Hull::new(&points).unwrap()
+    }
+
+    /// Whatever the noise, a box has six sides, and their corners have a quarter each: together what all directions have.
+    #[test]
+    fn a_noisy_box_has_six_sides() {
+        for noise in [0.0, 1e-9, 1e-7, 1e-6, 1e-5, 8e-5] {
+            for seed in 0..10 {
+                let hull = noisy_box(noise, 3, seed);
+                let sides = hull.sides();
+                let is_flat = |side: &&HullSide| side.normal.amax() > 0.999;
+                assert_eq!(sides.iter().filter(is_flat).count(), 6, "{noise} {sides:?}");
+                for side in sides.iter().filter(is_flat) {
+                    // Along each edge it bends by a right angle; next to a corner, noise may leave small edges.
+                    let right = side.bends.iter().filter(|bend| (*bend - 1.0).abs() < 0.02).count();
+                    assert!(right >= 4, "{noise} {side:?}");
+                }
+                let all: f64 = hull.shares().iter().sum();
+                // Points of a side that is as good as flat are left out, with the little that they have.
+                assert!((all - 2.0).abs() < 1e-4, "{noise} {all}");
+                let corners = hull
+                    .vertices()
+                    .iter()
+                    .zip(hull.shares())
+                    .filter(|(v, _)| v[0].abs() > 0.0399 && v[1].abs() > 0.0299 && v[2].abs() > 0.0199);
+                for (vertex, share) in corners {
+                    assert!((share - 0.25).abs() < 10.0 * noise / 0.02 + 1e-6, "{noise} {vertex:?} {share}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Shapes, meshes and mass distributions, and how near two convex bodies are, in plain `f64`.
+//!
+//! A [`Shape`] is a sphere, capsule, cylinder, box, ellipsoid or convex [`Hull`]; a [`MeshFile`] is read from STL, OBJ or
+//! COLLADA. [`collision`] has the signed distance of any two of them, with witness points, and contact manifolds.
+
+#![deny(missing_docs)]
+
+pub mod check;
+mod collada;
+pub mod collision;
+mod error;
+pub mod file;
+mod hull;
+mod hull_side;
+mod inertia;
+pub mod largest;
+mod mesh;
+mod obj;
+mod quickhull;
+mod shape;
+mod solid;
+mod stl;
+pub mod xml;
+
+pub use check::unknown;
+#[cfg(feature = "candle")]
+pub use error::message;
+pub use error::{Error, Findings, Result};
+pub use hull::{Hull, HullFace};
+pub use hull_side::HullSide;
+pub use inertia::{HEAVIEST, Inertia};
+pub use mesh::{MeshFile, Places, Triangles, hull};
+pub use shape::{Collision, Shape};

@@ -1,0 +1,50 @@
+//! The energy that steps minimise, as far as it does not depend on where a step began.
+
+use candle_core::Result;
+use nalgebra::{Quaternion, UnitQuaternion, Vector3};
+
+use super::observe::vectors;
+use fingertip_scene::Friction;
+use fingertip_step::contact::{Contacts, UNUSED};
+use fingertip_step::model::Model;
+use fingertip_step::parameters::Parameters;
+use fingertip_step::tensor::numbers;
+
+/// Of gravity, of the springs under the command, and of the contacts' barrier at their gaps, J. None where bodies overlap or
+/// something else has a barrier: joint limits, torsion, or contacts that fade out.
+pub(super) fn energy(
+    model: &Model,
+    parameters: &Parameters,
+    poses: &[[f64; 7]],
+    q: &[f64],
+    u: &[f64],
+    contacts: &Contacts,
+) -> Result<Option<f64>> {
+    let params = &model.params;
+    if params.contact_distance.is_some() || params.joint_limits || !model.pairs.torsional.is_empty() {
+        return Ok(None);
+    }
+    let first = |t: &candle_core::Tensor| numbers(&t.narrow(0, 0, 1)?);
+    let gravity = Vector3::from(vectors(&parameters.gravity)?[0]);
+    let (mass, stiffness, kappa) =
+        (first(&parameters.mass)?, first(&parameters.stiffness)?, first(&parameters.kappa)?[0]);
+    let weighs = model.inertial.iter().zip(&mass).map(|(&body, mass)| {
+        let [x, y, z, w, i, j, k] = poses[body];
+        let com = model.tree.bodies[body].inertia.as_ref().map_or(Vector3::zeros(), |inertia| inertia.com);
+        let turned = UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, k)) * com;
+        -mass * gravity.dot(&(Vector3::new(x, y, z) + turned))
+    });
+    let commanded = model.tree.coordinates.iter().filter_map(|c| c.u.map(|place| (c.q, place)));
+    let springs = commanded.map(|(at, place)| 0.5 * stiffness[place] * (q[at] - u[place]).powi(2));
+    let weight = contacts.weight.as_ref().map(numbers).transpose()?;
+    let factor = match params.friction {
+        Friction::Relaxed => 2.0,
+        Friction::Coulomb => 1.0,
+    };
+    let barrier = numbers(&contacts.phi)?.into_iter().enumerate().map(|(i, phi)| {
+        let weight = weight.as_ref().map_or(1.0, |weight| weight[i]);
+        if phi >= UNUSED || weight == 0.0 { 0.0 } else { -weight * factor / kappa * phi.ln() }
+    });
+    let sum = weighs.sum::<f64>() + springs.sum::<f64>() + barrier.sum::<f64>();
+    Ok(sum.is_finite().then_some(sum))
+}

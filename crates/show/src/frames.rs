@@ -1,0 +1,145 @@
+//! The numbers of a recording as a page draws them: a row of 32-bit floats per frame.
+
+use serde_json::{Value, json};
+
+use super::recording::{Configuration, PlanRecord, Recording, StepRecord};
+use fingertip_step::solve::Status;
+
+/// Numbers in front of each row: time, status, iterations, residual, seconds.
+const HEAD: usize = 5;
+/// Of a pose.
+const POSE: usize = 7;
+/// Of a contact as it is drawn: gap, normal, point, force.
+const DRAWN_CONTACT: usize = 10;
+
+/// The places of all parts of a row.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    scalars: Vec<String>,
+    q: usize,
+    u: usize,
+    poses: usize,
+    contacts: usize,
+    plan: usize,
+    plan_size: PlanSize,
+}
+
+/// How much of a plan each row has.
+#[derive(Clone, Debug, Default)]
+pub struct PlanSize {
+    /// T + 1.
+    pub n_poses: usize,
+    pub bodies: Vec<usize>,
+}
+
+impl Layout {
+    /// The layout of a recording's frames, with the scalars of its first step and room for a plan like its first one.
+    pub fn new(recording: &Recording) -> Self {
+        let first = recording.steps.iter().find_map(|step| step.plan.as_ref());
+        let size = first.map(|plan| PlanSize { n_poses: plan.poses.len(), bodies: plan.bodies.clone() });
+        Self::with_plans(recording, size.unwrap_or_default())
+    }
+
+    /// The same for plans of a given size.
+    pub fn with_plans(recording: &Recording, plan_size: PlanSize) -> Self {
+        let first = recording.steps.first();
+        let scalars: Vec<String> = first.map_or_else(Vec::new, |step| step.scalars.keys().cloned().collect());
+        let q = HEAD + scalars.len();
+        let u = q + recording.q_names.len();
+        let poses = u + recording.u_names.len();
+        let contacts = poses + POSE * recording.bodies.len();
+        let plan = contacts + DRAWN_CONTACT * recording.contacts.len();
+        Self { scalars, q, u, poses, contacts, plan, plan_size }
+    }
+
+    /// Numbers in a row.
+    pub fn stride(&self) -> usize {
+        self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
+    }
+
+    /// What the page needs besides the rows.
+    pub fn header(&self, recording: &Recording) -> Value {
+        let mut tips: Vec<usize> = recording.contacts.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+        tips.sort_unstable();
+        tips.dedup();
+        let moving = |body: &usize| (0..recording.bodies.len()).contains(body) && moves(recording, *body);
+        tips.retain(moving);
+        json!({
+            "scene": recording,
+            "scalars": self.scalars,
+            "tips": tips,
+            "layout": {
+                "stride": self.stride(), "time": 0, "status": 1, "iterations": 2, "residual": 3, "seconds": 4,
+                "scalars": HEAD, "q": self.q, "u": self.u, "poses": self.poses, "contacts": self.contacts,
+                "plan": self.plan,
+            },
+            "plan": { "n_poses": self.plan_size.n_poses, "bodies": self.plan_size.bodies },
+        })
+    }
+
+    /// The start, then each step.
+    pub fn rows(&self, recording: &Recording) -> Vec<f32> {
+        let (mut rows, mut plan) = (self.start(recording), None);
+        for step in &recording.steps {
+            plan = step.plan.as_ref().or(plan);
+            rows.extend(self.row(step, plan));
+        }
+        rows
+    }
+
+    /// The row of the start: no forces, and gaps that are not known.
+    pub fn start(&self, recording: &Recording) -> Vec<f32> {
+        let mut row = vec![0.0; self.stride()];
+        row[HEAD..self.q].fill(f32::NAN);
+        self.place(&mut row, &recording.start);
+        // Nothing has been commanded yet: the curves begin at the first command.
+        let first = recording.steps.first().map_or(&[][..], |step| &step.u);
+        copy(&mut row[self.u..], first);
+        row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).for_each(|contact| contact[0] = f32::NAN);
+        row[self.plan..].fill(f32::NAN);
+        row
+    }
+
+    /// The row of a step that follows a plan.
+    pub fn row(&self, step: &StepRecord, plan: Option<&PlanRecord>) -> Vec<f32> {
+        let mut row = vec![0.0; self.stride()];
+        let status = (0..5).map(f64::from).find(|&code| Status::from_code(code).name() == step.status).unwrap_or(0.0);
+        copy(&mut row, &[step.time, status, step.iterations as f64, step.residual, step.seconds]);
+        let scalars: Vec<f64> =
+            self.scalars.iter().map(|name| step.scalars.get(name).copied().unwrap_or(f64::NAN)).collect();
+        copy(&mut row[HEAD..], &scalars);
+        copy(&mut row[self.u..], &step.u);
+        self.place(&mut row, &step.end);
+        for (i, contact) in row[self.contacts..self.plan].chunks_exact_mut(DRAWN_CONTACT).enumerate() {
+            copy(contact, &[step.phi[i]]);
+            copy(&mut contact[1..], &[step.normal[i], step.point[i], step.force[i]].concat());
+        }
+        row[self.plan..].fill(f32::NAN);
+        let fits = |plan: &&PlanRecord| plan.bodies == self.plan_size.bodies;
+        let poses = plan.filter(fits).map(|plan| plan.poses.concat().concat());
+        copy(&mut row[self.plan..], &poses.unwrap_or_default());
+        row
+    }
+
+    fn place(&self, row: &mut [f32], configuration: &Configuration) {
+        copy(&mut row[self.q..], &configuration.q);
+        copy(&mut row[self.poses..], &configuration.poses.concat());
+    }
+}
+
+/// Does anything move the body?
+pub fn moves(recording: &Recording, body: usize) -> bool {
+    let mut at = body;
+    while at != 0 {
+        if recording.bodies[at].moves {
+            return true;
+        }
+        at = recording.bodies[at].parent;
+    }
+    false
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a screen needs no more")]
+fn copy(to: &mut [f32], from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as f32);
+}

@@ -1,0 +1,68 @@
+//! Floor 9: what people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
+//!
+//! # Recordings
+//!
+#![doc = include_str!("../docs/recordings.md")]
+
+mod cast;
+#[cfg(feature = "full")]
+mod channels;
+#[cfg(feature = "full")]
+mod chart;
+mod energy;
+#[cfg(feature = "full")]
+mod export;
+#[cfg(feature = "full")]
+mod file;
+#[cfg(feature = "full")]
+mod foxglove;
+#[cfg(feature = "full")]
+mod frames;
+#[cfg(feature = "full")]
+mod live;
+#[cfg(feature = "full")]
+mod load;
+#[cfg(feature = "full")]
+mod mcap;
+mod observe;
+#[cfg(feature = "full")]
+mod page;
+mod plan;
+#[cfg(feature = "full")]
+mod plot;
+#[cfg(feature = "full")]
+mod protobuf;
+mod record;
+mod recording;
+#[cfg(feature = "rerun")]
+mod rrd;
+#[cfg(feature = "full")]
+mod save;
+#[cfg(feature = "full")]
+mod schema;
+mod source;
+mod unrest;
+mod verdict;
+
+#[cfg(feature = "full")]
+pub use chart::{Chart, Panel};
+#[cfg(feature = "full")]
+pub use export::{write_csv, write_npz};
+#[cfg(feature = "full")]
+pub use live::LiveServer;
+#[cfg(feature = "full")]
+pub use load::Loaded;
+#[cfg(feature = "full")]
+pub use plot::plot;
+pub use record::{Recorder, StepResult, record};
+pub use recording::{
+    BodyRecord, Configuration, GoalRecord, ObjectRecord, PairRecord, ParamsRecord, PlanRecord, Recording, Role,
+    ShapeRecord, StepRecord,
+};
+#[cfg(feature = "rerun")]
+pub use rrd::write_rrd;
+#[cfg(feature = "full")]
+pub use save::RecordingWriter;
+pub use source::Source;
+pub use unrest::{DeepAgain, EnergyReport, Motion, Mover, deep_again, still_moving};
+pub use verdict::{ContactForce, ObjectReport, Verdict, contact_forces, touching_gap};

@@ -1,0 +1,134 @@
+//! A task's controller at the commands of a live world.
+
+use std::sync::Arc;
+
+use candle_core::Result;
+use serde_json::{Value, json};
+
+use super::planner::{Ask, Planner};
+use crate::frames::PlanSize;
+use crate::recording::{GoalRecord, PlanRecord, Recording};
+use fingertip_plan::mpc::task::{Episode, Errors};
+use fingertip_plan::mpc::{Answer, Start, Task};
+
+/// Plans each period while the one before goes by, and keeps count of the episode.
+///
+/// The planner is given the state at a period's start and the command in it; it plans from where its model is at the
+/// period's end. A plan that is late makes the world wait.
+#[derive(Debug)]
+pub struct Pilot {
+    task: Arc<Task>,
+    planner: Planner,
+    seed: u64,
+    pub episode: Episode,
+    /// Number of the question whose answer is awaited.
+    round: u64,
+    /// Steps of the period that have gone by.
+    n_steps: usize,
+    u: Vec<f64>,
+    errors: Errors,
+    /// Is the object at the goal, as the task's measure says?
+    there: bool,
+    /// How the last search ended, and how long it took, s.
+    last: Option<(&'static str, f64)>,
+    /// The body with the goal.
+    body: usize,
+}
+
+impl Pilot {
+    pub fn new(task: Task, seed: u64, recording: &Recording) -> Result<Self> {
+        let episode = task.episode(seed, 0)?;
+        let errors = task.errors(&episode.goal, &episode.start.q)?;
+        let named = |body: &crate::BodyRecord| body.name == task.object();
+        let body = recording.bodies.iter().position(named).unwrap_or(0);
+        let task = Arc::new(task);
+        let planner = Planner::start(task.clone());
+        let u = episode.start.u.clone();
+        let mut pilot =
+            Self { task, planner, seed, episode, round: 0, n_steps: 0, u, errors, there: false, last: None, body };
+        pilot.begin(0)?;
+        Ok(pilot)
+    }
+
+    /// Begins an episode at its start, which is in `episode` then.
+    pub fn begin(&mut self, number: usize) -> Result<()> {
+        self.episode = self.task.episode(self.seed, number)?;
+        self.ask_anew()
+    }
+
+    /// Takes the goal of an episode, from where everything is.
+    pub fn redirect(&mut self, number: usize, q: &[f64]) -> Result<()> {
+        let goal = self.task.episode(self.seed, number)?.goal;
+        let start = Start::new(q.to_vec(), self.u.clone());
+        self.episode = Episode { number, start, goal };
+        self.ask_anew()
+    }
+
+    fn ask_anew(&mut self) -> Result<()> {
+        let Start { q, u, .. } = self.episode.start.clone();
+        (self.n_steps, self.u, self.last) = (0, u, None);
+        self.measure(&q)?;
+        self.ask(Some(self.episode.clone()), q, None)
+    }
+
+    fn ask(&mut self, episode: Option<Episode>, q: Vec<f64>, u: Option<Vec<f64>>) -> Result<()> {
+        self.round += 1;
+        self.planner.ask(Ask { round: self.round, episode, q, u })
+    }
+
+    fn measure(&mut self, q: &[f64]) -> Result<()> {
+        self.errors = self.task.errors(&self.episode.goal, q)?;
+        self.there = self.task.is_small(&self.errors);
+        Ok(())
+    }
+
+    /// The command of the step that starts at q, with the answer that it comes from where it begins a period; none as long as
+    /// that is awaited.
+    pub fn command(&mut self, q: &[f64]) -> Result<Option<(Vec<f64>, Option<Answer>)>> {
+        let mut new = None;
+        if self.n_steps == 0 {
+            let Some(answer) = self.planner.answer(self.round)? else { return Ok(None) };
+            self.u.clone_from(&answer.u);
+            self.last = Some((answer.outcome.name(), answer.seconds));
+            self.ask(None, q.to_vec(), Some(answer.u.clone()))?;
+            new = Some(answer);
+        }
+        self.n_steps = (self.n_steps + 1) % self.task.simulator().hold();
+        Ok(Some((self.u.clone(), new)))
+    }
+
+    /// Looks at where a step has ended.
+    pub fn observe(&mut self, q: &[f64]) -> Result<Errors> {
+        self.measure(q)?;
+        Ok(self.errors)
+    }
+
+    pub fn goal(&self) -> GoalRecord {
+        GoalRecord::new(self.body, &self.episode.goal)
+    }
+
+    pub fn plan_size(&self, recording: &Recording) -> Result<PlanSize> {
+        let horizon = self.task.problems(&self.episode)?.last().map_or(0, |problem| problem.horizon);
+        Ok(PlanSize { n_poses: horizon + 1, bodies: PlanRecord::bodies(recording) })
+    }
+
+    /// What a page says of the task.
+    pub fn description(&self) -> Value {
+        json!({ "title": self.task.title, "object": self.task.object(), "n_goals": self.task.n_goals() })
+    }
+
+    /// What a page says of the episode.
+    pub fn state(&self) -> Value {
+        let (outcome, seconds) = self.last.unzip();
+        json!({
+            "episode": self.episode.number,
+            "goal": self.goal(),
+            "position_error": self.errors.position,
+            "rotation_error": self.errors.rotation,
+            "there": self.there,
+            "outcome": outcome,
+            "seconds": seconds,
+            "period": self.task.period(),
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The server of a live page.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use candle_core::Result;
+use data_encoding::BASE64;
+use serde_json::Value;
+
+use super::http::{Request, answer};
+use super::newest::Newest;
+use super::simulator::{Order, QUEUE, Simulator};
+use super::{client, http};
+use crate::page;
+use crate::source::Source;
+use fingertip_plan::mpc::Task;
+use fingertip_shapes::Error;
+use fingertip_step::step::Quasidynamic;
+
+/// Clients at a time; further ones are turned away.
+const MOST_CLIENTS: usize = 128;
+/// How long a new connection may take to send its request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A live simulation of a scene, which pages show and can pull at. It stops when this value is dropped.
+pub struct LiveServer {
+    address: SocketAddr,
+    left_out: Vec<String>,
+    stop: Arc<AtomicBool>,
+    world: Option<JoinHandle<Result<()>>>,
+    door: Option<JoinHandle<()>>,
+}
+
+/// What every connection needs.
+struct Shared {
+    header: Value,
+    port: u16,
+    newest: Arc<Newest>,
+    orders: SyncSender<Order>,
+    stop: Arc<AtomicBool>,
+    n_clients: AtomicUsize,
+}
+
+impl LiveServer {
+    /// Simulates a scene and serves its page at an address, `"127.0.0.1:0"` for any free port of this machine.
+    ///
+    /// # Errors
+    /// If the address is not available, or the scene's first step is an error.
+    pub fn start(source: Source, step: Quasidynamic, address: &str) -> Result<Self> {
+        Self::serve(address, |newest| Simulator::new(source, step, None, newest))
+    }
+
+    /// Runs a task by model-predictive control and serves the page that shows it. Pages may begin any episode, and
+    /// disturb it. The plant is the task's scene with its own `kappa`, 1/J. `seed` is the seed of random draws.
+    ///
+    /// The controller plans each period while the previous one runs. If it takes longer, the world waits.
+    ///
+    /// # Errors
+    /// If the address is not available, or the task's first episode is an error.
+    pub fn task(task: Task, kappa: f64, seed: u64, address: &str) -> Result<Self> {
+        let plant = task.simulator().with_kappa(kappa)?;
+        let source = Source::of_task(&task);
+        Self::serve(address, |newest| Simulator::new(source, plant.step().clone(), Some((task, seed)), newest))
+    }
+
+    fn serve(address: &str, simulator: impl FnOnce(Arc<Newest>) -> Result<Simulator>) -> Result<Self> {
+        let taken = |error: std::io::Error| Error::invalid(address, error.to_string());
+        let listener = TcpListener::bind(address).map_err(taken)?;
+        let address = listener.local_addr().map_err(taken)?;
+        let newest = Arc::new(Newest::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let simulator = simulator(newest.clone())?;
+        let left_out = simulator.left_out().to_vec();
+        let (orders, queue) = sync_channel(QUEUE);
+        let (port, header, n_clients) = (address.port(), simulator.header(), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { header, port, newest, orders, stop: stop.clone(), n_clients });
+        let stopped = stop.clone();
+        let world = std::thread::spawn(move || {
+            let outcome = simulator.run(&queue, &stopped);
+            stopped.store(true, Ordering::Relaxed);
+            outcome
+        });
+        let door = std::thread::spawn(move || {
+            for (id, stream) in (0..).zip(listener.incoming()) {
+                if shared.stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (Ok(stream), shared) = (stream, shared.clone()) else { continue };
+                std::thread::spawn(move || shared.attend(stream, id));
+            }
+        });
+        Ok(Self { address, left_out, stop, world: Some(world), door: Some(door) })
+    }
+
+    /// The page's address.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// A line for each visual mesh that could not be read.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Waits until the simulation ends; it ends only with an error.
+    ///
+    /// # Errors
+    /// Of a step.
+    pub fn wait(mut self) -> Result<()> {
+        match self.world.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(_)) => candle_core::bail!("the simulator has stopped unexpectedly"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for LiveServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // The listener waits for a connection.
+        drop(TcpStream::connect(self.address));
+        let _ = self.world.take().map(JoinHandle::join);
+        let _ = self.door.take().map(JoinHandle::join);
+    }
+}
+
+impl std::fmt::Debug for LiveServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveServer").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn attend(&self, mut stream: TcpStream, id: u64) {
+        let others = self.n_clients.fetch_add(1, Ordering::Relaxed);
+        // Whatever goes wrong with a client is the client's end and nothing else.
+        let _ = if others < MOST_CLIENTS {
+            self.respond(stream, id)
+        } else {
+            answer(&mut stream, "503 Service Unavailable", "text/plain", b"too many clients")
+        };
+        self.n_clients.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn respond(&self, mut stream: TcpStream, id: u64) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let Some(request) = Request::read(&mut stream)? else {
+            return answer(&mut stream, "400 Bad Request", "text/plain", b"expected a request of HTTP/1.1");
+        };
+        if !request.is_ours(self.port) {
+            return answer(&mut stream, "403 Forbidden", "text/plain", b"only this page may come here");
+        }
+        match (request.method.as_str(), request.path.as_str()) {
+            ("GET", "/live") if request.is_upgrade() => {
+                let outcome = client::serve(stream, &request, id, &self.orders, &self.newest, &self.stop);
+                outcome.map_err(std::io::Error::other)
+            }
+            ("GET", "/") => {
+                let frame = BASE64.encode(&self.newest.read().frame);
+                http::answer(&mut stream, "200 OK", "text/html", page::fill(&self.header, &frame).as_bytes())
+            }
+            _ => answer(&mut stream, "404 Not Found", "text/plain", b"there is / and nothing else"),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The thread that steps the world.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use candle_core::{Result, Tensor};
+use serde_json::{Value, json};
+
+use super::command::{Command, Pull};
+use super::controls::Controls;
+use super::newest::Newest;
+use super::pilot::Pilot;
+use super::reach::Reach;
+use super::spring::Springs;
+use crate::frames::{Layout, moves};
+use crate::plan::{COST, PLANNING, POSITION, ROTATION};
+use crate::record::Recorder;
+use crate::recording::PlanRecord;
+use crate::source::Source;
+use fingertip_plan::mpc::Task;
+use fingertip_step::step::Quasidynamic;
+use fingertip_step::tensor::numbers;
+
+/// Commands that wait, at most: a client whose command does not fit waits itself.
+pub const QUEUE: usize = 256;
+/// The state goes out this often at most, s.
+const STATE: f64 = 0.05;
+/// How long the world waits for a plan before it looks again.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// A command and the client that sends it; none when the client has gone.
+pub type Order = (u64, Option<Command>);
+
+/// A world and everything that pages change in it.
+pub struct Simulator {
+    source: Source,
+    step: Quasidynamic,
+    recorder: Recorder,
+    layout: Layout,
+    controls: Controls,
+    springs: Springs,
+    reach: Reach,
+    pulls: BTreeMap<u64, Pull>,
+    paused: bool,
+    /// Steps that are asked for while the world stands still.
+    n_steps: usize,
+    /// Do the commands follow the scene's script, or the task's controller? A hand on a joint's slider ends that.
+    driven: bool,
+    pilot: Option<Pilot>,
+    /// The plan that is followed.
+    plan: Option<PlanRecord>,
+    newest: Arc<Newest>,
+    told: Instant,
+    untold: bool,
+}
+
+impl Simulator {
+    /// A scene, or with a task and a seed what the task's controller does in it.
+    pub fn new(source: Source, step: Quasidynamic, task: Option<(Task, u64)>, newest: Arc<Newest>) -> Result<Self> {
+        let mut recorder = Recorder::new(&source, &step)?;
+        let controls = Controls::new(&step, task.is_none())?;
+        let pilot = task.map(|(task, seed)| Pilot::new(task, seed, &recorder.recording)).transpose()?;
+        // The names of the scalars are those of a step.
+        let mut first = recorder.step(&step, source.scene.control(0.0))?;
+        if pilot.is_some() {
+            first.scalars.extend([COST, PLANNING, POSITION, ROTATION].map(|name| (name.to_owned(), f64::NAN)));
+        }
+        recorder.recording.steps.push(first);
+        let plan_size = pilot.as_ref().map(|pilot| pilot.plan_size(&recorder.recording)).transpose()?;
+        let layout = Layout::with_plans(&recorder.recording, plan_size.unwrap_or_default());
+        recorder.recording.steps.clear();
+        let (springs, reach) = (Springs::new(step.model())?, Reach::new(step.model())?);
+        let pulls = BTreeMap::new();
+        let told = Instant::now();
+        let mut simulator = Self {
+            source,
+            step,
+            recorder,
+            layout,
+            controls,
+            springs,
+            reach,
+            pulls,
+            paused: false,
+            n_steps: 0,
+            driven: false,
+            pilot,
+            plan: None,
+            newest,
+            told,
+            untold: true,
+        };
+        simulator.put()?;
+        simulator.publish();
+        Ok(simulator)
+    }
+
+    /// Everything at its start: home, or where the task's episode begins.
+    fn put(&mut self) -> Result<()> {
+        let model = self.step.model();
+        self.recorder.reset(model)?;
+        if let Some(pilot) = &self.pilot {
+            let start = &pilot.episode.start;
+            self.recorder.put(&model.tensor(&[&start.q])?)?;
+            self.controls.follow(&start.u);
+        }
+        (self.plan, self.driven) = (None, self.pilot.is_some() || !self.source.scene.script.is_empty());
+        self.newest.set_frame(&self.layout.start(&self.recorder.recording));
+        Ok(())
+    }
+
+    /// A line for each visual mesh that could not be read.
+    pub fn left_out(&self) -> &[String] {
+        &self.recorder.recording.left_out
+    }
+
+    /// What a page needs besides the frames.
+    pub fn header(&self) -> Value {
+        let recording = &self.recorder.recording;
+        let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();
+        let mut header = self.layout.header(recording);
+        let task = self.pilot.as_ref().map(Pilot::description);
+        let limbs: Vec<bool> = (0..movable.len()).map(|body| Reach::is_possible(self.step.model(), body)).collect();
+        let controls = self.controls.description();
+        header["live"] = json!({ "controls": controls, "movable": movable, "limbs": limbs, "task": task });
+        header
+    }
+
+    /// Steps in the time of the world until `stop`; orders go first.
+    pub fn run(mut self, orders: &Receiver<Order>, stop: &AtomicBool) -> Result<()> {
+        let mut next = Instant::now();
+        while !stop.load(Ordering::Relaxed) {
+            let wait = next.saturating_duration_since(Instant::now());
+            match orders.recv_timeout(wait) {
+                Ok(order) => {
+                    self.obey(order)?;
+                    // A client that sends without end does not stop the world.
+                    if Instant::now() < next {
+                        continue;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            for order in orders.try_iter().take(QUEUE).collect::<Vec<_>>() {
+                self.obey(order)?;
+            }
+            let goes = !self.paused || self.n_steps > 0;
+            let stepped = goes && self.advance()?;
+            self.n_steps = self.n_steps.saturating_sub(usize::from(stepped && self.paused));
+            self.tell();
+            // A world that is late does not hurry afterwards.
+            next = if goes && !stepped { Instant::now() + WAIT } else { (next + self.period()?).max(Instant::now()) };
+        }
+        Ok(())
+    }
+
+    /// A step's time.
+    fn period(&self) -> Result<Duration> {
+        let h = self.controls.parameters(self.step.parameters())?.h;
+        Ok(Duration::from_secs_f64(numbers(&h)?[0]))
+    }
+
+    fn q(&self) -> Result<Vec<f64>> {
+        numbers(self.recorder.q())
+    }
+
+    fn obey(&mut self, (client, command): Order) -> Result<()> {
+        let Some(Command { pause, step, reset, episode, goal, set, pull }) = command else {
+            self.pulls.remove(&client);
+            return Ok(());
+        };
+        self.untold = true;
+        let q = self.q()?;
+        if reset || episode.is_some() {
+            if let Some(pilot) = &mut self.pilot {
+                pilot.begin(episode.unwrap_or(pilot.episode.number))?;
+            }
+            self.controls.reset();
+            self.pulls.clear();
+            self.put()?;
+        } else if let (Some(pilot), Some(goal)) = (&mut self.pilot, goal) {
+            pilot.redirect(goal, &q)?;
+            self.driven = true;
+        }
+        for (name, value) in set {
+            self.driven &= self.controls.set(&name, value) != Some(true);
+        }
+        match pull {
+            Some(Some(pull)) if self.is_sound(&pull) => {
+                self.driven &= !pull.joints;
+                self.pulls.insert(client, pull);
+            }
+            Some(_) => _ = self.pulls.remove(&client),
+            None => {}
+        }
+        self.paused = pause.unwrap_or(self.paused || step);
+        self.n_steps = if self.paused { self.n_steps + usize::from(step) } else { 0 };
+        Ok(())
+    }
+
+    fn is_sound(&self, pull: &Pull) -> bool {
+        let numbers = pull.at.iter().chain(&pull.to);
+        pull.body < self.recorder.recording.bodies.len() && numbers.into_iter().all(|x| x.is_finite() && x.abs() < 1e6)
+    }
+
+    /// Is the command of the coming step known?
+    fn steer(&mut self) -> Result<bool> {
+        let q = self.q()?;
+        let u = match &mut self.pilot {
+            None => self.source.scene.control(self.recorder.time()),
+            Some(pilot) => {
+                let Some((u, answer)) = pilot.command(&q)? else { return Ok(false) };
+                if let Some(answer) = answer {
+                    self.recorder.plan(&answer)?;
+                }
+                u
+            }
+        };
+        self.controls.follow(&u);
+        self.untold = true;
+        Ok(true)
+    }
+
+    /// One step, if its command is known.
+    fn advance(&mut self) -> Result<bool> {
+        if self.driven && !self.steer()? {
+            return Ok(false);
+        }
+        let model = self.step.model();
+        for pull in self.pulls.values().filter(|pull| pull.joints) {
+            let q = numbers(self.recorder.q())?;
+            self.controls.command(&self.reach.command(model, &q, &self.controls.u(), pull)?);
+            self.untold = true;
+        }
+        let mut parameters = self.controls.parameters(self.step.parameters())?;
+        let mut tau = vec![0.0; model.nv()];
+        for pull in self.pulls.values().filter(|pull| !pull.joints) {
+            let pulled = self.springs.tau(model, &parameters, self.recorder.q(), pull)?;
+            tau.iter_mut().zip(pulled).for_each(|(sum, tau)| *sum += tau);
+        }
+        let tau = Tensor::from_vec(tau, (1, model.nv()), &model.device)?.to_dtype(model.dtype)?;
+        parameters.tau = (&parameters.tau + tau)?;
+        let record = self.recorder.step(&self.step.with_parameters(&parameters)?, self.controls.u())?;
+        if record.plan.is_some() {
+            self.plan.clone_from(&record.plan);
+        }
+        self.newest.set_frame(&self.layout.row(&record, self.plan.as_ref().filter(|_| self.driven)));
+        let q = self.q()?;
+        if let Some(pilot) = &mut self.pilot {
+            self.recorder.note_errors(&pilot.observe(&q)?);
+        }
+        Ok(true)
+    }
+
+    /// Tells the pages where the sliders and the task stand, if that has changed and was not told just now.
+    fn tell(&mut self) {
+        if self.untold && self.told.elapsed().as_secs_f64() > STATE {
+            self.publish();
+        }
+    }
+
+    fn publish(&mut self) {
+        let task = self.pilot.as_ref().map(Pilot::state);
+        let values = self.controls.values();
+        self.newest.set_state(&json!({ "paused": self.paused, "driven": self.driven, "values": values, "task": task }));
+        (self.told, self.untold) = (Instant::now(), false);
+    }
+}

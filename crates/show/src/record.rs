@@ -1,0 +1,261 @@
+//! Rolls out one world and records it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use candle_core::{Result, Tensor};
+
+use super::cast::cast;
+use super::energy::energy;
+use super::observe::{Observer, vectors};
+use super::plan::{COST, PLANNING, POSITION, ROTATION};
+use super::recording::{PlanRecord, Recording, StepRecord};
+use super::source::Source;
+use super::unrest::ENERGY;
+use fingertip_plan::mpc::Answer;
+use fingertip_plan::mpc::task::Errors;
+use fingertip_step::contact::Contacts;
+use fingertip_step::model::Model;
+use fingertip_step::parameters::Parameters;
+use fingertip_step::solve::Report;
+use fingertip_step::step::{DynamicStep, Quasidynamic, Step};
+use fingertip_step::tensor::numbers;
+
+/// Rolls out `n_steps` steps from home. `control` gives the command (nu numbers) of the step that starts at a time (s).
+/// `after` is called with the recording before the first step and after each step.
+///
+/// Each step starts at the end of the previous step, and its solve starts from the previous forces.
+///
+/// # Errors
+/// If a command does not have nu numbers, or `after` returns an error.
+pub fn record(
+    source: &Source,
+    step: &Quasidynamic,
+    n_steps: usize,
+    control: impl Fn(usize, f64) -> Vec<f64>,
+    mut after: impl FnMut(&Recording) -> Result<()>,
+) -> Result<Recording> {
+    let mut recorder = Recorder::new(source, step)?;
+    after(&recorder.recording)?;
+    for k in 0..n_steps {
+        let u = control(k, k as f64 * recorder.recording.params.h);
+        let record = recorder.step(step, u)?;
+        recorder.recording.steps.push(record);
+        after(&recorder.recording)?;
+    }
+    Ok(recorder.recording)
+}
+
+/// Steps a world and records what happens.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Everything but the steps, unless the caller adds them.
+    pub recording: Recording,
+    observer: Observer,
+    /// Where the world is (1, nq).
+    q: Tensor,
+    /// Its bodies there.
+    poses: Vec<[f64; 7]>,
+    warm: Option<Tensor>,
+    /// s.
+    time: f64,
+    n_steps: usize,
+    /// Numbers that each step is given from now on.
+    notes: BTreeMap<String, f64>,
+    /// Of the next step.
+    plan: Option<PlanRecord>,
+}
+
+impl Recorder {
+    /// A world at home.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn new(source: &Source, step: &Quasidynamic) -> Result<Self> {
+        Self::of_model(source, step.model(), step.parameters())
+    }
+
+    /// The same for a world that is stepped elsewhere, for example by [`fingertip_step::step::Dynamic`].
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn of_model(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
+        let observer = Observer::new(model)?;
+        let mut recording = cast(source, model, parameters)?;
+        let q = model.home(1)?;
+        recording.start = observer.configuration(&q)?;
+        let poses = recording.start.poses.clone();
+        Ok(Self {
+            recording,
+            observer,
+            q,
+            poses,
+            warm: None,
+            time: 0.0,
+            n_steps: 0,
+            notes: BTreeMap::new(),
+            plan: None,
+        })
+    }
+
+    /// The configuration of the world (1, nq).
+    pub fn q(&self) -> &Tensor {
+        &self.q
+    }
+
+    /// The simulated time so far, s.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Moves a world that has not been stepped yet to q (1, nq).
+    ///
+    /// # Errors
+    /// If q has a wrong shape.
+    pub fn put(&mut self, q: &Tensor) -> Result<()> {
+        self.recording.start = self.observer.configuration(q)?;
+        (self.q, self.poses, self.warm) = (q.clone(), self.recording.start.poses.clone(), None);
+        Ok(())
+    }
+
+    /// Moves the world home and restarts the time.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn reset(&mut self, model: &Model) -> Result<()> {
+        (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
+        self.poses = self.observer.poses(&self.q)?;
+        (self.notes, self.plan) = (BTreeMap::new(), None);
+        Ok(())
+    }
+
+    /// Adds a number by its name to the scalars of all steps from now on. A number that is not finite removes the name.
+    pub fn note(&mut self, name: &str, value: f64) {
+        self.notes.remove(name);
+        if value.is_finite() {
+            self.notes.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Adds how far an object is from its goal to the scalars of all steps from now on: `"position error"`, m, and
+    /// `"rotation error"`, rad; free parts are left out.
+    pub fn note_errors(&mut self, errors: &Errors) {
+        self.note(POSITION, errors.position.unwrap_or(f64::NAN));
+        self.note(ROTATION, errors.rotation.unwrap_or(f64::NAN));
+    }
+
+    /// Attaches the plan of a controller's answer to the next step. From then on, the scalar `"cost"` is its cost and
+    /// `"planning time"` its computing time, s. An answer without a plan changes nothing.
+    ///
+    /// # Errors
+    /// If the plan is for another model.
+    pub fn plan(&mut self, answer: &Answer) -> Result<()> {
+        let Some(plan) = &answer.plan else { return Ok(()) };
+        let nq = self.q.elem_count();
+        let q = Tensor::from_slice(&plan.best.q, (plan.best.q.len() / nq, nq), self.q.device())?;
+        let poses = self.observer.poses(&q.to_dtype(self.q.dtype())?)?;
+        self.note(COST, plan.best.cost);
+        self.note(PLANNING, answer.seconds);
+        self.plan = Some(PlanRecord::new(&self.recording, answer, plan, &poses));
+        Ok(())
+    }
+
+    /// One step under the command `u` (nu numbers). Each call may use another step of the same scene.
+    ///
+    /// # Errors
+    /// If the command does not have nu numbers.
+    pub fn step(&mut self, step: &Quasidynamic, u: Vec<f64>) -> Result<StepRecord> {
+        let h = numbers(&step.parameters().h)?[0];
+        let command = step.model().tensor(&[&u])?;
+        let begin = Instant::now();
+        let result = step.step_from(&self.q, &command, self.warm.as_ref())?;
+        let seconds = begin.elapsed().as_secs_f64();
+        self.n_steps += 1;
+        // A multiple, as long as the step stays what it was.
+        let regular = self.n_steps as f64 * h;
+        let time = self.time + h;
+        self.time = if (regular - time).abs() < 1e-6 * h { regular } else { time };
+        let q = numbers(&self.q)?;
+        let energy = energy(step.model(), step.parameters(), &self.poses, &q, &u, &result.contacts)?;
+        let mut record = self.write_down(u, &StepResult::from(&result), seconds)?;
+        record.scalars.extend(energy.map(|energy| (ENERGY.to_owned(), energy)));
+        record.plan = self.plan.take();
+        (self.q, self.poses, self.warm) = (result.q_next, record.end.poses.clone(), Some(result.warm));
+        Ok(record)
+    }
+
+    /// Records the result of a step of this one world that was computed elsewhere with the recording's h. `u` are the
+    /// commanded positions (nu numbers), if there were any.
+    ///
+    /// # Errors
+    /// Of the tensor operations.
+    pub fn follow<'a>(&mut self, next: impl Into<StepResult<'a>>, u: Vec<f64>) -> Result<StepRecord> {
+        let next = next.into();
+        self.n_steps += 1;
+        self.time = self.n_steps as f64 * self.recording.params.h;
+        let record = self.write_down(u, &next, 0.0)?;
+        (self.q, self.poses) = (next.q_next.clone(), record.end.poses.clone());
+        Ok(record)
+    }
+
+    fn write_down(&self, u: Vec<f64>, next: &StepResult, seconds: f64) -> Result<StepRecord> {
+        let StepResult { q_next, contacts, force, report } = next;
+        let mut record = StepRecord {
+            time: self.time,
+            u,
+            end: self.observer.configuration(q_next)?,
+            phi: numbers(&contacts.phi)?,
+            normal: vectors(&contacts.normal)?,
+            point: vectors(&contacts.point_b)?,
+            force: vectors(force)?,
+            status: report.status.name().to_owned(),
+            iterations: report.iterations,
+            residual: report.residual,
+            seconds,
+            scalars: self.notes.clone(),
+            plan: None,
+        };
+        record.scalars.extend(scalars(&self.recording, &record));
+        Ok(record)
+    }
+}
+
+/// What came of a step of one world, as a [`Step`] and a [`DynamicStep`] have it.
+#[derive(Clone, Copy, Debug)]
+pub struct StepResult<'a> {
+    q_next: &'a Tensor,
+    contacts: &'a Contacts,
+    force: &'a Tensor,
+    report: &'a Report,
+}
+
+impl<'a> From<&'a Step> for StepResult<'a> {
+    fn from(step: &'a Step) -> Self {
+        Self { q_next: &step.q_next, contacts: &step.contacts, force: &step.force, report: &step.reports[0] }
+    }
+}
+
+impl<'a> From<&'a DynamicStep> for StepResult<'a> {
+    fn from(step: &'a DynamicStep) -> Self {
+        Self { q_next: &step.q_next, contacts: &step.contacts, force: &step.force, report: &step.reports[0] }
+    }
+}
+
+/// The scalars that are usually plotted first.
+fn scalars(recording: &Recording, step: &StepRecord) -> BTreeMap<String, f64> {
+    let mut scalars = BTreeMap::new();
+    if let Some(gap) = step.phi.iter().copied().min_by(f64::total_cmp) {
+        scalars.insert("gap".to_owned(), gap);
+    }
+    for object in &recording.objects {
+        let mut sum = [0.0; 3];
+        for (pair, force) in recording.contacts.iter().zip(&step.force) {
+            let [a, b] = [pair.a, pair.b].map(|body| f64::from(u8::from(recording.hangs(body, object.body))));
+            let sign = b - a;
+            (0..3).for_each(|k| sum[k] += sign * force[k]);
+        }
+        let size = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
+        scalars.insert(format!("force on {}", object.name), size);
+    }
+    scalars
+}

@@ -1,0 +1,24 @@
+//! Where a recording's scene comes from.
+
+use fingertip_plan::mpc::Task;
+use fingertip_scene::Scene;
+
+/// A scene and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// The scene file's text; empty for a scene built in code.
+    pub text: String,
+    /// The scene.
+    pub scene: Scene,
+}
+
+impl Source {
+    /// The scene of a task.
+    pub fn of_task(task: &Task) -> Self {
+        let name = task.scene_path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let text = std::fs::read_to_string(&task.scene_path).unwrap_or_default();
+        Self { name, text, scene: task.scene.clone() }
+    }
+}

@@ -1,0 +1,174 @@
+//! What of a recording has not come to rest.
+
+use super::recording::{Recording, StepRecord};
+use fingertip_shapes::largest::larger;
+use fingertip_step::solve::Status;
+
+/// Motion is that of the last steps, so many.
+const LAST: usize = 10;
+/// Less motion in a step than this, m, ...
+const SEEN: f64 = 5e-6;
+/// ... and than this, rad, is none: files store poses to 1e-6.
+const TURN_SEEN: f64 = 2e-5;
+/// The scalar that is the energy at a step's start, J.
+pub(super) const ENERGY: &str = "energy";
+/// A rise of energy by this share of what it is, or less, is rounding.
+const ROUNDING: f64 = 1e-9;
+/// Something goes back and forth if its path is so many times as long as it gets away from where it ends.
+const TIMES: f64 = 4.0;
+/// Overlaps of less, m, are not worth a line.
+const DEEP: f64 = 1e-5;
+/// A step that starts with this share of the depth of the step before has not left it.
+const AGAIN: f64 = 0.5;
+
+/// A distance, m, and an angle, rad.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Motion {
+    /// Distance, m.
+    pub distance: f64,
+    /// Angle, rad.
+    pub angle: f64,
+}
+
+impl Motion {
+    pub(super) fn between(a: &[f64; 7], b: &[f64; 7]) -> Self {
+        let square = |k: usize| (a[k] - b[k]).powi(2);
+        // |a − b| or |a + b|, whichever is the same half of the sphere, is 2 sin(angle/4).
+        let chord = |sign: f64| (3..7).map(|k| (a[k] - sign * b[k]).powi(2)).sum::<f64>().sqrt();
+        let angle = 4.0 * (0.5 * chord(1.0).min(chord(-1.0))).min(1.0).asin();
+        Self { distance: (0..3).map(square).sum::<f64>().sqrt(), angle }
+    }
+
+    pub(super) fn most(self, other: Self) -> Self {
+        Self { distance: larger(self.distance, other.distance), angle: larger(self.angle, other.angle) }
+    }
+
+    fn is_seen(&self) -> bool {
+        self.distance > SEEN || self.angle > TURN_SEEN
+    }
+}
+
+/// A body that moves against its parent in the last steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mover {
+    /// The body.
+    pub body: usize,
+    /// Its largest motion in one of them.
+    pub motion: Motion,
+}
+
+/// Two bodies that a solved step should have parted, but the next one finds them as deep in each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeepAgain {
+    /// The bodies.
+    pub bodies: [usize; 2],
+    /// Steps that start so.
+    pub steps: usize,
+    /// The last of them, counted from 1.
+    pub last: usize,
+    /// The depth at its start, m.
+    pub depth: f64,
+}
+
+/// The poses of a body after each of these steps.
+fn path(steps: &[StepRecord], body: usize) -> impl Iterator<Item = &[f64; 7]> + Clone {
+    steps.iter().map(move |step| &step.end.poses[body])
+}
+
+/// The largest motion in one of the last steps.
+pub(super) fn motion_per_step(steps: &[StepRecord], body: usize) -> Motion {
+    let last = &steps[steps.len().saturating_sub(LAST + 1)..];
+    path(last, body)
+        .zip(path(last, body).skip(1))
+        .map(|(a, b)| Motion::between(a, b))
+        .fold(Motion::default(), Motion::most)
+}
+
+/// Does a body move on and on and come back, over these steps?
+pub(super) fn alternates(steps: &[StepRecord], body: usize) -> bool {
+    let Some(end) = path(steps, body).last() else { return false };
+    let away = path(steps, body).map(|pose| Motion::between(pose, end)).fold(Motion::default(), Motion::most);
+    let parts = path(steps, body).zip(path(steps, body).skip(1)).map(|(a, b)| Motion::between(a, b));
+    let (distance, angle) =
+        parts.fold((0.0, 0.0), |(distance, angle), part| (distance + part.distance, angle + part.angle));
+    let last = motion_per_step(steps, body);
+    (last.distance > SEEN && distance > TIMES * away.distance) || (last.angle > TURN_SEEN && angle > TIMES * away.angle)
+}
+
+/// The bodies that still move in the world at the end, objects and links of robots, the fastest first. Of bodies that move with
+/// their parent only the parent is named.
+pub fn still_moving(recording: &Recording) -> Vec<Mover> {
+    let motions: Vec<Motion> =
+        (0..recording.bodies.len()).map(|body| motion_per_step(&recording.steps, body)).collect();
+    let mut movers: Vec<Mover> = (0..recording.bodies.len())
+        .filter(|&body| recording.bodies[body].moves && motions[body].is_seen())
+        .filter(|&body| !motions[recording.bodies[body].parent].is_seen())
+        .map(|body| Mover { body, motion: motions[body] })
+        .collect();
+    movers.sort_by(|a, b| b.motion.distance.total_cmp(&a.motion.distance));
+    movers
+}
+
+/// The least gap of each two bodies at a step's start.
+fn gaps(recording: &Recording, step: &StepRecord) -> Vec<f64> {
+    let n = recording.bodies.len();
+    let mut least = vec![f64::INFINITY; n * n];
+    for (pair, &phi) in recording.contacts.iter().zip(&step.phi) {
+        let place = n * pair.a + pair.b;
+        least[place] = least[place].min(phi);
+    }
+    least
+}
+
+/// Each two bodies for which a solved step starts about as deep as the step before it, which was solved too. A step's geometry is
+/// that of its start; if bodies turn far in one step, it may end elsewhere than it says.
+pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
+    let n = recording.bodies.len();
+    let mut found: Vec<DeepAgain> = Vec::new();
+    let mut before: Option<Vec<f64>> = None;
+    for (k, step) in recording.steps.iter().enumerate() {
+        let now = gaps(recording, step);
+        let deep = |(place, before): (usize, &f64)| (*before < -DEEP && now[place] < AGAIN * before).then_some(place);
+        for place in before.iter().flatten().enumerate().filter_map(deep) {
+            let bodies = [place / n, place % n];
+            let entry = DeepAgain { bodies, steps: 0, last: 0, depth: 0.0 };
+            let at = found.iter().position(|one| one.bodies == bodies).unwrap_or_else(|| {
+                found.push(entry);
+                found.len() - 1
+            });
+            let one = &mut found[at];
+            (one.steps, one.last, one.depth) = (one.steps + 1, k + 1, -now[place]);
+        }
+        before = (step.status == Status::Solved.name()).then_some(now);
+    }
+    found.sort_by(|a, b| b.depth.total_cmp(&a.depth));
+    found
+}
+
+/// How the energy of gravity, springs and contacts went, where the command stood still: there each step lowers it, if bodies move
+/// along straight lines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EnergyReport {
+    /// At the start of the last step, J.
+    pub last: f64,
+    /// Steps that raise it.
+    pub rises: usize,
+    /// The largest rise in a step, J, and the step, counted from 1.
+    pub largest: Option<(f64, usize)>,
+}
+
+impl EnergyReport {
+    /// None if the last step has no energy.
+    pub fn of(recording: &Recording) -> Option<Self> {
+        let last = *recording.steps.last()?.scalars.get(ENERGY)?;
+        let rise = |(k, pair): (usize, &[StepRecord])| {
+            let [before, after] = [&pair[0], &pair[1]].map(|step| step.scalars.get(ENERGY).copied());
+            let (before, after) = before.zip(after)?;
+            let rose = pair[0].u == pair[1].u && after - before > ROUNDING * before.abs().max(after.abs());
+            rose.then_some((after - before, k + 1))
+        };
+        let rises: Vec<(f64, usize)> = recording.steps.windows(2).enumerate().filter_map(rise).collect();
+        let largest = rises.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+        Some(Self { last, rises: rises.len(), largest })
+    }
+}

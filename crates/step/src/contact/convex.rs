@@ -1,0 +1,156 @@
+//! Pairs whose contacts have weights: those with a formula for them, and those without any, which go through [`fingertip_shapes::collision`],
+//! world by world in double precision, see [`super::lanes::convex`].
+
+use std::borrow::Cow;
+
+use nalgebra::{Isometry3, Matrix3, Rotation3, Translation3, UnitQuaternion, Vector3};
+
+use fingertip_scene::Shape;
+use fingertip_shapes::collision::{
+    BodyGradient, Collider, ContactRates, Distance, DistanceGradient, Manifold, ManifoldGradient, ManifoldRates,
+};
+use fingertip_shapes::largest::USABLE;
+
+use super::kind::WeightedKind;
+pub(super) use super::numbers::WEIGHTED_GEOMETRY;
+use super::numbers::{OWN_RATES, UNUSED};
+
+/// Two shapes whose contacts have weights.
+#[derive(Clone, Debug)]
+pub(crate) struct ConvexPair {
+    sides: [Side; 2],
+    contacts: usize,
+    /// If they have a formula: are A and B the kind's B and A?
+    formula: Option<(WeightedKind, bool)>,
+}
+
+#[derive(Clone, Debug)]
+struct Side {
+    shape: Shape,
+    /// Of a shape whose sizes say nothing: threads do not have to take turns at counting a hull's owners.
+    collider: Option<Collider>,
+}
+
+/// Where a shape is and how large, in one world: twelve numbers of its pose, [`Shape::SIZES`] of its sizes.
+#[derive(Clone, Copy)]
+pub(crate) struct Placement<'a> {
+    pub(crate) pose: &'a [f64],
+    pub(crate) sizes: &'a [f64],
+}
+
+/// A shape where it is in one world.
+type Placed<'a> = (Cow<'a, Collider>, Isometry3<f64>);
+
+impl Side {
+    fn new(shape: &Shape) -> Self {
+        let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
+        Self { shape: shape.clone(), collider: is_fixed.then(|| Collider::new(shape)) }
+    }
+
+    /// None where a number is not usable.
+    fn placed(&self, at: &Placement) -> Option<Placed<'_>> {
+        // A place may be somewhat farther away than its usable coordinates say.
+        if at.sizes.iter().any(|x| x.abs() > USABLE) || at.pose.iter().any(|x| x.abs() > USABLE * USABLE) {
+            return None;
+        }
+        let collider = match &self.collider {
+            Some(collider) => Cow::Borrowed(collider),
+            None => Cow::Owned(Collider::with_sizes(&self.shape, std::array::from_fn(|i| at.sizes[i]))?),
+        };
+        Some((collider, isometry(at.pose)?))
+    }
+}
+
+impl ConvexPair {
+    pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
+        let formula = WeightedKind::find(a, b);
+        let searched = || Collider::new(a).most_points(&Collider::new(b));
+        let contacts = formula.map_or_else(searched, |(kind, _)| kind.contacts());
+        Self { sides: [Side::new(a), Side::new(b)], contacts, formula }
+    }
+
+    /// Contacts that the pair has room for.
+    pub(crate) fn contacts(&self) -> usize {
+        self.contacts
+    }
+
+    /// The formula on lanes, and whether the pair's A and B are its B and A; none for pairs that are searched.
+    pub(crate) fn formula(&self) -> Option<(WeightedKind, bool)> {
+        self.formula
+    }
+
+    /// Rates of all its contacts.
+    pub(crate) fn n_rates(&self) -> usize {
+        1 + OWN_RATES * self.contacts
+    }
+
+    fn placed(&self, at: &[Placement; 2]) -> Option<[Placed<'_>; 2]> {
+        Some([self.sides[0].placed(&at[0])?, self.sides[1].placed(&at[1])?])
+    }
+
+    /// Fills in the pair's contacts, [`WEIGHTED_GEOMETRY`] numbers each: normal, points on A and B, φ, weight. Those that are not there
+    /// repeat the first with φ = [`UNUSED`] and no weight. NaN where a pose or size is not usable. Returns the distance.
+    pub(super) fn witness(&self, at: &[Placement; 2], out: &mut [f64]) -> Option<Distance> {
+        let found =
+            self.placed(at).and_then(|[(a, pose_a), (b, pose_b)]| a.manifold(&pose_a, &b, &pose_b, f64::INFINITY));
+        let Some((Manifold { distance, points }, first)) = found.as_ref().and_then(|m| Some((m, m.points.first()?)))
+        else {
+            out.fill(f64::NAN);
+            return None;
+        };
+        for (slot, out) in out.chunks_exact_mut(WEIGHTED_GEOMETRY).enumerate() {
+            let point = points.get(slot).unwrap_or(first);
+            let vectors = [&distance.normal, &point.point_a, &point.point_b].into_iter().flat_map(|v| v.iter());
+            out.iter_mut().zip(vectors).for_each(|(out, x)| *out = *x);
+            let used = slot < points.len();
+            (out[9], out[10]) = if used { (point.phi, point.weight) } else { (UNUSED, 0.0) };
+        }
+        Some(*distance)
+    }
+
+    /// Gradients by the motions (force, and moment about the shape's origin) and sizes of both shapes, given those of what
+    /// [`ConvexPair::witness`] gives, with its distance; none where a number is not usable or what comes of it is not finite.
+    pub(super) fn pull(&self, at: &[Placement; 2], distance: &Distance, grad: &[f64]) -> Option<[BodyGradient; 2]> {
+        let [(a, pose_a), (b, pose_b)] = &self.placed(at)?;
+        let gradient = |grad: &[f64]| {
+            let vector = |i: usize| Vector3::from_column_slice(&grad[i..i + 3]);
+            let contact = DistanceGradient { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: grad[9] };
+            ManifoldGradient { contact, weight: grad[10] }
+        };
+        let gradients: Vec<ManifoldGradient> = grad.chunks_exact(WEIGHTED_GEOMETRY).map(gradient).collect();
+        let pulled = distance.pull_manifold((a, pose_a), (b, pose_b), &gradients);
+        let finite = |on: &BodyGradient| on.twist.iter().chain(&on.sizes).all(|x| x.is_finite());
+        pulled.iter().all(finite).then_some(pulled)
+    }
+
+    /// Fills in how what [`ConvexPair::witness`] gives changes with a motion of one shape while the other stays, given its
+    /// distance: 1 if B moves or 0 if A does; then six for each number, by the velocity of that shape's origin and its angular
+    /// velocity, [`OWN_RATES`] for each contact. Zero for contacts that are not there, and where a
+    /// number is not usable.
+    pub(super) fn rates(&self, at: &[Placement; 2], distance: &Distance, out: &mut [f64]) {
+        out.fill(0.0);
+        let Some([(a, pose_a), (b, pose_b)]) = &self.placed(at) else { return };
+        let ManifoldRates { of_b, normal, points } = distance.manifold_rates((a, pose_a), (b, pose_b));
+        let (side, own) = out.split_at_mut(1);
+        side[0] = if of_b { 1.0 } else { 0.0 };
+        for (ContactRates { point_a, point_b, phi, weight }, out) in points.iter().zip(own.chunks_exact_mut(OWN_RATES))
+        {
+            out[..18].copy_from_slice(normal.as_flattened());
+            out[18..36].copy_from_slice(point_a.as_flattened());
+            out[36..54].copy_from_slice(point_b.as_flattened());
+            out[54..60].copy_from_slice(phi);
+            out[60..].copy_from_slice(weight);
+        }
+    }
+}
+
+/// A pose from its position and axes; none if they are not finite or no frame.
+pub(super) fn isometry(pose: &[f64]) -> Option<Isometry3<f64>> {
+    if !pose.iter().all(|x| x.is_finite()) {
+        return None;
+    }
+    let rotation = Rotation3::from_matrix_unchecked(Matrix3::from_column_slice(&pose[3..]));
+    let rotation = UnitQuaternion::from_rotation_matrix(&rotation);
+    let rotation = UnitQuaternion::try_new(rotation.into_inner(), f64::EPSILON)?;
+    Some(Isometry3::from_parts(Translation3::new(pose[0], pose[1], pose[2]), rotation))
+}

@@ -1,0 +1,226 @@
+//! The contacts of pairs of shapes on [`super::lanes`]: for the steps' kernels, and as one differentiable tensor operation.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor, bail};
+
+use crate::kinematics::{POSE, Pose};
+use crate::tensor::operation::{Function, Kernels, Operation, Signature};
+use fingertip_lanes::lane::{Lane, Zip, clear};
+use fingertip_lanes::vector::{add_vec3, cross, scale, vec3_at};
+use fingertip_scene::Shape;
+
+use super::contacts::Contacts;
+use super::convex::ConvexPair;
+use super::kind::PairFunction;
+use super::lanes;
+use super::numbers::GEOMETRY;
+use super::shapes::{BodyShape, Pair};
+
+/// Force and moment on a shape.
+pub(crate) const PULL: usize = 6;
+
+/// Pairs of shapes, in the order of their contacts.
+#[derive(Clone, Debug)]
+pub(crate) struct PairKernels {
+    kernels: Kernels,
+    pub(crate) pairs: Vec<PairKernel>,
+    pub(crate) n_shapes: usize,
+    pub(crate) n_contacts: usize,
+    /// Pairs of [`Method::Convex`]; if there are any, all contacts have weights.
+    pub(crate) n_convex: usize,
+}
+
+/// A pair of shapes and its contacts.
+#[derive(Clone, Debug)]
+pub(crate) struct PairKernel {
+    pub(crate) method: Method,
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    /// First contact.
+    pub(crate) first: usize,
+    pub(crate) contacts: usize,
+}
+
+/// How a pair's contacts come about.
+#[derive(Clone, Debug)]
+pub(crate) enum Method {
+    Formula(PairFunction),
+    /// The contacts have weights: by a formula, or by a query in each world, whose result has this place among all.
+    Convex(ConvexPair, usize),
+}
+
+impl PairKernel {
+    /// The poses and sizes of its shapes.
+    #[inline(always)]
+    pub(crate) fn shapes<'a, R>(&self, poses: &'a [R], sizes: &'a [R]) -> lanes::convex::Places<'a, R> {
+        let (a, b) = (self.a, self.b);
+        let size = |shape: usize| &sizes[Shape::SIZES * shape..Shape::SIZES * (shape + 1)];
+        [(&poses[POSE * a..POSE * (a + 1)], size(a)), (&poses[POSE * b..POSE * (b + 1)], size(b))]
+    }
+}
+
+impl PairKernels {
+    /// Of pairs of these shapes.
+    pub(super) fn new(pairs: &[Pair], shapes: &[BodyShape]) -> Self {
+        let mut n_convex = 0;
+        let mut convex = |pair: &Pair| {
+            n_convex += 1;
+            Method::Convex(ConvexPair::new(&shapes[pair.a].shape, &shapes[pair.b].shape), n_convex - 1)
+        };
+        let of = |pair: &Pair| {
+            let method = pair.formula.map_or_else(|| convex(pair), Method::Formula);
+            (pair.a, pair.b, method, pair.contacts)
+        };
+        let all = Self::of(pairs.iter().map(of), shapes.len());
+        Self { n_convex, ..all }
+    }
+
+    /// Of n pairs with one formula: shapes k and n + k.
+    pub(super) fn of_formula(formula: PairFunction, n: usize) -> Self {
+        Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts())), 2 * n)
+    }
+
+    fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize)>, n_shapes: usize) -> Self {
+        let mut n_contacts = 0;
+        let pairs = pairs.map(|(a, b, method, contacts)| {
+            n_contacts += contacts;
+            PairKernel { method, a, b, first: n_contacts - contacts, contacts }
+        });
+        Self { pairs: pairs.collect(), n_shapes, n_contacts, n_convex: 0, kernels: Kernels::default() }
+    }
+
+    /// Numbers of the weights: one for each contact, or none where those are 1 for all.
+    pub(crate) fn n_weights(&self) -> usize {
+        if self.n_convex > 0 { self.n_contacts } else { 0 }
+    }
+
+    /// Fills in normal, points and φ of each contact, the weights, and where the shapes of each convex pair are nearest, in the same
+    /// numbers.
+    #[inline(always)]
+    pub(crate) fn witness<R: Lane>(&self, [poses, sizes]: [&[R]; 2], [contacts, weights, nearest]: [&mut [R]; 3]) {
+        for weight in weights.iter_mut() {
+            *weight = R::one();
+        }
+        for pair in R::parts(&self.pairs) {
+            let shapes = pair.shapes(poses, sizes);
+            let of = pair.first..pair.first + pair.contacts;
+            let contacts = &mut contacts[GEOMETRY * of.start..GEOMETRY * of.end];
+            match &pair.method {
+                Method::Formula(PairFunction { kind, swapped }) => {
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    lanes::witness(*kind, *swapped, &Pose::read(a), size_a, &Pose::read(b), size_b, contacts);
+                }
+                Method::Convex(convex, k) => {
+                    let nearest = &mut nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::witness(convex, shapes, contacts, &mut weights[of], nearest);
+                }
+            }
+        }
+    }
+
+    /// After [`PairKernels::witness`]: adds to the gradients of poses and sizes what comes from those of the contacts and weights;
+    /// what pulls on the shapes is left in `pulls`.
+    #[inline(always)]
+    pub(crate) fn pull<R: Lane>(
+        &self,
+        [poses, sizes, nearest]: [&[R]; 3],
+        [contacts, weights]: [&[R]; 2],
+        [pulls, to_poses, to_sizes]: [&mut [R]; 3],
+    ) {
+        clear(pulls);
+        for pair in R::parts(&self.pairs) {
+            let shapes = pair.shapes(poses, sizes);
+            let of = pair.first..pair.first + pair.contacts;
+            let grad = &contacts[GEOMETRY * of.start..GEOMETRY * of.end];
+            let mut wrenches = [[R::zero(); PULL]; 2];
+            let mut grown = [[R::zero(); Shape::SIZES]; 2];
+            match &pair.method {
+                Method::Formula(PairFunction { kind, swapped }) => {
+                    let ([on_a, on_b], [grow_a, grow_b]) = (&mut wrenches, &mut grown);
+                    let [(a, size_a), (b, size_b)] = shapes;
+                    let (a, b) = (Pose::read(a), Pose::read(b));
+                    lanes::pull(*kind, *swapped, &a, size_a, &b, size_b, grad, on_a, on_b, grow_a, grow_b);
+                }
+                Method::Convex(convex, k) => {
+                    let nearest = &nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                    lanes::convex::pull(convex, shapes, nearest, (grad, &weights[of]), &mut wrenches, &mut grown);
+                }
+            }
+            for (shape, (wrench, grown)) in [pair.a, pair.b].into_iter().zip_inline(wrenches.iter().zip_inline(&grown))
+            {
+                for k in 0..PULL {
+                    pulls[PULL * shape + k] += wrench[k];
+                }
+                for k in 0..Shape::SIZES {
+                    to_sizes[Shape::SIZES * shape + k] += grown[k];
+                }
+            }
+        }
+        for shape in R::parts(0..self.n_shapes) {
+            let (force, moment) = (vec3_at(pulls, PULL * shape), vec3_at(pulls, PULL * shape + 3));
+            let place = POSE * shape;
+            add_vec3(to_poses, place, force);
+            // ½ m × r: turning by θ moves each axis r by θ × r, and Σ (m × r)·(θ × r) = 2 m·θ.
+            for k in 0..3 {
+                let axis = vec3_at(poses, place + 3 + 3 * k);
+                add_vec3(to_poses, place + 3 + 3 * k, scale(R::splat(0.5), cross(moment, axis)));
+            }
+        }
+    }
+
+    /// A pair whose contacts come from a query that branches as it likes, if there is one.
+    pub(crate) fn searched(&self) -> Option<&PairKernel> {
+        self.pairs.iter().find(|pair| matches!(&pair.method, Method::Convex(pair, _) if pair.formula().is_none()))
+    }
+
+    /// The contacts of poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
+    pub(super) fn contacts(self: &Arc<Self>, poses: &Tensor, sizes: &Tensor) -> Result<Contacts> {
+        if !poses.device().is_cpu()
+            && let Some(PairKernel { a, b, .. }) = self.searched()
+        {
+            bail!(
+                "contacts: on a GPU expected pairs whose contacts have a formula, got shapes {a} and {b}, whose closest points \
+                 are searched for"
+            );
+        }
+        let op = Operation::rowwise(Witness(self.clone()), &self.kernels);
+        Contacts::of_row(&poses.flatten_from(1)?.apply_op2(&sizes.flatten_from(1)?, op)?, self.n_contacts)
+    }
+}
+
+/// (poses, sizes) → contacts, then weights, all in rows.
+struct Witness(Arc<PairKernels>);
+
+impl Function<2> for Witness {
+    fn signature(&self) -> Signature<2> {
+        let PairKernels { n_shapes, n_contacts, .. } = &*self.0;
+        let operands = [("poses", POSE * n_shapes), ("sizes", Shape::SIZES * n_shapes)];
+        Signature { name: "contacts", operands, width: GEOMETRY * n_contacts + self.0.n_weights() }
+    }
+
+    /// What convex pairs have found and what pulls on the shapes; contacts and weights once more.
+    fn scratch(&self) -> usize {
+        GEOMETRY * self.0.n_convex + PULL * self.0.n_shapes + self.signature().width
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, operands: [&[R]; 2], scratch: &mut [R], out: &mut [R]) {
+        let (contacts, weights) = out.split_at_mut(GEOMETRY * self.0.n_contacts);
+        self.0.witness(operands, [contacts, weights, scratch]);
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [poses, sizes]: [&[R]; 2], scratch: &mut [R], grad: &[R], to: [&mut [R]; 2]) {
+        let of = &*self.0;
+        let (nearest, rest) = scratch.split_at_mut(GEOMETRY * of.n_convex);
+        let (pulls, again) = rest.split_at_mut(PULL * of.n_shapes);
+        if of.n_convex > 0 {
+            let (contacts, weights) = again.split_at_mut(GEOMETRY * of.n_contacts);
+            of.witness([poses, sizes], [contacts, weights, nearest]);
+        }
+        let (contacts, weights) = grad.split_at(GEOMETRY * of.n_contacts);
+        let [to_poses, to_sizes] = to;
+        of.pull([poses, sizes, nearest], [contacts, weights], [pulls, to_poses, to_sizes]);
+    }
+}

@@ -1,0 +1,100 @@
+//! Points against an axis-aligned block |x_i| ≤ e_i of K dimensions, with adjoint: the core of boxes (K = 3), and of
+//! cylinders in the half-plane of radius and height (K = 2).
+
+use super::total::{Limited, Unit, choose, indicator, inner, limited, sign, unit};
+use fingertip_lanes::lane::Real;
+
+/// Where a point stands to its block.
+#[derive(Clone, Copy)]
+pub(super) struct Nearest<R: Real, const K: usize> {
+    /// Signed distance.
+    pub(super) gap: R,
+    side: [R; K],
+    limited: [Limited<R>; K],
+    /// From the point to the surface, along the normal's axis if the point is inside.
+    way: [R; K],
+    unit: Unit<R, K>,
+}
+
+/// One-hot: the smallest of K numbers, the first of several equal ones.
+#[inline(always)]
+pub(super) fn smallest<R: Real, const K: usize>(values: [R; K]) -> [R; K] {
+    let mut least = values[0];
+    let mut chosen = [R::zero(); K];
+    chosen[0] = R::one();
+    for i in 1..K {
+        let smaller = values[i].lt(least);
+        least = R::select(smaller, values[i], least);
+        for j in 0..i {
+            chosen[j] = R::select(smaller, R::zero(), chosen[j]);
+        }
+        chosen[i] = indicator(smaller);
+    }
+    chosen
+}
+
+/// The point p against the block with half extents e.
+#[inline(always)]
+pub(super) fn nearest<R: Real, const K: usize>(p: [R; K], e: [R; K]) -> Nearest<R, K> {
+    let mut limits = [limited(p[0], e[0]); K];
+    let (mut side, mut apart, mut to_face, mut depth, mut exit) = (p, p, p, p, p);
+    for i in 0..K {
+        side[i] = sign(p[i]);
+        limits[i] = limited(p[i], e[i]);
+        apart[i] = limits[i].value - p[i];
+        to_face[i] = side[i] * e[i] - p[i];
+        depth[i] = side[i] * to_face[i];
+    }
+    let chosen = smallest(depth);
+    for i in 0..K {
+        exit[i] = -(chosen[i] * side[i]);
+    }
+    let unit = unit(apart, exit);
+    let way = choose(unit.miss, to_face, apart);
+    Nearest { gap: inner(unit.value, way), side, limited: limits, way, unit }
+}
+
+impl<R: Real, const K: usize> Nearest<R, K> {
+    /// Unit vector from the point to the surface if the point is outside, into the block if it is inside.
+    #[inline(always)]
+    pub(super) fn normal(&self) -> [R; K] {
+        self.unit.value
+    }
+
+    /// Is the point inside or on the surface?
+    #[inline(always)]
+    pub(super) fn inside(&self) -> R::Mask {
+        self.unit.miss
+    }
+
+    /// The changes of the normal and the gap with p.
+    #[inline(always)]
+    pub(super) fn push(&self, p: [R; K]) -> ([R; K], R) {
+        let (mut apart, mut way) = (p, p);
+        for i in 0..K {
+            apart[i] = self.limited[i].of_x * p[i] - p[i];
+            way[i] = R::select(self.unit.miss, -p[i], apart[i]);
+        }
+        let normal = self.unit.pull(apart);
+        (normal, inner(normal, self.way) + inner(self.unit.value, way))
+    }
+
+    /// The gradients of p and e, given those of the normal and the gap.
+    #[inline(always)]
+    pub(super) fn pull(&self, mut normal: [R; K], gap: R) -> ([R; K], [R; K]) {
+        for i in 0..K {
+            normal[i] = gap.mul_add(self.way[i], normal[i]);
+        }
+        let mut p = self.unit.pull(normal);
+        let mut e = p;
+        for i in 0..K {
+            let along = gap * self.unit.value[i];
+            let apart = p[i] + R::select(self.unit.miss, R::zero(), along);
+            let to_face = R::select(self.unit.miss, along, R::zero());
+            let Limited { of_x, of_limit, .. } = self.limited[i];
+            p[i] = apart * of_x - apart - to_face;
+            e[i] = of_limit.mul_add(apart, self.side[i] * to_face);
+        }
+        (p, e)
+    }
+}

@@ -1,0 +1,43 @@
+//! Two boxes.
+
+use super::core;
+use crate::contact::lanes::formula::Couple;
+use crate::contact::lanes::scalar::{self, Scalar, V3, axpy, dot};
+use fingertip_lanes::vector::Vec3;
+
+/// Two boxes in A's frame.
+pub(super) struct Boxes<S> {
+    /// B's origin.
+    pub(super) t: V3<S>,
+    /// B's axes.
+    pub(super) b: [V3<S>; 3],
+    /// Without the rounding.
+    pub(super) half_a: V3<S>,
+    pub(super) half_b: V3<S>,
+    pub(super) radius_a: S,
+    pub(super) radius_b: S,
+}
+
+impl<S: Scalar> Boxes<S> {
+    #[inline(always)]
+    pub(super) fn new(&Couple { t, b, size_a, size_b }: &Couple<S>) -> Self {
+        Self { t, b, half_a: core(size_a), half_b: core(size_b), radius_a: size_a[3], radius_b: size_b[3] }
+    }
+
+    /// The corner of B's core with these signs.
+    #[inline(always)]
+    pub(super) fn corner_b(&self, signs: Vec3<S::Lane>) -> V3<S> {
+        let mut corner = self.t;
+        for k in 0..3 {
+            corner = axpy(self.half_b[k].times(signs[k]), self.b[k], corner);
+        }
+        corner
+    }
+
+    /// A point in B's frame.
+    #[inline(always)]
+    pub(super) fn in_b(&self, p: V3<S>) -> V3<S> {
+        let from = scalar::sub(p, self.t);
+        [dot(self.b[0], from), dot(self.b[1], from), dot(self.b[2], from)]
+    }
+}

@@ -1,0 +1,41 @@
+//! Capsule A, half-space B: the sphere at each end, the negative end first.
+
+use super::half_space;
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
+use fingertip_lanes::lane::Real;
+use fingertip_lanes::vector::{Vec3, add, dot, scale};
+
+/// ∓h u: from the capsule's origin to its ends, with the sign.
+#[inline(always)]
+fn arm<R: Real>(a: &Side<R>, k: usize) -> (Vec3<R>, R) {
+    let sign = R::splat(if k == 0 { -1.0 } else { 1.0 });
+    (scale(sign * a.size[1], a.pose.axes[2]), sign)
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    for k in 0..2 {
+        let (arm, _) = arm(a, k);
+        out.set(k, half_space::under(add(a.pose.p, arm), a.size[0], &b.pose));
+    }
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+    for k in 0..2 {
+        let (arm, sign) = arm(a, k);
+        let (end, radius) = half_space::pull_under(add(a.pose.p, arm), a.size[0], &b.pose, &grad.get(k), on_b);
+        on_a.push(end);
+        on_a.turn(arm, end);
+        on_a.size[0] += radius;
+        on_a.size[1] += sign * dot(a.pose.axes[2], end);
+    }
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+    for k in 0..2 {
+        let end = add(a.pose.p, arm(a, k).0);
+        out.set(k, half_space::push_under(end, a.size[0], &b.pose, by_a.velocity(end), by_b));
+    }
+}

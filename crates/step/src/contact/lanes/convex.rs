@@ -1,0 +1,212 @@
+//! Pairs whose contacts have weights. Those without a formula go world by world: their queries branch where they like, in double precision whatever the lanes'
+//! numbers are. Nothing here is compiled for each instruction set, so that a world's bits are the same on all.
+
+use nalgebra::Vector3;
+
+use crate::contact::convex::{ConvexPair, Placement};
+use crate::contact::kind::WeightedKind;
+use crate::contact::numbers::{GEOMETRY, OWN_RATES, WEIGHTED_GEOMETRY};
+use crate::kinematics::{POSE, Pose};
+use fingertip_lanes::lane::{Lane, Number, Real};
+use fingertip_scene::Shape;
+use fingertip_shapes::collision::{BodyGradient, Distance, MANIFOLD};
+
+use super::sides::{Reaction, Side};
+use super::{box_capsule, boxes, capsule_capsule, formula, half_space_cylinder};
+
+/// Numbers of a shape's pose and sizes.
+const PLACE: usize = POSE + Shape::SIZES;
+
+/// Where a pair's shapes are and how large, in all worlds of a lane: a pose and sizes for each.
+pub(crate) type Places<'a, R> = [(&'a [R], &'a [R]); 2];
+
+/// Calls a function of [`formula`] for the formula of a kind.
+macro_rules! of_kind {
+    ($kind:expr, $function:ident $arguments:tt) => {
+        match $kind {
+            WeightedKind::BoxBox => of_kind!(boxes::TwoBoxes, boxes, $function $arguments),
+            WeightedKind::BoxCapsule => of_kind!(box_capsule::BoxCapsule, box_capsule, $function $arguments),
+            WeightedKind::CapsuleCapsule => {
+                of_kind!(capsule_capsule::CapsuleCapsule, capsule_capsule, $function $arguments)
+            }
+            WeightedKind::HalfSpaceCylinder => {
+                of_kind!(half_space_cylinder::HalfSpaceCylinder, half_space_cylinder, $function $arguments)
+            }
+        }
+    };
+    ($formula:ty, $module:ident, $function:ident ($($argument:expr),*)) => {
+        formula::$function::<_, $formula, { $module::POINTS }, { $module::NUMBERS }>($($argument),*)
+    };
+}
+
+/// The contacts of a pair, [`GEOMETRY`] numbers each, and their weights; and what the query has found, the same numbers of where
+/// the shapes are nearest.
+#[inline(always)]
+pub(crate) fn witness<R: Lane>(
+    pair: &ConvexPair,
+    places: Places<R>,
+    contacts: &mut [R],
+    weights: &mut [R],
+    nearest: &mut [R],
+) {
+    if let Some((kind, swapped)) = pair.formula() {
+        return of_kind!(kind, witness(&sides(places), swapped, contacts, weights));
+    }
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange([pose_a, size_a, pose_b, size_b], [contacts, weights, nearest], |places, out| {
+        witness_worlds(pair, Worlds { width: R::WIDTH, places }, out);
+    });
+}
+
+/// Sets the wrenches on both shapes (force, then moment about the shape's origin) and the gradients of their sizes, given what
+/// [`witness`] has found and the gradients of the contacts and their weights, in worlds where there are any.
+#[inline(always)]
+pub(crate) fn pull<R: Lane>(
+    pair: &ConvexPair,
+    places: Places<R>,
+    nearest: &[R],
+    (contacts, weights): (&[R], &[R]),
+    wrenches: &mut [[R; 6]; 2],
+    sizes: &mut [[R; Shape::SIZES]; 2],
+) {
+    let [on_a, on_b] = wrenches;
+    let [grow_a, grow_b] = sizes;
+    if let Some((kind, swapped)) = pair.formula() {
+        let mut reactions = (Reaction::none(), Reaction::none());
+        of_kind!(kind, pull(&sides(places), swapped, (contacts, weights), &mut reactions));
+        reactions.0.add_to(on_a, grow_a);
+        reactions.1.add_to(on_b, grow_b);
+        return;
+    }
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange(
+        [pose_a, size_a, pose_b, size_b, nearest, contacts, weights],
+        [on_a, grow_a, on_b, grow_b],
+        |[pose_a, size_a, pose_b, size_b, nearest, contacts, weights], [on_a, grow_a, on_b, grow_b]| {
+            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+            pull_worlds(pair, worlds, nearest, (contacts, weights), [(on_a, grow_a), (on_b, grow_b)]);
+        },
+    );
+}
+
+/// How what [`witness`] gives changes with motions, as [`ConvexPair::rates`] says; in worlds where `needed` is positive, zeros in
+/// others.
+#[inline(always)]
+pub(crate) fn rates<R: Lane>(pair: &ConvexPair, places: Places<R>, nearest: &[R], needed: R, rates: &mut [R]) {
+    if let Some((kind, swapped)) = pair.formula() {
+        return of_kind!(kind, rates(&sides(places), swapped, needed.gt(R::zero()), rates));
+    }
+    let [(pose_a, size_a), (pose_b, size_b)] = places;
+    R::exchange(
+        [pose_a, size_a, pose_b, size_b, nearest, &[needed]],
+        [rates],
+        |[pose_a, size_a, pose_b, size_b, nearest, needed], [rates]| {
+            let worlds = Worlds { width: R::WIDTH, places: [pose_a, size_a, pose_b, size_b] };
+            rates_of_worlds(pair, worlds, nearest, needed, rates);
+        },
+    );
+}
+
+#[inline(always)]
+fn sides<R: Real>([(pose_a, size_a), (pose_b, size_b)]: Places<R>) -> [Side<R>; 2] {
+    [Side::new(&Pose::read(pose_a), size_a), Side::new(&Pose::read(pose_b), size_b)]
+}
+
+/// [`Places`] as numbers, those of `width` worlds side by side.
+struct Worlds<'a, N> {
+    width: usize,
+    /// Pose and sizes of A, then of B.
+    places: [&'a [N]; 4],
+}
+
+impl<N: Number> Worlds<'_, N> {
+    /// The shapes in a world: numbers for [`placed`].
+    fn at(&self, world: usize) -> [[f64; PLACE]; 2] {
+        let [pose_a, sizes_a, pose_b, sizes_b] = self.places;
+        [(pose_a, sizes_a), (pose_b, sizes_b)].map(|(pose, sizes)| {
+            let mut all = [0.0; PLACE];
+            self.gather(world, pose, &mut all[..POSE]);
+            self.gather(world, sizes, &mut all[POSE..]);
+            all
+        })
+    }
+
+    /// What [`witness`] has found in a world; none where a number was not usable.
+    fn distance(&self, world: usize, nearest: &[N]) -> Option<Distance> {
+        let mut all = [0.0; GEOMETRY];
+        self.gather(world, nearest, &mut all);
+        let vector = |k: usize| Vector3::new(all[k], all[k + 1], all[k + 2]);
+        let found = Distance { normal: vector(0), point_a: vector(3), point_b: vector(6), phi: all[9] };
+        found.phi.is_finite().then_some(found)
+    }
+
+    fn gather(&self, world: usize, from: &[N], to: &mut [f64]) {
+        from[world..].iter().step_by(self.width).zip(to).for_each(|(from, to)| *to = from.value());
+    }
+
+    fn scatter(&self, world: usize, from: &[f64], to: &mut [N]) {
+        to[world..].iter_mut().step_by(self.width).zip(from).for_each(|(to, from)| *to = N::of(*from));
+    }
+}
+
+fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
+    at.each_ref().map(|at| Placement { pose: &at[..POSE], sizes: &at[POSE..] })
+}
+
+#[inline(never)]
+fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, weights, nearest]: [&mut [N]; 3]) {
+    let mut found = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
+    let found = &mut found[..WEIGHTED_GEOMETRY * pair.contacts()];
+    for world in 0..worlds.width {
+        let distance = pair.witness(&placed(&worlds.at(world)), found);
+        for (k, contact) in found.as_chunks::<WEIGHTED_GEOMETRY>().0.iter().enumerate() {
+            worlds.scatter(world, &contact[..GEOMETRY], &mut contacts[worlds.width * GEOMETRY * k..]);
+            worlds.scatter(world, &contact[GEOMETRY..], &mut weights[worlds.width * k..]);
+        }
+        let all = distance.map_or([f64::NAN; GEOMETRY], |Distance { phi, point_a, point_b, normal: n }| {
+            [n.x, n.y, n.z, point_a.x, point_a.y, point_a.z, point_b.x, point_b.y, point_b.z, phi]
+        });
+        worlds.scatter(world, &all, nearest);
+    }
+}
+
+#[inline(never)]
+fn pull_worlds<N: Number>(
+    pair: &ConvexPair,
+    worlds: Worlds<N>,
+    nearest: &[N],
+    (contacts, weights): (&[N], &[N]),
+    mut to: [(&mut [N], &mut [N]); 2],
+) {
+    let mut gradients = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
+    let gradients = &mut gradients[..WEIGHTED_GEOMETRY * pair.contacts()];
+    for world in 0..worlds.width {
+        for (k, contact) in gradients.as_chunks_mut::<WEIGHTED_GEOMETRY>().0.iter_mut().enumerate() {
+            worlds.gather(world, &contacts[worlds.width * GEOMETRY * k..], &mut contact[..GEOMETRY]);
+            worlds.gather(world, &weights[worlds.width * k..], &mut contact[GEOMETRY..]);
+        }
+        if gradients.iter().all(|&gradient| gradient == 0.0) {
+            continue;
+        }
+        let pulled = worlds
+            .distance(world, nearest)
+            .and_then(|distance| pair.pull(&placed(&worlds.at(world)), &distance, gradients));
+        for ((wrench, grow), BodyGradient { twist, sizes }) in to.iter_mut().zip(pulled.into_iter().flatten()) {
+            worlds.scatter(world, twist.as_slice(), wrench);
+            worlds.scatter(world, &sizes, grow);
+        }
+    }
+}
+
+#[inline(never)]
+fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, nearest: &[N], needed: &[N], rates: &mut [N]) {
+    let mut found = [0.0; 1 + OWN_RATES * MANIFOLD];
+    let found = &mut found[..pair.n_rates()];
+    for world in 0..worlds.width {
+        match worlds.distance(world, nearest).filter(|_| needed[world].value() > 0.0) {
+            Some(distance) => pair.rates(&placed(&worlds.at(world)), &distance, found),
+            None => found.fill(0.0),
+        }
+        worlds.scatter(world, found, rates);
+    }
+}

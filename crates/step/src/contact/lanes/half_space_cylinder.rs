@@ -1,0 +1,84 @@
+//! Half-space A, cylinder B: on each cap the rim's deepest point, on which a tilted cylinder rolls, and four fixed points of each
+//! rim, on which it stands. With θ the angle between the cylinder's axis a and the normal N,
+//!
+//! ```text
+//! deepest points   ± h a − r m/‖m‖,   m = N − (N·a) a,   weight sin² θ = ‖m‖²
+//! fixed points     weight cos² θ.
+//! ```
+//!
+//! The deepest point runs round the rim ever faster as the cylinder comes to stand upright, where it is not defined; but there it has no
+//! weight.
+
+use std::sync::LazyLock;
+
+use super::formula::{Couple, Formula, Places, Spot};
+use super::scalar::{Scalar, V3, axpy, scale, times};
+use super::sides::Contact;
+use fingertip_lanes::lane::{Mask, Real, inlined};
+
+pub(super) const POINTS: usize = 10;
+/// Room on the tape.
+pub(super) const NUMBERS: usize = 192;
+
+/// Squared tilts below have no weight in any case.
+const UPRIGHT: f64 = 1e-6;
+/// The fixed points' directions across the axis.
+const RIM: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
+
+pub(super) struct HalfSpaceCylinder;
+
+impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {
+    type Features<R: Real> = ();
+    const ARE_ALIKE: bool = false;
+
+    #[inline(always)]
+    fn features<R: Real>(_: &Couple<R>) {}
+
+    #[inline(always)]
+    fn contacts<S: Scalar>((): &(), pair: &Couple<S>) -> [Spot<S>; POINTS] {
+        let (zero, one) = (S::Lane::zero(), S::Lane::one());
+        let normal = pair.vector([zero, zero, one]);
+        let [u, v, axis] = pair.b;
+        let [radius, half_length, ..] = pair.size_b;
+        let (level, up) = (S::inner2([axis[0], axis[1]], [axis[0], axis[1]]), axis[2]);
+
+        let is_tilted = level.value().gt(S::Lane::splat(UPRIGHT));
+        let sine = S::choose(is_tilted, level, pair.constant(1.0)).root();
+        let down = [axis[0] * up, axis[1] * up, -level];
+        let deepest = scale(radius / sine, down);
+        let reach = scale(half_length, axis);
+        let (around, upright) = ([scale(radius, u), scale(radius, v)], up * up);
+
+        let width = radius.times(S::Lane::splat(0.5));
+        let place = inlined(
+            #[inline(always)]
+            |arm: V3<S>, sign: f64, weight: S| {
+                let cap = axpy(reach[0].constant(S::Lane::splat(sign)), reach, pair.t);
+                let point = [cap[0] + arm[0], cap[1] + arm[1], cap[2] + arm[2]];
+                let below = [point[0], point[1], pair.constant(0.0)];
+                Spot::new(Contact { normal, point_a: below, point_b: point, phi: point[2] }, weight, width)
+            },
+        );
+        let mut spots = [place(deepest, -1.0, level); POINTS];
+        for (cap, sign) in [-1.0, 1.0].into_iter().enumerate() {
+            spots[cap] = place(deepest, sign, level);
+            for k in 0..RIM.len() {
+                let [x, y] = RIM[k];
+                let arm =
+                    if x == 0.0 { times(S::Lane::splat(y), around[1]) } else { times(S::Lane::splat(x), around[0]) };
+                spots[2 + RIM.len() * cap + k] = place(arm, sign, upright);
+            }
+        }
+        spots
+    }
+
+    #[inline(always)]
+    fn are_sizes<R: Real>(pair: &Couple<R>) -> R::Mask {
+        pair.size_b[0].gt(R::zero()).and(pair.size_b[1].gt(R::zero()))
+    }
+
+    fn places() -> &'static Places {
+        static PLACES: LazyLock<Places> = LazyLock::new(Places::of::<HalfSpaceCylinder, POINTS, NUMBERS>);
+        &PLACES
+    }
+}

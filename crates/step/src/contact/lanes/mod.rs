@@ -1,0 +1,167 @@
+//! The geometry of pairs of shapes that have a formula, on lanes of worlds: with adjoints by hand, or on a tape, see [`formula`], where
+//! contacts have weights.
+//!
+//! Values and gradients are exact where the geometry is smooth, and finite everywhere. Where several directions are
+//! possible, each file says which one it takes. The tests have the same formulas as tensor operations.
+//!
+//! The gradient with respect to a pose is a wrench. A rigid motion (t, θ) of a shape about its frame's origin changes
+//! its position p by t, and every vector w that is fixed to the shape by θ × w. So, with bars for gradients,
+//!
+//! ```text
+//! force = p̄,   moment = Σ w × w̄.
+//! ```
+
+mod block;
+mod box_capsule;
+mod box_half_space;
+mod boxes;
+mod capsule_capsule;
+mod capsule_half_space;
+pub(crate) mod convex;
+mod core;
+mod face;
+mod formula;
+mod frame;
+mod half_space;
+mod half_space_cylinder;
+mod penetration;
+pub(crate) mod rolling;
+mod scalar;
+mod segment;
+mod sides;
+mod sphere_box;
+mod sphere_capsule;
+mod sphere_cylinder;
+mod sphere_half_space;
+mod sphere_sphere;
+mod tape;
+#[cfg(test)]
+mod tests;
+mod total;
+mod weight;
+
+use crate::kinematics::Pose;
+use fingertip_lanes::lane::Real;
+
+use super::kind::PairKind;
+#[cfg(test)]
+use super::numbers::GEOMETRY;
+use sides::{Contacts, Gradients, Reaction, Side};
+
+pub(crate) use frame::{frame, frame_rates};
+pub(crate) use sides::Motion;
+
+/// The contacts of a pair, [`GEOMETRY`](super::numbers::GEOMETRY) numbers each, as many as [`PairKind::contacts`] says.
+///
+/// `swapped` as [`PairKind::find`] gave it; a and b are the pair's sides as the caller names them.
+#[inline(always)]
+pub(crate) fn witness<R: Real>(
+    kind: PairKind,
+    swapped: bool,
+    a: &Pose<R>,
+    size_a: &[R],
+    b: &Pose<R>,
+    size_b: &[R],
+    out: &mut [R],
+) {
+    let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
+    let out = &mut Contacts { numbers: out, swapped };
+    match kind {
+        PairKind::SphereSphere => sphere_sphere::witness(&a, &b, out),
+        PairKind::SphereCapsule => sphere_capsule::witness(&a, &b, out),
+        PairKind::SphereBox => sphere_box::witness(&a, &b, out),
+        PairKind::SphereCylinder => sphere_cylinder::witness(&a, &b, out),
+        PairKind::SphereHalfSpace => sphere_half_space::witness(&a, &b, out),
+        PairKind::CapsuleHalfSpace => capsule_half_space::witness(&a, &b, out),
+        PairKind::BoxHalfSpace => box_half_space::witness(&a, &b, out),
+    }
+}
+
+/// Adds to the wrenches on both shapes (force, then moment about the shape's origin) and to the gradients of their sizes,
+/// given the gradients `grad` of what [`witness`] gives.
+#[expect(clippy::too_many_arguments, reason = "operands and gradients of a kernel")]
+#[inline(always)]
+pub(crate) fn pull<R: Real>(
+    kind: PairKind,
+    swapped: bool,
+    a: &Pose<R>,
+    size_a: &[R],
+    b: &Pose<R>,
+    size_b: &[R],
+    grad: &[R],
+    wrench_a: &mut [R],
+    wrench_b: &mut [R],
+    grad_size_a: &mut [R],
+    grad_size_b: &mut [R],
+) {
+    let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
+    let grad = &Gradients { numbers: grad, swapped };
+    let mut reactions = [Reaction::none(); 2];
+    let to = &mut reactions;
+    match kind {
+        PairKind::SphereSphere => sphere_sphere::pull(&a, &b, grad, to),
+        PairKind::SphereCapsule => sphere_capsule::pull(&a, &b, grad, to),
+        PairKind::SphereBox => sphere_box::pull(&a, &b, grad, to),
+        PairKind::SphereCylinder => sphere_cylinder::pull(&a, &b, grad, to),
+        PairKind::SphereHalfSpace => sphere_half_space::pull(&a, &b, grad, to),
+        PairKind::CapsuleHalfSpace => capsule_half_space::pull(&a, &b, grad, to),
+        PairKind::BoxHalfSpace => box_half_space::pull(&a, &b, grad, to),
+    }
+    let [on_a, on_b] = if swapped { [reactions[1], reactions[0]] } else { reactions };
+    on_a.add_to(wrench_a, grad_size_a);
+    on_b.add_to(wrench_b, grad_size_b);
+}
+
+/// Has the kind a [`push`]? For the others its numbers are pulled one by one.
+pub(crate) fn has_push(kind: PairKind) -> bool {
+    match kind {
+        PairKind::SphereSphere
+        | PairKind::SphereCapsule
+        | PairKind::SphereBox
+        | PairKind::SphereHalfSpace
+        | PairKind::CapsuleHalfSpace
+        | PairKind::BoxHalfSpace => true,
+        PairKind::SphereCylinder => false,
+    }
+}
+
+/// Motions of one side or both, and what becomes of the changes that they make.
+pub(crate) trait Motions<R: Real> {
+    /// Calls `change` for one motion after the other: it sets how the contacts change.
+    fn each(&mut self, change: impl Fn([Motion<R>; 2], &mut [R]));
+}
+
+/// How what [`witness`] gives changes with motions of the two sides; nothing for kinds without one, see [`has_push`]. What does not
+/// depend on the motion is computed once for all of them.
+#[inline(always)]
+pub(crate) fn push<R: Real>(
+    kind: PairKind,
+    swapped: bool,
+    a: &Pose<R>,
+    size_a: &[R],
+    b: &Pose<R>,
+    size_b: &[R],
+    motions: &mut impl Motions<R>,
+) {
+    let (a, b) = Side::ordered(swapped, Side::new(a, size_a), Side::new(b, size_b));
+    macro_rules! each {
+        ($pair:ident) => {
+            motions.each(
+                #[inline(always)]
+                |[by_a, by_b], numbers| {
+                    let by = &if swapped { [by_b, by_a] } else { [by_a, by_b] };
+                    $pair::push(&a, &b, by, &mut Contacts { numbers, swapped });
+                },
+            )
+        };
+    }
+    match kind {
+        PairKind::SphereSphere => each!(sphere_sphere),
+        PairKind::SphereCapsule => each!(sphere_capsule),
+        PairKind::SphereBox => each!(sphere_box),
+        PairKind::SphereHalfSpace => each!(sphere_half_space),
+        PairKind::CapsuleHalfSpace => each!(capsule_half_space),
+        PairKind::BoxHalfSpace => each!(box_half_space),
+        PairKind::SphereCylinder => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! How stiffly gravity holds an ellipsoid against rolling, where it rests on a contact: `docs/rolling.md` derives it.
+
+use std::cell::RefCell;
+use std::sync::LazyLock;
+
+use super::scalar::{Scalar, Traced, V3, dot};
+use super::tape::{Place, Slopes, Structure, Tape};
+use fingertip_lanes::lane::{Mask, Real, Single, copy, inlined};
+
+/// Numbers that it is computed of: normal, out of the ellipsoid, and point of the contact, φ, w; the centre of mass; the ellipsoid's axes and
+/// radii; κ, mass, gravity.
+pub(crate) const OPERANDS: usize = 28;
+/// Numbers of the symmetric matrix: xx, yy, zz, xy, xz, yz.
+pub(crate) const STIFFNESS: usize = 6;
+/// Numbers on the tape at most.
+const NUMBERS: usize = 256;
+
+/// e over s: below, f(x) falls faster than x.
+const SMOOTH: f64 = 1e-3;
+/// L over the body's weight.
+const MOST: f64 = 10.0;
+
+/// The stiffness against turning in the world's axes, N·m/rad. `k` is 2 for the relaxed law and 1 for Coulomb's: the force on a contact at rest
+/// is k w/(κ φ).
+#[inline(always)]
+pub(crate) fn stiffness<R: Real>(k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
+    formula(k, v)
+}
+
+/// The same on numbers that may be on a tape.
+#[inline(always)]
+fn formula<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
+    let three = inlined(
+        #[inline(always)]
+        |at: usize| [v[at], v[at + 1], v[at + 2]],
+    );
+    let (n, point, phi, weight, centre) = (three(0), three(3), v[6], v[7], three(8));
+    let (axes, radii, kappa, mass, gravity) = ([three(11), three(14), three(17)], three(20), v[23], v[24], three(25));
+    let splat = S::Lane::splat;
+    let constant = inlined(
+        #[inline(always)]
+        |x: f64| v[0].constant(splat(x)),
+    );
+
+    let force = {
+        let squared = dot(gravity, gravity);
+        let weighs = squared.value().gt(splat(0.0));
+        let most = S::choose(weighs, S::choose(weighs, squared, constant(1.0)).root(), constant(0.0));
+        let most = (mass * most).times(splat(MOST));
+        let counts = weight.value().gt(splat(0.0));
+        let share = S::choose(counts, weight, constant(1.0)).times(splat(k));
+        let z = kappa * phi * most;
+        let z = (z + (z * z + share * share).root()).times(splat(0.5));
+        S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
+    };
+
+    // A² n along the axes, then in the world.
+    let squares = [radii[0] * radii[0], radii[1] * radii[1], radii[2] * radii[2]];
+    let along = [dot(axes[0], n), dot(axes[1], n), dot(axes[2], n)];
+    let far = [squares[0] * along[0], squares[1] * along[1], squares[2] * along[2]];
+    let s2 = dot(far, along);
+    let s = s2.root();
+    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]);
+
+    // Trace and determinant of R across n, then of T.
+    let sum = (squares[0] + squares[1] + squares[2] - dot(far, far) / s2) / s;
+    let product = squares[0] * squares[1] * squares[2] / (s2 * s2);
+    let trace = sum - height.times(splat(2.0));
+    let determinant = product - height * (sum - height);
+
+    // f(T) = α (1 − n nᵀ) + β T.
+    let e = s.times(splat(SMOOTH));
+    let zero = splat(0.0);
+    let same = determinant.value().gt(zero);
+    let both = same.and(trace.value().gt(zero));
+    let [alpha, beta] = {
+        let (product, sum) = (S::choose(both, determinant, constant(1.0)), S::choose(both, trace, constant(2.0)));
+        let over = product + e * (sum + e);
+        [-(e * product / over), (product + e * sum) / over]
+    };
+    let [alpha_of_one, beta_of_one] = {
+        let (product, sum) = (S::choose(same, constant(-1.0), determinant), S::choose(same, constant(0.0), trace));
+        let mean = sum.times(splat(0.5));
+        let half = (mean * mean - product + (e * e).times(splat(1e-6))).root();
+        let (larger, smaller) = (half + mean, half - mean);
+        let beta = larger * larger / ((larger + e) * half.times(splat(2.0)));
+        [smaller * beta, beta]
+    };
+    let alpha = S::choose(both, alpha, S::choose(same, constant(0.0), alpha_of_one));
+    let beta = S::choose(both, beta, S::choose(same, constant(0.0), beta_of_one));
+
+    // [n]×ᵀ F [n]× = (tr F) (1 − n nᵀ) − F of an F across n.
+    let by_plane = force * (alpha + beta * (trace + height));
+    let by_curvature = force * beta / s;
+    let far = world(axes, far);
+    let entry = inlined(
+        #[inline(always)]
+        |(i, j): (usize, usize)| {
+            let one = constant(if i == j { 1.0 } else { 0.0 });
+            let squares = squares[0] * axes[0][i] * axes[0][j]
+                + squares[1] * axes[1][i] * axes[1][j]
+                + squares[2] * axes[2][i] * axes[2][j];
+            by_plane * (one - n[i] * n[j]) - by_curvature * (squares - far[i] * far[j] / s2)
+        },
+    );
+    [entry((0, 0)), entry((1, 1)), entry((2, 2)), entry((0, 1)), entry((0, 2)), entry((1, 2))]
+}
+
+/// A vector along these axes, in the world.
+#[inline(always)]
+fn world<S: Scalar>(axes: [V3<S>; 3], v: V3<S>) -> V3<S> {
+    let component = inlined(
+        #[inline(always)]
+        |i: usize| dot([axes[0][i], axes[1][i], axes[2][i]], v),
+    );
+    [component(0), component(1), component(2)]
+}
+
+/// The gradients of the operands, given some of the stiffness.
+#[inline(always)]
+pub(crate) fn pull<R: Real, const N: usize>(
+    k: f64,
+    v: &[R; OPERANDS],
+    grads: [&[R; STIFFNESS]; N],
+) -> [[R; OPERANDS]; N] {
+    let Places { structure, results } = &*PLACES;
+    let slopes = Slopes::new();
+    let tape = Tape::new(&slopes);
+    let mut traced = [tape.variable(R::zero()); OPERANDS];
+    for i in 0..OPERANDS {
+        traced[i] = tape.variable(v[i]);
+    }
+    formula(k, &traced);
+    let mut all = [[R::zero(); OPERANDS]; N];
+    for i in 0..N {
+        let mut by = [R::zero(); NUMBERS];
+        for j in 0..STIFFNESS {
+            by[results[j]] += grads[i][j];
+        }
+        tape.pull(structure, &mut by);
+        copy(&mut all[i], &by[1..=OPERANDS]);
+    }
+    all
+}
+
+/// Where the results are on the tape, which does not depend on what the numbers are.
+struct Places {
+    structure: Structure,
+    results: [usize; STIFFNESS],
+}
+
+static PLACES: LazyLock<Places> = LazyLock::new(|| {
+    let structure = RefCell::default();
+    let results = {
+        let one = Single::<f64, false>::one();
+        let traced = std::array::from_fn(|_| Traced { value: one, origin: Place::variable(&structure) });
+        formula(1.0, &traced).map(|number| number.origin.place)
+    };
+    let places = Places { structure: structure.into_inner(), results };
+    assert!(places.results.iter().all(|&place| place < NUMBERS));
+    places
+});

@@ -1,0 +1,48 @@
+//! Sphere A, capsule B: a centre on the capsule's axis is pushed out along the capsule's x axis.
+
+use super::core::Between;
+use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
+use super::total::{Limited, limited};
+use fingertip_lanes::lane::Real;
+use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub};
+
+/// The place s of the closest point on the capsule's core, and both points.
+#[inline(always)]
+fn closest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Limited<R>, Between<R>) {
+    let s = limited(dot(b.pose.axes[2], sub(a.pose.p, b.pose.p)), b.size[1]);
+    let core_b = axpy(s.value, b.pose.axes[2], b.pose.p);
+    (s, Between { core_a: a.pose.p, radius_a: a.size[0], core_b, radius_b: b.size[0] })
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    out.set(0, closest(a, b).1.contact(b.pose.axes[0]));
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+    let (s, between) = closest(a, b);
+    let (pulls, fallback) = between.pull(b.pose.axes[0], &grad.get(0));
+    let axis = b.pose.axes[2];
+    let place = dot(axis, pulls.core_b);
+    let along = s.of_x * place;
+    let along_axis: Vec3<R> = scale(along, axis);
+    on_a.push(add(pulls.core_a, along_axis));
+    on_a.size[0] += pulls.radius_a;
+    on_b.push(sub(pulls.core_b, along_axis));
+    on_b.turn(axis, axpy(s.value, pulls.core_b, scale(along, sub(a.pose.p, b.pose.p))));
+    on_b.turn(b.pose.axes[0], fallback);
+    on_b.size[0] += pulls.radius_b;
+    on_b.size[1] += s.of_limit * place;
+}
+
+#[inline(always)]
+pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
+    let (s, between) = closest(a, b);
+    let axis = b.pose.axes[2];
+    let core_a = by_a.velocity(a.pose.p);
+    // Along the capsule as it moves.
+    let slide = s.of_x * dot(axis, sub(core_a, by_b.velocity(a.pose.p)));
+    let core_b = axpy(slide, axis, by_b.velocity(between.core_b));
+    out.set(0, between.push(b.pose.axes[0], [core_a, core_b], by_b.turn(b.pose.axes[0])));
+}

@@ -1,0 +1,57 @@
+//! Sphere A, cylinder B: a block in the half-plane of radius ρ and height z through the sphere's centre, on the axis
+//! that of the cylinder's x axis.
+
+use super::block::{self, Nearest};
+use super::core;
+use super::sides::{Contacts, Gradients, Reaction, Side};
+use super::total::{Unit, unit};
+use fingertip_lanes::lane::Real;
+use fingertip_lanes::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
+
+/// The sphere's centre in the cylinder's frame.
+struct Placed<R: Real> {
+    /// From the cylinder's origin, in the world.
+    d: Vec3<R>,
+    /// The same in the cylinder's frame.
+    p: Vec3<R>,
+    radial: Unit<R, 3>,
+    nearest: Nearest<R, 2>,
+    /// In the world.
+    normal: Vec3<R>,
+}
+
+#[inline(always)]
+fn place<R: Real>(a: &Side<R>, b: &Side<R>) -> Placed<R> {
+    let d = sub(a.pose.p, b.pose.p);
+    let p = rotate(&b.pose.axes, d);
+    let radial = unit([p[0], p[1], R::zero()], [R::one(), R::zero(), R::zero()]);
+    let nearest = block::nearest([dot(radial.value, p), p[2]], [b.size[0], b.size[1]]);
+    let [outward, upward] = nearest.normal();
+    let [x, y, _] = radial.value;
+    let normal = rotate_back(&b.pose.axes, [outward * x, outward * y, upward]);
+    Placed { d, p, radial, nearest, normal }
+}
+
+#[inline(always)]
+pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
+    let placed = place(a, b);
+    out.set(0, core::offset(a.pose.p, a.size[0], placed.nearest.gap, placed.normal));
+}
+
+#[inline(always)]
+pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
+    let Placed { d, p, radial, nearest, normal } = place(a, b);
+    let pulls = core::pull_offset(a.size[0], nearest.gap, normal, &grad.get(0));
+    let local = rotate(&b.pose.axes, pulls.normal);
+    let [outward, _] = nearest.normal();
+    let (place, size) = nearest.pull([dot(radial.value, local), local[2]], pulls.gap);
+    let level = radial.pull(axpy(place[0], p, scale(outward, local)));
+    let [x, y, _] = axpy(place[0], radial.value, level);
+    let force = rotate_back(&b.pose.axes, [x, y, place[1]]);
+    on_a.push(add(pulls.core_a, force));
+    on_a.size[0] += pulls.radius_a;
+    on_b.carry(d, force);
+    on_b.turn(normal, pulls.normal);
+    on_b.size[0] += size[0];
+    on_b.size[1] += size[1];
+}

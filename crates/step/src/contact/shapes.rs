@@ -1,0 +1,46 @@
+//! Shapes on bodies, and two that may touch.
+
+use crate::kinematics::FrameSpec;
+use fingertip_scene::Shape;
+
+use super::kind::PairFunction;
+
+/// A collision shape on a body.
+#[derive(Clone, Debug)]
+pub struct BodyShape {
+    /// Index of the body in the tree.
+    pub body: usize,
+    /// The shape.
+    pub shape: Shape,
+    /// Rotation of the shape's frame in the body's frame, row by row.
+    pub rotation: [[f64; 3]; 3],
+    /// Position of the shape's frame in the body's frame, m.
+    pub xyz: [f64; 3],
+}
+
+impl BodyShape {
+    /// The shape's frame on its body.
+    pub(crate) fn frame(&self) -> FrameSpec {
+        FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
+    }
+}
+
+/// Two shapes that may touch. Forces are reported on B.
+///
+/// B is the side whose forces are more often of interest: a movable object rather than a robot, and a robot rather than
+/// a fixed object. Between two of the same kind it is the later one.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// Index of the shape on side A.
+    pub a: usize,
+    /// Index of the shape on side B.
+    pub b: usize,
+    /// Friction coefficient.
+    pub mu: f64,
+    /// Torsional friction, m. 0 for point contacts: see [`Params::torsion`](fingertip_scene::Params::torsion).
+    pub torsion: f64,
+    /// The number of contacts of the pair.
+    pub contacts: usize,
+    /// The pair's formula. None for pairs whose contacts have weights.
+    pub(crate) formula: Option<PairFunction>,
+}

@@ -1,0 +1,216 @@
+//! Which shapes of a scene may touch.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use candle_core::{Result as TensorResult, Tensor};
+
+use crate::kinematics::Tree;
+use fingertip_scene::{PairRule, Scene, Shape};
+use fingertip_shapes::{Error, Result, message};
+
+use super::contacts::Contacts;
+use super::convex::ConvexPair;
+use super::home::{AtHome, Depth};
+use super::kernels::PairKernels;
+use super::kind::PairFunction;
+use super::overlap::Overlap;
+use super::shapes::{BodyShape, Pair};
+
+/// All pairs of a scene. Pairs of the same two kinds of shapes are grouped together.
+#[derive(Clone, Debug)]
+pub struct PairTable {
+    /// The pairs.
+    pub pairs: Vec<Pair>,
+    /// Bodies of one robot or object that overlap at home. They cannot touch, unless a rule of the scene has `enabled =
+    /// true` for them.
+    pub left_out: Vec<Overlap>,
+    /// Bodies of other pairs that overlap deeply at home: by more than 1 mm, or by more than a twentieth of the thinner
+    /// shape.
+    pub deep: Vec<Overlap>,
+    /// The pair of each contact. A pair has one or more contacts.
+    pub pair_of_contact: Vec<usize>,
+    /// The contacts that resist turning about their normal: those of pairs with torsional friction.
+    pub torsional: Vec<usize>,
+    pub(crate) kernels: Arc<PairKernels>,
+}
+
+impl PairTable {
+    /// The pairs of a scene that has passed [`Scene::validate`]. It leaves out shapes that cannot move relative to each
+    /// other, links of one thing that a joint joins, two half-spaces, what the scene's rules exclude, and links of one
+    /// thing that overlap at home, see [`PairTable::left_out`].
+    ///
+    /// Kinds of shapes without a formula are handled as convex bodies, see [`fingertip_shapes::collision`]. They have as many
+    /// contacts as their [`Manifold`](fingertip_shapes::collision::Manifold) can have.
+    ///
+    /// # Errors
+    /// If the tables cannot be created on the device.
+    pub fn new(scene: &Scene, tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
+        let mut pairs: Vec<Pair> = Vec::new();
+        let sides: Vec<Side> = shapes.iter().map(|shape| Side::new(scene, tree, shape.body)).collect();
+        for b in 0..shapes.len() {
+            for a in 0..b {
+                pairs.extend(Self::pair(scene, shapes, &sides, a, b));
+            }
+        }
+        let (left_out, deep) = leave_out(scene, tree, shapes, &sides, &mut pairs)
+            .map_err(|error| Error::invalid("shapes at home", message(&error)))?;
+        // Together by kinds, in the order in which the kinds first appear.
+        let kinds = |pair: &Pair| (shapes[pair.a].shape.name(), shapes[pair.b].shape.name());
+        let mut order: Vec<_> = Vec::new();
+        for kind in pairs.iter().map(kinds) {
+            if !order.contains(&kind) {
+                order.push(kind);
+            }
+        }
+        pairs.sort_by_key(|pair| order.iter().position(|kind| *kind == kinds(pair)));
+        let pair_of_contact: Vec<usize> =
+            pairs.iter().enumerate().flat_map(|(p, pair)| std::iter::repeat_n(p, pair.contacts)).collect();
+        let resists = |&contact: &usize| pairs[pair_of_contact[contact]].torsion > 0.0;
+        let torsional = (0..pair_of_contact.len()).filter(resists).collect();
+        let kernels = Arc::new(PairKernels::new(&pairs, shapes));
+        Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
+    }
+
+    fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
+        let (side_a, side_b) = (&sides[a], &sides[b]);
+        // Bodies with the same carrier do not move against each other; a carrier is joined to the one above it.
+        let neighbours = |inner: &Side, outer: &Side| outer.carrier.is_some() && outer.above == inner.carrier;
+        let joined = side_a.owner == side_b.owner && (neighbours(side_a, side_b) || neighbours(side_b, side_a));
+        let planes = [a, b].iter().all(|&shape| shapes[shape].shape == Shape::HalfSpace);
+        if side_a.carrier == side_b.carrier || joined || planes {
+            return None;
+        }
+        let Ruling { mu, torsion, enabled } = Ruling::of(scene, side_a, side_b);
+        if enabled == Some(false) {
+            return None;
+        }
+        let (a, b) = if side_a.rank > side_b.rank { (b, a) } else { (a, b) };
+        let formula = PairFunction::find(&shapes[a].shape, &shapes[b].shape);
+        let convex = || ConvexPair::new(&shapes[a].shape, &shapes[b].shape).contacts();
+        let contacts = formula.map_or_else(convex, |formula| formula.contacts());
+        Some(Pair { a, b, mu, torsion, contacts, formula })
+    }
+
+    /// The contacts of all pairs, from the shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4), as one
+    /// operation.
+    ///
+    /// # Errors
+    /// If the tensors' shapes do not fit, or, on a GPU, if a pair has no formula.
+    pub fn detect(&self, poses: &Tensor, sizes: &Tensor) -> TensorResult<Contacts> {
+        self.kernels.contacts(poses, sizes)
+    }
+
+    /// A warning line for each two bodies that are left out or are deep inside each other.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let left_out = self.left_out.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let (without, with) = (PairRule::exclude(a, b), PairRule::include(a, b));
+            format!("{overlap} at home and are left out: {without} says so without this warning, {with} keeps them")
+        });
+        let deep = self.deep.iter().map(|overlap @ Overlap { a, b, .. }| {
+            let rule = PairRule::exclude(a, b);
+            format!("{overlap} at the start, which the first step undoes at once: move one, or exclude them by {rule}")
+        });
+        left_out.chain(deep)
+    }
+
+    /// Do all pairs have a formula that gives no weights?
+    pub(crate) fn has_formulas_only(&self) -> bool {
+        self.pairs.iter().all(|pair| pair.formula.is_some())
+    }
+
+    /// The number of contacts.
+    pub fn nc(&self) -> usize {
+        self.pair_of_contact.len()
+    }
+
+    /// The pairs with torsional friction.
+    pub fn torsional_pairs(&self) -> impl Iterator<Item = usize> {
+        (0..self.pairs.len()).filter(|&pair| self.pairs[pair].torsion > 0.0)
+    }
+}
+
+/// What the scene's rules say about the pairs of two bodies.
+struct Ruling {
+    mu: f64,
+    torsion: f64,
+    /// None if no rule says.
+    enabled: Option<bool>,
+}
+
+impl Ruling {
+    fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
+        let mut ruling = Self { mu: scene.params.mu, torsion: scene.params.torsion, enabled: None };
+        for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
+            if (a[0] && b[1]) || (b[0] && a[1]) {
+                ruling = Self {
+                    mu: rule.mu.unwrap_or(ruling.mu),
+                    torsion: rule.torsion.unwrap_or(ruling.torsion),
+                    enabled: rule.enabled.or(ruling.enabled),
+                };
+            }
+        }
+        ruling
+    }
+}
+
+/// Takes out the pairs of bodies of one owner that overlap at home, unless a rule asks for them. Returns these, and those
+/// among the others that are deep inside each other.
+fn leave_out(
+    scene: &Scene,
+    tree: &Tree,
+    shapes: &[BodyShape],
+    sides: &[Side],
+    pairs: &mut Vec<Pair>,
+) -> TensorResult<(Vec<Overlap>, Vec<Overlap>)> {
+    let home = AtHome::new(tree, shapes)?;
+    let bodies = |pair: &Pair| (shapes[pair.a].body, shapes[pair.b].body);
+    let (mut out, mut left_out, mut deep) = (HashSet::new(), Vec::new(), Vec::new());
+    for pair in pairs.iter() {
+        let Some(Depth { depth, is_deep }) = home.depth(pair.a, pair.b) else { continue };
+        let (a, b) = bodies(pair);
+        let found = (tree.bodies[a].name.as_str(), tree.bodies[b].name.as_str(), depth);
+        let (side_a, side_b) = (&sides[pair.a], &sides[pair.b]);
+        if side_a.owner == side_b.owner && Ruling::of(scene, side_a, side_b).enabled != Some(true) {
+            out.insert((a, b));
+            left_out.push(found);
+        } else if is_deep {
+            deep.push(found);
+        }
+    }
+    if !out.is_empty() {
+        pairs.retain(|pair| !out.contains(&bodies(pair)));
+    }
+    Ok((Overlap::gather(left_out.into_iter()), Overlap::gather(deep.into_iter())))
+}
+
+/// What decides which shapes a body's may touch.
+struct Side {
+    owner: Option<usize>,
+    /// [`Tree::carrier`], and that of the body that it is joined to.
+    carrier: Option<usize>,
+    above: Option<usize>,
+    /// Which side is B: the higher one.
+    rank: u8,
+    /// For each rule, is the body its `a`, its `b`?
+    called: Vec<[bool; 2]>,
+}
+
+impl Side {
+    fn new(scene: &Scene, tree: &Tree, body: usize) -> Self {
+        let owner = tree.bodies[body].owner;
+        let carrier = tree.carrier(body);
+        let rank = match (owner.is_some_and(|owner| tree.owners[owner].robot), carrier) {
+            (false, Some(_)) => 2,
+            (true, _) => 1,
+            (false, None) => 0,
+        };
+        Self {
+            owner,
+            carrier,
+            above: carrier.and_then(|carrier| tree.carrier(tree.bodies[carrier].parent)),
+            rank,
+            called: scene.pairs.iter().map(|rule| [&rule.a, &rule.b].map(|name| tree.is_called(body, name))).collect(),
+        }
+    }
+}

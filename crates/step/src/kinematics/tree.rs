@@ -1,0 +1,410 @@
+//! The scene as one forest of bodies: plain tables that kinematics and dynamics use.
+
+use nalgebra::{Isometry3, Matrix3, Vector3};
+
+use fingertip_scene::{Articulation, Freedom, Inertia, JointKind, Limits, ObjectBody, Scene, unknown};
+use fingertip_shapes::{Error, Result};
+
+/// All bodies of a scene in topological order (a parent before its children), with the joints above them.
+///
+/// Body 0 is the world. Objects come first, then robots, in the order of q and v.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The bodies. Body 0 is the world; its joint is fixed.
+    pub bodies: Vec<Body>,
+    /// Robots and objects in the order of q.
+    pub owners: Vec<Owner>,
+    /// The joints with coordinates of their own, in the order of q.
+    pub coordinates: Vec<Coordinate>,
+    /// The number of coordinates in q.
+    pub nq: usize,
+    /// The number of degrees of freedom.
+    pub nv: usize,
+    /// The number of screws, at least `nv`: a mimic joint has a screw of its own, which belongs to another joint's
+    /// degree of freedom.
+    pub ns: usize,
+    /// The number of commanded joints: see [`Tree::actuated`].
+    pub nu: usize,
+    /// The degree of freedom of each command: u_k commands v index `actuated[k]`.
+    pub actuated: Vec<usize>,
+    /// The degree of freedom of each screw.
+    pub screw_dof: Vec<usize>,
+}
+
+/// A robot or an object.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// Its name in the scene.
+    pub name: String,
+    /// Is it a robot? Otherwise an object.
+    pub robot: bool,
+    /// Its bodies.
+    pub bodies: std::ops::Range<usize>,
+}
+
+/// A joint with coordinates of its own.
+#[derive(Clone, Debug)]
+pub struct Coordinate {
+    /// `"owner"` for a rigid object or a root link that may move, otherwise `"owner/joint"`.
+    pub name: String,
+    /// The body that it moves.
+    pub body: usize,
+    /// Its motion.
+    pub kind: JointKind,
+    /// Index of its first number in q.
+    pub q: usize,
+    /// Index of its first degree of freedom.
+    pub v: usize,
+    /// Index in u, if it is commanded.
+    pub u: Option<usize>,
+    /// Range, for joints with one coordinate.
+    pub limits: Option<Limits>,
+    /// Stiffness of a commanded joint, N·m/rad or N/m. Zero for others.
+    pub stiffness: f64,
+    /// Starting value, `kind.nq()` numbers.
+    pub home: Vec<f64>,
+    /// Viscous damping, N·m·s/rad or N·s/m.
+    pub damping: f64,
+    /// Dry friction, N·m or N.
+    pub friction: f64,
+    /// Largest force or torque, N or N·m.
+    pub effort: f64,
+}
+
+impl Coordinate {
+    /// A name for each number in q: the joint's own if it has one number, otherwise `"ball.x"`, `"ball.qw"` and so on.
+    pub fn q_names(&self) -> Vec<String> {
+        let parts: &[&str] = match self.kind {
+            JointKind::Fixed => &[],
+            JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => return vec![self.name.clone()],
+            JointKind::Planar => &["x", "y", "yaw"],
+            JointKind::Translation => &["x", "y", "z"],
+            JointKind::Floating => &["x", "y", "z", "qw", "qx", "qy", "qz"],
+        };
+        parts.iter().map(|part| format!("{}.{part}", self.name)).collect()
+    }
+
+    /// The same of each degree of freedom: a free body has `"ball.x"` and so on, then `"ball.ωx"`.
+    pub fn v_names(&self) -> Vec<String> {
+        match self.kind {
+            JointKind::Floating => {
+                ["x", "y", "z", "ωx", "ωy", "ωz"].iter().map(|part| format!("{}.{part}", self.name)).collect()
+            }
+            _ => self.q_names(),
+        }
+    }
+}
+
+/// A body and the joint above it.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// `"owner"` for a rigid object, `"world"` for the world, otherwise `"owner/link"`.
+    pub name: String,
+    /// Index in [`Tree::owners`]; the world has none.
+    pub owner: Option<usize>,
+    /// Index of its parent body. It is smaller than its own.
+    pub parent: usize,
+    /// Motion relative to the parent.
+    pub kind: JointKind,
+    /// Rotation of the joint's frame in the parent's frame.
+    pub rotation: Matrix3<f64>,
+    /// Position of the joint's frame in the parent's frame, m.
+    pub xyz: Vector3<f64>,
+    /// Axis in the joint's frame, unit length.
+    pub axis: Vector3<f64>,
+    /// First number in q (the followed joint's for a mimic joint).
+    pub q: usize,
+    /// First screw, one for each degree of freedom of `kind`.
+    pub screw: usize,
+    /// q of this joint is `ratio · q[self.q] + shift`: (1, 0) unless it is a mimic joint.
+    pub ratio: f64,
+    /// See `ratio`; rad or m.
+    pub shift: f64,
+    /// Mass distribution.
+    pub inertia: Option<Inertia>,
+}
+
+impl Tree {
+    /// The coordinate with a degree of freedom.
+    pub fn coordinate_of(&self, dof: usize) -> Option<&Coordinate> {
+        self.coordinates.iter().find(|c| (c.v..c.v + c.kind.nv()).contains(&dof))
+    }
+
+    /// The forest of a scene.
+    ///
+    /// # Errors
+    /// If the scene is not valid, see [`Scene::validate`].
+    pub fn new(scene: &Scene) -> Result<Self> {
+        scene.validate()?;
+        let mut tree = Self {
+            bodies: vec![Body::rigid("world".into(), None, &Isometry3::identity())],
+            owners: Vec::new(),
+            coordinates: Vec::new(),
+            nq: 0,
+            nv: 0,
+            ns: 0,
+            nu: 0,
+            actuated: Vec::new(),
+            screw_dof: Vec::new(),
+        };
+        for object in &scene.objects {
+            let first = tree.bodies.len();
+            let owner = tree.owners.len();
+            let root = tree.add_root(&object.name, owner, object.freedom, &object.pose);
+            match &object.body {
+                ObjectBody::Rigid { inertia, .. } => tree.bodies[root].inertia.clone_from(inertia),
+                ObjectBody::Articulated { articulation, home } => {
+                    tree.add_articulation(&object.name, owner, root, articulation, |joint| Actuation {
+                        stiffness: None,
+                        home: home.get(joint).copied(),
+                    });
+                }
+            }
+            let bodies = first..tree.bodies.len();
+            tree.owners.push(Owner { name: object.name.clone(), robot: false, bodies });
+        }
+        for robot in &scene.robots {
+            let first = tree.bodies.len();
+            let owner = tree.owners.len();
+            let root = tree.add_root(&robot.name, owner, robot.freedom, &robot.base);
+            tree.add_articulation(&robot.name, owner, root, &robot.articulation, |joint| Actuation {
+                stiffness: Some(robot.stiffness.get(joint).copied().unwrap_or(robot.default_stiffness)),
+                home: robot.home.get(joint).copied(),
+            });
+            let bodies = first..tree.bodies.len();
+            tree.owners.push(Owner { name: robot.name.clone(), robot: true, bodies });
+        }
+        tree.nu = tree.actuated.len();
+        Ok(tree)
+    }
+
+    /// Adds the body by which an owner hangs in the world.
+    fn add_root(&mut self, name: &str, owner: usize, freedom: Freedom, pose: &Isometry3<f64>) -> usize {
+        let (x, y, z) = (pose.translation.x, pose.translation.y, pose.translation.z);
+        let mut body = Body::rigid(name.to_owned(), Some(owner), pose);
+        let home = match freedom {
+            Freedom::Fixed => Vec::new(),
+            Freedom::Translation => {
+                body.kind = JointKind::Translation;
+                body.xyz = Vector3::zeros();
+                vec![x, y, z]
+            }
+            Freedom::Planar => {
+                // The height stays in the joint's frame. The tilt would have to stand behind the joint: see `validate`.
+                body.kind = JointKind::Planar;
+                body.axis = Vector3::z();
+                body.xyz = Vector3::new(0.0, 0.0, z);
+                body.rotation = Matrix3::identity();
+                vec![x, y, pose.rotation.euler_angles().2]
+            }
+            Freedom::Free => {
+                body.kind = JointKind::Floating;
+                body.xyz = Vector3::zeros();
+                body.rotation = Matrix3::identity();
+                let r = pose.rotation;
+                vec![x, y, z, r.w, r.i, r.j, r.k]
+            }
+        };
+        let index = self.add_body(body);
+        if freedom != Freedom::Fixed {
+            self.add_coordinate(name.to_owned(), index, None, home, None);
+        }
+        index
+    }
+
+    fn add_articulation(
+        &mut self,
+        name: &str,
+        owner: usize,
+        root: usize,
+        articulation: &Articulation,
+        actuation: impl Fn(&str) -> Actuation,
+    ) {
+        let Articulation { links, joints, .. } = articulation;
+        let (root_link, children) = (articulation.root().unwrap_or(0), articulation.children());
+        self.bodies[root].name = format!("{name}/{}", links[root_link].name);
+        self.bodies[root].inertia.clone_from(&links[root_link].inertia);
+
+        // Bodies depth first from the root; coordinates in file order afterwards.
+        let mut body_of_joint = vec![None; joints.len()];
+        let mut stack = vec![(root_link, root)];
+        while let Some((link, parent)) = stack.pop() {
+            for (j, joint) in children[link].iter().rev().map(|&j| (j, &joints[j])) {
+                let mut body = Body::rigid(format!("{name}/{}", links[joint.child].name), Some(owner), &joint.origin);
+                body.parent = parent;
+                body.kind = joint.kind;
+                body.axis = joint.axis;
+                body.inertia.clone_from(&links[joint.child].inertia);
+                let index = self.add_body(body);
+                body_of_joint[j] = Some(index);
+                stack.push((joint.child, index));
+            }
+        }
+        for (j, joint) in joints.iter().enumerate() {
+            let (Some(body), None) = (body_of_joint[j], joint.mimic) else { continue };
+            if joint.kind == JointKind::Fixed {
+                continue;
+            }
+            let Actuation { stiffness, home } = actuation(&joint.name);
+            let home = match joint.kind.nq() {
+                1 => vec![joint.home(home)],
+                7 => vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+                n => vec![0.0; n],
+            };
+            // Joints of several coordinates are never commanded.
+            let stiffness = stiffness.filter(|_| joint.kind.nq() == 1);
+            let index = self.coordinates.len();
+            self.add_coordinate(format!("{name}/{}", joint.name), body, joint.limits, home, stiffness);
+            let coordinate = &mut self.coordinates[index];
+            (coordinate.damping, coordinate.friction, coordinate.effort) =
+                (joint.damping, joint.friction, joint.effort);
+        }
+        for (j, joint) in joints.iter().enumerate() {
+            if let (Some(body), Some(mimic)) = (body_of_joint[j], joint.mimic)
+                && let Some(leader) = body_of_joint[mimic.joint]
+            {
+                let (q, dof) = (self.bodies[leader].q, self.screw_dof[self.bodies[leader].screw]);
+                let body = &mut self.bodies[body];
+                (body.q, body.ratio, body.shift) = (q, mimic.multiplier, mimic.offset);
+                self.screw_dof[body.screw] = dof;
+            }
+        }
+    }
+
+    fn add_body(&mut self, mut body: Body) -> usize {
+        body.screw = self.ns;
+        self.ns += body.kind.nv();
+        self.screw_dof.resize(self.ns, usize::MAX);
+        self.bodies.push(body);
+        self.bodies.len() - 1
+    }
+
+    fn add_coordinate(
+        &mut self,
+        name: String,
+        body: usize,
+        limits: Option<Limits>,
+        home: Vec<f64>,
+        stiffness: Option<f64>,
+    ) {
+        let kind = self.bodies[body].kind;
+        let (q, v) = (self.nq, self.nv);
+        self.nq += kind.nq();
+        self.nv += kind.nv();
+        self.bodies[body].q = q;
+        for k in 0..kind.nv() {
+            self.screw_dof[self.bodies[body].screw + k] = v + k;
+        }
+        let u = stiffness.map(|_| self.actuated.len());
+        if u.is_some() {
+            self.actuated.push(v);
+        }
+        self.coordinates.push(Coordinate {
+            name,
+            body,
+            kind,
+            q,
+            v,
+            u,
+            limits,
+            stiffness: stiffness.unwrap_or(0.0),
+            home,
+            damping: 0.0,
+            friction: 0.0,
+            effort: f64::INFINITY,
+        });
+    }
+
+    /// The screws that move a body, from the root down.
+    pub fn path(&self, body: usize) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut at = body;
+        while at != 0 {
+            let Body { screw, kind, parent, .. } = self.bodies[at];
+            path.extend((screw..screw + kind.nv()).rev());
+            at = parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// Does a screw shift what it moves, without turning it?
+    pub(crate) fn is_slide(&self, screw: usize) -> bool {
+        let moves = |body: &&Body| (body.screw..body.screw + body.kind.nv()).contains(&screw);
+        self.bodies.iter().find(moves).is_some_and(|joint| match joint.kind {
+            JointKind::Prismatic | JointKind::Translation => true,
+            JointKind::Planar => screw < joint.screw + 2,
+            JointKind::Floating => screw < joint.screw + 3,
+            JointKind::Fixed | JointKind::Revolute | JointKind::Continuous => false,
+        })
+    }
+
+    /// The degrees of freedom without a command.
+    pub(crate) fn passive(&self) -> Vec<usize> {
+        let mut passive = vec![true; self.nv];
+        self.actuated.iter().for_each(|&dof| passive[dof] = false);
+        (0..self.nv).filter(|&dof| passive[dof]).collect()
+    }
+
+    /// The nearest body from `body` up, itself included, whose joint moves; none if it is fixed in the world.
+    pub fn carrier(&self, body: usize) -> Option<usize> {
+        let mut at = body;
+        while at != 0 {
+            if self.bodies[at].kind.nv() > 0 {
+                return Some(at);
+            }
+            at = self.bodies[at].parent;
+        }
+        None
+    }
+
+    /// Does a name, an owner's or a body's, mean this body?
+    pub fn is_called(&self, body: usize, name: &str) -> bool {
+        let Body { name: own, owner, .. } = &self.bodies[body];
+        own == name || owner.is_some_and(|owner| self.owners[owner].name == name)
+    }
+
+    /// The starting configuration, `nq` numbers.
+    pub fn home(&self) -> Vec<f64> {
+        self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()
+    }
+
+    /// The body with this name.
+    pub fn body(&self, name: &str) -> Option<usize> {
+        self.bodies.iter().position(|body| body.name == name)
+    }
+
+    /// The same, for a name that must be one.
+    ///
+    /// # Errors
+    /// A name that is not a body's; the message says which are near.
+    pub fn find(&self, name: &str) -> Result<usize> {
+        let names = self.bodies.iter().map(|body| body.name.as_str());
+        self.body(name).ok_or_else(|| Error::invalid("bodies", unknown("body", name, names)))
+    }
+}
+
+struct Actuation {
+    /// None for a passive joint.
+    stiffness: Option<f64>,
+    home: Option<f64>,
+}
+
+impl Body {
+    fn rigid(name: String, owner: Option<usize>, pose: &Isometry3<f64>) -> Self {
+        Self {
+            name,
+            owner,
+            parent: 0,
+            kind: JointKind::Fixed,
+            rotation: pose.rotation.to_rotation_matrix().into_inner(),
+            xyz: pose.translation.vector,
+            axis: Vector3::z(),
+            q: 0,
+            screw: 0,
+            ratio: 1.0,
+            shift: 0.0,
+            inertia: None,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! One step of contact, and many, with exact gradients.
+//!
+//! A [`Model`] is a scene compiled to tables and tensors. [`step::Quasidynamic`] takes a configuration and a command to the
+//! next configuration and the contact forces.
+
+#![deny(missing_docs)]
+
+pub mod contact;
+#[cfg(feature = "cuda")]
+pub(crate) mod cuda;
+mod device;
+pub mod dynamics;
+pub mod kinematics;
+pub mod model;
+pub mod overrides;
+pub mod parameters;
+pub mod rollout;
+pub mod solve;
+pub mod step;
+pub mod tensor;
+
+// Unit tests share the support code of the integration tests, which names the whole library.
+#[cfg(test)]
+extern crate self as fingertip;
+#[cfg(test)]
+use fingertip_scene as description;
+
+pub use device::device;
+pub use model::Model;
+pub use overrides::Overrides;
+pub use parameters::Parameters;

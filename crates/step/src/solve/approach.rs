@@ -1,0 +1,245 @@
+//! A primal-dual method that comes close to the central path (the minimisers for all κ) in few steps, from any forces.
+//!
+//! Far from the path, Newton's method on the dual is slow: a contact that closes needs a force 10⁶ times as large, and
+//! each step at most doubles it. A primal-dual method does not have this limit. It has its own slacks s, inside the
+//! cones, besides η. Its step aims at
+//!
+//! ```text
+//! P δ + g − J̃ᵀη = 0        ζ = J̃ δ + φ n = s        λ ∘ λ = τ n / h²,   λ = F s = F⁻¹η,   h² = κ/2
+//! ```
+//!
+//! with the scaling F of Nesterov and Todd between s and η and the product ∘ of the cone (Andersen, Dahl, Vandenberghe,
+//! "The CVXOPT linear and quadratic cone program solvers", 2010). That is the dual's step of [`super::newton`] with this F in
+//! place of W^½ and τ R λ / (h² ρ(λ)) in place of n/h, so that worlds on the way and worlds that have arrived take it side by
+//! side. On the path, s = 2 R η / (κ ρ(η)) and τ = 1, the two are the same.
+//!
+//! τ is the mean of κ s · η / 2 that the step aims at. It falls fast after long steps and slowly after short ones, and
+//! never below 1. A world has arrived when a full step for τ = 1 brings it within reach of Newton's method. If a world
+//! has not arrived after [`LONGEST`] steps, because there is no solution or because of rounding, it starts again as
+//! [`super::barrier`] describes. That takes longer and always ends.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, state};
+use fingertip_lanes::vector::{Vec3, add, dot, scale, sub};
+
+use super::contact_state::ContactState;
+use super::memory::{Problem, Work};
+use super::problem::with_private;
+use super::structure::Structure;
+use super::symmetric::Symmetric;
+
+/// Most steps, with those of Newton's method that come first.
+pub(super) const LONGEST: f64 = 18.0;
+/// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
+const ARRIVED: f64 = 0.5;
+/// Part of the way to a cone's boundary that a step goes.
+const REACH: f64 = 0.99;
+/// Bounds of the part to which τ falls in a step, and its first value.
+const FASTEST: f64 = 0.01;
+const SLOWEST: f64 = 0.9;
+const FIRST: f64 = 0.1;
+
+/// The worlds on the way, and what they aim at.
+pub(super) struct Approach<R: Real> {
+    pub(super) worlds: R::Mask,
+    pub(super) tau: R,
+}
+
+state!(Approach { numbers: [tau], flags: [worlds], states: [] });
+
+/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
+struct Scaled<R> {
+    at: Vec3<R>,
+    h: R,
+    rho: R,
+}
+
+state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
+
+/// η + Δη = pull − weight · (the gap after the step).
+pub(super) struct LimitResponse<R> {
+    pub(super) weight: R,
+    pub(super) pull: R,
+}
+
+state!(LimitResponse { numbers: [weight, pull], flags: [], states: [] });
+
+impl<R: Real> Approach<R> {
+    /// No world.
+    #[inline(always)]
+    pub(super) fn none() -> Self {
+        Self { worlds: R::Mask::splat(false), tau: R::one() }
+    }
+
+    /// Takes these worlds in, [`super::start::renew`] has set their slacks.
+    #[inline(always)]
+    pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        self.worlds = self.worlds.or(worlds);
+        R::when(
+            worlds,
+            &mut (self, work),
+            #[inline(always)]
+            |(approach, work)| {
+                let first = mean_product(s, problem, work).scale(FIRST).max(R::one());
+                approach.tau = R::select(worlds, first, approach.tau);
+            },
+        );
+    }
+
+    /// Takes these worlds out.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, worlds: R::Mask) {
+        self.worlds = self.worlds.and(worlds.not());
+    }
+
+    /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
+    #[inline(always)]
+    pub(super) fn contact(&self, state: &ContactState<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
+        let (cone, eta) = (&state.cone, state.eta);
+        let rho = cone.rho(eta);
+        let here = self.worlds.and(state.is_there());
+        let select = |from: Vec3<R>, to: &mut Vec3<R>| {
+            for (to, x) in to.iter_mut().zip_inline(from) {
+                *to = R::select(here, x, *to);
+            }
+        };
+        let mut scaled = Scaled { at: eta, h, rho };
+        R::when(
+            self.worlds,
+            &mut scaled,
+            #[inline(always)]
+            |scaled| {
+                let (v, t) = cone.between(eta, state.slack);
+                select(v, &mut scaled.at);
+                scaled.h = R::select(here, t, h);
+                scaled.rho = R::select(here, R::one(), rho);
+            },
+        );
+        let scaling = cone.scaling(scaled.h, scaled.at, scaled.rho);
+        let mut wanted = scale(inverse_h, cone.n);
+        R::when(
+            self.worlds,
+            &mut wanted,
+            #[inline(always)]
+            |wanted| {
+                let lambda = scaling.times(state.slack);
+                // ρ(λ)² = ρ(s) ρ(η)
+                let size = (cone.rho(state.slack) * rho).sqrt();
+                let factor = self.tau * inverse_h * inverse_h / size;
+                select(scale(factor, cone.reflected(lambda)), wanted);
+            },
+        );
+        (scaling, wanted)
+    }
+
+    /// How a limit's force answers.
+    #[inline(always)]
+    pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
+        let mut response = LimitResponse { weight: (kappa * eta * eta).scale(0.5), pull: eta.scale(2.0) };
+        R::when(
+            self.worlds,
+            &mut response,
+            #[inline(always)]
+            |LimitResponse { weight, pull }| {
+                *weight = R::select(self.worlds, eta / slack, *weight);
+                let aim = self.tau.scale(2.0) / (kappa * eta);
+                *pull = R::select(self.worlds, weight.mul_add(aim, eta), *pull);
+            },
+        );
+        response
+    }
+
+    /// How far to go along the step; leaves there what it does to the slacks.
+    #[inline(always)]
+    pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
+        let columns = work.columns.as_chunks().0;
+        let mut room = [R::splat(f64::INFINITY)];
+        for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+            let (cone, there) = (&state.cone, state.is_there());
+            R::when(
+                there,
+                &mut (&mut state.d_slack, &mut room),
+                #[inline(always)]
+                |(d_slack, [end])| {
+                    let moved = with_private(contact, columns, state.moved, work.step);
+                    **d_slack = add(moved, sub(state.zeta, state.slack));
+                    let room = cone.room(state.eta, state.d_eta).0.min(cone.room(state.slack, **d_slack).0);
+                    *end = R::select(there, end.min(room), *end);
+                },
+            );
+        }
+        let [mut end] = room;
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
+            for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
+                let falls = step.lt(R::zero());
+                end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+            }
+        }
+        end.scale(REACH).min(R::one())
+    }
+
+    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, which worlds have arrived, and the next aim.
+    #[inline(always)]
+    pub(super) fn follow(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (moving, alpha): (R::Mask, R),
+        work: &mut Work<&mut [R]>,
+    ) {
+        let kappa = problem.kappa;
+        let moving = moving.and(self.worlds);
+        let mut worst = [R::zero()];
+        for state in R::parts(ContactState::of(work.contact_states)) {
+            let there = state.is_there();
+            R::when(
+                there,
+                &mut (&mut state.slack, &mut worst),
+                #[inline(always)]
+                |(slack, [worst])| {
+                    for (x, &step) in slack.iter_mut().zip_inline(&state.d_slack) {
+                        *x = R::select(moving, alpha.mul_add(step, *x), *x);
+                    }
+                    let misfit = state.cone.misfit(kappa * state.share, state.eta, **slack) * state.cone.weight;
+                    *worst = worst.max(R::select(there, misfit, R::zero()));
+                },
+            );
+        }
+        let [mut worst] = worst;
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            let slack = work.limit_slack[l];
+            let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - slack);
+            work.limit_slack[l] = R::select(moving, alpha.mul_add(d_slack, slack), slack);
+            worst = worst.max(limit_misfit(kappa, work.limit_force[l], work.limit_slack[l]));
+        }
+        let is_full = alpha.lt(R::one()).not().and(R::one().lt(self.tau).not());
+        let arrived = moving.and(is_full).and(worst.lt(R::splat(ARRIVED)));
+        self.leave(arrived);
+        let short = R::one() - alpha;
+        let part = (short * short).max(R::splat(FASTEST)).min(R::splat(SLOWEST));
+        self.tau = (mean_product(s, problem, work) * part).max(R::one());
+    }
+}
+
+/// [`super::cone::Cone::misfit`] of a limit.
+#[inline(always)]
+pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
+    let error = (kappa * eta).mul_add(gap, -R::splat(2.0));
+    (error * error).scale(0.5)
+}
+
+/// The mean of s · η over contacts and limits, 1 on the path.
+#[inline(always)]
+fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    for state in ContactState::of(work.contact_states).iter() {
+        let there = state.is_there();
+        sum += R::select(there, dot(state.slack, state.eta), R::zero());
+        weights += R::select(there, state.cone.weight, R::zero());
+    }
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
+        sum = slack.mul_add(force, sum);
+    }
+    (problem.kappa * sum).scale(0.5) / weights.max(R::tiny())
+}

@@ -1,0 +1,288 @@
+//! Newton's method on the dual of the smoothed contact problem, in lanes of worlds.
+//!
+//! The problem, see the crate's front page, is to minimise ½ δᵀPδ + gᵀδ − (1/κ) Σ log ρ(ζ). Its optimality conditions,
+//! with scaled forces η and Jacobians J̃ = M J of [`super::cone`]:
+//!
+//! ```text
+//! r₁ = P δ + g − J̃ᵀη = 0        r₂ = ζ − 2 R η / (κ ρ(η)) = 0,    ζ = J̃ δ + φ n
+//! ```
+//!
+//! One step solves (P + J̃ᵀWJ̃) Δδ = −r₁ − J̃ᵀW r₂ and takes Δη = −W (r₂ + J̃ Δδ). It is Newton's step for the dual
+//! function ½‖J̃ᵀη − g‖²_P⁻¹ + φᵀη_n − (1/κ) Σ log ρ(η), which is self-concordant up to the factor κ: with an exact
+//! line search it converges from *any* η inside the cones. So it converges for any φ, touching and penetrating
+//! included.
+//!
+//! Far from the solution it converges slowly. Most worlds therefore first come near by a primal-dual method
+//! ([`super::approach`]), from the forces of the step before or from the root of each contact alone ([`super::start`]).
+//! If that fails, they start again with a small κ, which rises tenfold each time the iterate is near the path. If the
+//! dual is unbounded below, no δ is feasible. η then grows along a certificate of infeasibility, and that ends the
+//! iteration.
+
+use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state};
+use fingertip_scene::Friction;
+
+use super::approach::{Approach, LONGEST};
+use super::contact_state::ContactState;
+use super::line_search::line_search;
+use super::memory::{Problem, Work};
+use super::newton;
+use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
+use super::start::{renew, soft_kappa, start, start_again};
+use super::status::{Accuracy, Status};
+use super::structure::Structure;
+
+/// κ · decrement² below which a step is the last. The error that remains is at most its square, relative to the forces'
+/// squares. In single precision that is below rounding sooner.
+fn converged<R: Real>(accuracy: Accuracy) -> f64 {
+    match (accuracy, R::precision()) {
+        (Accuracy::Rough, _) => 1e-5,
+        (Accuracy::Fine, Precision::Double) => 1e-14,
+        (Accuracy::Fine, Precision::Single) => 1e-7,
+    }
+}
+
+/// κ · decrement² below which an iterate that no longer improves is the last, because only rounding is left. Where
+/// rounding is larger (see [`noise`]), the limit is this many times as large.
+const STALLED: f64 = 1e-6;
+const NOISE: f64 = 16.0;
+/// κ · decrement² below which κ is raised.
+const NEAR_PATH: f64 = 0.5;
+/// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
+const FULL_STEP: f64 = 0.05;
+/// Number of steps from given forces, and κ · decrement²: a world above the second after the first tries another way.
+const TRIAL: f64 = 2.0;
+const FAR: f64 = 10.0;
+/// First κ of worlds that start again, 1/J, and the factor by which it rises.
+const FIRST_KAPPA: f64 = 100.0;
+const RISE: f64 = 10.0;
+/// Steps with κ · decrement² above 1 after which a certificate of infeasibility is looked for. Forces must have grown
+/// first.
+const DOUBTFUL: f64 = 2.0;
+/// Steps with κ · decrement² above 1 after which an iterate counts as stuck. Far from the path, along the boundary of a
+/// cone, steps are short even with an exact line search. An iterate whose step is not a number is stuck too. A stuck
+/// iterate starts again on the cones' axes. Its κ is reduced by a factor and is below 1 over the energy reached, so
+/// that the barrier outweighs the rest. Each restart gets more steps than the one before, because on the way to a
+/// narrow certificate every step is far from the path.
+const STUCK: f64 = 8.0;
+const PATIENCE: f64 = 4.0;
+const FALL: f64 = 0.03;
+
+/// Solves a lane of problems: δ, η and the report are left in `work`.
+///
+/// With `warm` it starts from the problem's own forces; worlds in which these are outside the cones start cold.
+#[inline(always)]
+pub(crate) fn solve<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (warm, accuracy): (bool, Accuracy),
+    work: &mut Work<&mut [R]>,
+) {
+    let good_p = newton::set_up(s, problem, work);
+
+    let cold = start(s, problem, (Friction::Relaxed, warm, soft_kappa(problem.kappa)), work);
+    let mut approach = Approach::none();
+    approach.join(cold.and(good_p), s, problem, work);
+    let code = |status: Status| R::splat(status.code());
+    let status = R::select(good_p, code(Status::IterationLimit), code(Status::BadInput));
+    let mut iterate = Iterate {
+        approach,
+        kappa: problem.kappa,
+        status,
+        iterations: R::zero(),
+        last: R::splat(f64::INFINITY),
+        slow: R::zero(),
+        patience: R::splat(STUCK),
+        running: good_p,
+    };
+    R::repeat(
+        max_iterations,
+        &mut (&mut iterate, &mut *work),
+        #[inline(always)]
+        |(at, _)| at.running,
+        #[inline(always)]
+        |(at, work)| at.advance(s, problem, accuracy, work),
+    );
+    let Iterate { status, iterations, .. } = iterate;
+    let keep = status.lt(code(Status::Infeasible));
+    let sound = are_in_range(work).and(are_inside(work));
+    let residual = residual(s, problem, Friction::Relaxed, work);
+    let solved = sound.and(residual.gt(R::splat(tolerance::<R>())).not());
+    let status = R::select(keep, R::select(solved, code(Status::Solved), code(Status::IterationLimit)), status);
+    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
+    }
+    copy(limits, work.limit_force);
+    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
+        *x = R::select(keep.and(sound), *x, R::zero());
+    }
+    copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
+}
+
+/// State of the iteration, except δ and the forces.
+struct Iterate<R: Real> {
+    approach: Approach<R>,
+    kappa: R,
+    status: R,
+    iterations: R,
+    /// κ · decrement² of the step before.
+    last: R,
+    /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
+    slow: R,
+    patience: R,
+    running: R::Mask,
+}
+
+state!(Iterate { numbers: [kappa, status, iterations, last, slow, patience], flags: [running], states: [approach] });
+
+impl<R: Real> Iterate<R> {
+    /// One iteration.
+    #[inline(always)]
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, accuracy: Accuracy, work: &mut Work<&mut [R]>) {
+        let running = self.running;
+        let (alone, change) = newton::step(s, problem, self.kappa, &self.approach, work);
+        let decrement = alone.max(change);
+        let sound = alone.is_finite().and(change.is_finite());
+        let moving = running.and(sound);
+        let apart = self.approach.worlds;
+        let full = decrement.lt(R::splat(FULL_STEP));
+        // Worlds that are not yet in the region of quadratic convergence.
+        let far = moving.and(full.or(apart).not());
+        let kappa = self.kappa;
+        let mut alpha = [R::one()];
+        R::when(
+            far,
+            &mut (&mut alpha, &mut *work),
+            #[inline(always)]
+            |(alpha, work)| alpha[0] = line_search(s, kappa, (far, alone), work),
+        );
+        R::when(
+            apart,
+            &mut (&mut alpha, &mut *work),
+            #[inline(always)]
+            |(alpha, work)| alpha[0] = R::select(apart, Approach::length(s, work), alpha[0]),
+        );
+        let [alpha] = alpha;
+        advance(moving, alpha, work.delta, work.step);
+        for state in R::parts(ContactState::of(work.contact_states)) {
+            R::when(
+                state.is_there(),
+                &mut state.eta,
+                #[inline(always)]
+                |eta| advance(moving, alpha, eta, &state.d_eta),
+            );
+        }
+        advance(moving, alpha, work.limit_force, work.limit_step);
+        self.iterations += R::select(running, R::one(), R::zero());
+        R::when(
+            apart,
+            &mut (&mut *self, &mut *work),
+            #[inline(always)]
+            |(at, work)| at.follow(s, problem, (moving.and(apart), alpha, sound), work),
+        );
+
+        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let steady = self.kappa.lt(problem.kappa).or(apart).not();
+        let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
+        R::when(
+            late,
+            &mut (&mut self.approach, &mut *work),
+            #[inline(always)]
+            |(approach, work)| {
+                newton::prepare(s, problem, work);
+                renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
+                approach.join(late, s, problem, work);
+            },
+        );
+
+        let apart = apart.or(self.approach.worlds);
+        let at_last = self.kappa.lt(problem.kappa).not().and(apart.not());
+        let idle = moving.and(at_last).and(self.last.scale(0.25).lt(decrement)).and(decrement.lt(R::splat(NOISE)));
+        let mut stalled = [R::splat(STALLED)];
+        R::when(
+            idle,
+            &mut (&mut stalled, &mut *work),
+            #[inline(always)]
+            |(stalled, work)| stalled[0] = stalled[0].max(noise(work).scale(NOISE)),
+        );
+        let stalled = idle.and(decrement.lt(stalled[0]));
+        let done = running.and(at_last).and(decrement.lt(R::splat(converged::<R>(accuracy))).or(stalled));
+        self.running = running.and(done.not());
+        let rise = decrement.lt(R::splat(NEAR_PATH)).and(at_last.or(apart).not());
+        self.last = R::select(rise.or(apart), R::splat(f64::INFINITY), decrement);
+        self.kappa = R::select(rise, self.kappa.scale(RISE).min(problem.kappa), self.kappa);
+        self.slow = R::select(alone.gt(R::one()).and(apart.not()), self.slow + R::one(), R::zero());
+        let broken = self.running.and(sound.or(apart).not());
+        let doubtful = self.running.and(self.slow.gt(R::splat(DOUBTFUL))).or(broken);
+        R::when(
+            doubtful,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| at.doubt(s, problem, (doubtful, broken, sound), work),
+        );
+    }
+
+    /// After a step of the approach: worlds in which it makes no progress start again.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (moving, alpha, sound): (R::Mask, R, R::Mask),
+        work: &mut Work<&mut [R]>,
+    ) {
+        self.approach.follow(s, problem, (moving, alpha), work);
+        let late = self.iterations.lt(R::splat(LONGEST)).not();
+        let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
+        R::when(
+            lost,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| {
+                at.approach.leave(lost);
+                at.kappa = R::select(lost, at.kappa.min(R::splat(FIRST_KAPPA)), at.kappa);
+                newton::prepare(s, problem, work);
+                start_again(s, problem, at.kappa, lost, work);
+            },
+        );
+    }
+
+    /// Looks for a certificate of infeasibility, and restarts stuck iterates.
+    #[inline(always)]
+    fn doubt(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (doubtful, broken, sound): (R::Mask, R::Mask, R::Mask),
+        work: &mut Work<&mut [R]>,
+    ) {
+        let Certificate { infeasible, energy } = certificate(s, problem, work);
+        let lost = doubtful.and(infeasible).and(sound);
+        self.status = R::select(lost, R::splat(Status::Infeasible.code()), self.status);
+        self.running = self.running.and(lost.not());
+        let stuck = self.running.and(self.slow.gt(self.patience)).or(broken);
+        self.slow = R::select(stuck, R::zero(), self.slow);
+        self.patience = R::select(stuck, self.patience.scale(PATIENCE), self.patience);
+        R::when(
+            stuck,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| {
+                let soft = R::one() / energy.max(R::tiny());
+                let soft = R::select(soft.gt(R::zero()), at.kappa.scale(FALL).min(soft), at.kappa.scale(FALL));
+                at.kappa = R::select(stuck, soft, at.kappa);
+                newton::prepare(s, problem, work);
+                start_again(s, problem, at.kappa, stuck, work);
+            },
+        );
+    }
+}
+
+/// x ← x + α step in worlds of the mask.
+#[inline(always)]
+fn advance<R: Real>(mask: R::Mask, alpha: R, x: &mut [R], step: &[R]) {
+    for (x, &step) in x.iter_mut().zip_inline(step) {
+        *x = R::select(mask, alpha.mul_add(step, *x), *x);
+    }
+}

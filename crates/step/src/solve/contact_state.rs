@@ -1,0 +1,70 @@
+//! The state of a contact during a solve: the contact itself and its iterates, side by side in memory.
+
+use fingertip_lanes::lane::{Real, state};
+use fingertip_lanes::vector::{Vec3, zero};
+
+use super::cone::Cone;
+use super::response::Response;
+use super::symmetric::Symmetric;
+
+/// Numbers of a [`ContactState`].
+pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of::<f64>();
+
+/// One contact in a lane of problems.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct ContactState<R> {
+    pub(super) cone: Cone<R>,
+    /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
+    pub(super) share: R,
+    /// Its force, scaled.
+    pub(super) eta: Vec3<R>,
+    pub(super) d_eta: Vec3<R>,
+    /// Its slack at δ, scaled.
+    pub(super) zeta: Vec3<R>,
+    /// What a step's shared degrees of freedom make of it.
+    pub(super) moved: Vec3<R>,
+    /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
+    pub(super) slack: Vec3<R>,
+    pub(super) d_slack: Vec3<R>,
+    /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
+    pub(super) response: Response<R>,
+    /// L⁻¹F r₂ and L⁻¹F e.
+    pub(super) error: Vec3<R>,
+    pub(super) reduced: Vec3<R>,
+    /// D, the compliance of its private degrees of freedom.
+    pub(super) compliance: Symmetric<R>,
+    /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
+    pub(super) along_step: Vec3<R>,
+}
+
+state!(ContactState {
+    numbers: [share],
+    flags: [],
+    states: [eta, d_eta, zeta, moved, slack, d_slack, response, error, reduced, compliance, along_step]
+});
+
+impl<R: Real> ContactState<R> {
+    /// The contacts in [`CONTACT_STATE`] numbers each.
+    #[inline(always)]
+    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
+        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `CONTACT_STATE` of them.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / CONTACT_STATE) }
+    }
+
+    /// The contact as given.
+    #[inline(always)]
+    pub(super) fn start(&mut self, contacts: &[R], i: usize) {
+        self.cone = Cone::read(contacts, i);
+        let there = self.is_there();
+        self.share = R::select(there, R::one() / R::select(there, self.cone.weight, R::one()), R::zero());
+        (self.eta, self.d_eta) = (zero(), zero());
+        (self.slack, self.d_slack) = (zero(), zero());
+    }
+
+    /// Has the contact a weight?
+    #[inline(always)]
+    pub(super) fn is_there(&self) -> R::Mask {
+        self.cone.is_there()
+    }
+}

@@ -1,0 +1,180 @@
+//! The iteration: its steps, and the attempts from several starts (multi-start continuation in κ).
+
+use fingertip_lanes::lane::{Mask, Real, Zip, state};
+use fingertip_scene::Friction;
+
+use super::super::approach::Approach;
+use super::super::memory::{Problem, Work};
+use super::super::newton;
+use super::super::start::{renew, renew_all, soft_kappa, start};
+use super::super::status::Status;
+use super::super::structure::Structure;
+use super::join::{join, join_anew, recall};
+use super::step::{go, length, mean_product, step};
+
+/// Misfit below which a step is the last: it leaves an error of no more than its square.
+const CONVERGED: f64 = 1e-14;
+/// Misfit below which an iterate that no longer improves counts as found: what is left is rounding.
+const STALLED: f64 = 1e-8;
+/// Misfit and τ, after a full step, below which slacks are those of the forces. With slacks of its own an iterate does not get much
+/// nearer where κ leaves them few digits.
+const ARRIVED: f64 = 0.5;
+const NEAR: f64 = 3.0;
+/// Misfit of given forces, after [`TRIAL`] steps, from which on slacks of their own lead to the answer.
+const FAR: f64 = 1.0;
+const TRIAL: f64 = 2.0;
+/// κ at which contacts start anew in the first attempt, 1/J: continuation from soft to hard chooses among several answers, as the slow
+/// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
+/// path from soft to hard ends before it is there, they help.
+const SOFT_KAPPA: f64 = 150.0;
+/// How long steps are.
+struct Pace {
+    /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
+    /// others, with steps that end at its boundary, and longer steps end at other answers.
+    reach: f64,
+    fastest: f64,
+    /// Steps after which an attempt has failed.
+    longest: f64,
+}
+
+const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 36.0 };
+/// Where the brisk attempts have failed, from a softer start.
+const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 };
+const SOFTEST_KAPPA: f64 = 30.0;
+/// The attempts: soft, hard, careful; from the relaxed answer.
+const HARD: f64 = 1.0;
+const CAREFULLY: f64 = 2.0;
+const FROM_RELAXED: f64 = 3.0;
+
+/// The state of the iteration.
+struct Iterate<R: Real> {
+    approach: Approach<R>,
+    running: R::Mask,
+    found: R::Mask,
+    /// Steps of the present attempt, and which one it is.
+    steps: R,
+    attempt: R,
+    iterations: R,
+    /// Misfit after the step before.
+    last: R,
+}
+
+state!(Iterate { numbers: [steps, attempt, iterations, last], flags: [running, found], states: [approach] });
+
+/// Gives the worlds with an answer, and the iterations that it took.
+#[inline(always)]
+pub(super) fn find<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (worlds, warm, again): (R::Mask, bool, bool),
+    work: &mut Work<&mut [R]>,
+) -> (R::Mask, R) {
+    let mut running = worlds.and(newton::set_up(s, problem, work));
+    let mut approach = Approach::none();
+    if again {
+        running = running.and(work.info[0].lt(R::splat(Status::Unsettled.code())));
+        recall(s, problem, work);
+        join(running, s, problem, &mut approach, work);
+    } else {
+        let cold = start(s, problem, (Friction::Coulomb, warm, R::splat(SOFT_KAPPA)), work).and(running);
+        join_anew(cold, s, problem, &mut approach, work);
+    }
+    let mut iterate = Iterate {
+        approach,
+        running,
+        found: R::Mask::splat(false),
+        steps: R::zero(),
+        attempt: R::splat(if again { FROM_RELAXED } else { 0.0 }),
+        iterations: R::zero(),
+        last: R::splat(f64::INFINITY),
+    };
+    R::repeat(
+        max_iterations,
+        &mut (&mut iterate, &mut *work),
+        #[inline(always)]
+        |(at, _)| at.running,
+        #[inline(always)]
+        |(at, work)| at.advance(s, problem, work),
+    );
+    (iterate.found, iterate.iterations)
+}
+
+/// A number of the pace that worlds go at.
+#[inline(always)]
+fn pace<R: Real>(careful: R::Mask, brisk: f64, careful_one: f64) -> R {
+    R::select(careful, R::splat(careful_one), R::splat(brisk))
+}
+
+impl<R: Real> Iterate<R> {
+    /// One step of the worlds that are running, and where they go from there.
+    #[inline(always)]
+    fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+        let (running, apart) = (self.running, self.approach.worlds);
+        step(s, problem, &self.approach, work);
+        let careful = self.is_in(CAREFULLY);
+        let end = length(s, problem.kappa, &self.approach, work);
+        let alpha = (end * pace(careful, BRISK.reach, CAREFUL.reach)).min(R::one());
+        let sound = alpha.is_finite();
+        let moving = running.and(sound);
+        for (delta, &step) in work.delta.iter_mut().zip_inline(work.step.iter()) {
+            *delta = R::select(moving, alpha.mul_add(step, *delta), *delta);
+        }
+        let worst = go(s, problem, (moving, alpha), work);
+        self.iterations += R::select(running, R::one(), R::zero());
+        self.steps += R::one();
+
+        let is_full = alpha.lt(R::one()).not();
+        let on_path = self.approach.tau.lt(R::splat(NEAR));
+        self.approach.leave(moving.and(is_full).and(on_path).and(worst.lt(R::splat(ARRIVED))));
+        let short = R::one() - alpha;
+        let part = (short * short).max(pace(careful, BRISK.fastest, CAREFUL.fastest)).min(R::one());
+        self.approach.tau = (mean_product(s, problem.kappa, work) * part).max(R::one());
+        let stalled = worst.lt(R::splat(STALLED)).and(self.last.scale(0.25).lt(worst));
+        let last_step = self.last.lt(R::splat(CONVERGED)).or(stalled);
+        let found = moving.and(apart.not()).and(is_full).and(last_step);
+        self.last = worst;
+        self.found = self.found.or(found);
+        self.running = running.and(found.not());
+
+        let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
+        let far = worst.lt(R::splat(FAR)).not().and(apart.not());
+        let late = self.running.and(trial).and(far);
+        R::when(
+            late,
+            &mut (&mut self.approach, &mut *work),
+            #[inline(always)]
+            |(approach, work)| {
+                newton::prepare(s, problem, work);
+                renew(s, problem, (Friction::Coulomb, late, R::splat(SOFT_KAPPA)), work);
+                join_anew(late, s, problem, approach, work);
+            },
+        );
+        let lost = self.running.and(sound.not().or(self.steps.gt(pace(careful, BRISK.longest, CAREFUL.longest))));
+        R::when(
+            lost,
+            &mut (self, work),
+            #[inline(always)]
+            |(at, work)| at.give_up(s, problem, lost, work),
+        );
+    }
+
+    /// Are worlds in this attempt?
+    #[inline(always)]
+    fn is_in(&self, attempt: f64) -> R::Mask {
+        self.attempt.gt(R::splat(attempt - 0.5)).and(self.attempt.lt(R::splat(attempt + 0.5)))
+    }
+
+    /// An attempt has failed: worlds of the mask make the next one, and none after the careful one.
+    #[inline(always)]
+    fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
+        let again = lost.and(self.attempt.lt(R::splat(CAREFULLY - 0.5)));
+        self.running = self.running.and(lost.not().or(again));
+        self.attempt += R::select(again, R::one(), R::zero());
+        let soft = R::select(self.is_in(HARD), soft_kappa(problem.kappa), R::splat(SOFTEST_KAPPA));
+        self.steps = R::select(again, R::zero(), self.steps);
+        newton::prepare(s, problem, work);
+        renew_all(s, problem, (Friction::Coulomb, again, soft), work);
+        join_anew(again, s, problem, &mut self.approach, work);
+    }
+}

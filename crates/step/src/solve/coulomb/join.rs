@@ -1,0 +1,60 @@
+//! The slacks and gaps with which worlds enter the iteration.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, copy};
+use fingertip_lanes::vector::dot;
+
+use super::super::approach::Approach;
+use super::super::contact_state::ContactState;
+use super::super::memory::{Problem, Work};
+use super::super::problem::triple;
+use super::super::slide::Slide;
+use super::super::structure::Structure;
+use super::step::mean_product;
+
+/// The relaxed answer's forces, and its slacks.
+#[inline(always)]
+pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    for (i, (state, slide)) in
+        ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut()).enumerate()
+    {
+        let there = state.is_there();
+        state.eta = triple(work.eta, i);
+        let own = R::select(there, problem.kappa * state.share, R::one());
+        state.slack = state.cone.pole(own, state.eta, state.cone.rho(state.eta));
+        slide.gap = dot(state.cone.n, state.slack);
+    }
+    copy(work.limit_force, &work.eta[3 * s.nc()..]);
+    for (slack, &force) in work.limit_slack.iter_mut().zip_inline(work.limit_force.iter()) {
+        *slack = R::splat(2.0) / (problem.kappa * force);
+    }
+}
+
+/// Takes worlds in whose slacks are those of [`renew`], each with the gap that belongs to it.
+#[inline(always)]
+pub(super) fn join_anew<R: Real>(
+    worlds: R::Mask,
+    s: &Structure,
+    problem: &Problem<R>,
+    approach: &mut Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+        let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
+        slide.gap = R::select(worlds, gap, slide.gap);
+    }
+    join(worlds, s, problem, approach, work);
+}
+
+/// Takes worlds in whose slacks and gaps are there.
+#[inline(always)]
+pub(super) fn join<R: Real>(
+    worlds: R::Mask,
+    s: &Structure,
+    problem: &Problem<R>,
+    approach: &mut Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    approach.worlds = approach.worlds.or(worlds);
+    let product = mean_product(s, problem.kappa, work).max(R::one());
+    approach.tau = R::select(worlds, product, approach.tau);
+}

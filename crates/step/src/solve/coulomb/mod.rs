@@ -1,0 +1,80 @@
+//! The solve with Coulomb's law instead of its relaxation, see [`super::friction`].
+//!
+//! The equations are P δ + g = J̃ᵀη and z = J̃ δ + φ n on the law. They are not the optimality conditions of a minimum,
+//! so a problem may have several answers, or none. The iteration is a primal-dual one, with slacks as well as forces: a
+//! gap s_n > 0 for each z_n, and (w, s_t) in the cone for each z_t, where w is a variable of its own. A step is
+//! Newton's for
+//!
+//! ```text
+//! z_n = s_n,  s_n η_n = τ/κ        z_t = s_t,  (w, s_t) and η complementary at 2τ/κ
+//! ```
+//!
+//! in the scaling of Nesterov and Todd between slacks and forces, as in [`super::approach`]. It solves the unsymmetric
+//! system once, in the degrees of freedom that contacts share. A contact's private ones are eliminated as in
+//! [`super::newton`]: with K = 1 + G D G
+//!
+//! ```text
+//! (W̃⁻¹ + D)⁻¹ = G (K − b nᵀ)⁻¹ G = G K⁻¹ G + x yᵀ,   x = G K⁻¹ b,  y = G K⁻¹ n / (1 − nᵀK⁻¹b)
+//! ```
+//!
+//! τ falls to 1 as steps get longer. Near the answer the slacks are computed from the forces, and the steps are
+//! Newton's.
+//!
+//! A world makes up to four attempts:
+//!
+//! 1. from given forces, or from soft forces of each contact alone;
+//! 2. from harder forces of each contact alone;
+//! 3. from the softest ones, with more careful steps;
+//! 4. from the relaxed answer.
+//!
+//! If none succeeds, the result is the relaxed answer, and the status says so. Contacts that carry a force in pairs have other
+//! coefficients by the relaxed law ([`Structure::with_twins`]): there it is solved once more for the result.
+
+mod iterate;
+mod join;
+mod outcome;
+mod step;
+
+use fingertip_lanes::lane::{Mask, Real};
+
+use super::memory::{Problem, Work};
+use super::status::is_relaxed;
+use super::structure::Structure;
+use iterate::find;
+use outcome::{keep_where, report, restore};
+pub(super) use outcome::{put_aside, replace_relaxed};
+
+/// Solves a lane of problems: δ, η and the report are left in `work`. Worlds without an answer are unsettled, whatever
+/// the reason.
+///
+/// With `again`, after the relaxed solve of worlds that are not settled, they start from its answer; the others are left as
+/// they were.
+#[inline(always)]
+pub(crate) fn solve<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    max_iterations: usize,
+    (warm, again): (bool, bool),
+    work: &mut Work<&mut [R]>,
+) {
+    let status = &mut work.kept[work.delta.len() + work.eta.len()];
+    let worlds = if again { is_relaxed(*status) } else { R::Mask::splat(true) };
+    if !again {
+        *status = R::zero();
+    }
+    R::when(
+        worlds,
+        work,
+        #[inline(always)]
+        |work| {
+            if again {
+                keep_where(worlds, work);
+            }
+            let (found, iterations) = find(s, problem, max_iterations, (worlds, warm, again), work);
+            report(s, problem, (found, iterations), work);
+            if again {
+                restore(worlds, s, problem, work);
+            }
+        },
+    );
+}

@@ -1,0 +1,106 @@
+//! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, copy};
+use fingertip_lanes::vector::dot;
+use fingertip_scene::Friction;
+
+use super::super::cone::Cone;
+use super::super::contact_state::ContactState;
+use super::super::memory::{Problem, Work};
+use super::super::optimality::{are_in_range, residual, tolerance};
+use super::super::problem::triple;
+use super::super::status::{Status, is_relaxed};
+use super::super::structure::Structure;
+
+/// η and the report, zeros for δ and η where there is no answer.
+#[inline(always)]
+pub(super) fn report<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (found, iterations): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) {
+    let (contacts, limits) = work.eta.split_at_mut(3 * s.nc());
+    for (state, eta) in ContactState::of(work.contact_states).iter().zip_inline(contacts.as_chunks_mut().0) {
+        *eta = state.eta;
+    }
+    copy(limits, work.limit_force);
+    let residual = residual(s, problem, Friction::Coulomb, work);
+    let settled = found.and(are_in_range(work)).and(residual.lt(R::splat(tolerance::<R>())));
+    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
+        *x = R::select(settled, *x, R::zero());
+    }
+    let code = |status: Status| R::splat(status.code());
+    let status = R::select(settled, code(Status::Solved), code(Status::Unsettled));
+    copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
+}
+
+/// Keeps the results.
+#[inline(always)]
+pub(in super::super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
+    let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
+    for (kept, &result) in work.kept.iter_mut().zip(results) {
+        *kept = result;
+    }
+}
+
+/// The results of the first call are in `kept`: those of the relaxed solve take their place in worlds of the mask, with all
+/// iterations so far.
+#[inline(always)]
+pub(super) fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    let iterations = work.kept[work.delta.len() + work.eta.len() + 1];
+    work.info[1] += R::select(mask, iterations, R::zero());
+    let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
+    for (kept, &result) in work.kept.iter_mut().zip(results) {
+        *kept = R::select(mask, result, *kept);
+    }
+}
+
+/// The kept results, but in worlds that have been settled since; worlds of the mask that are not settled have the relaxed answer
+/// under a status of their own.
+#[inline(always)]
+pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let unsettled = R::splat(Status::Unsettled.code());
+    let settled = worlds.and(work.info[0].lt(unsettled));
+    let before = work.kept[work.delta.len() + work.eta.len() + 1];
+    let iterations = R::select(worlds, work.info[1] + before, before);
+    let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
+    for (result, &kept) in results.zip(work.kept.iter()) {
+        *result = R::select(settled, *result, kept);
+    }
+    work.info[1] = iterations;
+    // What the relaxed law has not solved either keeps its status.
+    let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
+    work.info[0] = R::select(relaxed, unsettled, work.info[0]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+}
+
+/// The kept results, but in worlds with a relaxed answer the present ones: those of another relaxed solve.
+#[inline(always)]
+pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let info = work.delta.len() + work.eta.len();
+    let (before, iterations) = (work.kept[info], work.kept[info + 1]);
+    let worlds = is_relaxed(before);
+    let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
+    for (result, &kept) in results.zip(work.kept.iter()) {
+        *result = R::select(worlds, *result, kept);
+    }
+    work.info[1] += R::select(worlds, iterations, R::zero());
+    let relaxed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
+    work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
+    work.info[3] = R::select(relaxed, slip_gap(s, problem, work.eta), work.info[3]);
+}
+
+/// The largest gap μ‖ν_t‖ of relaxed contacts with these forces: ‖z_t‖ of the displacements that belong to them.
+#[inline(always)]
+fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
+    let mut largest = R::zero();
+    for i in 0..s.nc() {
+        let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
+        let there = cone.weight.gt(R::zero());
+        let own = R::select(there, cone.kappa(problem.kappa), R::one());
+        let (_, across) = cone.split(cone.pole(own, eta, cone.rho(eta)));
+        largest = R::select(there, largest.max(dot(across, across)), largest);
+    }
+    largest.sqrt()
+}

@@ -1,0 +1,232 @@
+//! One step of the iteration.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, clear};
+use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
+
+use super::super::approach::{Approach, limit_misfit};
+use super::super::contact_state::ContactState;
+use super::super::friction::Scaling;
+use super::super::memory::{Problem, Work};
+use super::super::newton;
+use super::super::problem::{along, along_shared};
+use super::super::response::Response;
+use super::super::shared;
+use super::super::slide::Slide;
+use super::super::structure::{ContactColumns, Structure};
+
+/// The step of δ into `work.step`, and the contacts' and limits' own.
+#[inline(always)]
+pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+    let kappa = problem.kappa;
+    newton::begin(s, problem, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
+    let scaled_columns = work.scaled.as_chunks_mut().0;
+    // What the upper triangle of the system has beside the symmetric part.
+    let n_entries = s.factor_h.n_leading_entries(s.n_shared);
+    clear(&mut work.upper[..n_entries]);
+    for ((state, slide), contact) in ContactState::of(work.contact_states)
+        .iter_mut()
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
+    {
+        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+        eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
+        let force = sub(state.eta, answer(&state.response, slide, state.error));
+        shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
+        shared::add_tilt(contact, columns, (slide.up, slide.down), scaled_columns, work.h, work.upper);
+    }
+    for x in work.step.iter_mut() {
+        *x = -*x;
+    }
+    for (upper, &h) in work.upper[..n_entries].iter_mut().zip_inline(&work.h[..n_entries]) {
+        *upper += h;
+    }
+    shared::solve_pair(s, work.h, work.upper, work.step);
+
+    for ((state, slide), contact) in ContactState::of(work.contact_states)
+        .iter_mut()
+        .zip_inline(Slide::of(work.slides).iter_mut())
+        .zip_inline(&s.contacts)
+    {
+        slide.moved = along_shared(contact, columns, work.step);
+        let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
+        state.d_eta = d_eta;
+        for (&column, step) in contact.private_part(columns).iter().zip_inline(&mut work.step[contact.private.clone()])
+        {
+            *step += dot(column, d_eta);
+        }
+    }
+    newton::end(s, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
+    for (slide, contact) in Slide::of(work.slides).iter_mut().zip_inline(&s.contacts) {
+        let private = contact.private_part(columns);
+        for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
+            slide.moved = axpy(step, column, slide.moved);
+        }
+    }
+}
+
+/// (W̃⁻¹ + D)⁻¹ x.
+#[inline(always)]
+fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3<R> {
+    let symmetric = response.force(response.weighed(response.along(x)));
+    axpy(dot(slide.down, x), slide.up, symmetric)
+}
+
+/// A contact's answer, and in `state.error` z less what it should be and what its private degrees of freedom make of it; in `step` r₁
+/// of these.
+#[inline(always)]
+fn eliminate<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    kappa: R,
+    approach: &Approach<R>,
+    (state, slide): (&mut ContactState<R>, &mut Slide<R>),
+    pivot: &[R],
+    step: &mut [R],
+) {
+    let (cone, eta, there) = (&state.cone, state.eta, state.is_there());
+    let own = R::select(there, kappa * state.share, R::one());
+    let here = approach.worlds.and(there);
+    let mut scaling = Scaling::of_forces(cone, own, eta);
+    let gap = slide.gap;
+    R::when(
+        approach.worlds,
+        &mut scaling,
+        #[inline(always)]
+        |scaling| {
+            let (v, t) = cone.between(eta, state.slack);
+            for (to, v) in scaling.v.iter_mut().zip_inline(v) {
+                *to = R::select(here, v, *to);
+            }
+            scaling.t = R::select(here, t, scaling.t);
+            scaling.sqrt_q = R::select(here, (dot(cone.n, eta) / gap).sqrt(), scaling.sqrt_q);
+        },
+    );
+    // A contact of no weight: finite, and without an answer.
+    let none = there.not();
+    scaling.v = select(none, cone.n, scaling.v);
+    (scaling.t, scaling.sqrt_q) = (R::select(none, R::tiny(), scaling.t), R::select(none, R::tiny(), scaling.sqrt_q));
+    slide.scaling = scaling;
+    let law = scaling.answer(cone.n);
+    let tau = R::select(here, approach.tau, R::one());
+    let target = scale(tau, cone.displacement(own, eta, cone.rho(eta)));
+    let error = sub(state.zeta, target);
+    state.error = select(none, zero(), error);
+    if contact.private.is_empty() {
+        state.response = Response::rigid(&law.root);
+        (slide.up, slide.down) = (law.root.times(law.tilt), law.root.times(cone.n));
+    } else {
+        let private = contact.private_part(columns);
+        for ((&column, r), &pivot) in
+            private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
+        {
+            *r -= dot(column, eta);
+            state.error = axpy(-(*r * pivot), column, state.error);
+        }
+        if contact.limited {
+            state.compliance = newton::compliance(contact, private, pivot);
+        }
+        let response = Response::compliant(&law.root, &state.compliance);
+        let (b, n) = (response.down(law.tilt), response.down(cone.n));
+        let (b, n) = (response.weighed(b), (n, response.weighed(n)));
+        let inverse = R::one() / (R::one() - dot(n.0, b));
+        (slide.up, slide.down) = (response.force(b), scale(inverse, response.force(n.1)));
+        state.response = response;
+    }
+    for k in 0..3 {
+        slide.up[k] = R::select(none, R::zero(), slide.up[k]);
+    }
+}
+
+/// The mean of slack times force over gaps, slips and limits, 1 on the path.
+#[inline(always)]
+pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
+    #[expect(clippy::cast_precision_loss, reason = "a count")]
+    let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
+    for (state, slide) in ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter()) {
+        let there = state.is_there();
+        // A gap's product on the path is half of a slip's.
+        let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
+        sum += R::select(there, product, R::zero());
+        weights += R::select(there, state.cone.weight.scale(2.0), R::zero());
+    }
+    for (&slack, &force) in work.limit_slack.iter().zip_inline(work.limit_force.iter()) {
+        sum = slack.mul_add(force, sum);
+    }
+    (kappa * sum).scale(0.5) / weights.max(R::tiny())
+}
+
+/// How far it is to a boundary along the step, in steps; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
+#[inline(always)]
+pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
+    let (apart, tau) = (approach.worlds, approach.tau);
+    let mut end = R::splat(f64::INFINITY);
+    let mut doubt = R::zero();
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter()) {
+        let (cone, there) = (&state.cone, state.is_there());
+        let own = R::select(there, kappa * state.share, R::one());
+        let next = add(state.zeta, slide.moved);
+        let rho = cone.rho(state.eta);
+        let wanted = (tau.scale(2.0) / own) * dot(cone.n, state.eta) / rho;
+        let w = wanted - slide.scaling.slack_along(cone.n, state.d_eta);
+        let gap = dot(cone.n, next);
+        state.d_slack = sub(axpy(w - gap, cone.n, next), state.slack);
+        let falls = slide.gap - gap;
+        let falling = falls.gt(R::zero());
+        let of_gap = R::select(falling, slide.gap / R::select(falling, falls, R::one()), R::splat(f64::INFINITY));
+        let of_slack = cone.room(state.slack, state.d_slack).0.min(of_gap);
+        let room = cone.room(state.eta, state.d_eta).0;
+        let room = R::select(apart, room.min(of_slack), room);
+        end = R::select(there, end.min(room), end);
+        for &x in state.d_eta.iter().chain(&slide.moved) {
+            doubt = R::select(there, x.doubt(doubt), doubt);
+        }
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let d_slack = work.step[dof].scale(sign) + (work.limit_gap[l] - work.limit_slack[l]);
+        let d_slack = R::select(apart, d_slack, R::zero());
+        for (x, step) in [(work.limit_force[l], work.limit_step[l]), (work.limit_slack[l], d_slack)] {
+            let falls = step.lt(R::zero());
+            end = R::select(falls, end.min(-(x / R::select(falls, step, R::one()))), end);
+        }
+    }
+    for &x in work.step.iter() {
+        doubt = x.doubt(doubt);
+    }
+    doubt.mul_add(R::zero(), end)
+}
+
+/// Takes the step in worlds of the mask; gives the largest misfit there.
+#[inline(always)]
+pub(super) fn go<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (moving, alpha): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) -> R {
+    let kappa = problem.kappa;
+    let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
+    let mut worst = R::zero();
+    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+        let (n, there) = (state.cone.n, state.is_there());
+        let gap = dot(n, add(state.zeta, slide.moved));
+        slide.gap = go(slide.gap, gap - slide.gap);
+        for k in 0..3 {
+            state.eta[k] = go(state.eta[k], state.d_eta[k]);
+            state.slack[k] = go(state.slack[k], state.d_slack[k]);
+        }
+        let z = axpy(alpha, slide.moved, state.zeta);
+        let own = R::select(there, kappa * state.share, R::one());
+        let misfit = state.cone.misfit(own, state.eta, state.cone.lifted(z)).abs() * state.cone.weight;
+        worst = worst.max(R::select(there, misfit, R::zero()));
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let gap = work.limit_gap[l] + work.step[dof].scale(sign);
+        work.limit_slack[l] = go(work.limit_slack[l], gap - work.limit_slack[l]);
+        work.limit_force[l] = go(work.limit_force[l], work.limit_step[l]);
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        worst = worst.max(limit_misfit(kappa, work.limit_force[l], gap));
+    }
+    worst
+}

@@ -1,0 +1,157 @@
+//! The order in which degrees of freedom are eliminated.
+
+use fingertip_lanes::factor::Pattern;
+
+/// Bits of a word.
+const BITS: usize = u64::BITS as usize;
+
+/// Which of n vertices are joined, a row of bits each: where every body may touch every other one, all are, and whole words
+/// of neighbours are joined at once.
+#[derive(Clone)]
+pub(super) struct Graph {
+    n: usize,
+    /// Words of a row.
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Graph {
+    pub(super) fn new(n: usize) -> Self {
+        let words = n.div_ceil(BITS);
+        Self { n, words, bits: vec![0; n * words] }
+    }
+
+    pub(super) fn join(&mut self, i: usize, j: usize) {
+        if i != j {
+            self.row_mut(i)[j / BITS] |= 1 << (j % BITS);
+            self.row_mut(j)[i / BITS] |= 1 << (i % BITS);
+        }
+    }
+
+    /// Joins each of these vertices with each.
+    pub(super) fn join_all(&mut self, vertices: impl Iterator<Item = usize> + Clone) {
+        let mut all = vec![0; self.words];
+        vertices.clone().for_each(|i| all[i / BITS] |= 1 << (i % BITS));
+        vertices.for_each(|i| self.join_to(i, &all));
+    }
+
+    /// Neighbours of a vertex.
+    pub(super) fn degree(&self, vertex: usize) -> usize {
+        self.row(vertex).iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// An order of elimination: after the given ones always the vertex with the fewest neighbours, among equals the last.
+    pub(super) fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
+        let mut graph = self.clone();
+        let mut left = vec![true; self.n];
+        for &vertex in &order {
+            graph.remove(vertex);
+            left[vertex] = false;
+        }
+        let mut degrees: Vec<usize> = (0..self.n).map(|vertex| graph.degree(vertex)).collect();
+        while let Some(vertex) = (0..self.n).rev().filter(|&vertex| left[vertex]).min_by_key(|&vertex| degrees[vertex])
+        {
+            left[vertex] = false;
+            for neighbour in graph.remove(vertex) {
+                degrees[neighbour] = graph.degree(neighbour);
+            }
+            order.push(vertex);
+        }
+        order
+    }
+
+    /// The factor's pattern: a row's parent is the first of its neighbours to go after it.
+    pub(super) fn eliminate(mut self, order: &[usize]) -> Pattern {
+        let place = rows(order);
+        let parents: Vec<_> =
+            order.iter().map(|&vertex| self.remove(vertex).into_iter().map(|i| place[i]).max()).collect();
+        Pattern::new(parents.into_iter().rev().enumerate().map(|(row, parent)| (parent, row)))
+    }
+
+    /// Takes a vertex away and joins its neighbours; returns them.
+    fn remove(&mut self, vertex: usize) -> Vec<usize> {
+        let around = self.row(vertex).to_vec();
+        self.row_mut(vertex).fill(0);
+        let mut neighbours = Vec::new();
+        for (k, &word) in around.iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                neighbours.push(BITS * k + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+        for &i in &neighbours {
+            self.row_mut(i)[vertex / BITS] &= !(1 << (vertex % BITS));
+            self.join_to(i, &around);
+        }
+        neighbours
+    }
+
+    /// Joins a vertex with all of a row's but itself.
+    fn join_to(&mut self, vertex: usize, others: &[u64]) {
+        let row = self.row_mut(vertex);
+        row.iter_mut().zip(others).for_each(|(word, more)| *word |= more);
+        row[vertex / BITS] &= !(1 << (vertex % BITS));
+    }
+
+    fn row(&self, vertex: usize) -> &[u64] {
+        &self.bits[vertex * self.words..(vertex + 1) * self.words]
+    }
+
+    fn row_mut(&mut self, vertex: usize) -> &mut [u64] {
+        &mut self.bits[vertex * self.words..(vertex + 1) * self.words]
+    }
+}
+
+/// Each vertex's row: the last to be eliminated is the first.
+pub(super) fn rows(order: &[usize]) -> Vec<usize> {
+    let mut rows = vec![0; order.len()];
+    order.iter().rev().enumerate().for_each(|(row, &vertex)| rows[vertex] = row);
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The same with sets of neighbours, word for word what the order says.
+    fn by_sets(n: usize, edges: &[(usize, usize)], first: &[usize]) -> Vec<usize> {
+        let mut around = vec![BTreeSet::new(); n];
+        for &(i, j) in edges.iter().filter(|(i, j)| i != j) {
+            around[i].insert(j);
+            around[j].insert(i);
+        }
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < n {
+            let left = (0..n).rev().filter(|vertex| !order.contains(vertex));
+            let next = first.get(order.len()).copied().or_else(|| left.min_by_key(|&vertex| around[vertex].len()));
+            let vertex = next.unwrap_or(0);
+            let own = std::mem::take(&mut around[vertex]);
+            for &i in &own {
+                around[i].extend(&own);
+                around[i].remove(&i);
+                around[i].remove(&vertex);
+            }
+            order.push(vertex);
+        }
+        order
+    }
+
+    #[test]
+    fn the_order_is_that_of_least_degrees() {
+        for (n, step) in [(1, 1), (7, 3), (64, 5), (65, 7), (130, 11), (200, 2)] {
+            let edges: Vec<_> = (0..3 * n).map(|k| (k * step % n, (k * k + 3 * k) % n)).collect();
+            let mut graph = Graph::new(n);
+            edges.iter().for_each(|&(i, j)| graph.join(i, j));
+            let clique = [0, n / 3, n / 2, n - 1];
+            graph.join_all(clique.into_iter());
+            let joined = clique.iter().flat_map(|&i| clique.map(|j| (i, j)));
+            let all: Vec<_> = edges.iter().copied().chain(joined).collect();
+            for first in [vec![], vec![n - 1]] {
+                assert_eq!(graph.minimum_degree(first.clone()), by_sets(n, &all, &first), "{n}");
+            }
+        }
+    }
+}

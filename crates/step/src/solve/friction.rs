@@ -1,0 +1,227 @@
+//! Smoothed Coulomb friction, and its convex relaxation.
+//!
+//! Let z = J̃ δ + φ n be the scaled displacement of a contact and z_n its gap. The relaxed law is z = ζ, η = 2 R ζ / (κ
+//! ρ(ζ)), see [`super::cone`]; a slip opens a gap z_n ≥ ‖z_t‖. De Saxcé and Feng (1998) close this gap: with z + ‖z_t‖
+//! n in place of z, the same complementarity becomes Coulomb's law. Here it is smoothed, with ‖z‖ in place of ‖z_t‖.
+//! The two agree where the gap is small compared with the slip:
+//!
+//! ```text
+//! ζ = z + ‖z‖ n        z_n η_n = 1/κ        z_t = −2 η_t / (κ ρ(η))
+//! ```
+//!
+//! The gap depends only on the normal force, and friction is as in the relaxed law with the same forces. There is no
+//! kink where slip vanishes. The gap of a sliding contact is 1/(κ η_n) however far it slides. That is half the gap of a
+//! contact at rest in the relaxed law.
+//!
+//! Forces respond to displacements by dη = −W̃ dz. W̃ is not symmetric: a larger gap reduces the friction, but a larger
+//! slip does not change the normal force. With q = −∂η_n/∂z_n, and S symmetric and across n,
+//!
+//! ```text
+//! W̃ = q (n + k) nᵀ + S = G (1 + b nᵀ) G,   G = √q n nᵀ + √S,   b = √q S^(−1/2) k
+//! ```
+
+use fingertip_lanes::lane::{Mask, Real, state};
+use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, product, scale, select, sub, transposed, zero};
+use fingertip_scene::Friction;
+
+use super::cone::{Cone, Pull, Rates};
+use super::status::is_relaxed;
+use super::structure::Structure;
+use super::symmetric::Symmetric;
+
+/// How a contact's force responds to its displacement.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<R> {
+    /// G.
+    pub(super) root: Symmetric<R>,
+    /// b, 0 in the relaxed law, where G = W^½.
+    pub(super) tilt: Vec3<R>,
+}
+
+/// The scaling of Nesterov and Todd between forces and slacks of Coulomb's law: q, and of S and k the v with ρ(v) = 1 and the size t.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Scaling<R> {
+    pub(super) sqrt_q: R,
+    pub(super) v: Vec3<R>,
+    pub(super) t: R,
+}
+
+state!(Scaling { numbers: [sqrt_q, t], flags: [], states: [v] });
+
+impl<R: Real> Scaling<R> {
+    /// At forces and the slacks that belong to them, for this contact's own κ.
+    #[inline(always)]
+    pub(super) fn of_forces(cone: &Cone<R>, kappa: R, eta: Vec3<R>) -> Self {
+        let (h, root) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt());
+        Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
+    }
+
+    /// q (n + k) nᵀ + S in factors.
+    ///
+    /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
+    #[inline(always)]
+    pub(super) fn answer(&self, n: Vec3<R>) -> Answer<R> {
+        let Self { sqrt_q, v, t } = *self;
+        let along = dot(n, v);
+        let across = axpy(-along, n, v);
+        let root = dot(across, across).mul_add(R::splat(2.0), R::one()).sqrt();
+        let inverse = R::one() / root;
+        let bent = -(t * inverse / (root + R::one())).scale(2.0);
+        let root = Symmetric::diagonal(t).plus(sqrt_q - t, n).plus(bent, across);
+        Answer { root, tilt: scale((sqrt_q * along * inverse / t).scale(2.0), across) }
+    }
+
+    /// Q⁻¹ x along n, Q = t² (2 v vᵀ − R) being the scaling of the whole cone.
+    #[inline(always)]
+    pub(super) fn slack_along(&self, n: Vec3<R>, x: Vec3<R>) -> R {
+        let along = dot(n, self.v);
+        // R v · x
+        let reflected = (along * dot(n, x)).scale(2.0) - dot(self.v, x);
+        ((along * reflected).scale(2.0) - dot(n, x)) / (self.t * self.t)
+    }
+}
+
+impl<R: Real> Answer<R> {
+    /// (1 + n bᵀ) G x: the product with W̃ᵀ except for the last factor G.
+    #[inline(always)]
+    pub(super) fn gather(&self, n: Vec3<R>, x: Vec3<R>) -> Vec3<R> {
+        let x = self.root.times(x);
+        axpy(dot(self.tilt, x), n, x)
+    }
+}
+
+impl Structure {
+    /// How a contact's force responds at its η, for its own κ; by the relaxed law in worlds of the mask.
+    #[inline(always)]
+    pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
+        let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
+        match self.friction {
+            Friction::Relaxed => Answer { root, tilt: zero() },
+            Friction::Coulomb => {
+                let there = kappa.gt(R::zero()).and(relaxed.not());
+                let Answer { root: own, tilt } = Scaling::of_forces(cone, kappa, eta).answer(cone.n);
+                Answer { root: Symmetric::select(there, own, root), tilt: select(there, tilt, zero()) }
+            }
+        }
+    }
+
+    /// The displacement that belongs to a contact's η, for its own κ; by the relaxed law in worlds of the mask.
+    #[inline(always)]
+    pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
+        let rho = cone.rho(eta);
+        let (relaxed_z, z) = (cone.pole(kappa, eta, rho), cone.displacement(kappa, eta, rho));
+        let there = kappa.gt(R::zero());
+        select(there, select(relaxed, relaxed_z, z), zero())
+    }
+
+    /// The derivatives of a contact's f = M η(ζ), ζ = M d + φ n, for its own κ; by the relaxed law in worlds whose status says so.
+    #[inline(always)]
+    pub(crate) fn rates<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, d: Vec3<R>, status: R) -> Rates<R> {
+        match self.friction {
+            Friction::Relaxed => cone.rates(kappa, eta, d),
+            Friction::Coulomb => {
+                let relaxed = is_relaxed(status);
+                let Answer { root, tilt } = self.answer(cone, kappa, eta, relaxed);
+                let (up, down) = (root.times(tilt), root.times(cone.n));
+                let mut w = product(&root.rows(), &root.rows());
+                for (row, &up) in w.iter_mut().zip(&up) {
+                    *row = axpy(up, down, *row);
+                }
+                cone.rates_by((eta, self.displacement(cone, kappa, eta, relaxed)), d, &w)
+            }
+        }
+    }
+
+    /// The factors that solve with H, for elimination and for substitution. Those of Hᵀ are the same in reverse order.
+    #[inline(always)]
+    pub(crate) fn factors<'a, R>(&self, h: &'a [R], upper: &'a [R]) -> [&'a [R]; 2] {
+        match self.friction {
+            Friction::Relaxed => [h, h],
+            Friction::Coulomb => [upper, h],
+        }
+    }
+}
+
+impl<R: Real> Cone<R> {
+    /// [`Cone::pull`] for a force that follows its displacement z by any law that turns with them, given W̃ᵀ M e. Gradients of the unit
+    /// normal are for its turning.
+    ///
+    /// A law that turns with its arguments, η(Q z, Q n) = Q η, has ∂η/∂n ṅ = η_n ṅ − (ṅ · η) n + W̃ (z_n ṅ − (ṅ · z) n) for ṅ ⟂ n.
+    #[inline(always)]
+    pub(super) fn pull_by(
+        &self,
+        kappa: R,
+        (eta, z): (Vec3<R>, Vec3<R>),
+        d: Vec3<R>,
+        e: Vec3<R>,
+        weighed: Vec3<R>,
+    ) -> Pull<R> {
+        let n = self.n;
+        let keep = R::one() - self.mu;
+        let (d_n, d_t) = self.split(d);
+        let (eta_n, eta_t) = self.split(eta);
+        let grad_eta = self.scaled(e);
+        let grad_zeta = scale(-R::one(), weighed);
+        let grad_phi = dot(n, grad_zeta);
+        let mut grad_n = scale(keep, add(scale(eta_n, e), scale(dot(n, e), eta)));
+        grad_n = add(grad_n, sub(scale(eta_n, grad_eta), scale(dot(n, grad_eta), eta)));
+        grad_n = add(grad_n, sub(scale(dot(n, z), weighed), scale(dot(n, weighed), z)));
+        grad_n = axpy(self.phi + keep * d_n, grad_zeta, axpy(keep * grad_phi, d, grad_n));
+        let there = kappa.gt(R::zero());
+        let grad_kappa = -(dot(grad_eta, eta) / R::select(there, kappa, R::one()));
+        let grad_mu = dot(e, eta_t) + dot(grad_zeta, d_t);
+        Pull { d: self.scaled(grad_zeta), n: grad_n, phi: grad_phi, mu: grad_mu, kappa: grad_kappa }
+    }
+
+    /// [`Cone::rates`] as [`Cone::pull_by`], given W̃:
+    ///
+    /// ∂f/∂n = k (η_n + n ηᵀ) + η_n M − n ηᵀ + M W̃ ((z_n − φ − k d_n) − n (z + k d)ᵀ), k = 1 − μ.
+    #[inline(always)]
+    fn rates_by(&self, (eta, z): (Vec3<R>, Vec3<R>), d: Vec3<R>, w: &Mat3<R>) -> Rates<R> {
+        let (n, keep) = (self.n, R::one() - self.mu);
+        // M W̃ by its columns.
+        let [a, b, c] = transposed(w);
+        let mw = transposed(&[self.scaled(a), self.scaled(b), self.scaled(c)]);
+        let [a, b, c] = mw;
+        let minus = -R::one();
+        let by_zeta = [scale(minus, a), scale(minus, b), scale(minus, c)];
+        let [a, b, c] = by_zeta;
+        let (by_d, by_phi) = ([self.scaled(a), self.scaled(b), self.scaled(c)], [dot(a, n), dot(b, n), dot(c, n)]);
+        let (eta_n, d_n) = (dot(n, eta), dot(n, d));
+        let turned = dot(n, z) - self.phi - keep * d_n;
+        let zd = axpy(keep, d, z);
+        let mut by_n = [zero(); 3];
+        for (i, row) in by_n.iter_mut().enumerate() {
+            let mut unit = zero();
+            unit[i] = R::one();
+            let of_force = add(scale(keep * eta_n, unit), scale((keep - R::one()) * n[i], eta));
+            let of_answer = sub(scale(turned, mw[i]), scale(dot(mw[i], n), zd));
+            *row = add(add(of_force, scale(eta_n, self.scaled(unit))), of_answer);
+        }
+        Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
+    }
+
+    /// ζ of a displacement z by a law.
+    #[inline(always)]
+    pub(super) fn by(&self, law: Friction, z: Vec3<R>) -> Vec3<R> {
+        match law {
+            Friction::Relaxed => z,
+            Friction::Coulomb => self.lifted(z),
+        }
+    }
+
+    /// ζ of a displacement z by Coulomb's law.
+    #[inline(always)]
+    pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
+        axpy(dot(z, z).sqrt(), self.n, z)
+    }
+
+    /// The displacement z that belongs to η by Coulomb's law, for this contact's own κ and ρ(η).
+    #[inline(always)]
+    pub(super) fn displacement(&self, kappa: R, eta: Vec3<R>, rho: R) -> Vec3<R> {
+        let (along, across) = self.split(eta);
+        let unit = R::one() / kappa;
+        add(scale(unit / along, self.n), scale(-((unit + unit) / rho), across))
+    }
+}

@@ -1,0 +1,129 @@
+//! How far to go along a Newton step.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, state};
+use fingertip_lanes::vector::dot;
+
+use super::contact_state::ContactState;
+use super::memory::Work;
+use super::problem::with_private;
+use super::structure::Structure;
+
+/// Most iterations of the search, Newton's method between bisections.
+const LINE_SEARCH: usize = 8;
+/// The search ends where the slope has fallen to this part of what it was: further on the Newton step is worth no more.
+const FLAT: f64 = 0.1;
+/// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
+const LONGEST_STEP: f64 = 100.0;
+
+/// Where the search is.
+struct Search<R: Real> {
+    /// A minimum is between these.
+    low: R,
+    high: R,
+    alpha: R,
+    /// Slope and curvature there.
+    first: R,
+    second: R,
+    searching: R::Mask,
+}
+
+state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
+
+/// About the minimum of the dual function along the Newton step, in worlds that are `far` from the solution, where
+/// its slope is −`decrement` at first; 1 in others.
+#[inline(always)]
+pub(super) fn line_search<R: Real>(
+    s: &Structure,
+    kappa: R,
+    (far, decrement): (R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) -> R {
+    let columns = work.columns.as_chunks().0;
+    let states = ContactState::of(work.contact_states);
+    // Slope of the quadratic part at 0 and its curvature, times κ.
+    let mut found = [R::zero(), R::zero(), R::splat(f64::INFINITY)];
+    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+        let there = state.is_there();
+        R::when(
+            there,
+            &mut (&mut state.along_step, &mut found),
+            #[inline(always)]
+            |(along_step, [slope, curvature, end])| {
+                let step = state.d_eta;
+                *slope += dot(state.zeta, step);
+                *curvature += dot(with_private(contact, columns, state.moved, work.step), step);
+                let (room, [c0, c1, c2]) = state.cone.room(state.eta, step);
+                *end = R::select(there, end.min(room), *end);
+                **along_step = [R::select(there, c0, R::one()), c1, c2];
+            },
+        );
+    }
+    let [mut slope, mut curvature, mut end] = found;
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (eta, step) = (work.limit_force[l], work.limit_step[l]);
+        slope += work.limit_gap[l] * step;
+        curvature += work.step[dof].scale(sign) * step;
+        let leaves = step.lt(R::zero());
+        let ratio = -(eta / R::select(leaves, step, R::one()));
+        end = R::select(leaves, end.min(ratio), end);
+    }
+    slope = slope * kappa;
+    curvature = curvature.max(R::zero()) * kappa;
+    let (states, limit_force, limit_step) = (&*states, &*work.limit_force, &*work.limit_step);
+    let mut search = Search {
+        low: R::zero(),
+        high: end,
+        alpha: R::one().min(end.scale(0.9)),
+        first: slope,
+        second: curvature,
+        searching: far,
+    };
+    R::repeat(
+        LINE_SEARCH,
+        &mut search,
+        #[inline(always)]
+        |search| {
+            let alpha = search.alpha;
+            let mut slopes = [curvature.mul_add(alpha, slope), curvature];
+            for state in states {
+                R::when(
+                    state.is_there(),
+                    &mut slopes,
+                    #[inline(always)]
+                    |[first, second]| {
+                        let [c0, c1, c2] = state.along_step;
+                        let inverse = R::one() / c2.mul_add(alpha, c1).mul_add(alpha, c0);
+                        let log = c2.scale(2.0).mul_add(alpha, c1) * inverse;
+                        *first -= state.cone.weight * log;
+                        *second += state.cone.weight * (log * log - c2.scale(2.0) * inverse);
+                    },
+                );
+            }
+            let [mut first, mut second] = slopes;
+            for (&eta, &step) in limit_force.iter().zip_inline(limit_step) {
+                let log = step / alpha.mul_add(step, eta);
+                first -= log.scale(2.0);
+                second = (log * log).mul_add(R::splat(2.0), second);
+            }
+            (search.first, search.second) = (first, second);
+            search.searching = search.searching.and(first.abs().lt(decrement.scale(FLAT)).not());
+            search.searching
+        },
+        #[inline(always)]
+        |Search { low, high, alpha, first, second, searching }| {
+            let beyond = first.gt(R::zero());
+            *high = R::select(searching.and(beyond), *alpha, *high);
+            *low = R::select(searching.and(beyond.not()), *alpha, *low);
+            let newton = *alpha - *first / *second;
+            let bounded = high.is_finite();
+            let middle = R::select(bounded, (*low + R::select(bounded, *high, *low)).scale(0.5), alpha.scale(10.0));
+            let inside = newton.gt(*low).and(newton.lt(*high));
+            let next = R::select(inside, newton.min(alpha.scale(1e3)), middle);
+            *alpha = R::select(*searching, next, *alpha);
+        },
+    );
+    let Search { low, alpha, .. } = search;
+    // `low` is inside and on the descending side; a Newton iterate just past the minimum is inside as well.
+    let safe = alpha.lt(end);
+    R::select(far, R::select(safe, alpha, low).min(R::splat(LONGEST_STEP)), R::one())
+}

@@ -1,0 +1,223 @@
+//! One Newton step.
+//!
+//! With r₁ = P δ + g − J̃ᵀη and r₂ = ζ − 2 R η / (κ ρ(η)) the step solves
+//!
+//! ```text
+//! P Δδ − J̃ᵀΔη = −r₁        J̃ Δδ + W⁻¹Δη = −r₂
+//! ```
+//!
+//! Private degrees of freedom p, which one contact alone sees, are eliminated there, in closed form: with
+//! D = J̃_p P_p⁻¹ J̃_pᵀ, constant for the whole solve,
+//!
+//! ```text
+//! A = (W⁻¹ + D)⁻¹        Δη = −A (e + J̃_s Δδ_s),   e = r₂ − J̃_p P_p⁻¹ r₁p
+//! (P_s + J̃_sᵀ A J̃_s) Δδ_s = −r₁s − J̃_sᵀ A e        Δδ_p = P_p⁻¹ (J̃_pᵀΔη − r₁p)
+//! ```
+//!
+//! so that what is left has the size of what the contacts share: an object and the hand's base. All is done in the
+//! coordinates of the cone's scaling F = W^½, see [`super::response`], where F r₂ = F ζ − n/h, h = √(κ/2), and the step's
+//! size in the contact's own measure is that of y = −F⁻¹Δη. Limits are one-sided
+//! contacts of one degree of freedom: their weight ½κη² comes on P's diagonal.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy};
+use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, sub, zero};
+
+use super::approach::{Approach, LimitResponse};
+use super::contact_state::ContactState;
+use super::memory::{Problem, Work};
+use super::problem::{acceptable, along, along_shared, factor_p, fill_columns, fill_pivots, times_p};
+use super::response::Response;
+use super::shared;
+use super::structure::{ContactColumns, Structure};
+use super::symmetric::Symmetric;
+
+/// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
+#[inline(always)]
+pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    fill_pivots(s, problem.p, work.pivot);
+    let columns = work.columns.as_chunks().0;
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        if !contact.is_rigid() {
+            state.compliance = compliance(contact, contact.private_part(columns), work.pivot);
+        }
+    }
+}
+
+/// The contacts, J̃ and the factor of P; gives the worlds that can be solved: numbers in range, P positive definite.
+#[inline(always)]
+pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut good = acceptable(s, problem);
+    fill_columns(s, problem, work.columns.as_chunks_mut().0);
+    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+        state.start(problem.contacts, i);
+    }
+    prepare(s, problem, work);
+    factor_p(s, problem.p, work.pivot, work.factor_p);
+    for &pivot in work.pivot.iter() {
+        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+    }
+    for k in 0..s.n_shared {
+        let pivot = work.factor_p[s.factor_p.at(k, k)];
+        good = good.and(pivot.gt(R::zero())).and(pivot.doubt(R::zero()).is_finite());
+    }
+    good
+}
+
+/// D.
+#[inline(always)]
+pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
+    let mut sum = Symmetric::diagonal(R::zero());
+    for (&column, &pivot) in columns.iter().zip_inline(&pivot[contact.private.clone()]) {
+        sum = sum.plus(pivot, column);
+    }
+    sum
+}
+
+/// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
+/// the most affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
+#[inline(always)]
+pub(super) fn step<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) -> (R, R) {
+    begin(s, problem, kappa, approach, work);
+    let columns = work.columns.as_chunks().0;
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        R::when(
+            state.is_there(),
+            &mut (state, (&mut *work.h, &mut *work.step), &mut *work.scaled),
+            #[inline(always)]
+            |(state, (h, step), scaled)| {
+                state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+                eliminate(contact, columns, kappa, approach, state, work.pivot, step);
+                let response = &state.response;
+                let force = sub(state.eta, response.force(shared::weighed(contact, response, state.reduced)));
+                shared::add(contact, columns, response, force, scaled.as_chunks_mut().0, h, step);
+            },
+        );
+    }
+    for x in work.step.iter_mut() {
+        *x = R::zero() - *x;
+    }
+    shared::solve(s, work.h, work.step);
+
+    // decrement² = −r₂ · Δη.
+    let mut sizes = [R::zero(); 2];
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        R::when(
+            state.is_there(),
+            &mut ((&mut state.d_eta, &mut state.moved), &mut *work.step, &mut sizes),
+            #[inline(always)]
+            |((to, moved), step, [decrement, change])| {
+                **moved = along_shared(contact, columns, step);
+                let response = &state.response;
+                let w = shared::weighed(contact, response, add(state.reduced, response.along(**moved)));
+                let d_eta = scale(-R::one(), response.force(w));
+                **to = d_eta;
+                let private = contact.private_part(columns).iter();
+                for (&column, step) in private.zip_inline(&mut step[contact.private.clone()]) {
+                    *step += dot(column, d_eta);
+                }
+                *decrement += dot(state.error, w);
+                let y = if contact.is_rigid() { w } else { response.up(w) };
+                *change = change.max(state.share * dot(y, y));
+            },
+        );
+    }
+    let [mut decrement, change] = [sizes[0] * kappa, sizes[1] * kappa];
+    end(s, kappa, approach, work);
+    for l in 0..s.nl() {
+        decrement -= work.limit_step[l] * (kappa * work.limit_gap[l] - R::splat(2.0) / work.limit_force[l]);
+    }
+    (decrement, change)
+}
+
+/// What a step starts with: in `work.h` the shared part of P, in `work.step` P δ + g, and in both what the limits add.
+#[inline(always)]
+pub(super) fn begin<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    approach: &Approach<R>,
+    work: &mut Work<&mut [R]>,
+) {
+    // The shared part of H in work.h, r₁ in work.step, that of the shared part with J̃_sᵀ A e.
+    clear(&mut work.h[..s.factor_h.n_leading_entries(s.n_shared)]);
+    for &(k, entry) in &s.shared_entries {
+        work.h[entry] = problem.p[k];
+    }
+    copy(work.step, problem.g);
+    times_p(s, problem.p, work.delta, work.step);
+    for &dof in &s.limited {
+        work.pivot[dof] = problem.p[s.diagonal[dof]];
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (eta, gap) = (work.limit_force[l], work.delta[dof].scale(sign) + problem.gaps[l]);
+        work.limit_gap[l] = gap;
+        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        work.step[dof] -= weight.mul_add(-gap, pull).scale(sign);
+        if dof < s.n_shared {
+            work.h[s.factor_h.at(dof, dof)] += weight;
+        } else {
+            work.pivot[dof] += weight;
+        }
+    }
+    for &dof in &s.limited {
+        work.pivot[dof] = R::one() / work.pivot[dof];
+    }
+}
+
+/// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
+#[inline(always)]
+pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
+    for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
+        *x = *x * pivot;
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (eta, gap) = (work.limit_force[l], work.limit_gap[l]);
+        let next = gap + work.step[dof].scale(sign);
+        let LimitResponse { weight, pull } = approach.limit(kappa, eta, work.limit_slack[l]);
+        work.limit_step[l] = weight.mul_add(-next, pull - eta);
+    }
+}
+
+/// A contact's A, r₂ and e; in `step` r₁ of its private degrees of freedom.
+#[inline(always)]
+fn eliminate<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    kappa: R,
+    approach: &Approach<R>,
+    state: &mut ContactState<R>,
+    pivot: &[R],
+    step: &mut [R],
+) {
+    let (cone, eta) = (&state.cone, state.eta);
+    let h = (kappa * state.share).scale(0.5).sqrt();
+    // 1/h, and 0 where there is no contact.
+    let inverse_h = h * cone.weight.scale(2.0) / kappa;
+    let (scaling, wanted) = approach.contact(state, h, inverse_h);
+    let error = sub(scaling.times(state.zeta), wanted);
+    if contact.is_rigid() {
+        state.response.set_rigid(&scaling);
+        (state.error, state.reduced) = (error, error);
+        return;
+    }
+    let private = contact.private_part(columns);
+    let mut moved = zero();
+    for ((&column, r), &pivot) in
+        private.iter().zip_inline(&mut step[contact.private.clone()]).zip_inline(&pivot[contact.private.clone()])
+    {
+        *r -= dot(column, eta);
+        moved = axpy(*r * pivot, column, moved);
+    }
+    if contact.limited {
+        state.compliance = compliance(contact, private, pivot);
+    }
+    state.response = Response::compliant(&scaling, &state.compliance);
+    state.error = state.response.down(error);
+    state.reduced = sub(state.error, state.response.along(moved));
+}

@@ -1,0 +1,273 @@
+//! What the iteration and the adjoint need of a problem: its Jacobian, forces along it, H.
+
+use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
+use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
+use fingertip_scene::Friction;
+
+use super::cone::Cone;
+use super::friction::Answer;
+use super::memory::{Problem, Work};
+use super::shared;
+use super::structure::{ContactColumns, Entry, Slip, Structure};
+
+/// The i-th of triples side by side.
+#[inline(always)]
+pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
+    // One check of bounds in place of three.
+    let from = &from[3 * i..3 * i + 3];
+    [from[0], from[1], from[2]]
+}
+
+/// Writes the i-th of triples side by side.
+#[inline(always)]
+pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
+    copy(&mut to[3 * i..3 * i + 3], &v);
+}
+
+/// The motion that one of its screws gives a contact, at the point on the screw's side: see [`Slip`]. A's counts as
+/// negative.
+#[inline(always)]
+pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
+    let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));
+    let velocity = add(m, cross(omega, if b { cone.point_b } else { cone.point_a }));
+    match slip {
+        Slip::Slides => velocity,
+        Slip::Turns => cone.turning(velocity, omega),
+    }
+}
+
+/// The columns of J̃: M times the contact's motion by each screw, summed over the screws of a slot. Nothing reads those of a contact
+/// without weight, but by Coulomb's law.
+#[inline(always)]
+pub(crate) fn fill_columns<R: Real>(s: &Structure, problem: &Problem<R>, columns: &mut [Vec3<R>]) {
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+        let cone = Cone::read(problem.contacts, i);
+        let own = &mut columns[contact.first..contact.first + contact.dofs.len()];
+        R::when(
+            R::Mask::splat(s.friction != Friction::Relaxed).or(cone.is_there()),
+            own.as_flattened_mut(),
+            #[inline(always)]
+            |own| {
+                for same_slot in contact.columns.chunk_by(|x, y| x.1 == y.1) {
+                    let mut sum = zero();
+                    for &(screw, _, b) in same_slot {
+                        let seen = seen(problem.screws, contact.slip, &cone, screw, b);
+                        sum = if b { add(sum, seen) } else { sub(sum, seen) };
+                    }
+                    put_triple(own, same_slot[0].1, cone.scaled(sum));
+                }
+            },
+        );
+    }
+}
+
+/// J̃ x for a contact.
+#[inline(always)]
+pub(crate) fn along<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+    with_private(contact, columns, along_shared(contact, columns, x), x)
+}
+
+/// J̃ x for a contact, given J̃_s x_s.
+#[inline(always)]
+pub(super) fn with_private<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    mut sum: Vec3<R>,
+    x: &[R],
+) -> Vec3<R> {
+    for (&column, &x) in contact.private_part(columns).iter().zip_inline(&x[contact.private.clone()]) {
+        sum = axpy(x, column, sum);
+    }
+    sum
+}
+
+/// J̃_s x_s for a contact.
+#[inline(always)]
+pub(crate) fn along_shared<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], x: &[R]) -> Vec3<R> {
+    let columns = contact.shared_part(columns);
+    let mut sum = zero();
+    for (&column, &x) in columns.iter().zip_inline(&x[..contact.n_leading]) {
+        sum = axpy(x, column, sum);
+    }
+    for (&column, &dof) in columns.iter().zip_inline(contact.scattered()) {
+        sum = axpy(x[dof], column, sum);
+    }
+    sum
+}
+
+/// x += J̃ᵀ force of a contact.
+#[inline(always)]
+pub(crate) fn add_force<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], force: Vec3<R>, x: &mut [R]) {
+    let shared = contact.shared_part(columns);
+    for (&column, x) in shared.iter().zip_inline(&mut x[..contact.n_leading]) {
+        *x += dot(column, force);
+    }
+    for (&column, &dof) in shared.iter().zip_inline(contact.scattered()) {
+        x[dof] += dot(column, force);
+    }
+    for (&column, x) in contact.private_part(columns).iter().zip_inline(&mut x[contact.private.clone()]) {
+        *x += dot(column, force);
+    }
+}
+
+/// The factor of P, given 1 over its diagonal.
+#[inline(always)]
+pub(crate) fn factor_p<R: Real>(s: &Structure, p: &[R], pivot: &[R], factor: &mut [R]) {
+    clear(factor);
+    for (entry, &value) in s.entries.iter().zip_inline(p) {
+        factor[entry.in_p] = value;
+    }
+    s.factor_p.factor_leading(factor, s.n_shared);
+    // Private rows couple to nothing: one entry each, at the end.
+    let first = s.factor_p.n_leading_entries(s.n_shared);
+    copy(&mut factor[first..], &pivot[s.n_shared..]);
+}
+
+/// x ← P⁻¹ x.
+#[inline(always)]
+pub(crate) fn solve_p<R: Real>(s: &Structure, factor: &[R], x: &mut [R]) {
+    s.factor_p.solve_leading([factor, factor], x, s.n_shared);
+    let first = s.factor_p.n_leading_entries(s.n_shared);
+    for (x, &inverse) in x[s.n_shared..].iter_mut().zip_inline(&factor[first..]) {
+        *x = *x * inverse;
+    }
+}
+
+/// 1 over P's diagonal.
+#[inline(always)]
+pub(crate) fn fill_pivots<R: Real>(s: &Structure, p: &[R], pivot: &mut [R]) {
+    for (pivot, &entry) in pivot.iter_mut().zip_inline(&s.diagonal) {
+        *pivot = R::one() / p[entry];
+    }
+}
+
+/// free ← P⁻¹ (J̃ᵀη − g).
+#[inline(always)]
+pub(crate) fn balance<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks().0;
+    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
+        *x = R::zero() - g;
+    }
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+        R::when(
+            Cone::read(problem.contacts, i).is_there(),
+            &mut *work.free,
+            #[inline(always)]
+            |free| add_force(contact, columns, triple(work.eta, i), free),
+        );
+    }
+    for (&force, &(dof, sign)) in work.eta[3 * s.nc()..].iter().zip_inline(&s.limits) {
+        work.free[dof] += force.scale(sign);
+    }
+    solve_p(s, work.factor_p, work.free);
+}
+
+/// h ← P + J̃ᵀWJ̃ at η.
+#[inline(always)]
+pub(crate) fn fill_h<R: Real>(s: &Structure, problem: &Problem<R>, columns: &[Vec3<R>], eta: &[R], h: &mut [R]) {
+    clear(h);
+    for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
+        h[entry.in_h] = value;
+    }
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+        let cone = Cone::read(problem.contacts, i);
+        R::when(
+            cone.is_there(),
+            h,
+            #[inline(always)]
+            |h| {
+                let weights = cone.weights(cone.kappa(problem.kappa), triple(eta, i));
+                let weighed = inlined(
+                    #[inline(always)]
+                    |column| weights.times(column),
+                );
+                shared::add_products(contact.part(columns), weighed, &contact.entries, h);
+            },
+        );
+    }
+    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
+        h[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+}
+
+/// P + J̃ᵀW̃J̃ at η, which is not symmetric: the lower triangle and the upper one, in the same places. Worlds in the
+/// mask follow the relaxed law.
+#[inline(always)]
+pub(super) fn fill_pair<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    columns: &[Vec3<R>],
+    (eta, relaxed): (&[R], R::Mask),
+    (lower, upper): (&mut [R], &mut [R]),
+) {
+    clear(lower);
+    for (entry, &value) in s.entries.iter().zip_inline(problem.p) {
+        lower[entry.in_h] = value;
+    }
+    for (&(dof, _), &force) in s.limits.iter().zip_inline(&eta[3 * s.nc()..]) {
+        lower[s.factor_h.at(dof, dof)] += (problem.kappa * force * force).scale(0.5);
+    }
+    copy(upper, lower);
+    for (i, contact) in R::parts(s.contacts.iter().enumerate()) {
+        let cone = Cone::read(problem.contacts, i);
+        R::when(
+            cone.is_there(),
+            &mut (&mut *lower, &mut *upper),
+            #[inline(always)]
+            |(lower, upper)| {
+                let Answer { root, tilt } = s.answer(&cone, cone.kappa(problem.kappa), triple(eta, i), relaxed);
+                // W̃ = G² + (G b)(G n)ᵀ
+                let (up, down) = (root.times(tilt), root.times(cone.n));
+                let columns = contact.part(columns);
+                let mut entries = contact.entries.iter();
+                for (a, &column) in columns.iter().enumerate() {
+                    let weighed = root.times(root.times(column));
+                    let (row, along) = (dot(up, column), dot(down, column));
+                    for (&other, &entry) in columns[..=a].iter().zip_inline(entries.by_ref()) {
+                        let both = dot(weighed, other);
+                        lower[entry] += row.mul_add(dot(down, other), both);
+                        upper[entry] += along.mul_add(dot(up, other), both);
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// y += P x.
+#[inline(always)]
+pub(crate) fn times_p<R: Real>(s: &Structure, p: &[R], x: &[R], y: &mut [R]) {
+    for ((y, &x), &entry) in y.iter_mut().zip_inline(x).zip_inline(&s.diagonal) {
+        *y = p[entry].mul_add(x, *y);
+    }
+    for &k in &s.couplings {
+        let (Entry { row, column, .. }, value) = (s.entries[k], p[k]);
+        y[row] = value.mul_add(x[column], y[row]);
+        y[column] = value.mul_add(x[row], y[column]);
+    }
+}
+
+/// Worlds whose numbers are finite and in range.
+#[inline(always)]
+pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mask {
+    // Four sums do not wait for each other.
+    let mut sums = [problem.kappa.doubt(R::zero()); 4];
+    for part in [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps] {
+        let (fours, rest) = part.as_chunks::<4>();
+        for four in fours {
+            for (sum, &x) in sums.iter_mut().zip_inline(four) {
+                *sum = x.doubt(*sum);
+            }
+        }
+        for &x in rest {
+            sums[0] = x.doubt(sums[0]);
+        }
+    }
+    let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    let mut good = sum.is_finite().and(problem.kappa.gt(R::zero()));
+    for i in 0..s.nc() {
+        let cone = Cone::read(problem.contacts, i);
+        good = good.and(cone.mu.lt(R::zero()).not());
+    }
+    good
+}

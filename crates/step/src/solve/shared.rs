@@ -1,0 +1,174 @@
+//! The part of H that contacts share, and of its right-hand side.
+//!
+//! The contacts of a hand with one object mostly see the same few degrees of freedom, the leading and dense rows of H. For the
+//! sizes of a ball and of a free body, alone or in a hand on one joint, loops are unrolled.
+
+use fingertip_lanes::factor::Pattern;
+use fingertip_lanes::lane::{Real, Zip, inlined};
+use fingertip_lanes::vector::{Vec3, dot};
+
+use super::response::Response;
+use super::structure::{ContactColumns, Structure};
+
+/// Calls a function of a constant size where there is one for this size, or something else.
+macro_rules! sized {
+    ($n:expr, $N:ident => $unrolled:expr, $otherwise:expr) => {
+        match $n {
+            3 => {
+                const $N: usize = 3;
+                $unrolled
+            }
+            4 => {
+                const $N: usize = 4;
+                $unrolled
+            }
+            6 => {
+                const $N: usize = 6;
+                $unrolled
+            }
+            7 => {
+                const $N: usize = 7;
+                $unrolled
+            }
+            _ => $otherwise,
+        }
+    };
+}
+
+/// h += J̃_sᵀ A J̃_s and x −= J̃_sᵀ force of a contact. `scaled` has room for its shared columns.
+#[inline(always)]
+pub(super) fn add<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    response: &Response<R>,
+    force: Vec3<R>,
+    scaled: &mut [Vec3<R>],
+    h: &mut [R],
+    x: &mut [R],
+) {
+    let columns = contact.shared_part(columns);
+    sized!(contact.n_leading, N => return add_leading::<R, N>(contact, columns, response, force, h, x), ());
+    let scaled = &mut scaled[..columns.len()];
+    for ((&column, &dof), along) in columns.iter().zip_inline(contact.shared()).zip_inline(scaled.iter_mut()) {
+        x[dof] -= dot(column, force);
+        *along = response.along(column);
+    }
+    let weighed = inlined(
+        #[inline(always)]
+        |along| weighed(contact, response, along),
+    );
+    add_products(scaled, weighed, &contact.entries, h);
+}
+
+/// E x of a contact's answer.
+#[inline(always)]
+pub(super) fn weighed<R: Real>(contact: &ContactColumns, response: &Response<R>, x: Vec3<R>) -> Vec3<R> {
+    if contact.is_rigid() { x } else { response.weighed(x) }
+}
+
+/// h_ab += `left`(v_a) · v_b, where `entries` says that the lower triangle is. Two rows go together, to read each v once.
+#[inline(always)]
+pub(super) fn add_products<R: Real>(
+    v: &[Vec3<R>],
+    left: impl Fn(Vec3<R>) -> Vec3<R>,
+    mut entries: &[usize],
+    h: &mut [R],
+) {
+    let mut row = 0;
+    if v.len() % 2 == 1 {
+        h[entries[0]] += dot(left(v[0]), v[0]);
+        (row, entries) = (1, &entries[1..]);
+    }
+    while row < v.len() {
+        let (upper, rest) = entries.split_at(row + 1);
+        let (lower, rest) = rest.split_at(row + 1);
+        let (first, second) = (left(v[row]), left(v[row + 1]));
+        for ((&other, &above), &below) in v[..=row].iter().zip_inline(upper).zip_inline(lower) {
+            h[above] += dot(first, other);
+            h[below] += dot(second, other);
+        }
+        h[rest[0]] += dot(second, v[row + 1]);
+        (row, entries) = (row + 2, &rest[1..]);
+    }
+}
+
+#[inline(always)]
+fn add_leading<R: Real, const N: usize>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    response: &Response<R>,
+    force: Vec3<R>,
+    h: &mut [R],
+    x: &mut [R],
+) {
+    let (columns, h, x) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut x[..N]);
+    let mut scaled = [[R::zero(); 3]; N];
+    for a in 0..N {
+        x[a] -= dot(columns[a], force);
+        scaled[a] = response.along(columns[a]);
+        let weighed = weighed(contact, response, scaled[a]);
+        for b in 0..=a {
+            h[a * (a + 1) / 2 + b] += dot(weighed, scaled[b]);
+        }
+    }
+}
+
+/// M += J̃_sᵀ up downᵀ J̃_s of a contact, for an M whose lower triangle is in `h`; in `upper` what the upper one has beside it.
+#[inline(always)]
+pub(super) fn add_tilt<R: Real>(
+    contact: &ContactColumns,
+    columns: &[Vec3<R>],
+    (up, down): (Vec3<R>, Vec3<R>),
+    scaled: &mut [Vec3<R>],
+    h: &mut [R],
+    upper: &mut [R],
+) {
+    let columns = contact.shared_part(columns);
+    sized!(contact.n_leading, N => return add_leading_tilt::<R, N>(columns, (up, down), h, upper), ());
+    let mut entries = contact.entries.iter();
+    for (a, &column) in columns.iter().enumerate() {
+        let (row, along) = (dot(column, up), dot(column, down));
+        scaled[a] = [row, along, R::zero()];
+        for (&[other_row, other_along, _], &entry) in scaled[..=a].iter().zip_inline(entries.by_ref()) {
+            let below = row * other_along;
+            h[entry] += below;
+            upper[entry] += other_row * along - below;
+        }
+    }
+}
+
+#[inline(always)]
+fn add_leading_tilt<R: Real, const N: usize>(
+    columns: &[Vec3<R>],
+    (up, down): (Vec3<R>, Vec3<R>),
+    h: &mut [R],
+    upper: &mut [R],
+) {
+    let (columns, h, upper) = (&columns[..N], &mut h[..N * (N + 1) / 2], &mut upper[..N * (N + 1) / 2]);
+    let (mut rows, mut alongs) = ([R::zero(); N], [R::zero(); N]);
+    for a in 0..N {
+        rows[a] = dot(columns[a], up);
+        alongs[a] = dot(columns[a], down);
+        for b in 0..=a {
+            let below = rows[a] * alongs[b];
+            h[a * (a + 1) / 2 + b] += below;
+            upper[a * (a + 1) / 2 + b] += rows[b] * alongs[a] - below;
+        }
+    }
+}
+
+/// x_s ← M_s⁻¹ x_s for an M that is not symmetric, in two triangles; they become its factors.
+#[inline(always)]
+pub(super) fn solve_pair<R: Real>(s: &Structure, h: &mut [R], upper: &mut [R], x: &mut [R]) {
+    sized!(s.n_dense, N => return Pattern::solve_dense_pair::<R, N>(h, upper, x), ());
+    s.factor_h.factor_pair_leading(h, upper, s.n_shared);
+    s.factor_h.solve_leading([upper, h], x, s.n_shared);
+}
+
+/// x_s ← H_s⁻¹ x_s; H becomes its factor.
+#[inline(always)]
+pub(super) fn solve<R: Real>(s: &Structure, h: &mut [R], x: &mut [R]) {
+    sized!(s.n_dense, N => return Pattern::solve_dense::<R, N>(h, x), ());
+    s.factor_h.factor_leading(h, s.n_shared);
+    s.factor_h.solve_leading([h, h], x, s.n_shared);
+}

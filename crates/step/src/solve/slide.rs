@@ -1,0 +1,33 @@
+//! A contact's state in the iteration for Coulomb's law.
+
+use fingertip_lanes::lane::Real;
+use fingertip_lanes::vector::Vec3;
+
+use super::friction::Scaling;
+
+/// A contact's state in the iteration for Coulomb's law, in addition to
+/// [`ContactState`](super::contact_state::ContactState).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Slide<R> {
+    pub(super) scaling: Scaling<R>,
+    /// s_n.
+    pub(super) gap: R,
+    /// x, y.
+    pub(super) up: Vec3<R>,
+    pub(super) down: Vec3<R>,
+    /// The change of z in the step.
+    pub(super) moved: Vec3<R>,
+}
+
+/// Numbers of a [`Slide`].
+pub(super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
+
+impl<R: Real> Slide<R> {
+    /// The contacts in [`SLIDE`] numbers each.
+    #[inline(always)]
+    pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
+        // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `SLIDE` of them.
+        unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / SLIDE) }
+    }
+}

@@ -1,0 +1,249 @@
+//! The solve and its adjoint as stages on a world's memory, for the tensor operation and the fused step alike.
+
+use fingertip_lanes::lane::{Lane, Mask, clear};
+use fingertip_lanes::layout::parts;
+use fingertip_lanes::program::{Group, Stage};
+use fingertip_lanes::rows::Output;
+use fingertip_lanes::vector::scale;
+use fingertip_scene::Friction;
+
+use super::adjoint;
+use super::barrier;
+use super::cone::{CONTACT_OPERAND, Cone};
+use super::coulomb;
+use super::memory::{Gradients, Places};
+use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pair, fill_pivots, triple};
+use super::status::{Accuracy, Status, is_relaxed};
+use super::structure::Structure;
+
+/// The solve by the structure's law: δ, η and the report are left in the working memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Solve<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    pub(crate) max_iterations: usize,
+    /// Start at the forces in `warm`, where they are inside the cones?
+    pub(crate) warm: bool,
+    /// Of the relaxed law's answer; Coulomb's is always found in full.
+    pub(crate) accuracy: Accuracy,
+}
+
+impl Solve<'_> {
+    /// Runs it, in single precision if that is the program's and the law is the relaxed one.
+    pub(crate) fn run(self, group: &mut Group) {
+        match self.structure.friction {
+            Friction::Relaxed => group.run_in_either(&Relaxed { of: self, rest: false }),
+            Friction::Coulomb => {
+                group.run(&Coulomb { of: self, again: false });
+                group.run_in_either(&Relaxed { of: self, rest: true });
+                group.run(&Coulomb { of: self, again: true });
+                if !self.structure.twins.is_empty() {
+                    group.run(&Alone(self));
+                    group.run_in_either(&Relaxed { of: self, rest: true });
+                    group.run(&Unsettled(self));
+                }
+            }
+        }
+    }
+}
+
+/// The Newton iteration for the relaxed law.
+struct Relaxed<'a> {
+    of: Solve<'a>,
+    /// For worlds alone that Coulomb's law has not settled?
+    rest: bool,
+}
+
+impl Stage for Relaxed<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Solve { structure, at, max_iterations, warm, accuracy } = self.of;
+        let (problem, mut work) = at.of(memory);
+        let worlds = if self.rest { is_relaxed(work.info[0]) } else { R::Mask::splat(true) };
+        R::when(
+            worlds,
+            &mut work,
+            #[inline(always)]
+            |work| {
+                if self.rest {
+                    coulomb::put_aside(work);
+                }
+                barrier::solve(structure, &problem, max_iterations, (warm, accuracy), work);
+            },
+        );
+    }
+}
+
+/// The iteration for Coulomb's law.
+struct Coulomb<'a> {
+    of: Solve<'a>,
+    /// After the relaxed one, from its answer?
+    again: bool,
+}
+
+impl Stage for Coulomb<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Solve { structure, at, max_iterations, warm, .. } = self.of;
+        let (problem, mut work) = at.of(memory);
+        coulomb::solve(structure, &problem, max_iterations, (warm, self.again), &mut work);
+    }
+}
+
+/// In worlds that Coulomb's law has not settled, the coefficients of the relaxed law, see [`Untwin`]; all results are kept.
+struct Alone<'a>(Solve<'a>);
+
+impl Stage for Alone<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Solve { structure, at, .. } = self.0;
+        coulomb::put_aside(&mut at.of(memory).1);
+        Untwin { structure, at }.run(first, memory, out);
+    }
+}
+
+/// After the relaxed solve with these coefficients: the kept results in other worlds.
+struct Unsettled<'a>(Solve<'a>);
+
+impl Stage for Unsettled<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Solve { structure, at, .. } = self.0;
+        let (problem, mut work) = at.of(memory);
+        coulomb::replace_relaxed(structure, &problem, &mut work);
+    }
+}
+
+/// Halves the coefficients of contacts that carry a force in pairs, in worlds that have the relaxed law's answer although the law is
+/// Coulomb's: see [`Structure::with_twins`]. The report is in the working memory, and the contacts are as the step has assembled them.
+pub(crate) struct Untwin<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+}
+
+impl Stage for Untwin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let Self { structure, at } = self;
+        let relaxed = is_relaxed(memory[at.work.info.start]);
+        let contacts = &mut memory[at.operands.contacts.clone()];
+        for &contact in R::parts(&structure.twins) {
+            let mu = &mut contacts[CONTACT_OPERAND * contact + 10];
+            *mu = R::select(relaxed, mu.scale(0.5), *mu);
+        }
+    }
+}
+
+/// The δ that belongs to the forces, P⁻¹ (J̃ᵀη − g), in `free`: η is in the working memory. Leaves J̃ there too.
+pub(crate) struct Balance<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+}
+
+impl Stage for Balance<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (problem, mut work) = self.at.of(memory);
+        fill_columns(s, &problem, work.columns.as_chunks_mut().0);
+        fill_pivots(s, problem.p, work.pivot);
+        factor_p(s, problem.p, work.pivot, work.factor_p);
+        balance(s, &problem, &mut work);
+    }
+}
+
+/// Factors H at a solution: the working memory holds δ and η, zero in worlds without one.
+pub(crate) struct Factor<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    /// Is J̃ still there from the solve?
+    pub(crate) solved: bool,
+}
+
+impl Stage for Factor<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (problem, work) = self.at.of(memory);
+        let columns = work.columns.as_chunks_mut().0;
+        if !self.solved {
+            fill_columns(s, &problem, columns);
+        }
+        match s.friction {
+            Friction::Relaxed => {
+                fill_h(s, &problem, columns, work.eta, work.h);
+                s.factor_h.factor(work.h);
+            }
+            Friction::Coulomb => {
+                let relaxed = is_relaxed(work.info[0]);
+                fill_pair(s, &problem, columns, (work.eta, relaxed), (work.h, work.upper));
+                s.factor_h.factor_pair_leading(work.h, work.upper, s.nv);
+            }
+        }
+    }
+}
+
+/// After [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds without a solution.
+pub(crate) struct Pull<'a> {
+    pub(crate) structure: &'a Structure,
+    pub(crate) at: &'a Places,
+    /// Behind the working memory.
+    pub(crate) gradients: &'a Gradients<std::ops::Range<usize>>,
+}
+
+impl Stage for Pull<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let of = self.gradients;
+        let [memory, force, limit, y, screws, contacts, p, gaps, kappa] = parts(
+            memory,
+            [
+                &(0..self.at.work.end()),
+                &of.force,
+                &of.limit,
+                &of.y,
+                &of.screws,
+                &of.contacts,
+                &of.p,
+                &of.gaps,
+                &of.kappa,
+            ],
+        );
+        let (problem, mut work) = self.at.of(memory);
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        let mut gradients = Gradients { force, limit, y, screws, contacts, p, gaps, kappa };
+        adjoint::pull(self.structure, &problem, &mut work, keep, &mut gradients);
+    }
+}
+
+/// After [`Factor`]: −H⁻¹ Σ Jᵀf in place of δ, see [`super::smoothing_error`]; zeros in worlds without a solution.
+pub(super) struct Smoothing<'a> {
+    pub(super) structure: &'a Structure,
+    pub(super) at: &'a Places,
+}
+
+impl Stage for Smoothing<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let s = self.structure;
+        let (problem, work) = self.at.of(memory);
+        clear(work.delta);
+        let columns = work.columns.as_chunks().0;
+        for (i, contact) in s.contacts.iter().enumerate() {
+            R::when(
+                Cone::read(problem.contacts, i).is_there(),
+                &mut *work.delta,
+                #[inline(always)]
+                |delta| add_force(contact, columns, scale(-R::one(), triple(work.eta, i)), delta),
+            );
+        }
+        for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+            work.delta[dof] -= work.eta[3 * s.nc() + l].scale(sign);
+        }
+        s.factor_h.solve_leading(s.factors(work.h, work.upper), work.delta, s.nv);
+        let keep = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for x in work.delta.iter_mut() {
+            *x = R::select(keep.and(x.is_finite()), *x, R::zero());
+        }
+    }
+}

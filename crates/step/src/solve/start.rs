@@ -1,0 +1,271 @@
+//! The start of the iteration: forces inside the cones, and the δ that follows from them.
+
+use fingertip_lanes::lane::{Mask, Real, Zip};
+use fingertip_lanes::vector::{Vec3, axpy, dot, scale, sub};
+use fingertip_scene::Friction;
+
+use super::approach::limit_misfit;
+use super::contact_state::ContactState;
+use super::memory::{Problem, Work};
+use super::problem::{add_force, along, solve_p, triple};
+use super::structure::{ContactColumns, Structure};
+
+/// Least compliance of a contact in the formula of its first force, of that of the stiffest degree of freedom: nothing may
+/// move a penetrating contact, and its first force is finite all the same.
+const LEAST_COMPLIANCE: f64 = 1e-9;
+/// Largest misfit of a contact that keeps its force when others start anew.
+const KEPT: f64 = 100.0;
+/// Contacts start anew with the geometric mean of κ and this, 1/J: the stiffer they are, the less does the root of each alone
+/// say.
+const SOFT_KAPPA: f64 = 1000.0;
+/// A slack is more than what belongs to its force, by this part of what it is off from the actual: where all are tiny and wrong,
+/// steps are.
+const LIFT: f64 = 0.03;
+
+/// The positive root of λ (d λ + c) = 2/κ, in the form that is stable for either sign of c.
+#[inline(always)]
+fn root<R: Real>(d: R, c: R, kappa: R) -> R {
+    let discriminant = c.mul_add(c, (d / kappa).scale(8.0)).sqrt();
+    let apart = (R::splat(4.0) / kappa) / (c + discriminant);
+    R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
+}
+
+/// What a contact gives way by along its normal for a force of 1: D_nn with P's diagonal.
+#[inline(always)]
+fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
+    let mut d = least;
+    for (&column, &dof) in contact.part(columns).iter().zip_inline(&contact.dofs) {
+        let j = dot(n, column);
+        d = (j * j).mul_add(pivot[dof], d);
+    }
+    d
+}
+
+#[inline(always)]
+fn least_compliance<R: Real>(pivot: &[R]) -> R {
+    let mut stiffest = R::splat(f64::INFINITY);
+    for &compliance in pivot {
+        stiffest = stiffest.min(compliance);
+    }
+    stiffest.scale(LEAST_COMPLIANCE)
+}
+
+/// First forces and their δ: those given (`warm`), or of contacts that start anew. Gives the worlds with one or more of the latter.
+#[inline(always)]
+pub(super) fn start<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (law, warm, soft): (Friction, bool, R),
+    work: &mut Work<&mut [R]>,
+) -> R::Mask {
+    let all = R::Mask::splat(true);
+    let cold = if warm {
+        recall(s, problem, work)
+    } else {
+        forget(all, work);
+        all
+    };
+    balance(s, problem, all, work);
+    R::when(
+        cold,
+        work,
+        #[inline(always)]
+        |work| renew(s, problem, (law, cold, soft), work),
+    );
+    cold
+}
+
+/// No forces, in worlds of the mask.
+#[inline(always)]
+fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    for state in ContactState::of(work.contact_states) {
+        for x in &mut state.eta {
+            *x = R::select(mask, R::zero(), *x);
+        }
+    }
+    for x in work.limit_force.iter_mut() {
+        *x = R::select(mask, R::zero(), *x);
+    }
+}
+
+/// All contacts and limits start anew in worlds of the mask, see [`renew`].
+#[inline(always)]
+pub(super) fn renew_all<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (law, mask, soft): (Friction, R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) {
+    forget(mask, work);
+    balance(s, problem, mask, work);
+    renew(s, problem, (law, mask, soft), work);
+}
+
+/// κ at which contacts start anew: see [`SOFT_KAPPA`].
+#[inline(always)]
+pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
+    (kappa * R::splat(SOFT_KAPPA)).sqrt()
+}
+
+/// In worlds of the mask, contacts and limits that are far from where their forces would have them start anew, each alone, from
+/// the gap that the others' forces leave it, with a κ that is soft; all get a slack.
+#[inline(always)]
+pub(super) fn renew<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    (law, mask, soft): (Friction, R::Mask, R),
+    work: &mut Work<&mut [R]>,
+) {
+    let columns = work.columns.as_chunks().0;
+    let least = least_compliance(work.pivot);
+    let kappa = problem.kappa;
+    let part = (soft / kappa).min(R::one());
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        // By Coulomb's law contacts without weight have slacks too.
+        R::when(
+            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            state,
+            #[inline(always)]
+            |state| {
+                let (cone, there, eta) = (&state.cone, state.is_there(), state.eta);
+                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                let zeta = cone.by(law, z);
+                let own = R::select(there, kappa * state.share, R::one());
+                // Not a number where there is no force yet.
+                let keep = (cone.misfit(own, eta, zeta) * cone.weight).lt(R::splat(KEPT));
+                let d = compliance(contact, columns, cone.n, work.pivot, least);
+                let own_soft = own * part;
+                let force = root(d, (-d).mul_add(dot(cone.n, eta), dot(cone.n, z)), own_soft);
+                let (kept, fresh) = (cone.pole(own, eta, cone.rho(eta)), R::splat(2.0) / (own_soft * force));
+                let anew = mask.and(there).and(keep.not());
+                for k in 0..3 {
+                    state.eta[k] = R::select(anew, force * cone.n[k], eta[k]);
+                    let slack = R::select(keep, kept[k], fresh * cone.n[k]);
+                    state.slack[k] = R::select(mask, slack, state.slack[k]);
+                }
+            },
+        );
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let (force, d) = (work.limit_force[l], work.pivot[dof]);
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        let keep = force.gt(R::zero()).and(limit_misfit(kappa, force, gap).lt(R::splat(KEPT)));
+        let soft = kappa.min(soft);
+        let fresh = root(d, (-d).mul_add(force, gap), soft);
+        work.limit_force[l] = R::select(mask.and(keep.not()), fresh, force);
+        let slack = R::splat(2.0) / (R::select(keep, kappa, soft) * work.limit_force[l]);
+        work.limit_slack[l] = R::select(mask, slack, work.limit_slack[l]);
+    }
+    balance(s, problem, mask, work);
+    let columns = work.columns.as_chunks().0;
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        R::when(
+            R::Mask::splat(law != Friction::Relaxed).or(state.is_there()),
+            &mut state.slack,
+            #[inline(always)]
+            |slack| {
+                let cone = &state.cone;
+                let z = axpy(cone.phi, cone.n, along(contact, columns, work.delta));
+                let off = sub(cone.by(law, z), *slack);
+                let lift = R::select(mask, dot(off, off).sqrt().scale(LIFT), R::zero());
+                *slack = axpy(lift, cone.n, *slack);
+            },
+        );
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let gap = work.delta[dof].scale(sign) + problem.gaps[l];
+        let lift = (gap - work.limit_slack[l]).abs().scale(LIFT);
+        work.limit_slack[l] += R::select(mask, lift, R::zero());
+    }
+}
+
+/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at
+/// all: forces of zero mean the same as no forces.
+#[inline(always)]
+fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut largest = R::zero();
+    for &force in problem.warm {
+        largest = largest.max(force.abs());
+    }
+    let mut lacking = largest.gt(R::zero()).not();
+    for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
+        let force = triple(problem.warm, i);
+        let rho = state.cone.rho(force);
+        let valid = dot(state.cone.n, force).gt(R::zero()).and(rho.gt(R::zero())).and(rho.doubt(R::zero()).is_finite());
+        let there = state.is_there();
+        for (eta, warm) in state.eta.iter_mut().zip_inline(force) {
+            *eta = R::select(valid.and(there), warm, R::zero());
+        }
+        lacking = lacking.or(there.and(valid.not()));
+    }
+    for (to, &force) in work.limit_force.iter_mut().zip_inline(&problem.warm[3 * s.nc()..]) {
+        let valid = force.gt(R::zero()).and(force.doubt(R::zero()).is_finite());
+        *to = R::select(valid, force, R::zero());
+        lacking = lacking.or(valid.not());
+    }
+    lacking
+}
+
+/// Forces along the normals, in worlds of the mask: the root of each contact alone, λ (D_nn λ + c) = 2/κ with c the gap after
+/// the free motion.
+#[inline(always)]
+pub(super) fn start_again<R: Real>(
+    s: &Structure,
+    problem: &Problem<R>,
+    kappa: R,
+    mask: R::Mask,
+    work: &mut Work<&mut [R]>,
+) {
+    for (x, &g) in work.free.iter_mut().zip_inline(problem.g) {
+        *x = R::zero() - g;
+    }
+    solve_p(s, work.factor_p, work.free);
+    let columns = work.columns.as_chunks().0;
+    let least = least_compliance(work.pivot);
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter_mut().zip_inline(&s.contacts)) {
+        let (cone, there) = (&state.cone, state.is_there());
+        R::when(
+            there,
+            &mut state.eta,
+            #[inline(always)]
+            |eta| {
+                let d = compliance(contact, columns, cone.n, work.pivot, least);
+                let c = dot(cone.n, along(contact, columns, work.free)) + cone.phi;
+                let own = R::select(there, kappa * state.share, R::one());
+                let cold = scale(root(d, c, own), cone.n);
+                for (eta, cold) in eta.iter_mut().zip_inline(cold) {
+                    *eta = R::select(mask.and(there), cold, *eta);
+                }
+            },
+        );
+    }
+    for (l, &(dof, sign)) in s.limits.iter().enumerate() {
+        let c = work.free[dof].scale(sign) + problem.gaps[l];
+        work.limit_force[l] = R::select(mask, root(work.pivot[dof], c, kappa), work.limit_force[l]);
+    }
+    balance(s, problem, mask, work);
+}
+
+/// δ ← P⁻¹ (J̃ᵀη − g), which belongs to the forces, in worlds of the mask.
+#[inline(always)]
+fn balance<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks().0;
+    for (x, &g) in work.step.iter_mut().zip_inline(problem.g) {
+        *x = R::zero() - g;
+    }
+    for (state, contact) in R::parts(ContactState::of(work.contact_states).iter().zip_inline(&s.contacts)) {
+        R::when(
+            state.is_there(),
+            &mut *work.step,
+            #[inline(always)]
+            |step| add_force(contact, columns, state.eta, step),
+        );
+    }
+    for (&force, &(dof, sign)) in work.limit_force.iter().zip_inline(&s.limits) {
+        work.step[dof] += force.scale(sign);
+    }
+    solve_p(s, work.factor_p, work.step);
+    for (delta, &balanced) in work.delta.iter_mut().zip_inline(work.step.iter()) {
+        *delta = R::select(mask, balanced, *delta);
+    }
+}

@@ -1,0 +1,79 @@
+//! How accurate a solve must be, and how it ends.
+
+use fingertip_lanes::lane::{Mask, Real};
+
+/// How close to the minimiser a solve must come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accuracy {
+    /// To about 1e-5 of the forces, or of the other unknowns: enough to compare plans, or to see which constraints are
+    /// active.
+    Rough,
+    /// About as close as rounding allows.
+    Fine,
+}
+
+/// How a world's solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The minimiser was found: the relative residual is at most 1e-8, or 1e-3 in single precision.
+    Solved,
+    /// The iteration reached its limit, or the limit of rounding, before it had converged. The residual says how far it
+    /// is from the minimiser. δ and λ are the last iterate, which is inside the cones up to rounding. They are zero if
+    /// the iteration left the cones or the range of numbers. In scenes with Coulomb's law this, too, is the relaxed law's
+    /// iterate.
+    ///
+    /// A force λ that slides by a length s is inside its cone by about 2/(κ s λ) of its size. From κ s λ = 5 × 10¹⁴ on,
+    /// double precision cannot tell it from a force outside, and cannot resolve the stiffness across the slip. The
+    /// answer is then that of hard contact, its derivatives are not reliable, and the residual is 1.
+    IterationLimit,
+    /// The iteration for Coulomb's law found no answer; δ and λ are those of the relaxed law. Scenes with the relaxed
+    /// law never have this status.
+    Unsettled,
+    /// No δ satisfies the contacts and limits, or none within reach. δ = 0 and λ = 0.
+    Infeasible,
+    /// A number of the problem is NaN, beyond 1e30, or out of its range (κ, μ, P). δ = 0 and λ = 0.
+    BadInput,
+}
+
+impl Status {
+    /// The code in a kernel's results.
+    pub(crate) fn code(self) -> f64 {
+        match self {
+            Self::Solved => 0.0,
+            Self::IterationLimit => 1.0,
+            Self::Unsettled => 2.0,
+            Self::Infeasible => 3.0,
+            Self::BadInput => 4.0,
+        }
+    }
+
+    /// The inverse of [`Status::code`].
+    pub fn from_code(code: f64) -> Self {
+        match code {
+            0.0 => Self::Solved,
+            1.0 => Self::IterationLimit,
+            2.0 => Self::Unsettled,
+            3.0 => Self::Infeasible,
+            _ => Self::BadInput,
+        }
+    }
+
+    /// The name that the command line prints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Solved => "solved",
+            Self::IterationLimit => "iteration_limit",
+            Self::Unsettled => "unsettled",
+            Self::Infeasible => "infeasible",
+            Self::BadInput => "bad_input",
+        }
+    }
+}
+
+/// Is the answer that of the relaxed law although the scene's is Coulomb's? That law's iteration may have reached its limit, too:
+/// Coulomb's own ends with an answer or without one.
+#[inline(always)]
+pub(super) fn is_relaxed<R: Real>(status: R) -> R::Mask {
+    let (first, last) = (Status::IterationLimit.code(), Status::Unsettled.code());
+    status.gt(R::splat(first - 0.5)).and(status.lt(R::splat(last + 0.5)))
+}

@@ -1,0 +1,326 @@
+//! Which numbers of a contact problem can be nonzero. This is worked out once per model.
+//!
+//! P is block-diagonal and J follows the kinematic tree, so H = P + Σ Jᵀ S J is sparse. Degrees of freedom are
+//! eliminated in an order that keeps it sparse: minimum degree. That takes leaves of the tree first, which gives the
+//! factor no fill-in (Featherstone ch. 6). Only contacts between branches cause fill-in.
+
+use std::ops::Range;
+
+use super::elimination::{Graph, rows};
+use crate::tensor::operation::Kernels;
+use fingertip_lanes::factor::Pattern;
+use fingertip_lanes::lane::{Real, Zip};
+use fingertip_scene::Friction;
+
+/// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// Degrees of freedom.
+    pub nv: usize,
+    /// The leading rows of the factors. The rows behind them are private: at most one contact depends on them and P
+    /// couples them to nothing, so Newton's method eliminates them contact by contact.
+    pub(crate) n_shared: usize,
+    /// The number of leading rows if H couples all of them with each other, else 0.
+    pub(crate) n_dense: usize,
+    /// Screws.
+    pub ns: usize,
+    /// Row of each degree of freedom in the factors; elimination goes from the last row up.
+    pub(crate) place: Vec<usize>,
+    /// P's entries.
+    pub(crate) entries: Vec<Entry>,
+    /// Those of shared degrees of freedom: number among P's entries and among those of H.
+    pub(crate) shared_entries: Vec<(usize, usize)>,
+    /// Those off the diagonal.
+    pub(crate) couplings: Vec<usize>,
+    pub(crate) contacts: Vec<ContactColumns>,
+    /// Place and sign of the degree of freedom that each limit bounds.
+    pub(crate) limits: Vec<(usize, f64)>,
+    /// Factor of P alone, and of H.
+    pub(crate) factor_p: Pattern,
+    pub(crate) factor_h: Pattern,
+    /// P's diagonal among its entries.
+    pub(crate) diagonal: Vec<usize>,
+    /// Private degrees of freedom that have limits.
+    pub(crate) limited: Vec<usize>,
+    /// Sum of the contacts' slots.
+    pub(crate) n_slots: usize,
+    /// The law of all contacts.
+    pub(crate) friction: Friction,
+    /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
+    pub(crate) twins: Vec<usize>,
+    pub(crate) kernels: Kernels,
+}
+
+/// An entry P_ij = P_ji.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    /// Among the entries of H, and of P alone.
+    pub(crate) in_h: usize,
+    pub(crate) in_p: usize,
+}
+
+/// How a contact depends on the degrees of freedom.
+#[derive(Clone, Debug)]
+pub(crate) struct ContactColumns {
+    /// First slot in the list of all contacts' slots.
+    pub(crate) first: usize,
+    /// Places of the degrees of freedom that move the contact, ascending: one slot each.
+    pub(crate) dofs: Vec<usize>,
+    /// Slots of shared degrees of freedom, which come first.
+    pub(crate) n_shared: usize,
+    /// Their number if they are the leading rows of H and all of these are coupled, else 0.
+    pub(crate) n_leading: usize,
+    /// Places of the private degrees of freedom.
+    pub(crate) private: Range<usize>,
+    /// Do its private degrees of freedom have limits?
+    pub(crate) limited: bool,
+    pub(crate) slip: Slip,
+    /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
+    pub(crate) columns: Vec<(usize, usize, bool)>,
+    /// Entry of H of each pair of slots (0, 0), (1, 0), (1, 1), (2, 0) ….
+    pub(crate) entries: Vec<usize>,
+}
+
+/// What moves the two sides of a contact: (screw, degree of freedom) from the root down.
+#[derive(Clone, Debug, Default)]
+pub struct ContactPaths {
+    /// Side A.
+    pub a: Vec<(usize, usize)>,
+    /// Side B.
+    pub b: Vec<(usize, usize)>,
+    /// What the contact's friction resists.
+    pub slip: Slip,
+}
+
+/// The motion that a contact's friction resists. In either case the contact keeps the two sides' points apart along the
+/// normal n.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slip {
+    /// Sliding: the contact's motion is that of the points, v_B − v_A.
+    #[default]
+    Slides,
+    /// Turning about the normal: the contact's motion is n (n · v) + t (n · ω). Here v is the points' motion, ω the
+    /// rotation of B relative to A, and t the first tangent of [`frame`](crate::contact::frame). The coefficient in
+    /// place of μ has the unit m, and the force along t is a torque about n, N·m. The choice of the tangent t does not
+    /// matter, because there is no motion along the other one.
+    Turns,
+}
+
+impl Structure {
+    /// δ from the order of v to that of elimination.
+    #[inline(always)]
+    pub(crate) fn place_all<R: Real>(&self, delta: &[R], to: &mut [R]) {
+        for (&delta, &place) in delta.iter().zip_inline(&self.place) {
+            to[place] = delta;
+        }
+    }
+
+    /// The structure of problems with `nv` degrees of freedom moved by `ns` screws, with these entries (row, column) of P
+    /// (each off-diagonal pair once; the whole diagonal must be there), contacts and limits (degree of freedom, sign of
+    /// the gap's slope).
+    pub fn new(
+        nv: usize,
+        ns: usize,
+        entries: &[(usize, usize)],
+        contacts: &[ContactPaths],
+        limits: &[(usize, f64)],
+    ) -> Self {
+        let mut graph = Graph::new(nv);
+        entries.iter().for_each(|&(i, j)| graph.join(i, j));
+        let graph_p = graph.clone();
+        for paths in contacts {
+            graph.join_all(paths.a.iter().chain(&paths.b).map(|&(_, dof)| dof));
+        }
+        let private = private(nv, &graph_p, contacts);
+        let n_shared = nv - private.len();
+        let order = graph.minimum_degree(private);
+        let place = rows(&order);
+        let (factor_p, factor_h) = (graph_p.eliminate(&order), graph.eliminate(&order));
+        let entries: Vec<_> = entries
+            .iter()
+            .map(|&(i, j)| {
+                let (row, column) = (place[i].max(place[j]), place[i].min(place[j]));
+                Entry { row, column, in_h: factor_h.at(row, column), in_p: factor_p.at(row, column) }
+            })
+            .collect();
+        let limits: Vec<_> = limits.iter().map(|&(dof, sign)| (place[dof], sign)).collect();
+        let mut has_limit = vec![false; nv];
+        limits.iter().filter(|limit| limit.0 >= n_shared).for_each(|limit| has_limit[limit.0] = true);
+        let limited = (0..nv).filter(|&place| has_limit[place]).collect();
+        let mut n_slots = 0;
+        let contacts = contacts
+            .iter()
+            .map(|paths| {
+                let contact = ContactColumns::new(paths, &place, n_slots, &has_limit, n_shared, &factor_h);
+                n_slots += contact.dofs.len();
+                contact
+            })
+            .collect();
+        let shared = entries.iter().enumerate().filter(|(_, entry)| entry.row < n_shared);
+        let shared_entries = shared.map(|(k, entry)| (k, entry.in_h)).collect();
+        let couplings = (0..entries.len()).filter(|&k| entries[k].row != entries[k].column).collect();
+        let mut diagonal = vec![0; nv];
+        for (k, &Entry { row, column, .. }) in entries.iter().enumerate() {
+            if row == column {
+                diagonal[row] = k;
+            }
+        }
+        Self {
+            nv,
+            n_shared,
+            n_dense: if factor_h.is_dense(n_shared) { n_shared } else { 0 },
+            ns,
+            place,
+            entries,
+            shared_entries,
+            couplings,
+            contacts,
+            limits,
+            factor_p,
+            factor_h,
+            n_slots,
+            diagonal,
+            limited,
+            friction: Friction::default(),
+            twins: Vec::new(),
+            kernels: Kernels::default(),
+        }
+    }
+
+    /// The same structure with another law of friction; [`Structure::new`] has the relaxed one.
+    pub fn with_friction(self, friction: Friction) -> Self {
+        Self { friction, kernels: Kernels::default(), ..self }
+    }
+
+    /// The same structure where these contacts carry a normal force in pairs. By Coulomb's law each carries half of it, and problems
+    /// have twice the coefficients; a world that has the relaxed law's answer, which shares the force freely, has it for the
+    /// coefficients themselves.
+    pub fn with_twins(self, twins: Vec<usize>) -> Self {
+        let twins = if self.friction == Friction::Coulomb { twins } else { Vec::new() };
+        Self { twins, kernels: Kernels::default(), ..self }
+    }
+
+    /// The number of contacts.
+    pub fn nc(&self) -> usize {
+        self.contacts.len()
+    }
+
+    /// The number of joint limits, counting lower and upper ones separately.
+    pub fn nl(&self) -> usize {
+        self.limits.len()
+    }
+
+    /// The number of entries of P.
+    pub fn np(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Length of the solver's forces: three numbers per contact, one per limit.
+    pub(crate) fn n_eta(&self) -> usize {
+        3 * self.nc() + self.nl()
+    }
+}
+
+impl ContactColumns {
+    /// Has it no private degrees of freedom? Then W is its whole answer.
+    #[inline(always)]
+    pub(crate) fn is_rigid(&self) -> bool {
+        self.private.is_empty()
+    }
+
+    /// Places of the shared degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &[usize] {
+        &self.dofs[..self.n_shared]
+    }
+
+    /// [`ContactColumns::shared`], or nothing if these are the leading rows, which need no list.
+    #[inline(always)]
+    pub(crate) fn scattered(&self) -> &[usize] {
+        &self.dofs[self.n_leading..self.n_shared]
+    }
+
+    /// The contact's own columns among all.
+    #[inline(always)]
+    pub(crate) fn part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first..self.first + self.dofs.len()]
+    }
+
+    /// Its columns of shared degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn shared_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first..self.first + self.n_shared]
+    }
+
+    /// Its columns of private degrees of freedom.
+    #[inline(always)]
+    pub(crate) fn private_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
+        &columns[self.first + self.n_shared..self.first + self.dofs.len()]
+    }
+
+    fn new(
+        paths: &ContactPaths,
+        place: &[usize],
+        first: usize,
+        has_limit: &[bool],
+        n_shared: usize,
+        factor: &Pattern,
+    ) -> Self {
+        let mut dofs: Vec<usize> = paths.a.iter().chain(&paths.b).map(|&(_, dof)| place[dof]).collect();
+        dofs.sort_unstable();
+        dofs.dedup();
+        let slot = |dof: usize| dofs.partition_point(|&other| other < place[dof]);
+        let side = |path: &[(usize, usize)], b: bool| -> Vec<_> {
+            path.iter().map(|&(screw, dof)| (screw, slot(dof), b)).collect()
+        };
+        let mut columns = side(&paths.a, false);
+        columns.extend(side(&paths.b, true));
+        columns.sort_by_key(|&(_, slot, _)| slot);
+        let pairs = dofs.iter().enumerate().flat_map(|(a, &i)| dofs[..=a].iter().map(move |&j| (i, j)));
+        let entries = pairs.map(|(i, j)| factor.at(i, j)).collect();
+        let limited = dofs.iter().any(|&dof| has_limit[dof]);
+        let slip = paths.slip;
+        let n_shared = dofs.partition_point(|&dof| dof < n_shared);
+        let dense = (0..n_shared).all(|i| dofs[i] == i) && factor.is_dense(n_shared);
+        let n_leading = if dense { n_shared } else { 0 };
+        let private = dofs.get(n_shared).map_or(0..0, |&dof| dof..dof + dofs.len() - n_shared);
+        Self { first, n_shared, n_leading, private, limited, slip, dofs, columns, entries }
+    }
+}
+
+/// The degrees of freedom that are private, those of one contact next to each other.
+fn private(nv: usize, graph_p: &Graph, contacts: &[ContactPaths]) -> Vec<usize> {
+    let mut seen_by = vec![Vec::new(); nv];
+    for (i, paths) in contacts.iter().enumerate() {
+        for &(_, dof) in paths.a.iter().chain(&paths.b) {
+            if seen_by[dof].last() != Some(&i) {
+                seen_by[dof].push(i);
+            }
+        }
+    }
+    let mut private: Vec<_> = (0..nv).filter(|&dof| seen_by[dof].len() <= 1 && graph_p.degree(dof) == 0).collect();
+    private.sort_by_key(|&dof| seen_by[dof].first());
+    private
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hand_has_no_fill_in() {
+        // Dofs 0..3 object, 3 base, then five fingers of four: each contact sees the object, the base and one finger.
+        let path = |finger: usize| {
+            let a = std::iter::once(3).chain(4 + 4 * finger..8 + 4 * finger).map(|k| (k, k)).collect();
+            ContactPaths { a, b: (0..3).map(|k| (k, k)).collect(), slip: Slip::Slides }
+        };
+        let contacts: Vec<_> = (0..5).map(path).collect();
+        let diagonal: Vec<_> = (0..24).map(|k| (k, k)).collect();
+        let structure = Structure::new(24, 24, &diagonal, &contacts, &[]);
+        // The diagonal, five blocks of 4 (6 beside it each), coupled to a root block of 4 (16 each), which is dense (6).
+        assert_eq!(structure.factor_h.n_entries(), 24 + 5 * (6 + 16) + 6);
+        assert_eq!(structure.factor_p.n_entries(), 24);
+    }
+}

@@ -1,0 +1,173 @@
+//! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
+
+use crate::kinematics::{Integrate, ManifoldMap};
+use crate::solve::{CONTACT_OPERAND, INFO};
+use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
+use fingertip_lanes::program::Stage;
+use fingertip_lanes::rows::{Output, Rows};
+
+use super::super::rolling::ContactLayout;
+use super::memory::{GEOMETRY, Gradients, Memory, Numbers};
+use super::plan::Plan;
+use super::stages::share;
+
+/// The solution from a step's result row, and the gradient of its results.
+pub(super) struct Recall<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) result: &'a Rows<'a>,
+    pub(super) grad: &'a Rows<'a>,
+}
+
+impl Stage for Recall<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.plan;
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        let mut at = 0;
+        let force = &mut to.force[..plan.n_forces()];
+        for block in [to.q_next, to.delta, to.v_next, force, to.limit, to.geometry, to.share] {
+            self.grad.load_all(first, at, block);
+            at += block.len();
+        }
+        self.result.load_all(first, plan.nq, m.delta);
+        self.result.load_all(first, plan.n_results(), work.eta);
+        self.result.load_all(first, plan.n_row() - INFO, work.info);
+        plan.structure.place_all(m.delta, work.delta);
+    }
+}
+
+/// From the gradients of q₊ and δ to that of the solve's δ.
+pub(super) struct PullIntegrate<'a>(pub(super) &'a Plan);
+
+impl Stage for PullIntegrate<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
+        Integrate::pull(&plan.retraction, m.q, m.delta, to.q_next, to.through_q, to.through_delta);
+        for (dof, &place) in plan.structure.place.iter().enumerate() {
+            to.y[place] = to.delta[dof] + to.through_delta[dof];
+        }
+        clear(to.kin);
+    }
+}
+
+/// From the gradients of the contacts' forces and torques to those of the solver's forces and, through its normal, of the geometry.
+pub(super) struct PullForces<'a>(pub(super) &'a Plan);
+
+impl Stage for PullForces<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        plan.contacts.torsion.pull_forces(m.contacts, work.eta, to.force, (to.geometry, GEOMETRY));
+    }
+}
+
+/// From the problem's operands to poses, screws, q, u and parameters.
+pub(super) struct PullAssemble<'a>(pub(super) &'a Plan);
+
+impl Stage for PullAssemble<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, .. }, mut to) = plan.places.both(memory);
+        plan.pull_contacts(&m, &mut to);
+        plan.problem.pull(
+            &plan.structure.place,
+            [m.q, m.u, m.kin, m.par, m.motion],
+            [to.p, to.y, to.gaps],
+            [to.q, to.u, to.kin, to.par, to.motion],
+        );
+    }
+}
+
+impl Plan {
+    /// From the gradients of the contacts as the solver takes them to those of geometry, shares, κ, μ and γ; those of all other
+    /// operands are cleared.
+    #[inline(always)]
+    pub(super) fn pull_contacts<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+        for block in [&mut *to.q, &mut *to.u, &mut *to.par, &mut *to.motion] {
+            clear(block);
+        }
+        self.contacts.pull_complete(self.friction_mut(to.par), to.contacts);
+        self.pull_rolling(m, to);
+        for c in R::parts(0..self.nc) {
+            let contact = &mut to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            for (value, &grad) in contact.iter_mut().zip_inline(&to.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]) {
+                *value += grad;
+            }
+            let (weight, slope) = self.weight(m.geometry[GEOMETRY * c + 9]);
+            contact[9] += contact[11] * share(m.share, c) * slope;
+            if let Some(grad) = to.share.get_mut(c) {
+                *grad += contact[11] * weight;
+            }
+        }
+        to.par[self.at.kappa] += to.kappa[0];
+    }
+}
+
+impl Plan {
+    /// The part of [`RollingTables`](crate::step::rolling::RollingTables).
+    #[inline(always)]
+    fn pull_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
+        const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: 11 };
+        let (contacts, p) = (self.placed(m.geometry, m.share), &*to.p);
+        let grad_p = inlined(
+            #[inline(always)]
+            |entry: usize| p[entry],
+        );
+        self.rolling.pull([m.kin, m.par], contacts, grad_p, (to.kin, to.par), (to.contacts, LAYOUT));
+    }
+}
+
+/// From the contacts' geometry to the shapes' poses and sizes.
+pub(super) struct PullGeometry<'a>(pub(super) &'a Plan);
+
+impl Stage for PullGeometry<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, .. }, to) = plan.places.both(memory);
+        // Geometry gradients side by side.
+        for c in R::parts(0..plan.nc) {
+            let from = &to.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * c + GEOMETRY];
+            copy(&mut m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)], from);
+        }
+        let sizes = &mut to.par[plan.at.sizes..plan.at.offsets];
+        plan.pairs.pull([m.kin, plan.sizes(m.par), m.nearest], [m.geometry, to.share], [to.shapes, to.kin, sizes]);
+    }
+}
+
+/// Adds what q gets through q ⊕ δ; worlds whose numbers are unusable have no gradient.
+pub(super) struct Clean<'a>(pub(super) &'a Plan);
+
+impl Stage for Clean<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let (Memory { numbers: m, .. }, to) = self.0.places.both(memory);
+        let usable = m.usable[0].gt(R::zero());
+        for (grad, &through) in to.q.iter_mut().zip_inline(to.through_q.iter()) {
+            let sum = *grad + through;
+            *grad = R::select(usable.and(sum.is_finite()), sum, R::zero());
+        }
+        for grad in to.u.iter_mut().chain(to.par.iter_mut()) {
+            *grad = R::select(grad.is_finite(), *grad, R::zero());
+        }
+    }
+}
+
+/// Writes the gradients of q, u and the parameters.
+pub(super) struct StoreGradients<'a>(pub(super) &'a Plan);
+
+impl Stage for StoreGradients<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let (_, to) = self.0.places.both(memory);
+        let mut at = 0;
+        for block in [to.q, to.u, to.par] {
+            out.store_all(first, at, block);
+            at += block.len();
+        }
+    }
+}

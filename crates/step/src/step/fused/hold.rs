@@ -1,0 +1,151 @@
+//! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives of each.
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::lanes;
+use crate::solve::{Accuracy, Status};
+use crate::tensor::rows::{TensorGuard, worlds};
+use fingertip_lanes::lane::{Lane, Packed, Real, Single, clear, copy};
+use fingertip_lanes::order::Order;
+use fingertip_lanes::program::{Group, Program, Stage};
+use fingertip_lanes::rows::{Output, Rows};
+
+use super::super::gaps::gap;
+use super::jacobian;
+use super::kernel::Kernel;
+use super::memory::{GEOMETRY, Memory, TURNING};
+use super::plan::Plan;
+use super::stages::{Load, Operands};
+
+/// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
+/// each step, a row for each world.
+pub(in super::super) fn hold(
+    plan: &Plan,
+    [q, u, warm]: [&[f64]; 3],
+    par: &Tensor,
+    b: usize,
+    (n_steps, accuracy): (usize, Accuracy),
+) -> Result<[Vec<f64>; 5]> {
+    let par = TensorGuard::new(par);
+    let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
+    let kernel = match accuracy {
+        Accuracy::Fine => Kernel::Hold,
+        Accuracy::Rough => Kernel::RoughHold,
+    };
+    let widths = plan.hold_rows().map(|row| row.length(n_steps));
+    let program = Hold { plan, operands: &operands, n_steps, accuracy };
+    let none = plan.no_forces();
+    plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)
+}
+
+/// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
+pub(in super::super) fn jacobians(
+    plan: &Plan,
+    [q, u, warm]: [&[f64]; 3],
+    par: &Tensor,
+    b: usize,
+    (forces, accuracy): (bool, Accuracy),
+) -> Result<[Vec<f64>; 5]> {
+    let par = TensorGuard::new(par);
+    let operands = operands(plan, [q, u, warm], par.rows()?, b)?;
+    let [rows, a, b_u, c, d, _] = jacobian::rows(plan, operands, b, (forces, accuracy))?;
+    let lambda =
+        if forces { rows.chunks_exact(plan.n_row()).flat_map(|row| plan.lambda(row)).collect() } else { Vec::new() };
+    Ok([lambda, a, b_u, c, d])
+}
+
+impl Plan {
+    /// The forces of a step's row, each along its contact's normal and tangents, and the torques.
+    fn lambda(&self, row: &[f64]) -> Vec<f64> {
+        let forces = self.nq + self.structure.nv;
+        let geometry = forces + self.n_forces() + self.structure.nl();
+        let mut lambda = Vec::with_capacity(self.n_lambda());
+        for i in 0..self.nc {
+            let [n, force] = [geometry + GEOMETRY * i, forces + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
+            for axis in lanes::frame(n.map(Single::<f64, false>::splat)) {
+                lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
+            }
+        }
+        lambda.extend((0..self.n_turning()).map(|k| row[forces + 3 * self.nc + TURNING * k + 1]));
+        lambda
+    }
+
+    /// Forces and torques, step by step.
+    pub(in super::super) fn split_forces(&self, forces: Vec<f64>) -> [Vec<f64>; 2] {
+        if self.n_turning() == 0 {
+            return [forces, Vec::new()];
+        }
+        let steps = || forces.chunks_exact(self.n_forces()).map(|step| step.split_at(3 * self.nc));
+        let torques = |turning: &[f64]| turning.as_chunks::<TURNING>().0.iter().map(|of| of[1]).collect::<Vec<_>>();
+        [steps().flat_map(|(force, _)| force).copied().collect(), steps().flat_map(|(_, of)| torques(of)).collect()]
+    }
+}
+
+fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usize) -> Result<Operands<'a>> {
+    let warm = (!warm.is_empty()).then(|| Rows::from_slice(warm, b, plan.structure.n_eta()));
+    let operands = Operands { q: Rows::from_slice(q, b, plan.nq), u: Rows::from_slice(u, b, plan.nu), par, warm };
+    worlds("step", &[&operands.q, &operands.u, &operands.par])?;
+    Ok(operands)
+}
+
+/// Steps under one command.
+pub(super) struct Hold<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
+    pub(super) n_steps: usize,
+    pub(super) accuracy: Accuracy,
+}
+
+impl Program for Hold<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.places.solve.work.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands, n_steps, accuracy } = self;
+        group.run(&Load { plan, operands });
+        if operands.warm.is_none() {
+            group.run(&Forget(plan));
+        }
+        group.each(*n_steps, Order::Forward, |group, t| {
+            plan.prepare(group);
+            plan.solve_to(*accuracy, group, true);
+            group.run(&Keep { plan, t });
+        });
+    }
+}
+
+/// There are no forces for the first step to start from.
+struct Forget<'a>(&'a Plan);
+
+impl Stage for Forget<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        clear(self.0.places.memory(memory).0.numbers.warm);
+    }
+}
+
+/// Writes what step t has given, and goes on to the next.
+struct Keep<'a> {
+    plan: &'a Plan,
+    t: usize,
+}
+
+impl Stage for Keep<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let t = self.t;
+        let Memory { numbers: m, work } = self.plan.places.memory(memory).0;
+        for (part, block) in [(0, &*m.q_next), (1, work.eta), (2, m.force), (4, work.info)] {
+            out.store_in(part, first, t * block.len(), block);
+        }
+        let s = &*self.plan.structure;
+        let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for i in R::parts(0..self.plan.nc) {
+            let gap = gap(s, i, [m.geometry, self.plan.screws(m.kin), work.delta]);
+            let gap = R::select(solved, gap, m.geometry[GEOMETRY * i + 9]);
+            out.store_in(3, first, t * self.plan.nc + i, &[gap]);
+        }
+        copy(m.q, m.q_next);
+    }
+}

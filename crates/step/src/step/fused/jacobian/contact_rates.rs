@@ -1,0 +1,240 @@
+//! The rates of the contacts' geometry by the degrees of freedom that move it.
+
+use crate::contact::OWN_RATES;
+use crate::contact::kernels::{Method, PULL, PairKernel};
+use crate::contact::lanes::{self, Motion, Motions};
+use crate::contact::pair::PairFunction;
+use crate::kinematics::Pose;
+use crate::kinematics::spatial::{Twist, Wrench};
+use crate::solve::CONTACT_OPERAND;
+use fingertip_lanes::lane::{Lane, Mask, Real, clear};
+use fingertip_lanes::program::Stage;
+use fingertip_lanes::rows::Output;
+use fingertip_lanes::vector::{Vec3, add, add_vec3, axpy, cross, dot, put_vec3, scale, select, vec3_at};
+
+use super::super::super::torsion::Turning;
+use super::super::memory::{GEOMETRY, Memory};
+use super::super::plan::Plan;
+
+/// Fills in the rates of each contact's geometry by the degrees of freedom that move it.
+pub(super) struct ContactRates<'a>(pub(super) &'a Plan);
+
+impl Stage for ContactRates<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let (Memory { numbers: m, .. }, mut to) = plan.with_jacobian(memory);
+        let screws = plan.screws(m.kin);
+        clear(to.geometry);
+        clear(to.share);
+        for pair in R::parts(&plan.pairs.pairs) {
+            let heaviest = plan.heaviest(pair, m.contacts);
+            R::when(
+                heaviest.gt(R::zero()),
+                &mut to,
+                #[inline(always)]
+                |to| {
+                    let shapes = pair.shapes(m.kin, plan.sizes(m.par));
+                    match &pair.method {
+                        Method::Formula(function) if lanes::has_push(function.kind) => {
+                            let [(a, size_a), (b, size_b)] = shapes;
+                            let (a, b) = (&Pose::read(a), &Pose::read(b));
+                            let (change, geometry) = (&mut *to.seed, &mut *to.geometry);
+                            let motions = &mut ByScrews { plan, pair, screws, change, geometry };
+                            lanes::push(function.kind, function.swapped, a, size_a, b, size_b, motions);
+                        }
+                        Method::Formula(function) => {
+                            plan.pull_pair(pair, *function, shapes, (screws, m.contacts), to.seed, to.geometry);
+                        }
+                        Method::Convex(convex, k) => {
+                            let [(a, _), (b, _)] = shapes;
+                            let origins = [vec3_at(a, 0), vec3_at(b, 0)];
+                            let nearest = &m.nearest[GEOMETRY * k..GEOMETRY * (k + 1)];
+                            let rates = &mut to.rates[..convex.n_rates()];
+                            lanes::convex::rates(convex, shapes, nearest, heaviest, rates);
+                            plan.carry_pair(pair, origins, (screws, m.contacts), rates, to.geometry, to.share);
+                        }
+                    }
+                },
+            );
+        }
+        for (twin, Turning { contact, .. }) in plan.turning() {
+            let [from, twin] = [contact, twin].map(|contact| &plan.structure.contacts[contact]);
+            for slot in 0..twin.dofs.len() {
+                let [from, twin] = [from.first + slot, twin.first + slot];
+                to.geometry.copy_within(GEOMETRY * from..GEOMETRY * (from + 1), GEOMETRY * twin);
+                if let Some(&share) = to.share.get(from) {
+                    to.share[twin] = share;
+                }
+            }
+        }
+    }
+}
+
+/// The poses and sizes of a pair's shapes.
+type Shapes<'a, R> = lanes::convex::Places<'a, R>;
+
+/// The screws that move a pair's shapes, and where the rates of its contacts by them go.
+struct ByScrews<'a, R> {
+    plan: &'a Plan,
+    pair: &'a PairKernel,
+    screws: &'a [R],
+    /// Room for the rates by one screw.
+    change: &'a mut [R],
+    geometry: &'a mut [R],
+}
+
+impl<R: Real> ByScrews<'_, R> {
+    /// By those that move one side, as `motions` says it.
+    #[inline(always)]
+    fn each_of(
+        &mut self,
+        side: usize,
+        motions: impl Fn(Motion<R>) -> [Motion<R>; 2],
+        push: &impl Fn([Motion<R>; 2], &mut [R]),
+    ) {
+        let Self { plan, pair, screws, change, geometry } = self;
+        for entry in R::parts(&plan.paths.contacts[pair.first][side]) {
+            push(motions(Motion(Some(Twist::read(screws, entry.screw)))), change);
+            for n in 0..pair.contacts {
+                let at = GEOMETRY * (plan.structure.contacts[pair.first + n].first + entry.slot);
+                let (change, to) = (&change[GEOMETRY * n..GEOMETRY * (n + 1)], &mut geometry[at..at + GEOMETRY]);
+                for k in 0..GEOMETRY {
+                    to[k] += change[k];
+                }
+            }
+        }
+    }
+}
+
+impl<R: Real> Motions<R> for ByScrews<'_, R> {
+    #[inline(always)]
+    fn each(&mut self, push: impl Fn([Motion<R>; 2], &mut [R])) {
+        self.each_of(
+            0,
+            #[inline(always)]
+            |a| [a, Motion(None)],
+            &push,
+        );
+        self.each_of(
+            1,
+            #[inline(always)]
+            |b| [Motion(None), b],
+            &push,
+        );
+    }
+}
+
+impl Plan {
+    /// Of any other kind: number by number, except for the point on B, which is p_A + φ n.
+    #[inline(always)]
+    fn pull_pair<R: Lane>(
+        &self,
+        pair: &PairKernel,
+        PairFunction { kind, swapped }: PairFunction,
+        [(a, size_a), (b, size_b)]: Shapes<R>,
+        (screws, contacts): (&[R], &[R]),
+        seed: &mut [R],
+        geometry: &mut [R],
+    ) {
+        let (a, b) = (&Pose::read(a), &Pose::read(b));
+        let seed = &mut seed[..GEOMETRY * pair.contacts];
+        clear(seed);
+        for n in 0..pair.contacts {
+            let contact = pair.first + n;
+            let of = &self.structure.contacts[contact];
+            for number in R::parts([0, 1, 2, 3, 4, 5, 9]) {
+                seed[GEOMETRY * n + number] = R::one();
+                let mut wrenches = [[R::zero(); PULL]; 2];
+                let mut sizes = [[R::zero(); 4]; 2];
+                let ([wrench_a, wrench_b], [grad_a, grad_b]) = (&mut wrenches, &mut sizes);
+                lanes::pull(kind, swapped, a, size_a, b, size_b, seed, wrench_a, wrench_b, grad_a, grad_b);
+                seed[GEOMETRY * n + number] = R::zero();
+                for (side, pose) in [a, b].into_iter().enumerate() {
+                    let force = vec3_at(&wrenches[side], 0);
+                    let wrench = Wrench { moment: add(vec3_at(&wrenches[side], 3), cross(pose.p, force)), force };
+                    for entry in &self.paths.contacts[contact][side] {
+                        let at = GEOMETRY * (of.first + entry.slot) + number;
+                        geometry[at] += Twist::read(screws, entry.screw).dot(wrench);
+                    }
+                }
+            }
+            let (n, phi) = (vec3_at(contacts, CONTACT_OPERAND * contact), contacts[CONTACT_OPERAND * contact + 9]);
+            for slot in R::parts(of.first..of.first + of.dofs.len()) {
+                let change = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
+                let point_b = add(vec3_at(change, 3), axpy(change[9], n, scale(phi, vec3_at(change, 0))));
+                put_vec3(change, 6, point_b);
+            }
+        }
+    }
+
+    /// The largest weight of a pair's contacts: where none has any, no change of theirs matters.
+    #[inline(always)]
+    fn heaviest<R: Lane>(&self, pair: &PairKernel, contacts: &[R]) -> R {
+        let mut heaviest = R::zero();
+        for contact in pair.first..pair.first + pair.contacts {
+            heaviest = heaviest.max(contacts[CONTACT_OPERAND * contact + 11]);
+        }
+        heaviest
+    }
+
+    /// Of a convex pair, whose contacts' rates are by a motion of one of its shapes: a motion of the other is one of both, which
+    /// carries normal and points, less one of this.
+    #[inline(always)]
+    fn carry_pair<R: Lane>(
+        &self,
+        pair: &PairKernel,
+        [origin_a, origin_b]: [Vec3<R>; 2],
+        (screws, contacts): (&[R], &[R]),
+        rates: &[R],
+        geometry: &mut [R],
+        share: &mut [R],
+    ) {
+        let (side, rates) = rates.split_at(1);
+        let of_b = side[0].gt(R::zero());
+        let origin = select(of_b, origin_b, origin_a);
+        for side in 0..2 {
+            let own = if side == 0 { of_b.not() } else { of_b };
+            for entry in R::parts(&self.paths.contacts[pair.first][side]) {
+                let screw = Twist::read(screws, entry.screw);
+                let motion = OneMoves { velocity: screw.velocity(origin), omega: screw.omega, own };
+                for n in 0..pair.contacts {
+                    let contact = pair.first + n;
+                    let slot = self.structure.contacts[contact].first + entry.slot;
+                    let (at, rates) =
+                        (&contacts[CONTACT_OPERAND * contact..], &rates[OWN_RATES * n..OWN_RATES * (n + 1)]);
+                    let to = &mut geometry[GEOMETRY * slot..GEOMETRY * (slot + 1)];
+                    add_vec3(to, 0, motion.rates(rates, cross(screw.omega, vec3_at(at, 0))));
+                    add_vec3(to, 3, motion.rates(&rates[18..], screw.velocity(vec3_at(at, 3))));
+                    add_vec3(to, 6, motion.rates(&rates[36..], screw.velocity(vec3_at(at, 6))));
+                    to[9] += motion.rate(&rates[54..], R::zero());
+                    share[slot] += motion.rate(&rates[60..], R::zero());
+                }
+            }
+        }
+    }
+}
+
+/// A motion of one of two shapes.
+struct OneMoves<R: Real> {
+    /// Of the origin of the shape that rates are by, and its angular velocity.
+    velocity: Vec3<R>,
+    omega: Vec3<R>,
+    /// Is it that shape that moves?
+    own: R::Mask,
+}
+
+impl<R: Real> OneMoves<R> {
+    /// The rate of a number, given its six, and its rate by a motion of both shapes.
+    #[inline(always)]
+    fn rate(&self, six: &[R], common: R) -> R {
+        let rate = dot(vec3_at(six, 0), self.velocity) + dot(vec3_at(six, 3), self.omega);
+        R::select(self.own, rate, common - rate)
+    }
+
+    /// The rates of three numbers.
+    #[inline(always)]
+    fn rates(&self, of: &[R], common: Vec3<R>) -> Vec3<R> {
+        [self.rate(of, common[0]), self.rate(&of[6..], common[1]), self.rate(&of[12..], common[2])]
+    }
+}

@@ -1,0 +1,130 @@
+//! The step's Jacobians in lanes, forward and sparse: after the solve and with the factor of H, ∂δ/∂q = −H⁻¹ ∂r/∂q.
+//!
+//! With S_k the screw of coordinate k, (ω; m), × the product of motions, ×* that of a motion and a force, and "k carries
+//! j" for j below k on a path, everything that q moves is
+//!
+//! ```text
+//! ∂S_j/∂q_k = S_k × S_j where k carries j, else 0        ∂Ī/∂q_k x = S_k ×* Ī x − Ī (S_k × x)
+//! ```
+//!
+//! and the contacts' geometry, whose change with a shape's motion is [`lanes::push`], [`lanes::convex::rates`] or, number by
+//! number, [`lanes::pull`]. Sums over
+//! what k carries are taken once for each k: with V_k = Σ δ_j S_j over the j that k carries, ∂(J δ)/∂q_k = (S_k × V_k) at
+//! the witness point, plus ω × ∂p/∂q_k for the point's motion.
+
+mod balance;
+mod contact_rates;
+mod respond;
+mod rolling;
+
+use candle_core::{DType, Result, Tensor};
+
+use crate::solve::Accuracy;
+use crate::tensor::rows::{TensorGuard, worlds};
+use fingertip_lanes::program::{Group, Program, run_parts_on};
+
+use super::kernel::Kernel;
+use super::memory::Memory;
+use super::paths::Jacobian;
+use super::plan::Plan;
+use super::stages::{Load, Operands, Store};
+use balance::Balance;
+use contact_rates::ContactRates;
+use respond::{Respond, StoreForces, StoreStates};
+use rolling::Rolling;
+
+/// The matrices that the program writes: the step's rows, A, B, C, D, the growth of H's factor.
+const PARTS: usize = 6;
+
+/// A step and its Jacobians, as matrices with a row for each world: the step's own numbers, then A, B, C, D row by row, then
+/// by how much more than solutions by P those by H amplify rounding.
+pub(super) fn step(plan: &Plan, [q, u, par]: [&Tensor; 3], warm: Option<&Tensor>) -> Result<[Tensor; PARTS]> {
+    #[cfg(feature = "cuda")]
+    if q.device().is_cuda() {
+        return super::cuda::jacobians(plan, [q, u, par], warm);
+    }
+    let [q_rows, u_rows, par_rows] = [q, u, par].map(TensorGuard::new);
+    let warm = warm.map(TensorGuard::new);
+    let warm = warm.as_ref().map(TensorGuard::rows).transpose()?;
+    let operands = Operands { q: q_rows.rows()?, u: u_rows.rows()?, par: par_rows.rows()?, warm };
+    let b = worlds("linearize", &[&operands.q, &operands.u, &operands.par])?;
+    plan.check_warm(operands.warm.as_ref().map(|warm| [warm.rows(), warm.width()]), b)?;
+    let mut parts = rows(plan, operands, b, (true, Accuracy::Fine))?.into_iter().zip(plan.jacobian_widths(true));
+    let mut next = || match parts.next() {
+        Some((data, width)) if q.dtype() == DType::F64 => Tensor::from_vec(data, (b, width), q.device()),
+        Some((data, width)) => Tensor::from_vec(data, (b, width), q.device())?.to_dtype(q.dtype()),
+        None => candle_core::bail!("linearize: expected {PARTS} matrices"),
+    };
+    Ok([next()?, next()?, next()?, next()?, next()?, next()?])
+}
+
+/// [`step`] of plain numbers; without `forces` C and D are left out.
+pub(super) fn rows(
+    plan: &Plan,
+    operands: Operands,
+    worlds: usize,
+    (forces, accuracy): (bool, Accuracy),
+) -> Result<[Vec<f64>; PARTS]> {
+    let program = Linearize { plan, operands, forces, accuracy };
+    let (none, widths) = (plan.no_forces(), plan.jacobian_widths(forces));
+    if !forces {
+        // What is recorded has the forces' Jacobians; native code would be no faster.
+        return Ok(run_parts_on(plan.set.into(), &program, worlds, widths));
+    }
+    let rows = program.operands.rows(&none);
+    plan.run_kernel(Kernel::WarmJacobians, plan.set.into(), &program, &rows, (worlds, 1), widths)
+}
+
+/// A step and its Jacobians, C and D among them with `forces`.
+pub(super) struct Linearize<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: Operands<'a>,
+    pub(super) forces: bool,
+    /// Of the solve.
+    pub(super) accuracy: Accuracy,
+}
+
+impl Program for Linearize<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.paths.at.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands, forces, accuracy } = self;
+        group.run(&Load { plan, operands });
+        plan.prepare(group);
+        plan.solve_to(*accuracy, group, operands.warm.is_some());
+        group.run(&Store(plan));
+        plan.factor(group, true);
+        group.run(&ContactRates(plan));
+        group.run(&Balance(plan));
+        if !plan.rolling.contacts.is_empty() {
+            group.run(&Rolling(plan));
+        }
+        group.run(&Respond(plan));
+        if *forces {
+            group.run(&StoreForces(plan));
+        }
+        group.run(&StoreStates(plan));
+    }
+}
+
+impl Plan {
+    /// Numbers in a world's row of each matrix.
+    pub(super) fn jacobian_widths(&self, forces: bool) -> [usize; PARTS] {
+        let (nv, nu, n_lambda) = (self.structure.nv, self.nu, if forces { self.n_lambda() } else { 0 });
+        [self.n_row(), nv * nv, nv * nu, n_lambda * nv, n_lambda * nu, 1]
+    }
+
+    #[inline(always)]
+    fn with_jacobian<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Jacobian<&'a mut [R]>) {
+        let (memory, rest) = self.places.memory(memory);
+        (memory, self.paths.at.cut(rest).0)
+    }
+
+    /// All screws, [`SCREW`] numbers each.
+    #[inline(always)]
+    pub(super) fn screws<'a, R>(&self, kin: &'a [R]) -> &'a [R] {
+        &kin[self.problem.screws..]
+    }
+}

@@ -1,0 +1,233 @@
+//! The working memory of a step and of its adjoint.
+
+use std::ops::Range;
+
+use crate::contact::kernels::{PULL, PairKernels};
+pub(super) use crate::contact::numbers::GEOMETRY;
+use crate::kinematics::{FrameGradients, FrameNumbers, FrameTables, SCREW};
+use crate::solve::{self, CONTACT_OPERAND, Operands, Structure, Work};
+use fingertip_lanes::layout;
+
+use super::super::operands::ContactTables;
+use super::super::problem::ProblemTables;
+use super::super::rolling::RollingTables;
+pub(super) use super::super::torsion::TURNING;
+
+layout! {
+    /// A step's numbers except for the solver's own.
+    pub(super) struct Numbers {
+        q,
+        u,
+        par,
+        bodies,
+        /// Poses of the frames, screws.
+        kin,
+        /// Normal, points and φ of each contact.
+        geometry,
+        /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
+        share,
+        /// Where the shapes of each convex pair are nearest, as in `geometry`.
+        nearest,
+        contacts,
+        motion,
+        p,
+        /// What P's entries get by rolling.
+        rolling,
+        /// In the order of elimination.
+        g,
+        /// NaN where q is not usable.
+        kappa,
+        gaps,
+        warm,
+        /// 1 where q is usable.
+        usable,
+        q_next,
+        /// In the order of v.
+        delta,
+        /// Of a second-order step, as what follows.
+        v_next,
+        extra,
+        /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
+        /// torque about the normal.
+        force,
+    }
+}
+
+layout! {
+    /// The adjoint's numbers.
+    pub(super) struct Gradients {
+        /// Of the results.
+        q_next,
+        delta,
+        v_next,
+        force,
+        limit,
+        geometry,
+        share,
+        /// Of the operands.
+        q,
+        u,
+        par,
+        kin,
+        contacts,
+        motion,
+        p,
+        /// y of the solve's adjoint, in the order of elimination.
+        y,
+        gaps,
+        kappa,
+        wrenches,
+        /// Of q and δ through q ⊕ δ.
+        through_q,
+        through_delta,
+        /// Force and moment on each shape.
+        shapes,
+        /// What later steps of a rollout want of q₊, and of the parameters.
+        carry,
+        par_sum,
+        /// Of a second-order step.
+        extra,
+    }
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub(super) numbers: Numbers<Range<usize>>,
+    pub(super) gradients: Gradients<Range<usize>>,
+    pub(super) frames: FrameNumbers<Range<usize>>,
+    pub(super) frame_gradients: FrameGradients<Range<usize>>,
+    pub(super) solve: solve::Places,
+    pub(super) solve_gradients: solve::Gradients<Range<usize>>,
+}
+
+/// A step's memory, split.
+pub(super) struct Memory<'a, R> {
+    pub(super) numbers: Numbers<&'a mut [R]>,
+    pub(super) work: Work<&'a mut [R]>,
+}
+
+impl Places {
+    /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
+    pub(super) fn new(
+        [nq, nu]: [usize; 2],
+        s: &Structure,
+        frames: &FrameTables,
+        pairs: &PairKernels,
+        contacts: &ContactTables,
+        (problem, rolling): (&ProblemTables, &RollingTables),
+        extra: Option<[usize; 2]>,
+    ) -> Self {
+        let n_velocities = if extra.is_some() { s.nv } else { 0 };
+        let [n_extra, n_extra_gradients] = extra.unwrap_or_default();
+        let (nc, at) = (contacts.torsion.nc, &problem.at);
+        let sizes = Numbers {
+            q: nq,
+            u: nu,
+            par: at.n,
+            bodies: frames.n_bodies(),
+            kin: frames.n_outputs(),
+            geometry: GEOMETRY * nc,
+            share: pairs.n_weights(),
+            nearest: GEOMETRY * pairs.n_convex,
+            contacts: CONTACT_OPERAND * s.nc(),
+            motion: problem.n_motions(),
+            p: s.np(),
+            rolling: rolling.entries.len(),
+            g: s.nv,
+            kappa: 1,
+            gaps: s.nl(),
+            warm: s.n_eta(),
+            usable: 1,
+            q_next: nq,
+            delta: s.nv,
+            v_next: n_velocities,
+            extra: n_extra,
+            force: contacts.torsion.n_forces(),
+        };
+        let numbers = sizes.clone().from(0);
+        let work = Work::sizes(s).from(numbers.end());
+        let gradient_sizes = Gradients {
+            q_next: nq,
+            delta: s.nv,
+            v_next: n_velocities,
+            force: 3 * s.nc(),
+            limit: s.nl(),
+            geometry: sizes.geometry,
+            share: pairs.n_weights(),
+            q: nq,
+            u: nu,
+            par: at.n,
+            kin: sizes.kin,
+            contacts: sizes.contacts,
+            motion: sizes.motion,
+            p: sizes.p,
+            y: s.nv,
+            gaps: sizes.gaps,
+            kappa: 1,
+            wrenches: frames.n_wrenches(),
+            through_q: nq,
+            through_delta: s.nv,
+            shapes: PULL * pairs.n_shapes,
+            carry: nq,
+            par_sum: at.n,
+            extra: n_extra_gradients,
+        };
+        let gradients = gradient_sizes.from(work.end());
+        let offsets = |par: &Range<usize>| par.start + at.offsets..par.start + at.offsets + frames.n_offsets();
+        let screws = |kin: &Range<usize>| kin.end - SCREW * s.ns..kin.end;
+        Self {
+            frames: FrameNumbers {
+                q: numbers.q.clone(),
+                offsets: offsets(&numbers.par),
+                bodies: numbers.bodies.clone(),
+                result: numbers.kin.clone(),
+            },
+            frame_gradients: FrameGradients {
+                result: gradients.kin.clone(),
+                wrenches: gradients.wrenches.clone(),
+                q: gradients.q.clone(),
+                offsets: offsets(&gradients.par),
+            },
+            solve: solve::Places {
+                operands: Operands {
+                    screws: screws(&numbers.kin),
+                    contacts: numbers.contacts.clone(),
+                    p: numbers.p.clone(),
+                    g: numbers.g.clone(),
+                    kappa: numbers.kappa.clone(),
+                    gaps: numbers.gaps.clone(),
+                    warm: numbers.warm.clone(),
+                },
+                work,
+            },
+            solve_gradients: solve::Gradients {
+                force: gradients.force.clone(),
+                limit: gradients.limit.clone(),
+                y: gradients.y.clone(),
+                screws: screws(&gradients.kin),
+                contacts: gradients.contacts.clone(),
+                p: gradients.p.clone(),
+                gaps: gradients.gaps.clone(),
+                kappa: gradients.kappa.clone(),
+            },
+            numbers,
+            gradients,
+        }
+    }
+
+    /// A step's parts; the rest comes back.
+    #[inline(always)]
+    pub(super) fn memory<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, &'a mut [R]) {
+        let (numbers, rest) = self.numbers.cut(memory);
+        let (work, rest) = self.solve.work.cut(rest);
+        (Memory { numbers, work }, rest)
+    }
+
+    /// The parts of a step and of its adjoint.
+    #[inline(always)]
+    pub(super) fn both<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Gradients<&'a mut [R]>) {
+        let (memory, rest) = self.memory(memory);
+        (memory, self.gradients.cut(rest).0)
+    }
+}

@@ -1,0 +1,143 @@
+//! The fused form of the steps: one kernel from q to q₊ on SIMD lanes of worlds, with its adjoint and, for the
+//! quasi-dynamic step, its Jacobians.
+//!
+//! The kernels are those that the tensor program composes. A quasi-dynamic step has the same bits in both forms; the
+//! second-order step has only this form. It is fast because nothing leaves the lanes' working memory between kinematics
+//! and forces. Each stage is compiled once per instruction set.
+
+mod adjoint;
+#[cfg(feature = "cuda")]
+mod cuda;
+mod hold;
+mod inertial;
+mod jacobian;
+mod kernel;
+mod memory;
+#[cfg(feature = "native")]
+mod native;
+mod paths;
+mod plan;
+mod program;
+mod record;
+mod rollout;
+mod run;
+mod second_order;
+mod single;
+mod stages;
+mod step_op;
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::Contacts;
+use crate::solve::{INFO, Report, Start};
+use crate::tensor::{numbers, part};
+
+use super::result::{Linearization, Rollout, Step};
+use super::torsion::torques;
+use memory::{GEOMETRY, TURNING};
+
+pub(super) use hold::{hold, jacobians};
+pub(super) use inertial::JointForces;
+pub use kernel::Kernel;
+pub(super) use plan::Plan;
+pub(super) use second_order::{Assembly, CONTACT, Choices};
+
+/// One step of every world (q (B, nq), u (B, nu), all parameters (1 or B, n)). Its answer is its rows.
+pub(super) fn step(plan: &Arc<Plan>, q: &Tensor, u: &Tensor, par: &Tensor, start: Start) -> Result<Step> {
+    // Kernels on a GPU want rows of numbers that follow each other; those on the CPU read any.
+    let plain = |t: &Tensor| if t.device().is_cpu() { Ok(t.clone()) } else { t.contiguous() };
+    let start = match start {
+        Start::Forces(warm) => Start::Forces(warm.map(|warm| plain(&warm)).transpose()?),
+        Start::Answer(rows) => Start::Answer(rows.force_contiguous()?),
+    };
+    read(plan, &step_op::step(plan, [&plain(q)?, &plain(u)?, &plain(par)?], start)?)
+}
+
+/// One second-order step of every world: as [`step`], u being v and τ side by side; and v₊ (B, nv).
+pub(super) fn dynamic_step(
+    plan: &Arc<Plan>,
+    q: &Tensor,
+    state: &Tensor,
+    par: &Tensor,
+    start: Start,
+) -> Result<(Step, Tensor)> {
+    let rows = step_op::step(plan, [q, state, par], start)?;
+    let v_next = part(&rows, 1, plan.nq + plan.structure.nv, plan.n_velocities())?;
+    Ok((read(plan, &rows)?, v_next))
+}
+
+/// Where solutions by H amplify rounding by more than this, the Jacobians have too few digits left: contacts are that much stiffer
+/// than what they move. Errors of up to 18 such roundings have been seen.
+const TOO_STIFF: f64 = 1e7;
+
+/// Worlds whose contacts are too stiff for Jacobians that are pushed forward.
+pub(super) struct Stiff {
+    pub(super) worlds: Vec<u32>,
+    /// The rows of a step of all worlds.
+    pub(super) rows: Tensor,
+}
+
+/// One step of every world and its Jacobians (q (B, nq), u (B, nu), all parameters (1 or B, n)); no gradients.
+pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Linearization, Stiff)> {
+    let [rows, a, b, c, d, growth] = jacobian::step(plan, operands, warm)?;
+    let growth = numbers(&growth)?;
+    let step = read(plan, &rows)?;
+    let worlds = (0..).zip(growth).filter(|(_, growth)| *growth > TOO_STIFF).map(|(world, _)| world).collect();
+    let stiff = Stiff { worlds, rows: rows.clone() };
+    let (worlds, nv, nu, n_lambda) = (rows.dim(0)?, plan.structure.nv, plan.nu, plan.n_lambda());
+    let linear = Linearization {
+        step,
+        a: a.reshape((worlds, nv, nv))?,
+        b: b.reshape((worlds, nv, nu))?,
+        c: c.reshape((worlds, n_lambda, nv))?,
+        d: d.reshape((worlds, n_lambda, nu))?,
+    };
+    Ok((linear, stiff))
+}
+
+/// A step from its rows.
+fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
+    let (b, nc, nl) = (rows.dim(0)?, plan.nc, plan.structure.nl());
+    let mut at = 0;
+    let mut next = |n: usize| {
+        at += n;
+        part(rows, 1, at - n, n)
+    };
+    let q_next = next(plan.nq)?;
+    let delta = next(plan.structure.nv)?;
+    next(plan.n_velocities())?;
+    let force = next(3 * nc)?.reshape((b, nc, 3))?;
+    let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
+    let limit_force = next(nl)?;
+    let contacts = Contacts::of_row(&next(GEOMETRY * nc + plan.n_shares())?, nc)?;
+    let detached = rows.detach();
+    Ok(Step {
+        q_next,
+        delta,
+        force,
+        torque,
+        contacts,
+        limit_force,
+        reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
+        warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
+    })
+}
+
+/// T steps of every world (q₀ (B, nq), u (B, T, nu), all parameters (1 or B, n)): one forward sweep, two operations.
+pub(super) fn rollout(plan: &Arc<Plan>, q0: &Tensor, u: &Tensor, par: &Tensor) -> Result<Rollout> {
+    let (b, n_steps, nu) = u.dims3()?;
+    let (nq, nc) = (plan.nq, plan.nc);
+    let u = u.contiguous()?.reshape((b, n_steps * nu))?;
+    let (states, force, reports) = rollout::run(plan, n_steps, [&q0.contiguous()?, &u, par])?;
+    let force = force.reshape((b, n_steps, plan.n_forces()))?;
+    let (n_force, n_turning) = (3 * nc, TURNING * plan.n_turning());
+    Ok(Rollout {
+        q: states.reshape((b, n_steps + 1, nq))?,
+        force: if n_turning == 0 { force.clone() } else { force.narrow(2, 0, n_force)? }
+            .reshape((b, n_steps, nc, 3))?,
+        torque: torques(&part(&force, 2, n_force, n_turning)?, 2)?,
+        reports: (0..n_steps).map(|t| (0..b).map(|world| reports[world * n_steps + t]).collect()).collect(),
+    })
+}

@@ -1,0 +1,54 @@
+//! The step's kernels as native code, each compiled when it is first asked for, for registers that its number of worlds fills. A cold
+//! start is one from forces of zero: one kernel does for both.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use candle_core::{Error, Result};
+
+use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
+use fingertip_lanes::native::Function;
+
+use super::kernel::{Kernel, Recorder};
+
+/// A kernel that was asked for, or why there is none.
+type Made = Arc<OnceLock<std::result::Result<Arc<Function>, String>>>;
+
+/// Kernels of one plan, those that were asked for.
+pub(super) struct Native {
+    set: InstructionSet,
+    recorder: Recorder,
+    kernels: Mutex<HashMap<(Kernel, Precision, usize), Made>>,
+}
+
+impl fmt::Debug for Native {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Native").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+impl Native {
+    /// None yet, for instructions that the processor has.
+    pub(super) fn new(set: InstructionSet, recorder: Recorder) -> Self {
+        Self { set, recorder, kernels: Mutex::default() }
+    }
+
+    /// A kernel for so many worlds; the first to ask for it compiles it, others wait.
+    ///
+    /// # Errors
+    /// If it cannot be recorded or compiled.
+    pub(super) fn function(&self, kernel: Kernel, precision: Precision, worlds: usize) -> Result<Arc<Function>> {
+        let precision = kernel.precision(precision);
+        let Arithmetic { set, .. } = Arithmetic { set: self.set, precision }.within(worlds);
+        let made = {
+            let mut kernels = self.kernels.lock().map_err(|_| Error::msg("native code: a thread has failed"))?;
+            kernels.entry((kernel, precision, set.width())).or_default().clone()
+        };
+        let make = || {
+            let trace = self.recorder.0(kernel, precision).map_err(|error| error.to_string())?;
+            Ok(Arc::new(Function::new(&trace, precision, set)?))
+        };
+        made.get_or_init(make).clone().map_err(Error::msg)
+    }
+}

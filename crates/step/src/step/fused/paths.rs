@@ -1,0 +1,183 @@
+//! What moves what, for the step's Jacobians: the screws above each contact's sides and each body, as plain tables.
+
+use crate::kinematics::{Body, Tree};
+use crate::model::Model;
+use crate::solve::Structure;
+use fingertip_lanes::layout;
+use fingertip_scene::JointKind;
+
+use super::super::torsion::slips;
+use super::memory::GEOMETRY;
+use crate::contact::kernels::{Method, PairKernel};
+
+/// Columns that are solved for at once and stored side by side; a multiple of this is stored.
+pub(super) const BLOCK: usize = 8;
+
+/// A screw on the path from the world to a body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathScrew {
+    pub(super) screw: usize,
+    /// Its degree of freedom, and the place of that in the order of elimination.
+    pub(super) dof: usize,
+    pub(super) place: usize,
+    /// Slot of its degree of freedom in the contact's list; the contact's paths only.
+    pub(super) slot: usize,
+    /// Is its degree of freedom without command?
+    pub(super) free: bool,
+    /// The screws from here on in the path are carried along by this one.
+    pub(super) after: usize,
+}
+
+/// A body whose inertia or weight depends on q.
+#[derive(Clone, Debug)]
+pub(super) struct BodyPath {
+    /// Its place among the inertial bodies.
+    pub(super) body: usize,
+    pub(super) screws: Vec<PathScrew>,
+}
+
+layout! {
+    /// The Jacobians' numbers, behind those of the step.
+    pub(super) struct Jacobian {
+        /// Gradient of one number of a pair's contacts.
+        seed,
+        /// For a path: the displacement in the step, as a twist, by all screws from each one on.
+        sums,
+        /// How a convex pair's contacts change with a motion of one of its shapes.
+        rates,
+        /// Change of each contact's geometry with each slot's degree of freedom, ...
+        geometry,
+        /// ... and of its share; nothing where those are 1 for all.
+        share,
+        /// Change of the force on B with it at fixed δ.
+        force,
+        /// The same for λ.
+        lambda,
+        /// Change of λ with δ: three numbers per slot.
+        columns,
+        /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
+        x,
+        /// Three rows by q and u to be written, each with what fills its last block.
+        rows,
+    }
+}
+
+/// The tables.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    /// For each contact the paths of A and B.
+    pub(super) contacts: Vec<[Vec<PathScrew>; 2]>,
+    pub(super) bodies: Vec<BodyPath>,
+    /// Rows of each block of x's columns that right-hand sides and elimination make nonzero.
+    pub(super) reach: Vec<Vec<usize>>,
+    /// The degree of freedom at each place in the order of elimination.
+    pub(super) dofs: Vec<usize>,
+    nv: usize,
+    pub(super) at: Jacobian<std::ops::Range<usize>>,
+}
+
+impl Paths {
+    /// The tables of a model; its step's numbers end at `start`.
+    pub(super) fn new(model: &Model, s: &Structure, pairs: &[PairKernel], start: usize) -> Self {
+        let tree = &model.tree;
+        let screws = Screws::new(tree);
+        let path = |body: usize| screws.path(s, body);
+        let contacts: Vec<_> = slips(model)
+            .zip(&s.contacts)
+            .map(|((pair, _), columns)| {
+                let pair = &model.pairs.pairs[pair];
+                [pair.a, pair.b].map(|shape| {
+                    let mut path = path(model.shapes[shape].body);
+                    for entry in &mut path {
+                        entry.slot = columns.dofs.partition_point(|&place| place < entry.place);
+                    }
+                    path
+                })
+            })
+            .collect();
+        // A body that only slides keeps its inertia, and the velocities that it gets.
+        let turns = |path: &[PathScrew]| path.iter().any(|entry| !tree.is_slide(entry.screw));
+        let bodies: Vec<_> = model
+            .inertial
+            .iter()
+            .enumerate()
+            .map(|(body, &index)| BodyPath { body, screws: path(index) })
+            .filter(|path| turns(&path.screws))
+            .collect();
+
+        let mut nonzero: Vec<Vec<usize>> = (0..s.nv).map(|place| vec![place]).collect();
+        for columns in &s.contacts {
+            columns.dofs.iter().for_each(|&column| nonzero[column].extend(&columns.dofs));
+        }
+        for BodyPath { screws, .. } in &bodies {
+            for column in screws {
+                nonzero[column.place].extend(screws.iter().filter(|row| row.free).map(|row| row.place));
+            }
+        }
+        let mut dofs = vec![0; s.nv];
+        s.place.iter().enumerate().for_each(|(dof, &place)| dofs[place] = dof);
+        let by_q = s.place.iter().map(|&place| std::mem::take(&mut nonzero[place]));
+        let columns: Vec<_> = by_q.chain(tree.actuated.iter().map(|&dof| vec![s.place[dof]])).collect();
+        let reach: Vec<_> =
+            columns.chunks(BLOCK).map(|block| s.factor_h.reach(block.iter().flatten().copied())).collect();
+
+        let lengths = contacts.iter().flatten().map(Vec::len).chain(bodies.iter().map(|body| body.screws.len()));
+        let n_seed = pairs.iter().map(|pair| GEOMETRY * pair.contacts).max();
+        let n_rates = pairs.iter().filter_map(|pair| match &pair.method {
+            Method::Formula(_) => None,
+            Method::Convex(convex, _) => Some(convex.n_rates()),
+        });
+        let n_rates = n_rates.max();
+        let sizes = Jacobian {
+            seed: n_seed.unwrap_or(0),
+            sums: 6 * (lengths.max().unwrap_or(0) + 1),
+            rates: n_rates.unwrap_or(0),
+            geometry: GEOMETRY * s.n_slots,
+            share: if n_rates.is_some() { s.n_slots } else { 0 },
+            force: 3 * s.n_slots,
+            lambda: 3 * s.n_slots,
+            columns: 3 * s.n_slots,
+            x: s.nv * BLOCK * reach.len(),
+            rows: 3 * BLOCK * reach.len(),
+        };
+        Self { contacts, bodies, reach, dofs, nv: s.nv, at: sizes.from(start) }
+    }
+
+    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side. Columns are degrees of freedom, then
+    /// commands; rows are in the order of elimination.
+    #[inline(always)]
+    pub(super) fn entry(&self, column: usize, row: usize) -> usize {
+        (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK
+    }
+}
+
+/// What each screw belongs to.
+struct Screws<'a> {
+    tree: &'a Tree,
+    joint: Vec<&'a Body>,
+    /// Is its degree of freedom without command?
+    free: Vec<bool>,
+}
+
+impl<'a> Screws<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        // Bodies' screws follow each other.
+        let joints = tree.bodies.iter().flat_map(|body| std::iter::repeat_n(body, body.kind.nv()));
+        let mut free = vec![false; tree.nv];
+        tree.passive().into_iter().for_each(|dof| free[dof] = true);
+        Self { tree, joint: joints.collect(), free: tree.screw_dof.iter().map(|&dof| free[dof]).collect() }
+    }
+
+    /// The screws from the world to a body.
+    fn path(&self, s: &Structure, body: usize) -> Vec<PathScrew> {
+        let entry = |(k, &screw): (usize, &usize)| {
+            let joint = self.joint[screw];
+            // Rotations of a floating joint are about axes that stay in the parent: none carries another.
+            let free_rotation = joint.kind == JointKind::Floating && screw >= joint.screw + 3;
+            let after = if free_rotation { k + joint.screw + 6 - screw } else { k + 1 };
+            let dof = self.tree.screw_dof[screw];
+            PathScrew { screw, dof, place: s.place[dof], slot: 0, free: self.free[screw], after }
+        };
+        self.tree.path(body).iter().enumerate().map(entry).collect()
+    }
+}

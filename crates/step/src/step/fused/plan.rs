@@ -1,0 +1,188 @@
+//! The fused step's view of a model, as plain tables.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Result, bail};
+
+use crate::contact::kernels::PairKernels;
+use crate::kinematics::{FrameTables, Retraction};
+use crate::model::Model;
+use crate::parameters::ParameterPlaces;
+use crate::solve::{INFO, Structure};
+use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
+use fingertip_lanes::rows::Rows;
+use fingertip_scene::Friction;
+
+use super::super::operands::{ContactTables, quaternions};
+use super::super::problem::ProblemTables;
+use super::super::rolling::RollingTables;
+use super::super::torsion::Turning;
+use super::inertial::SecondOrder;
+use super::memory::{GEOMETRY, Places};
+use super::paths::Paths;
+
+/// A model, ready to be stepped in lanes.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Plan {
+    /// Kernels compiled for this scene, in place of lanes.
+    #[cfg(feature = "native")]
+    pub(super) native: Option<Arc<super::native::Native>>,
+    /// What the kernels run on.
+    pub(super) set: InstructionSet,
+    /// The device of a model that is not on the CPU, and what records kernels for it.
+    #[cfg(feature = "cuda")]
+    pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
+    pub(super) nq: usize,
+    pub(super) nu: usize,
+    /// Contacts, each once.
+    pub(super) nc: usize,
+    pub(super) structure: Arc<Structure>,
+    pub(super) frames: Arc<FrameTables>,
+    pub(super) retraction: Arc<Retraction>,
+    pub(super) pairs: Arc<PairKernels>,
+    pub(super) contacts: Arc<ContactTables>,
+    pub(super) problem: Arc<ProblemTables>,
+    pub(in super::super) rolling: Arc<RollingTables>,
+    pub(super) at: ParameterPlaces,
+    pub(super) places: Places,
+    pub(super) paths: Paths,
+    pub(super) home: Vec<f64>,
+    /// First numbers in q of the quaternions.
+    pub(super) quaternions: Vec<usize>,
+    pub(super) max_iterations: usize,
+    /// For the second-order step, the tables that replace inertia, stiffness and command.
+    pub(super) second_order: Option<Arc<SecondOrder>>,
+}
+
+impl Plan {
+    /// The plan of a model.
+    pub(in super::super) fn new(
+        model: &Model,
+        structure: &Arc<Structure>,
+        contacts: &Arc<ContactTables>,
+        problem: &Arc<ProblemTables>,
+    ) -> Result<Self> {
+        let tree = &model.tree;
+        let pairs = &model.pairs.kernels;
+        let frames = model.kinematics.tables();
+        let rolling = Arc::new(RollingTables::new(model, problem));
+        let places = Places::new([tree.nq, tree.nu], structure, frames, pairs, contacts, (problem, &rolling), None);
+        Ok(Self {
+            #[cfg(feature = "native")]
+            native: None,
+            set: InstructionSet::detect(),
+            #[cfg(feature = "cuda")]
+            gpu: None,
+            nq: tree.nq,
+            nu: tree.nu,
+            nc: model.nc(),
+            contacts: contacts.clone(),
+            problem: problem.clone(),
+            rolling,
+            structure: structure.clone(),
+            frames: frames.clone(),
+            paths: Paths::new(model, structure, &pairs.pairs, places.solve.work.end()),
+            places,
+            retraction: Arc::new(Retraction::new(tree)),
+            pairs: pairs.clone(),
+            at: problem.at,
+            home: tree.home(),
+            quaternions: quaternions(tree),
+            max_iterations: model.params.max_iterations,
+            second_order: None,
+        })
+    }
+
+    /// The same plan on other instructions, which the processor must have.
+    pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
+        Self {
+            #[cfg(feature = "native")]
+            native: None,
+            set,
+            ..self.clone()
+        }
+    }
+
+    /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
+    pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
+        let precision = match (self.structure.friction, dtype) {
+            // The dynamics know the double one alone.
+            (Friction::Relaxed, DType::F32) if self.second_order.is_none() => Precision::Single,
+            _ => Precision::Double,
+        };
+        #[cfg(feature = "native")]
+        if self.native.is_some() {
+            return Arithmetic { set: self.set, precision };
+        }
+        Arithmetic::new(self.set, precision)
+    }
+
+    /// Forces to start from that are none.
+    pub(super) fn no_forces(&self) -> Rows<'static> {
+        Rows::owned(vec![0.0; self.structure.n_eta()])
+    }
+
+    /// Numbers of a step's result that gradients flow into: q₊, δ, v₊ of a second-order step, forces, limit forces, the contacts' geometry and shares.
+    pub(super) fn n_results(&self) -> usize {
+        let n_motion = self.structure.nv + self.n_velocities();
+        self.nq + n_motion + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
+    }
+
+    /// Numbers of v₊: those of v, or none.
+    pub(super) fn n_velocities(&self) -> usize {
+        self.places.numbers.v_next.len()
+    }
+
+    /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).
+    pub(super) fn n_forces(&self) -> usize {
+        self.places.numbers.force.len()
+    }
+
+    /// Numbers of λ: three per contact, and the torques.
+    pub(super) fn n_lambda(&self) -> usize {
+        3 * self.nc + self.n_turning()
+    }
+
+    /// Contacts that resist turning.
+    pub(super) fn n_turning(&self) -> usize {
+        self.contacts.torsion.turning.len()
+    }
+
+    /// The structure's contacts behind all of them, and what each is the twin of.
+    #[inline(always)]
+    pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
+        self.contacts.torsion.twins()
+    }
+
+    /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
+    pub(super) fn n_shares(&self) -> usize {
+        self.places.numbers.share.len()
+    }
+
+    /// Numbers of a result row: those, then η and the report.
+    pub(super) fn n_row(&self) -> usize {
+        self.n_results() + self.structure.n_eta() + INFO
+    }
+
+    /// Numbers of the gradient of q, u and the parameters.
+    pub(super) fn n_gradient(&self) -> usize {
+        self.nq + self.nu + self.at.n
+    }
+
+    /// Checks the rows and columns of forces to start from, for so many worlds.
+    pub(super) fn check_warm(&self, warm: Option<[usize; 2]>, worlds: usize) -> Result<()> {
+        let n = self.structure.n_eta();
+        match warm {
+            Some([rows, width]) if width != n || (rows != worlds && rows != 1) => {
+                bail!("warm start: expected forces (1 or {worlds}, {n}), got ({rows}, {width})")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The shapes' sizes among the parameters.
+    #[inline(always)]
+    pub(super) fn sizes<'a, R>(&self, par: &'a [R]) -> &'a [R] {
+        &par[self.at.sizes..self.at.offsets]
+    }
+}

@@ -1,0 +1,112 @@
+//! The step and its adjoint: which stage follows which.
+
+use crate::kinematics::{PlaceFrames, PullFrames};
+use crate::solve::{self, Accuracy};
+use fingertip_lanes::program::{Group, Program};
+use fingertip_lanes::rows::Rows;
+
+use super::adjoint::{Clean, PullAssemble, PullForces, PullGeometry, PullIntegrate, Recall, StoreGradients};
+use super::memory::Places;
+use super::plan::Plan;
+use super::stages::{Assemble, Check, Finish, Geometry, Load, Operands, Store};
+
+impl Plan {
+    /// Everything up to the solve, once q, u and the parameters are there.
+    pub(super) fn prepare(&self, group: &mut Group) {
+        group.run_in_either(&Check(self));
+        self.set_up_second_order(group);
+        group.run_in_either(&PlaceFrames { tables: &self.frames, at: &self.places.frames });
+        group.run_in_either(&Geometry(self));
+        if !self.assemble_second_order(group) {
+            group.run_in_either(&Assemble(self));
+        }
+    }
+
+    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
+    pub(super) fn solve(&self, group: &mut Group, warm: bool) {
+        self.solve_to(Accuracy::Fine, group, warm);
+    }
+
+    /// [`Plan::solve`], so accurately.
+    pub(super) fn solve_to(&self, accuracy: Accuracy, group: &mut Group, warm: bool) {
+        let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
+        solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
+        group.run_in_either(&Finish(self));
+        self.finish_second_order(group);
+    }
+
+    /// The coefficients that a recalled answer has.
+    pub(super) fn untwin(&self, group: &mut Group) {
+        if !self.structure.twins.is_empty() {
+            group.run(&solve::Untwin { structure: &self.structure, at: &self.places.solve });
+        }
+    }
+
+    /// Factors H at the solution that is there.
+    pub(super) fn factor(&self, group: &mut Group, solved: bool) {
+        group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
+    }
+
+    /// From the gradients of the results to those of q, u and the parameters.
+    pub(super) fn pull(&self, group: &mut Group) {
+        let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
+        self.pull_finish_second_order(group);
+        group.run(&PullIntegrate(self));
+        if self.n_turning() > 0 {
+            group.run(&PullForces(self));
+        }
+        group.run(&solve::Pull { structure: &self.structure, at: solve, gradients: solve_gradients });
+        if !self.pull_second_order(group) {
+            group.run(&PullAssemble(self));
+        }
+        group.run(&PullGeometry(self));
+        group.run(&PullFrames { tables: &self.frames, at: frames, gradients: frame_gradients });
+        self.pull_set_up_second_order(group);
+        group.run(&Clean(self));
+    }
+}
+
+/// One step.
+pub(super) struct Forward<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
+}
+
+impl Program for Forward<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.places.solve.work.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands } = self;
+        group.run_in_either(&Load { plan, operands });
+        plan.prepare(group);
+        plan.solve(group, operands.warm.is_some());
+        group.run_in_either(&Store(plan));
+    }
+}
+
+/// Its adjoint, given its result and the gradient of that.
+pub(super) struct Backward<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: Operands<'a>,
+    pub(super) result: Rows<'a>,
+    pub(super) grad: Rows<'a>,
+}
+
+impl Program for Backward<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.places.gradients.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands, result, grad } = self;
+        group.run(&Load { plan, operands });
+        plan.prepare(group);
+        group.run(&Recall { plan, result, grad });
+        plan.untwin(group);
+        plan.factor(group, false);
+        plan.pull(group);
+        group.run(&StoreGradients(plan));
+    }
+}

@@ -1,0 +1,215 @@
+//! The adjoint sweep.
+
+use crate::kinematics::{Difference, ManifoldMap};
+use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
+use fingertip_lanes::lane::{Lane, Mask, Zip, clear, copy};
+use fingertip_lanes::order::Order;
+use fingertip_lanes::program::{Group, Program, Stage};
+use fingertip_lanes::rows::{Output, Rows};
+use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
+
+use super::super::super::torsion::Turning;
+use super::super::memory::{Memory, TURNING};
+use super::super::plan::Plan;
+use super::super::stages::{Load, per};
+use super::forward::Forward;
+
+/// What a backward sweep is given the gradient of.
+#[derive(Clone, Copy)]
+pub(in super::super) enum Cost {
+    /// The states: what a state gets goes on to the one before.
+    States,
+    /// The forces: what each state gets is written, the states' own sweep takes it on.
+    Forces,
+}
+
+/// T steps of a lane, from the last to the first.
+pub(in super::super) struct Backward<'a> {
+    pub(in super::super) forward: Forward<'a>,
+    pub(in super::super) states: Rows<'a>,
+    pub(in super::super) force: Rows<'a>,
+    pub(in super::super) limit_force: Rows<'a>,
+    pub(in super::super) info: Rows<'a>,
+    pub(in super::super) cost: Cost,
+    pub(in super::super) grad: Rows<'a>,
+}
+
+impl Backward<'_> {
+    /// Matrices of gradients: of the first operand, the controls, the parameters.
+    const FIRST: usize = 0;
+    const CONTROLS: usize = 1;
+    const PARAMETERS: usize = 2;
+}
+
+impl Program for Backward<'_> {
+    fn scratch(&self) -> usize {
+        self.forward.plan.places.gradients.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Forward { plan, operands, n_steps } = &self.forward;
+        group.run(&Load { plan, operands });
+        group.run(&Begin(plan));
+        group.each(*n_steps, Order::Backward, |group, t| {
+            group.run(&Revisit { backward: self, t });
+            plan.prepare(group);
+            plan.untwin(group);
+            group.run(&Recover(plan));
+            if plan.quaternions.is_empty() {
+                plan.factor(group, false);
+            } else {
+                group.run(&solve::Balance { structure: &plan.structure, at: &plan.places.solve });
+                group.run(&Unwind(plan));
+                plan.factor(group, true);
+            }
+            plan.pull(group);
+            group.run(&Collect { backward: self, t });
+        });
+        group.run(&End(self));
+    }
+}
+
+/// Nothing is wanted of the last state by a step behind it.
+struct Begin<'a>(&'a Plan);
+
+impl Stage for Begin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let (_, to) = self.0.places.both(memory);
+        clear(to.carry);
+        clear(to.par_sum);
+    }
+}
+
+/// State, control and result of step t.
+struct Revisit<'a> {
+    backward: &'a Backward<'a>,
+    t: usize,
+}
+
+impl Stage for Revisit<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Backward { forward: Forward { plan, operands, .. }, states, force, limit_force, info, cost, grad } =
+            self.backward;
+        let (t, nq, n_force, n_limit) = (self.t, plan.nq, plan.n_forces(), plan.structure.nl());
+        let (Memory { numbers: m, work }, to) = plan.places.both(memory);
+        states.load_all(first, t * nq, m.q);
+        states.load_all(first, (t + 1) * nq, m.q_next);
+        force.load_all(first, t * n_force, m.force);
+        limit_force.load_all(first, t * n_limit, &mut work.eta[3 * plan.structure.nc()..]);
+        info.load_all(first, t * INFO, work.info);
+        operands.u.load_all(first, t * plan.nu, m.u);
+        clear(to.delta);
+        clear(to.geometry);
+        clear(to.share);
+        clear(to.limit);
+        match cost {
+            Cost::States => {
+                clear(to.force);
+                grad.load_all(first, (t + 1) * nq, to.q_next);
+                for (value, &carry) in to.q_next.iter_mut().zip_inline(to.carry.iter()) {
+                    *value += carry;
+                }
+            }
+            Cost::Forces => {
+                clear(to.q_next);
+                grad.load_all(first, t * n_force, &mut to.force[..n_force]);
+            }
+        }
+    }
+}
+
+/// δ and η of the step from its states and forces.
+struct Recover<'a>(&'a Plan);
+
+impl Stage for Recover<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        Difference::value(&plan.retraction, m.q, m.q_next, m.delta);
+        let (forces, turning) = m.force.split_at_mut(3 * plan.nc);
+        for ((twin, Turning { contact, .. }), &mut [along, torque]) in
+            plan.turning().zip(turning.as_chunks_mut::<TURNING>().0)
+        {
+            let cone = Cone::read(m.contacts, twin);
+            put_vec3(work.eta, 3 * twin, axpy(per(cone.mu, torque), cone.tangent(), scale(along, cone.n)));
+            add_vec3(forces, 3 * contact, scale(-along, cone.n));
+        }
+        for c in 0..plan.nc {
+            let contact = &m.contacts[CONTACT_OPERAND * c..];
+            let (n, mu, force) = (vec3_at(contact, 0), contact[10], vec3_at(forces, 3 * c));
+            let inverse = per(mu, R::one());
+            let along = dot(n, force);
+            put_vec3(work.eta, 3 * c, axpy(along * (R::one() - inverse), n, scale(inverse, force)));
+        }
+        plan.structure.place_all(m.delta, work.delta);
+    }
+}
+
+/// A step may turn a body by more than the half turn that two states tell: then δ is what the forces say.
+struct Unwind<'a>(&'a Plan);
+
+/// Turns that two states tell for certain, rad: rounding may take what is nearer to π the other way round.
+const SHORT: f64 = 3.0;
+
+impl Stage for Unwind<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let place = &plan.structure.place;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        let moved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        for at in plan.retraction.rotations() {
+            let turn = [work.free[place[at]], work.free[place[at + 1]], work.free[place[at + 2]]];
+            let is_long = moved.and(dot(turn, turn).gt(R::splat(SHORT * SHORT)));
+            for (k, turn) in turn.into_iter().enumerate() {
+                m.delta[at + k] = R::select(is_long, turn, m.delta[at + k]);
+            }
+        }
+        plan.structure.place_all(m.delta, work.delta);
+    }
+}
+
+/// Writes the gradient of u at step t, carries that of q, which is what the step before is asked or a result, and sums those of
+/// the parameters.
+struct Collect<'a> {
+    backward: &'a Backward<'a>,
+    t: usize,
+}
+
+impl Stage for Collect<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Backward { forward: Forward { plan, .. }, cost, .. } = self.backward;
+        let (_, to) = plan.places.both(memory);
+        for (sum, &grad) in to.par_sum.iter_mut().zip_inline(to.par.iter()) {
+            *sum += grad;
+        }
+        out.store_in(Backward::CONTROLS, first, self.t * plan.nu, to.u);
+        if let Cost::Forces = cost {
+            out.store_in(Backward::FIRST, first, (self.t + 1) * plan.nq, to.carry);
+        }
+        copy(to.carry, to.q);
+    }
+}
+
+/// Writes the gradients of the first state and of the parameters.
+struct End<'a>(&'a Backward<'a>);
+
+impl Stage for End<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Backward { forward: Forward { plan, .. }, cost, grad, .. } = self.0;
+        let (_, to) = plan.places.both(memory);
+        if let Cost::States = cost {
+            grad.load_all(first, 0, to.q_next);
+            for (carry, &grad) in to.carry.iter_mut().zip_inline(to.q_next.iter()) {
+                *carry += grad;
+            }
+        }
+        out.store_in(Backward::FIRST, first, 0, to.carry);
+        out.store_in(Backward::PARAMETERS, first, 0, to.par_sum);
+    }
+}

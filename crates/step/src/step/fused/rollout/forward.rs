@@ -1,0 +1,90 @@
+//! The forward sweep.
+
+use crate::solve::INFO;
+use fingertip_lanes::lane::{Lane, clear, copy};
+use fingertip_lanes::order::Order;
+use fingertip_lanes::program::{Group, Program, Stage};
+use fingertip_lanes::rows::Output;
+
+use super::super::memory::Memory;
+use super::super::plan::Plan;
+use super::super::stages::{Load, Operands};
+
+/// T steps of a lane.
+pub(in super::super) struct Forward<'a> {
+    pub(in super::super) plan: &'a Plan,
+    pub(in super::super) operands: &'a Operands<'a>,
+    pub(in super::super) n_steps: usize,
+}
+
+impl Forward<'_> {
+    /// Matrices of results: states, contact forces, limit forces, reports.
+    const STATES: usize = 0;
+    const FORCES: usize = 1;
+    const LIMITS: usize = 2;
+    pub(super) const INFO: usize = 3;
+}
+
+impl Program for Forward<'_> {
+    fn scratch(&self) -> usize {
+        self.plan.places.solve.work.end()
+    }
+
+    fn group(&self, group: &mut Group) {
+        let Self { plan, operands, n_steps } = self;
+        group.run_in_either(&Load { plan, operands });
+        group.run_in_either(&Begin(plan));
+        group.each(*n_steps, Order::Forward, |group, t| {
+            group.run_in_either(&Enter { forward: self, t });
+            plan.prepare(group);
+            plan.solve(group, true);
+            group.run_in_either(&Leave { forward: self, t });
+        });
+    }
+}
+
+/// Writes the first state, and has no forces for the first step to start from.
+struct Begin<'a>(&'a Plan);
+
+impl Stage for Begin<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let m = self.0.places.memory(memory).0.numbers;
+        out.store_in(Forward::STATES, first, 0, m.q);
+        clear(m.warm);
+    }
+}
+
+/// u of step t from the controls.
+struct Enter<'a> {
+    forward: &'a Forward<'a>,
+    t: usize,
+}
+
+impl Stage for Enter<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let Forward { plan, operands, .. } = self.forward;
+        operands.u.load_all(first, self.t * plan.nu, plan.places.memory(memory).0.numbers.u);
+    }
+}
+
+/// Writes what step t has given, and goes on to the next.
+struct Leave<'a> {
+    forward: &'a Forward<'a>,
+    t: usize,
+}
+
+impl Stage for Leave<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let (plan, t) = (self.forward.plan, self.t);
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        let limits = &work.eta[3 * plan.structure.nc()..];
+        out.store_in(Forward::STATES, first, (t + 1) * plan.nq, m.q_next);
+        out.store_in(Forward::FORCES, first, t * m.force.len(), m.force);
+        out.store_in(Forward::LIMITS, first, t * limits.len(), limits);
+        out.store_in(Forward::INFO, first, t * INFO, work.info);
+        copy(m.q, m.q_next);
+    }
+}

@@ -1,0 +1,131 @@
+//! Rollouts on lanes: all steps of a world follow each other in the lane's working memory; the adjoint sweeps back.
+//!
+//! Forward keeps nothing but the states and the forces: a step's δ is the difference of two states, where no body turns by
+//! half a turn and more, its η follows from the forces. States and forces are the results of two operations, which share one forward sweep: candle gives each of them its
+//! gradient without padding it to the size of both, and a cost of states alone takes one sweep back.
+
+pub(super) mod backward;
+pub(super) mod forward;
+
+use std::sync::{Arc, OnceLock};
+
+use candle_core::{Device, Error, Result, Shape, Storage, Tensor};
+
+use crate::solve::{INFO, Report};
+use crate::tensor::known::{Adjoint, Known};
+use crate::tensor::rows::{TensorGuard, storage, whole_gradient, worlds};
+
+use super::kernel::Kernel;
+use super::plan::Plan;
+use super::run::Swept;
+use super::single::{is_solved, solve_all};
+use super::stages::Operands;
+use backward::{Backward, Cost};
+use forward::Forward;
+
+/// States (B, (T + 1) nq), forces (B, T n_forces), and the solves' reports, T for each world, of q₀ (B, nq), u (B, T nu) and
+/// parameters (1 or B, n).
+pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> Result<(Tensor, Tensor, Vec<Report>)> {
+    let ([states, force], [limit_force, info]) = sweep(plan, n_steps, operands)?;
+    let reports = Report::read(&info)?;
+    let sweep = Arc::new(Sweep { plan: plan.clone(), n_steps, limit_force, info, force: OnceLock::new() });
+    let of = |cost| SweepAdjoint { sweep: sweep.clone(), cost };
+    let [_, u, par] = operands;
+    let states = Known::tensor(of(Cost::States), operands, states)?;
+    let force = Known::tensor(of(Cost::Forces), [&states, u, par], force)?;
+    // The copy has no operation of its own, so that nothing refers to itself.
+    sweep.force.get_or_init(|| force.detach());
+    Ok((states, force, reports))
+}
+
+/// The forward sweep.
+fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
+    #[cfg(feature = "cuda")]
+    if operands[0].device().is_cuda() {
+        return super::cuda::rollout(plan, n_steps, operands);
+    }
+    let dtype = operands[0].dtype();
+    let held = operands.map(TensorGuard::new);
+    let operands = Operands::of(&held, None)?;
+    let b = worlds("rollout", &[&operands.q, &operands.u, &operands.par])?;
+    let widths = plan.rollout_rows().map(|row| row.length(n_steps));
+    let program = |operands: &Operands, arithmetic, b| {
+        let program = Forward { plan, operands, n_steps };
+        let rows = [&operands.q, &operands.u, &operands.par];
+        plan.run_kernel(Kernel::Rollout, arithmetic, &program, &rows, (b, n_steps), widths)
+    };
+    let solved = |parts: &[Vec<f64>; 4], world: usize| {
+        let width = widths[Forward::INFO];
+        parts[Forward::INFO][world * width..][..width].chunks(INFO).all(is_solved)
+    };
+    let [states, force, limit_force, info] = solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
+    let [n_states, n_force, n_limit, n_info] = widths;
+    let result = |data, width| Ok::<_, Error>((Storage::Cpu(storage(data, dtype)?), Shape::from((b, width))));
+    let beside = |data, width| Tensor::from_vec(data, (b, width), &Device::Cpu);
+    Ok(([result(states, n_states)?, result(force, n_force)?], [beside(limit_force, n_limit)?, beside(info, n_info)?]))
+}
+
+/// What both adjoints share.
+struct Sweep {
+    plan: Arc<Plan>,
+    n_steps: usize,
+    limit_force: Tensor,
+    info: Tensor,
+    /// The forces, for the states' adjoint.
+    force: OnceLock<Tensor>,
+}
+
+/// From the gradient of the states to those of q₀, u and the parameters; or from that of the forces to those of all states, u and
+/// the parameters.
+struct SweepAdjoint {
+    sweep: Arc<Sweep>,
+    cost: Cost,
+}
+
+impl Adjoint for SweepAdjoint {
+    fn name(&self) -> &'static str {
+        match self.cost {
+            Cost::States => "fused-rollout",
+            Cost::Forces => "fused-rollout-forces",
+        }
+    }
+
+    fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
+        let Sweep { plan, n_steps, limit_force, info, force } = &*self.sweep;
+        let (kernel, [states, force]) = match self.cost {
+            Cost::States => {
+                let force = force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
+                (Kernel::RolloutAdjoint, [result, force])
+            }
+            Cost::Forces => (Kernel::RolloutForceAdjoint, [operands[0], result]),
+        };
+        let read = [states, force, limit_force, info, grad];
+        #[cfg(feature = "cuda")]
+        if grad.device().is_cuda() {
+            return super::cuda::rollout_adjoint(plan, *n_steps, kernel, operands, read);
+        }
+        let (held, read) = (operands.map(TensorGuard::new), read.map(TensorGuard::new));
+        let of_step = Operands::of(&held, None)?;
+        let [states, force, limit_force, info, grad_rows] = read.each_ref().map(TensorGuard::rows);
+        let program = Backward {
+            forward: Forward { plan, operands: &of_step, n_steps: *n_steps },
+            states: states?,
+            force: force?,
+            limit_force: limit_force?,
+            info: info?,
+            cost: self.cost,
+            grad: grad_rows?,
+        };
+        let Operands { q, u, par, .. } = &of_step;
+        let Backward { states, force, limit_force, info, grad: grad_rows, .. } = &program;
+        let rows = [states, u, par, force, limit_force, info, grad_rows];
+        let widths = [q.width(), n_steps * plan.nu, plan.at.n];
+        let worlds = (grad_rows.rows(), *n_steps);
+        let [of_q, of_u, of_par] = plan.run_kernel(kernel, plan.set.into(), &program, &rows, worlds, widths)?;
+        let gradient = |k: usize, data, rows| {
+            let is_tracked = operands[k].track_op();
+            is_tracked.then(|| whole_gradient(data, widths[k], rows, grad.dtype())).transpose()
+        };
+        Ok([gradient(0, of_q, q.rows())?, gradient(1, of_u, u.rows())?, gradient(2, of_par, par.rows())?])
+    }
+}

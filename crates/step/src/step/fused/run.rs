@@ -1,0 +1,138 @@
+//! Running a kernel, and the rows of numbers that it reads and writes.
+
+use candle_core::{Result, Shape, Storage, Tensor};
+
+use crate::solve::INFO;
+use fingertip_lanes::lane::Arithmetic;
+use fingertip_lanes::program::{Program, run_parts_on};
+use fingertip_lanes::record::Row;
+use fingertip_lanes::rows::Rows;
+
+use super::kernel::Kernel;
+use super::memory::{GEOMETRY, TURNING};
+use super::plan::Plan;
+
+/// What a rollout gives: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T n_forces), which become results of operations; limit forces
+/// (B, T nl) and reports (B, T INFO).
+pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
+
+impl Plan {
+    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
+    /// [`Plan::operand_rows`] says.
+    ///
+    /// # Errors
+    /// If it is to be compiled, and cannot be.
+    #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
+    pub(super) fn run_kernel<P: Program, const N: usize>(
+        &self,
+        kernel: Kernel,
+        arithmetic: Arithmetic,
+        program: &P,
+        rows: &[&Rows],
+        (worlds, n_steps): (usize, usize),
+        widths: [usize; N],
+    ) -> Result<[Vec<f64>; N]> {
+        #[cfg(feature = "native")]
+        if let Some(native) = &self.native {
+            return Ok(native.function(kernel, arithmetic.precision, worlds)?.run(n_steps, rows, worlds));
+        }
+        Ok(run_parts_on(arithmetic, program, worlds, widths))
+    }
+
+    /// The rows that a program reads.
+    pub(super) fn operand_rows(&self, kernel: Kernel) -> Vec<Row> {
+        let mut rows = vec![Row::new("q", self.nq)];
+        match self.second_order {
+            None => rows.push(Row::new("u", self.nu)),
+            Some(_) => rows.extend(["v", "tau"].map(|name| Row::new(name, self.structure.nv))),
+        }
+        rows.push(Row::new("par", self.at.n));
+        match kernel {
+            Kernel::Step | Kernel::Jacobians => {}
+            Kernel::WarmStep | Kernel::WarmJacobians | Kernel::Hold | Kernel::RoughHold => {
+                rows.push(Row::new("warm", self.structure.n_eta()));
+            }
+            Kernel::Adjoint => rows.extend([Row::new("row", self.n_row()), Row::new("grad", self.n_results())]),
+            Kernel::Rollout => rows[1].step = self.nu,
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let [states, force, limit_force, info] = self.rollout_rows();
+                let grad = if kernel == Kernel::RolloutAdjoint { states } else { force };
+                rows[0] = states;
+                rows[1].step = self.nu;
+                rows.extend([force, limit_force, info, Row { name: "grad", ..grad }]);
+            }
+        }
+        rows
+    }
+
+    /// What steps under one command write.
+    pub(super) fn hold_rows(&self) -> [Row; 5] {
+        let s = &self.structure;
+        let parts = [
+            ("states", self.nq),
+            ("warm_next", s.n_eta()),
+            ("force", self.n_forces()),
+            ("gap", self.nc),
+            ("info", INFO),
+        ];
+        parts.map(|(name, width)| Row { name, width, step: width })
+    }
+
+    /// What a rollout writes.
+    pub(super) fn rollout_rows(&self) -> [Row; 4] {
+        let s = &self.structure;
+        let of_step = |name, width| Row { name, width, step: width };
+        let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
+        [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
+    }
+
+    /// What the row of a step consists of.
+    pub(in super::super) fn row_parts(&self) -> Vec<Row> {
+        let s = &self.structure;
+        let parts = [
+            ("q_next", self.nq),
+            ("delta", s.nv),
+            ("v_next", self.n_velocities()),
+            ("force", 3 * self.nc),
+            ("turning", TURNING * self.n_turning()),
+            ("limit_force", s.nl()),
+            ("contact", GEOMETRY * self.nc),
+            ("share", self.n_shares()),
+            ("warm", s.n_eta()),
+            ("status", 1),
+            ("iterations", 1),
+            ("residual", 1),
+            ("slip_gap", 1),
+        ];
+        let is_there = |name: &str, width: usize| width > 0 || !["v_next", "turning", "share"].contains(&name);
+        let there = parts.into_iter().filter(|&(name, width)| is_there(name, width));
+        there.map(|(name, width)| Row::new(name, width)).collect()
+    }
+
+    /// The rows that it writes.
+    pub(super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
+        let row = |(name, width)| Row::new(name, width);
+        match kernel {
+            Kernel::Step | Kernel::WarmStep => vec![row(("row", self.n_row()))],
+            Kernel::Adjoint => vec![row(("gradient", self.n_gradient()))],
+            Kernel::Jacobians | Kernel::WarmJacobians => {
+                let names = ["row", "a", "b", "c", "d", "growth"];
+                names.into_iter().zip(self.jacobian_widths(true)).map(row).collect()
+            }
+            Kernel::Hold | Kernel::RoughHold => self.hold_rows().to_vec(),
+            Kernel::Rollout => self.rollout_rows().to_vec(),
+            Kernel::RolloutAdjoint | Kernel::RolloutForceAdjoint => {
+                let first = match kernel {
+                    Kernel::RolloutAdjoint => Row::new("grad_q", self.nq),
+                    _ => Row { name: "grad_q", width: 2 * self.nq, step: self.nq },
+                };
+                vec![first, Row { name: "grad_u", width: self.nu, step: self.nu }, row(("grad_par", self.at.n))]
+            }
+        }
+    }
+
+    /// The rows of numbers that a program reads and writes.
+    pub(in super::super) fn rows_of(&self, kernel: Kernel) -> [Vec<Row>; 2] {
+        [self.operand_rows(kernel), self.result_rows(kernel)]
+    }
+}

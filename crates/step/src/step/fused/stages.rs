@@ -1,0 +1,233 @@
+//! The step's stages in lanes, except for those of kinematics and solve: [`super::program`] has their order.
+
+use candle_core::Result;
+
+use crate::kinematics::{Integrate, ManifoldMap};
+use crate::solve::{CONTACT_OPERAND, Status};
+use crate::step::operands::is_usable;
+use crate::tensor::rows::TensorGuard;
+use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined};
+use fingertip_lanes::program::Stage;
+use fingertip_lanes::rows::{Output, Rows};
+
+use super::memory::{GEOMETRY, Memory, Numbers};
+use super::plan::Plan;
+
+/// Operands of a step: one row per world, or one for all.
+pub(super) struct Operands<'a> {
+    pub(super) q: Rows<'a>,
+    pub(super) u: Rows<'a>,
+    pub(super) par: Rows<'a>,
+    /// Forces to start from.
+    pub(super) warm: Option<Rows<'a>>,
+}
+
+impl<'a> Operands<'a> {
+    /// Those of tensors: q, u, parameters, forces.
+    ///
+    /// # Errors
+    /// If one is no matrix of `f32` or `f64` on the CPU.
+    pub(super) fn of([q, u, par]: &'a [TensorGuard<'a>; 3], warm: Option<&'a TensorGuard<'a>>) -> Result<Self> {
+        Ok(Self { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: warm.map(TensorGuard::rows).transpose()? })
+    }
+
+    /// All of them, those of `none` in place of forces to start from if there are none.
+    pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
+        [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
+    }
+
+    /// Those of some worlds.
+    pub(super) fn of_worlds(&self, worlds: &[usize]) -> Operands<'static> {
+        let of = |rows: &Rows| rows.of_worlds(worlds);
+        Operands { q: of(&self.q), u: of(&self.u), par: of(&self.par), warm: self.warm.as_ref().map(of) }
+    }
+}
+
+/// Fills in the operands.
+pub(super) struct Load<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) operands: &'a Operands<'a>,
+}
+
+impl Stage for Load<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
+        let m = self.plan.places.memory(memory).0.numbers;
+        self.operands.q.load_all(first, 0, m.q);
+        self.operands.u.load_all(first, 0, m.u);
+        self.operands.par.load_all(first, 0, m.par);
+        if let Some(warm) = &self.operands.warm {
+            warm.load_all(first, 0, m.warm);
+        }
+    }
+}
+
+/// Where q is not finite and in range or has a quaternion without length, zero or subnormal, the home configuration takes its
+/// place.
+pub(super) struct Check<'a>(pub(super) &'a Plan);
+
+impl Stage for Check<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let m = plan.places.memory(memory).0.numbers;
+        let usable = is_usable(m.q, &plan.quaternions);
+        m.usable[0] = R::select(usable, R::one(), R::zero());
+        m.kappa[0] = R::select(usable, m.par[plan.at.kappa], R::splat(f64::NAN));
+        for (x, &home) in m.q.iter_mut().zip_inline(&plan.home) {
+            *x = R::select(usable, *x, R::splat(home));
+        }
+    }
+}
+
+/// Contacts of all pairs.
+pub(super) struct Geometry<'a>(pub(super) &'a Plan);
+
+impl Stage for Geometry<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let m = plan.places.memory(memory).0.numbers;
+        plan.pairs.witness([m.kin, plan.sizes(m.par)], [m.geometry, m.share, m.nearest]);
+    }
+}
+
+/// The problem's operands from geometry, inertia, stiffness and command.
+pub(super) struct Assemble<'a>(pub(super) &'a Plan);
+
+impl Stage for Assemble<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let mut m = plan.places.memory(memory).0.numbers;
+        plan.place_contacts(&mut m);
+        plan.problem.fill(&plan.structure.place, [m.q, m.u, m.kin, m.par], [m.motion, m.p, m.g, m.gaps]);
+        plan.resist_rolling(&mut m);
+    }
+}
+
+/// x/weight; 0 of a weight that is not positive.
+#[inline(always)]
+pub(super) fn per<R: Real>(weight: R, x: R) -> R {
+    let there = weight.gt(R::zero());
+    R::select(there, x / R::select(there, weight, R::one()), R::zero())
+}
+
+/// A contact's part of its pair's barrier.
+#[inline(always)]
+pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
+    if shares.is_empty() { R::one() } else { shares[contact] }
+}
+
+impl Plan {
+    /// The contacts as the solver takes them: geometry, μ, weight; those that resist turning twice.
+    #[inline(always)]
+    pub(super) fn place_contacts<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
+        for c in R::parts(0..self.nc) {
+            let to = &mut m.contacts[CONTACT_OPERAND * c..CONTACT_OPERAND * (c + 1)];
+            copy(&mut to[..GEOMETRY], &m.geometry[GEOMETRY * c..GEOMETRY * (c + 1)]);
+            to[11] = self.weight(to[9]).0 * share(m.share, c);
+        }
+        self.contacts.complete(self.friction(m.par), m.contacts);
+    }
+
+    /// Adds to P what [`RollingTables`](crate::step::rolling::RollingTables) says.
+    #[inline(always)]
+    fn resist_rolling<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
+        let contact = self.placed(m.geometry, m.share);
+        self.rolling.fill([m.kin, m.par], contact, m.rolling);
+        for (&entry, &more) in self.rolling.entries.iter().zip_inline(&*m.rolling) {
+            m.p[entry] += more;
+        }
+    }
+
+    /// A contact's geometry and weight.
+    #[inline(always)]
+    pub(super) fn placed<'a, R: Real>(&self, geometry: &'a [R], share: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
+        inlined(
+            #[inline(always)]
+            move |c: usize| {
+                let geometry = &geometry[GEOMETRY * c..GEOMETRY * (c + 1)];
+                (geometry, self.weight(geometry[9]).0 * self::share(share, c))
+            },
+        )
+    }
+
+    /// Weight of the barrier of a contact with this φ, and its derivative.
+    #[inline(always)]
+    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let (weight, slope) = self.contacts.weight(phi);
+        match self.second_order.as_ref().and_then(|more| more.bound.margin()) {
+            None => (weight, slope),
+            Some(margin) => {
+                let near = R::splat(margin).lt(phi).not();
+                (R::select(near, weight, R::zero()), R::select(near, slope, R::zero()))
+            }
+        }
+    }
+
+    /// μ and the coefficients of torsional friction, which follow each other among the parameters.
+    #[inline(always)]
+    fn friction<'a, R>(&self, par: &'a [R]) -> [&'a [R]; 2] {
+        let (mu, torsion) = par[self.at.mu..self.at.stiffness].split_at(self.at.torsion - self.at.mu);
+        [mu, torsion]
+    }
+
+    /// The same of the parameters' gradients.
+    #[inline(always)]
+    pub(super) fn friction_mut<'a, R>(&self, par: &'a mut [R]) -> [&'a mut [R]; 2] {
+        let (mu, torsion) = par[self.at.mu..self.at.stiffness].split_at_mut(self.at.torsion - self.at.mu);
+        [mu, torsion]
+    }
+}
+
+/// δ, forces and q₊ from what the solve has left; the forces are the next one's start.
+pub(super) struct Finish<'a>(pub(super) &'a Plan);
+
+impl Stage for Finish<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, _: usize, memory: &mut [R], _: &mut Output) {
+        let plan = self.0;
+        let s = &*plan.structure;
+        let Memory { numbers: m, work } = plan.places.memory(memory).0;
+        copy(m.warm, work.eta);
+        for (dof, &place) in s.place.iter().enumerate() {
+            m.delta[dof] = work.delta[place];
+        }
+        Integrate::value(&plan.retraction, m.q, m.delta, m.q_next);
+        // What a parameter that is not a number has made of the geometry.
+        let bad = work.info[0].gt(R::splat(Status::Infeasible.code()));
+        R::when(
+            bad,
+            &mut (&mut *m.geometry, &mut *m.share),
+            #[inline(always)]
+            |(geometry, share)| {
+                for x in geometry.iter_mut().chain(share.iter_mut()) {
+                    *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+                }
+            },
+        );
+        // In a world of bad input even a product with zero may be NaN.
+        let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
+        plan.contacts.torsion.forces(m.contacts, work.eta, m.force);
+        for x in m.force.iter_mut() {
+            *x = R::select(solved, *x, R::zero());
+        }
+    }
+}
+
+/// Writes a step's whole row: q₊, δ, v₊ of a second-order step, forces, limit forces, geometry, shares; η; report.
+pub(super) struct Store<'a>(pub(super) &'a Plan);
+
+impl Stage for Store<'_> {
+    #[inline(always)]
+    fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
+        let Memory { numbers: m, work } = self.0.places.memory(memory).0;
+        let limits = &work.eta[3 * self.0.structure.nc()..];
+        let mut at = 0;
+        for block in [&*m.q_next, m.delta, m.v_next, m.force, limits, m.geometry, m.share, work.eta, work.info] {
+            out.store_all(first, at, block);
+            at += block.len();
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Gaps to the joint limits.
+
+use std::sync::Arc;
+
+use crate::model::Model;
+use fingertip_lanes::lane::{Real, Zip};
+
+/// Degree of freedom of each limit and the sign of its gap's slope.
+pub(super) type LimitDofs = Vec<(usize, f64)>;
+
+/// The joint limits that count.
+#[derive(Clone, Debug)]
+pub(super) struct LimitTables {
+    limits: Vec<Limit>,
+}
+
+/// Gap = sign · q + offset.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// Place in q of the limit's coordinate.
+    q: usize,
+    sign: f64,
+    offset: f64,
+}
+
+impl LimitTables {
+    /// The tables, and the degree of freedom and sign of each limit.
+    pub(super) fn new(model: &Model) -> (Arc<Self>, LimitDofs) {
+        let (mut limits, mut dofs) = (Vec::new(), Vec::new());
+        for coordinate in model.tree.coordinates.iter().filter(|_| model.params.joint_limits) {
+            let Some(bounds) = coordinate.limits else { continue };
+            for (sign, bound) in [(1.0, bounds.lower), (-1.0, bounds.upper)] {
+                dofs.push((coordinate.v, sign));
+                limits.push(Limit { q: coordinate.q, sign, offset: -sign * bound });
+            }
+        }
+        (Arc::new(Self { limits }), dofs)
+    }
+
+    /// Fills in the gaps, rad or m.
+    #[inline(always)]
+    pub(super) fn fill<R: Real>(&self, q: &[R], gaps: &mut [R]) {
+        for (gap, &Limit { q: at, sign, offset }) in gaps.iter_mut().zip_inline(&self.limits) {
+            *gap = q[at].scale(sign) + R::splat(offset);
+        }
+    }
+
+    /// Adds to the gradient of q what comes from that of the gaps.
+    #[inline(always)]
+    pub(super) fn pull_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
+        for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {
+            q[at] += grad.scale(sign);
+        }
+    }
+}

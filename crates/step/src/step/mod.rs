@@ -1,0 +1,27 @@
+//! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
+//!
+//! [`Quasidynamic`] balances forces and has no velocities. [`Dynamic`] integrates velocities, with inertia, torques and
+//! control laws.
+
+mod bound;
+pub mod control;
+mod dynamic;
+mod fused;
+mod gaps;
+mod limits;
+mod operands;
+mod problem;
+mod programs;
+mod quasidynamic;
+mod reason;
+mod result;
+mod rolling;
+mod torsion;
+
+pub use bound::Bound;
+pub use dynamic::{ContactModel, Dynamic, DynamicParams, DynamicStep, Gaps, RigidContact, Separated, Separation};
+pub use fingertip_lanes::record::{Row, Trace};
+pub use fused::Kernel;
+pub use programs::Programs;
+pub use quasidynamic::{Form, Geometry, Held, Jacobians, Quasidynamic};
+pub use result::{Linearization, Rollout, Step};

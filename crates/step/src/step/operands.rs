@@ -1,0 +1,260 @@
+//! What every step takes from the contacts.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::numbers::GEOMETRY;
+use crate::contact::{Contacts, UNUSED};
+use crate::kinematics::{Frames, Tree};
+use crate::model::Model;
+use crate::parameters::Parameters;
+use crate::solve::{CONTACT_OPERAND, ContactPaths, Slip};
+use crate::tensor::beside;
+use crate::tensor::operation::{Function, Kernels, Operation, Signature};
+use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy};
+use fingertip_scene::{Params, Shape};
+
+use super::torsion::{Torsion, slips};
+
+/// What moves the two sides of each contact, as the solver counts them.
+pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
+    let tree = &model.tree;
+    let path = |shape: usize| -> Vec<(usize, usize)> {
+        tree.path(model.shapes[shape].body).into_iter().map(|screw| (screw, tree.screw_dof[screw])).collect()
+    };
+    let of = |(pair, slip): (usize, Slip)| {
+        let pair = &model.pairs.pairs[pair];
+        ContactPaths { a: path(pair.a), b: path(pair.b), slip }
+    };
+    slips(model).map(of).collect()
+}
+
+/// The contacts where the frames are.
+pub(super) fn detect(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
+    let [poses, sizes] = shapes(model, parameters, frames)?;
+    model.pairs.detect(&poses, &sizes)
+}
+
+/// The shapes' poses (B, n_shapes, 12) and sizes (1 or B, n_shapes, 4).
+fn shapes(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<[Tensor; 2]> {
+    let sizes = parameters.sizes.reshape((parameters.sizes.dim(0)?, model.shapes.len(), Shape::SIZES))?;
+    Ok([shape_poses(model, frames)?, sizes])
+}
+
+/// The poses of the shapes among those of all frames.
+pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
+    match model.inertial.len() {
+        0 => Ok(frames.poses.clone()),
+        _ => frames.poses.narrow(1, 0, model.shapes.len())?.contiguous(),
+    }
+}
+
+/// Least weight of a contact that has one: a body that is pressed against it leaves a gap in proportion to its weight, and of a gap of
+/// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
+const LEAST_WEIGHT: f64 = 1e-6;
+
+/// What the solver is told of a model's contacts besides their geometry: weights and friction.
+#[derive(Debug)]
+pub(super) struct ContactTables {
+    /// The pair of each contact.
+    pairs: Vec<usize>,
+    n_pairs: usize,
+    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
+    distance: Option<f64>,
+    fade: f64,
+    pub(super) torsion: Torsion,
+    kernels: Kernels,
+}
+
+impl ContactTables {
+    pub(super) fn new(model: &Model) -> Arc<Self> {
+        let Params { contact_distance, fade, .. } = model.params;
+        // A contact that a pair has room for but not now has no weight in any case.
+        let (distance, fade) = match contact_distance {
+            None if !model.pairs.has_formulas_only() => (Some(UNUSED), 0.0),
+            distance => (distance.map(|distance| distance.min(UNUSED)), fade),
+        };
+        let (pairs, n_pairs) = (model.pairs.pair_of_contact.clone(), model.pairs.pairs.len());
+        Arc::new(Self { pairs, n_pairs, distance, fade, torsion: Torsion::new(model), kernels: Kernels::default() })
+    }
+
+    /// Weight of the barrier of a contact with this φ, and its derivative: 1 up to `contact_distance − fade`, 0 from
+    /// `contact_distance` on, between them t³ (10 − 15 t + 6 t²), t falling from 1 to 0, or [`LEAST_WEIGHT`] if that is more.
+    /// Contacts that a pair has room for but not now have none in any case.
+    #[inline(always)]
+    pub(super) fn weight<R: Real>(&self, phi: R) -> (R, R) {
+        let Some(distance) = self.distance else { return (R::one(), R::zero()) };
+        if self.fade == 0.0 {
+            return (R::select(phi.lt(R::splat(distance)), R::one(), R::zero()), R::zero());
+        }
+        let t = (R::splat(distance) - phi).scale(1.0 / self.fade).max(R::zero()).min(R::one());
+        let polynomial = t.mul_add(t.scale(6.0) - R::splat(15.0), R::splat(10.0));
+        let (weight, rest) = (t * t * t * polynomial, R::one() - t);
+        let slope = (t * t * rest * rest).scale(-30.0 / self.fade);
+        let faint = phi.lt(R::splat(distance)).and(weight.lt(R::splat(LEAST_WEIGHT)));
+        (R::select(faint, R::splat(LEAST_WEIGHT), weight), R::select(faint, R::zero(), slope))
+    }
+
+    /// The solver's contacts, given the geometry and weights that each of them has once.
+    #[inline(always)]
+    pub(super) fn complete<R: Real>(&self, [mu, torsion]: [&[R]; 2], contacts: &mut [R]) {
+        for (c, &pair) in R::parts(self.pairs.iter().enumerate()) {
+            contacts[CONTACT_OPERAND * c + 10] = mu[pair];
+        }
+        self.torsion.split(torsion, contacts);
+    }
+
+    /// From the gradients of the solver's contacts to those of their geometry and weights, in their place, and of the coefficients of
+    /// friction, to which they are added.
+    #[inline(always)]
+    pub(super) fn pull_complete<R: Real>(&self, [mu, torsion]: [&mut [R]; 2], contacts: &mut [R]) {
+        self.torsion.pull_split(torsion, contacts);
+        for (c, &pair) in self.pairs.iter().enumerate() {
+            mu[pair] += contacts[CONTACT_OPERAND * c + 10];
+        }
+    }
+
+    /// Weights (B, nc) of the barriers of contacts with these φ (B, nc).
+    pub(super) fn weights(self: &Arc<Self>, phi: &Tensor) -> Result<Tensor> {
+        phi.apply_op1(Operation::rowwise(Weights(self.clone()), &self.kernels))
+    }
+
+    /// Geometry and weight of each contact (B, 11 nc): gaps (the problem's φ) and weights, of which each contact has its part, are
+    /// (B, nc).
+    pub(super) fn placed(contacts: &Contacts, gap: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        let Contacts { point_a, point_b, normal, weight: part, .. } = contacts;
+        let weight = match part {
+            Some(part) => (weight * part)?,
+            None => weight.clone(),
+        };
+        beside(&[normal, point_a, point_b, &gap.unsqueeze(2)?, &weight.unsqueeze(2)?], 2)?.flatten_from(1)
+    }
+
+    /// The solver's contacts (B, 12 n): normal, points, gap, μ and weight, of what [`ContactTables::placed`] gives.
+    pub(super) fn operand(self: &Arc<Self>, parameters: &Parameters, placed: &Tensor) -> Result<Tensor> {
+        let op = Operation::rowwise(Complete(self.clone()), &self.kernels);
+        placed.apply_op3(&parameters.mu, &parameters.torsion, op)
+    }
+}
+
+/// φ → weights.
+struct Weights(Arc<ContactTables>);
+
+impl Function<1> for Weights {
+    fn signature(&self) -> Signature<1> {
+        let width = self.0.pairs.len();
+        Signature { name: "contact weights", operands: [("phi", width)], width }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
+        for (weight, &phi) in out.iter_mut().zip_inline(phi) {
+            *weight = self.0.weight(phi).0;
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [phi]: [&[R]; 1], _: &mut [R], grad: &[R], [to]: [&mut [R]; 1]) {
+        for ((to, &phi), &grad) in to.iter_mut().zip_inline(phi).zip_inline(grad) {
+            *to = grad * self.0.weight(phi).1;
+        }
+    }
+}
+
+/// (geometry and weights, μ, torsion) → the solver's contacts.
+struct Complete(Arc<ContactTables>);
+
+impl Complete {
+    /// Numbers of a contact's geometry and weight.
+    const OWN: usize = GEOMETRY + 1;
+}
+
+impl Function<3> for Complete {
+    fn signature(&self) -> Signature<3> {
+        let ContactTables { pairs, n_pairs, torsion, .. } = &*self.0;
+        let operands = [("contacts", Self::OWN * pairs.len()), ("mu", *n_pairs), ("torsion", torsion.n_pairs)];
+        Signature { name: "contact operands", operands, width: CONTACT_OPERAND * torsion.n_contacts() }
+    }
+
+    fn scratch(&self) -> usize {
+        CONTACT_OPERAND * self.0.torsion.n_contacts()
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [own, mu, torsion]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
+        for (own, to) in own.chunks_exact(Self::OWN).zip_inline(out.chunks_exact_mut(CONTACT_OPERAND)) {
+            copy(&mut to[..GEOMETRY], &own[..GEOMETRY]);
+            to[11] = own[GEOMETRY];
+        }
+        self.0.complete([mu, torsion], out);
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, _: [&[R]; 3], contacts: &mut [R], grad: &[R], [own, mu, torsion]: [&mut [R]; 3]) {
+        copy(contacts, grad);
+        self.0.pull_complete([mu, torsion], contacts);
+        for (from, own) in contacts.chunks_exact(CONTACT_OPERAND).zip_inline(own.chunks_exact_mut(Self::OWN)) {
+            copy(&mut own[..GEOMETRY], &from[..GEOMETRY]);
+            own[GEOMETRY] = from[11];
+        }
+    }
+}
+
+/// Is a configuration finite and in range, with quaternions, which start at these places, that have a length: zero has none, and a
+/// subnormal number has lost its direction?
+#[inline(always)]
+pub(super) fn is_usable<R: Real>(q: &[R], quaternions: &[usize]) -> R::Mask {
+    let mut sum = R::zero();
+    for &x in q {
+        sum = x.doubt(sum);
+    }
+    let mut usable = sum.is_finite();
+    for &at in quaternions {
+        let mut largest = R::zero();
+        for k in 0..4 {
+            largest = largest.max(q[at + k].abs());
+        }
+        usable = usable.and(largest.lt(R::tiny()).not());
+    }
+    usable
+}
+
+/// First numbers in q of the quaternions.
+pub(super) fn quaternions(tree: &Tree) -> Vec<usize> {
+    tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect()
+}
+
+/// A mask (B, 1) of worlds whose q (B, nq) is usable; none if all are.
+pub(super) fn worlds_with_usable_q(model: &Model, kernels: &Kernels, q: &Tensor) -> Result<Option<Tensor>> {
+    let op = UsableState { nq: model.nq(), quaternions: quaternions(&model.tree) };
+    mask(&q.detach().apply_op1(Operation::rowwise(op, kernels))?)
+}
+
+/// q → 1 if it is usable, else 0.
+struct UsableState {
+    nq: usize,
+    quaternions: Vec<usize>,
+}
+
+impl Function<1> for UsableState {
+    fn signature(&self) -> Signature<1> {
+        Signature { name: "usable states", operands: [("q", self.nq)], width: 1 }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [q]: [&[R]; 1], _: &mut [R], out: &mut [R]) {
+        out[0] = R::select(is_usable(q, &self.quaternions), R::one(), R::zero());
+    }
+
+    /// A choice has no slope.
+    #[inline(always)]
+    fn pull<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
+}
+
+/// A mask (B, 1) of the worlds where a number (B, 1) is not zero; none if all are in it. That alone is what the host asks for.
+pub(super) fn mask(worlds: &Tensor) -> Result<Option<Tensor>> {
+    let mask = worlds.detach().ne(0.0)?;
+    let is_all = mask.flatten_all()?.to_vec1::<u8>()?.iter().all(|&good| good != 0);
+    Ok((!is_all).then_some(mask))
+}

@@ -1,0 +1,288 @@
+//! The stiffness against rolling of what rests on an ellipsoid's contacts: see [`crate::contact::lanes::rolling`]. It is added to P.
+//!
+//! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn the ellipsoid's body, M summed over its contacts.
+
+use std::sync::Arc;
+
+use candle_core::{Result, Tensor};
+
+use crate::contact::lanes::rolling::{self, OPERANDS, STIFFNESS};
+use crate::contact::numbers::GEOMETRY;
+use crate::kinematics::{Frames, POSE, SCREW};
+use crate::model::Model;
+use crate::parameters::{ParameterPlaces, Parameters};
+use crate::solve::Structure;
+use crate::tensor::beside;
+use crate::tensor::operation::{Function, Operation, Signature};
+use fingertip_lanes::lane::{Lane, Real, Zip, clear, copy, inlined};
+use fingertip_lanes::vector::{Mat3, Vec3, add_vec3, dot, rotate, scale, vec3_at};
+use fingertip_scene::{Friction, Shape};
+
+use super::problem::ProblemTables;
+
+/// Which contacts are an ellipsoid's, and what they stiffen.
+#[derive(Debug)]
+pub(super) struct RollingTables {
+    pub(super) contacts: Vec<Roller>,
+    /// Entries of P that are stiffened, among all.
+    pub(super) entries: Vec<usize>,
+    /// See [`rolling`].
+    pub(super) k: f64,
+    pub(super) at: ParameterPlaces,
+    screws: usize,
+}
+
+/// A contact of an ellipsoid.
+#[derive(Debug)]
+pub(super) struct Roller {
+    pub(super) contact: usize,
+    /// Is the ellipsoid on side B?
+    pub(super) on_b: bool,
+    pub(super) shape: usize,
+    /// Its body among the inertial ones, and where that one's centre of mass is among the kinematics' results.
+    pub(super) body: usize,
+    centre: usize,
+    /// (screw, screw, place in `entries`).
+    terms: Vec<(usize, usize, usize)>,
+}
+
+/// Symmetric matrix of [`STIFFNESS`] numbers.
+#[inline(always)]
+pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<R> {
+    [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+}
+
+impl RollingTables {
+    /// Those of a model; none of a problem that balances other forces.
+    pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
+        let k = match model.params.friction {
+            Friction::Relaxed => 2.0,
+            Friction::Coulomb => 1.0,
+        };
+        let mut tables = Self { contacts: Vec::new(), entries: Vec::new(), k, at: problem.at, screws: problem.screws };
+        for (contact, &pair) in model.pairs.pair_of_contact.iter().enumerate() {
+            let pair = &model.pairs.pairs[pair];
+            for (shape, on_b) in [(pair.a, false), (pair.b, true)] {
+                tables.add(model, problem, (contact, shape, on_b));
+            }
+        }
+        tables
+    }
+
+    fn add(&mut self, model: &Model, problem: &ProblemTables, (contact, shape, on_b): (usize, usize, bool)) {
+        let of = &model.shapes[shape];
+        let Some(body) = model.inertial.iter().position(|&body| body == of.body) else { return };
+        if !matches!(of.shape, Shape::Ellipsoid { .. }) {
+            return;
+        }
+        let terms = problem.turning(&model.tree, body).into_iter().map(|(left, right, entry)| {
+            let place = self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
+                self.entries.push(entry);
+                self.entries.len() - 1
+            });
+            (left, right, place)
+        });
+        let terms: Vec<_> = terms.collect();
+        if !terms.is_empty() {
+            self.contacts.push(Roller { contact, on_b, shape, body, centre: problem.pose(body), terms });
+        }
+    }
+
+    /// What a contact's stiffness is computed of.
+    #[inline(always)]
+    pub(super) fn operands<R: Real>(
+        &self,
+        roller: &Roller,
+        [kin, par]: [&[R]; 2],
+        (geometry, weight): (&[R], R),
+    ) -> [R; OPERANDS] {
+        let mut v = [R::zero(); OPERANDS];
+        let at = &self.at;
+        let normal = vec3_at(geometry, 0);
+        copy(&mut v[..3], &if roller.on_b { scale(-R::one(), normal) } else { normal });
+        copy(&mut v[3..6], &vec3_at(geometry, if roller.on_b { 6 } else { 3 }));
+        (v[6], v[7]) = (geometry[9], weight);
+        copy(&mut v[8..11], &vec3_at(kin, roller.centre));
+        copy(&mut v[11..20], &kin[POSE * roller.shape + 3..POSE * (roller.shape + 1)]);
+        copy(&mut v[20..23], &vec3_at(par, at.sizes + Shape::SIZES * roller.shape));
+        (v[23], v[24]) = (par[at.kappa], par[at.mass + roller.body]);
+        copy(&mut v[25..], &vec3_at(par, at.gravity));
+        v
+    }
+
+    /// What P's entries get, in the order of [`RollingTables::entries`]; `of` is a contact's geometry and weight.
+    #[inline(always)]
+    pub(super) fn fill<'a, R: Real>(&self, [kin, par]: [&[R]; 2], of: impl Fn(usize) -> (&'a [R], R), out: &mut [R]) {
+        clear(out);
+        for roller in R::parts(&self.contacts) {
+            let contact = of(roller.contact);
+            R::when(
+                contact.1.gt(R::zero()),
+                out,
+                #[inline(always)]
+                |out| {
+                    let m = matrix(rolling::stiffness(self.k, &self.operands(roller, [kin, par], contact)));
+                    for &(left, right, place) in &roller.terms {
+                        out[place] += dot(self.turn(kin, left), rotate(&m, self.turn(kin, right)));
+                    }
+                },
+            );
+        }
+    }
+
+    /// After [`RollingTables::fill`]: adds what the gradients of P's entries say to those of the kinematics' results, of the parameters
+    /// and of the contacts' geometry and weights.
+    #[inline(always)]
+    pub(super) fn pull<'a, R: Real>(
+        &self,
+        [kin, par]: [&[R]; 2],
+        of: impl Fn(usize) -> (&'a [R], R),
+        grad_p: impl Fn(usize) -> R,
+        (to_kin, to_par): (&mut [R], &mut [R]),
+        (to_contacts, layout): (&mut [R], ContactLayout),
+    ) {
+        for roller in R::parts(&self.contacts) {
+            let contact = of(roller.contact);
+            let at = layout.numbers * roller.contact;
+            let to_contact = &mut to_contacts[at..at + layout.numbers];
+            R::when(
+                contact.1.gt(R::zero()),
+                &mut (&mut *to_kin, &mut *to_par, to_contact),
+                #[inline(always)]
+                |(to_kin, to_par, to_contact)| {
+                    let v = self.operands(roller, [kin, par], contact);
+                    let m = matrix(rolling::stiffness(self.k, &v));
+                    let mut grad_m = [R::zero(); STIFFNESS];
+                    for &(left, right, place) in &roller.terms {
+                        let (x, y) = (self.turn(kin, left), self.turn(kin, right));
+                        let grad = grad_p(self.entries[place]);
+                        add_outer(grad, x, y, &mut grad_m);
+                        add_vec3(to_kin, self.screws + SCREW * left, scale(grad, rotate(&m, y)));
+                        add_vec3(to_kin, self.screws + SCREW * right, scale(grad, rotate(&m, x)));
+                    }
+                    let [by] = rolling::pull(self.k, &v, [&grad_m]);
+                    self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
+                },
+            );
+        }
+    }
+
+    /// Adds the gradients of [`RollingTables::operands`] to those of what they are taken from.
+    #[inline(always)]
+    fn give<R: Real>(
+        &self,
+        roller: &Roller,
+        by: &[R; OPERANDS],
+        [to_kin, to_par]: [&mut [R]; 2],
+        (to_contact, weight): (&mut [R], usize),
+    ) {
+        let at = &self.at;
+        let normal = vec3_at(by, 0);
+        add_vec3(to_contact, 0, if roller.on_b { scale(-R::one(), normal) } else { normal });
+        add_vec3(to_contact, if roller.on_b { 6 } else { 3 }, vec3_at(by, 3));
+        to_contact[9] += by[6];
+        to_contact[weight] += by[7];
+        add_vec3(to_kin, roller.centre, vec3_at(by, 8));
+        for k in 0..3 {
+            add_vec3(to_kin, POSE * roller.shape + 3 + 3 * k, vec3_at(by, 11 + 3 * k));
+        }
+        add_vec3(to_par, at.sizes + Shape::SIZES * roller.shape, vec3_at(by, 20));
+        to_par[at.kappa] += by[23];
+        to_par[at.mass + roller.body] += by[24];
+        add_vec3(to_par, at.gravity, vec3_at(by, 25));
+    }
+
+    /// The additions to the problem's numbers (B, np + nv + 1 + nl): see [`ProblemTables::operand`]. `contacts` has each contact's geometry
+    /// and weight (B, 11 nc).
+    pub(super) fn operand(
+        self: &Arc<Self>,
+        structure: &Arc<Structure>,
+        frames: &Frames,
+        contacts: &Tensor,
+        parameters: &Parameters,
+    ) -> Result<Tensor> {
+        let kin = beside(&[&frames.poses.flatten_from(1)?, &frames.screws], 1)?;
+        let n_contacts = contacts.dim(1)?;
+        let op = RollingOp { tables: self.clone(), structure: structure.clone(), n_kin: kin.dim(1)?, n_contacts };
+        kin.apply_op3(contacts, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
+    }
+
+    /// ω of a screw.
+    #[inline(always)]
+    pub(super) fn turn<R: Real>(&self, kin: &[R], screw: usize) -> Vec3<R> {
+        vec3_at(kin, self.screws + SCREW * screw)
+    }
+}
+
+/// How many numbers a contact has, and where its weight is among them; its geometry comes first.
+#[derive(Clone, Copy)]
+pub(super) struct ContactLayout {
+    pub(super) numbers: usize,
+    pub(super) weight: usize,
+}
+
+/// What x · M y says of M's numbers.
+#[inline(always)]
+fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
+    for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+        let product = x[i] * y[j];
+        to[k] += factor * if i == j { product } else { product + x[j] * y[i] };
+    }
+}
+
+/// (poses and screws, contacts, parameters) → additions to [P | g | κ | gaps].
+struct RollingOp {
+    tables: Arc<RollingTables>,
+    structure: Arc<Structure>,
+    n_kin: usize,
+    n_contacts: usize,
+}
+
+impl RollingOp {
+    const LAYOUT: ContactLayout = ContactLayout { numbers: GEOMETRY + 1, weight: GEOMETRY };
+}
+
+/// A contact's geometry and weight among all.
+#[inline(always)]
+fn placed<'a, R: Real>(contacts: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
+    inlined(
+        #[inline(always)]
+        |contact: usize| {
+            let own = &contacts[(GEOMETRY + 1) * contact..(GEOMETRY + 1) * (contact + 1)];
+            (&own[..GEOMETRY], own[GEOMETRY])
+        },
+    )
+}
+
+impl Function<3> for RollingOp {
+    fn signature(&self) -> Signature<3> {
+        let s = &self.structure;
+        let n = self.tables.at.n;
+        let operands = [("poses and screws", self.n_kin), ("contacts", self.n_contacts), ("parameters", n)];
+        Signature { name: "rolling", operands, width: s.np() + s.nv + 1 + s.nl() }
+    }
+
+    fn scratch(&self) -> usize {
+        self.tables.entries.len()
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], more: &mut [R], out: &mut [R]) {
+        self.tables.fill([kin, par], placed(contacts), more);
+        clear(out);
+        for (&entry, &more) in self.tables.entries.iter().zip_inline(&*more) {
+            out[entry] = more;
+        }
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [kin, contacts, par]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+        let [to_kin, to_contacts, to_par] = to;
+        let grad_p = inlined(
+            #[inline(always)]
+            |entry: usize| grad[entry],
+        );
+        let contacts = placed(contacts);
+        self.tables.pull([kin, par], contacts, grad_p, (to_kin, to_par), (to_contacts, Self::LAYOUT));
+    }
+}

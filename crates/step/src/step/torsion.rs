@@ -1,0 +1,241 @@
+//! Contacts that resist turning about their normal: soft patches instead of points.
+//!
+//! To the solver each of them is two contacts at the same points, each with half the weight. The friction of one
+//! resists [sliding](Slip::Slides), with the coefficient μ. The friction of the other, its twin, resists
+//! [turning](Slip::Turns), with the coefficient γ (m). Twins are stored behind all contacts. The two carry the normal
+//! force f_n together. With the relaxed law they share it in any proportion, so the tangential force and the torque τ
+//! about the normal obey
+//!
+//! ```text
+//! ‖f_t‖/μ + |τ|/γ ≤ f_n
+//! ```
+//!
+//! With Coulomb's law the gap determines the force of each. It is the same for both, so they share the force evenly.
+//! With coefficients twice as large this gives
+//!
+//! ```text
+//! ‖f_t‖ ≤ μ f_n,   |τ| ≤ γ f_n
+//! ```
+//!
+//! A world that Coulomb's law has not settled has the relaxed law's answer, with that law's coefficients:
+//! [`Structure::with_twins`](crate::solve::Structure::with_twins).
+
+use candle_core::{Result, Tensor};
+
+use crate::model::Model;
+use crate::solve::{CONTACT_OPERAND, Cone, Report, Slip, Solution};
+use crate::tensor::operation::{Function, Kernels, Operation, Signature};
+use crate::tensor::{gather, index, part};
+use fingertip_lanes::lane::{Lane, Real, Zip, copy};
+use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
+use fingertip_scene::Friction;
+
+/// The weight of each of the two.
+const HALF: f64 = 0.5;
+/// Length of the forces of a contact that resists turning: the twin's normal force, and the torque about the normal.
+pub(super) const TURNING: usize = 2;
+
+/// A contact that resists turning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turning {
+    /// Its number.
+    pub(super) contact: usize,
+    /// The place of its coefficient in [`Parameters::torsion`](crate::Parameters::torsion).
+    parameter: usize,
+}
+
+/// The contacts of a model that resist turning. Behind its `nc` contacts the solver has a twin of each of these.
+#[derive(Clone, Debug)]
+pub(super) struct Torsion {
+    pub(super) nc: usize,
+    pub(super) turning: Vec<Turning>,
+    /// Coefficients.
+    pub(super) n_pairs: usize,
+    /// Factor from the scene's coefficients to those of the two contacts.
+    sharing: f64,
+    kernels: Kernels,
+}
+
+impl Torsion {
+    pub(super) fn new(model: &Model) -> Self {
+        let pairs: Vec<usize> = model.pairs.torsional_pairs().collect();
+        let of = |&contact: &usize| {
+            let pair = model.pairs.pair_of_contact[contact];
+            Turning { contact, parameter: pairs.partition_point(|&other| other < pair) }
+        };
+        let sharing = match model.params.friction {
+            Friction::Relaxed => 1.0,
+            Friction::Coulomb => 2.0,
+        };
+        let turning = model.pairs.torsional.iter().map(of).collect();
+        Self { nc: model.nc(), turning, n_pairs: pairs.len(), sharing, kernels: Kernels::default() }
+    }
+
+    /// The numbers of the twins among the solver's contacts.
+    #[inline(always)]
+    pub(super) fn twins(&self) -> impl Iterator<Item = (usize, Turning)> {
+        self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
+    }
+
+    /// The contact that one of the solver's is.
+    pub(super) fn once(&self, contact: usize) -> usize {
+        if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
+    }
+
+    /// The solver's contacts.
+    pub(super) fn n_contacts(&self) -> usize {
+        self.nc + self.turning.len()
+    }
+
+    /// Numbers of a step's forces: three of each contact, then [`TURNING`] of each that resists turning.
+    pub(super) fn n_forces(&self) -> usize {
+        3 * self.nc + TURNING * self.turning.len()
+    }
+
+    /// The solver's contacts, given those that are there once, with coefficients (n) of torsional friction.
+    #[inline(always)]
+    pub(super) fn split<R: Real>(&self, torsion: &[R], contacts: &mut [R]) {
+        for (twin, Turning { contact, parameter }) in self.twins() {
+            let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
+            contact[10] = contact[10].scale(self.sharing);
+            contact[11] = contact[11].scale(HALF);
+            copy(&mut twins[..CONTACT_OPERAND], contact);
+            twins[10] = torsion[parameter].scale(self.sharing);
+        }
+    }
+
+    /// From the gradients of the solver's contacts to those of the contacts, in their place, and of the coefficients, to which
+    /// they are added.
+    #[inline(always)]
+    pub(super) fn pull_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
+        for (twin, Turning { contact, parameter }) in R::parts(self.twins()) {
+            let (contacts, twins) = contacts.split_at_mut(CONTACT_OPERAND * twin);
+            let contact = &mut contacts[CONTACT_OPERAND * contact..CONTACT_OPERAND * (contact + 1)];
+            for (k, (grad, &twin)) in contact.iter_mut().zip_inline(&twins[..CONTACT_OPERAND]).enumerate() {
+                match k {
+                    10 => *grad = grad.scale(self.sharing),
+                    11 => *grad = (*grad + twin).scale(HALF),
+                    _ => *grad += twin,
+                }
+            }
+            torsion[parameter] += twins[10].scale(self.sharing);
+        }
+    }
+
+    /// A step's forces on B, given the solver's contacts and their η.
+    #[inline(always)]
+    pub(super) fn forces<R: Real>(&self, contacts: &[R], eta: &[R], forces: &mut [R]) {
+        let (forces, turning) = forces.split_at_mut(3 * self.nc);
+        for c in R::parts(0..self.nc) {
+            put_vec3(forces, 3 * c, Cone::read(contacts, c).scaled(vec3_at(eta, 3 * c)));
+        }
+        for ((twin, Turning { contact, .. }), of) in self.twins().zip(turning.as_chunks_mut::<TURNING>().0) {
+            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let along = dot(cone.n, eta);
+            *of = [along, cone.mu * dot(cone.tangent(), eta)];
+            add_vec3(forces, 3 * contact, scale(along, cone.n));
+        }
+    }
+
+    /// From the gradients of a step's forces to those of the forces M η of the solver's contacts, in their place. What the contacts'
+    /// normals get is added to `normals`, in rows of so many numbers.
+    #[inline(always)]
+    pub(super) fn pull_forces<R: Real>(
+        &self,
+        contacts: &[R],
+        eta: &[R],
+        forces: &mut [R],
+        (normals, width): (&mut [R], usize),
+    ) {
+        // The last one first, as each takes more room than it had.
+        for (k, &Turning { contact, .. }) in self.turning.iter().enumerate().rev() {
+            let twin = self.nc + k;
+            let (cone, eta) = (Cone::read(contacts, twin), vec3_at(eta, 3 * twin));
+            let (n, t) = (cone.n, cone.tangent());
+            let (along, torque) = (dot(n, eta), cone.mu * dot(t, eta));
+            let at = 3 * self.nc + TURNING * k;
+            let (grad_own, grad_torque, grad) = (forces[at], forces[at + 1], vec3_at(forces, 3 * contact));
+            let grad_along = grad_own + dot(n, grad);
+            put_vec3(forces, 3 * twin, axpy(grad_along, n, scale(grad_torque, t)));
+            // ∂t = −n (t · ∂n)
+            let by_n = axpy(grad_along * torque - grad_torque * along, t, scale(along, grad));
+            add_vec3(normals, width * contact, by_n);
+        }
+    }
+
+    /// Forces (B, nc, 3) on B and torques (B, n) about the normal of a solution for these contacts (B, 12 n).
+    pub(super) fn totals(&self, contacts: &Tensor, solution: &Solution) -> Result<[Tensor; 2]> {
+        let (b, n) = (contacts.dim(0)?, self.turning.len());
+        if n == 0 {
+            return Ok([solution.force.clone(), Tensor::zeros((b, 0), contacts.dtype(), contacts.device())?]);
+        }
+        let eta = solution.warm.narrow(1, 0, 3 * self.n_contacts())?;
+        let contacts = &self.as_solved(contacts, solution)?;
+        let op = Operation::rowwise(Totals(self.clone()), &self.kernels);
+        let forces = contacts.apply_op3(&solution.force.flatten_from(1)?, &eta, op)?;
+        let force = forces.narrow(1, 0, 3 * self.nc)?.reshape((b, self.nc, 3))?;
+        Ok([force, torques(&part(&forces, 1, 3 * self.nc, TURNING * n)?, 1)?])
+    }
+}
+
+impl Torsion {
+    /// The contacts (B, 12 n) with the coefficients by which each world was solved: the relaxed law has those of the scene.
+    fn as_solved(&self, contacts: &Tensor, solution: &Solution) -> Result<Tensor> {
+        let reports = solution.report()?;
+        if self.sharing == 1.0 || !reports.iter().any(Report::is_relaxed) {
+            return Ok(contacts.clone());
+        }
+        let twins: Vec<usize> = self.twinned().collect();
+        let factor = |relaxed: bool, k: usize| {
+            let is_halved = relaxed && k % CONTACT_OPERAND == 10 && twins.contains(&(k / CONTACT_OPERAND));
+            if is_halved { 1.0 / self.sharing } else { 1.0 }
+        };
+        let width = contacts.dim(1)?;
+        let all: Vec<f64> =
+            reports.iter().flat_map(|report| (0..width).map(|k| factor(report.is_relaxed(), k))).collect();
+        contacts * Tensor::from_vec(all, (reports.len(), width), contacts.device())?.to_dtype(contacts.dtype())?
+    }
+
+    /// The solver's contacts that share a normal force with another.
+    pub(super) fn twinned(&self) -> impl Iterator<Item = usize> {
+        self.twins().flat_map(|(twin, turning)| [turning.contact, twin])
+    }
+}
+
+/// The torques among the [`TURNING`] numbers of each contact that resists turning, in rows along the last dimension.
+pub(super) fn torques(turning: &Tensor, last: usize) -> Result<Tensor> {
+    let odd = index((0..turning.dim(last)?).skip(1).step_by(TURNING), turning.device())?;
+    gather(turning, &odd, last)
+}
+
+/// (the solver's contacts, M η, η) → a step's forces. The value is that of η, whose digits M η may not have; its gradient is that of M η.
+struct Totals(Torsion);
+
+impl Function<3> for Totals {
+    fn signature(&self) -> Signature<3> {
+        let n = self.0.n_contacts();
+        let operands = [("contacts", CONTACT_OPERAND * n), ("forces", 3 * n), ("eta", 3 * n)];
+        Signature { name: "forces", operands, width: self.0.n_forces() }
+    }
+
+    #[inline(always)]
+    fn value<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], out: &mut [R]) {
+        self.0.forces(contacts, eta, out);
+    }
+
+    #[inline(always)]
+    fn pull<R: Lane>(&self, [contacts, _, eta]: [&[R]; 3], _: &mut [R], grad: &[R], to: [&mut [R]; 3]) {
+        let [normals, forces, _] = to;
+        copy(&mut forces[..grad.len()], grad);
+        self.0.pull_forces(contacts, eta, forces, (normals, CONTACT_OPERAND));
+    }
+}
+
+/// What the friction of a model's contacts resists, as the solver counts them: the pair and the slip of each.
+pub(super) fn slips(model: &Model) -> impl Iterator<Item = (usize, Slip)> {
+    let pairs = &model.pairs;
+    let of = |slip| move |&contact: &usize| (pairs.pair_of_contact[contact], slip);
+    let all = pairs.pair_of_contact.iter().map(|&pair| (pair, Slip::Slides));
+    all.chain(pairs.torsional.iter().map(of(Slip::Turns)))
+}

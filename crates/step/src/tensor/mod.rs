@@ -1,0 +1,182 @@
+//! Small vectors as tensors: the last dimension is x, y, z, all dimensions before it are a batch.
+//!
+//! Every function is made of differentiable candle operations and is total: values and gradients are finite for finite
+//! input. Scalars keep their last dimension (.., 1), so that they broadcast against vectors. Shapes broadcast.
+
+pub(crate) mod known;
+pub(crate) mod operation;
+pub(crate) mod rows;
+
+use candle_core::backend::BackendStorage;
+use candle_core::{CpuStorage, CudaStorage, CustomOp1, D, DType, Device, Layout, Result, Shape, Tensor};
+use fingertip_lanes::lane::Precision;
+
+/// A constant with the type and on the device of `like`, of shape (1, .., 1, k): it broadcasts against `like`.
+pub fn constant(values: &[f64], like: &Tensor) -> Result<Tensor> {
+    let mut shape = vec![1; like.rank()];
+    if let Some(last) = shape.last_mut() {
+        *last = values.len();
+    }
+    Tensor::from_slice(values, shape, like.device())?.to_dtype(like.dtype())
+}
+
+/// Indices as a tensor (n) on a device.
+pub fn index(values: impl Iterator<Item = usize>, device: &Device) -> Result<Tensor> {
+    let values: Vec<u32> = values.map(|i| u32::try_from(i).unwrap_or(u32::MAX)).collect();
+    let n = values.len();
+    Tensor::from_vec(values, n, device)
+}
+
+/// All numbers, row after row, in double precision.
+pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
+}
+
+/// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where the numbers are read of a view without
+/// any that starts behind the end of what it views.
+pub fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {
+    let part = tensor.narrow(dim, start, len)?;
+    if part.elem_count() > 0 { Ok(part) } else { Tensor::zeros(part.shape(), part.dtype(), part.device()) }
+}
+
+/// [`Tensor::index_select`], also where nothing is left: candle's kernels for GPUs fail without numbers.
+pub fn gather(tensor: &Tensor, index: &Tensor, dim: usize) -> Result<Tensor> {
+    let mut shape = tensor.dims().to_vec();
+    shape[dim] = index.dim(0)?;
+    if shape.contains(&0) {
+        return Tensor::zeros(shape, tensor.dtype(), tensor.device());
+    }
+    tensor.contiguous()?.index_select(index, dim)
+}
+
+/// [`Tensor::cat`], also where parts have no numbers: candle's gradients on a GPU fail for those.
+pub fn beside(parts: &[&Tensor], dim: usize) -> Result<Tensor> {
+    let there: Vec<&Tensor> = parts.iter().copied().filter(|part| part.elem_count() > 0).collect();
+    if !there.is_empty() {
+        return Tensor::cat(&there, dim);
+    }
+    let mut shape = parts[0].dims().to_vec();
+    shape[dim] = parts.iter().map(|part| part.dims()[dim]).sum();
+    Tensor::zeros(shape, parts[0].dtype(), parts[0].device())
+}
+
+/// Lengths up to this one, in metres, count as zero where a direction is asked for: see [`Precision::no_length`].
+pub const fn no_length(dtype: DType) -> f64 {
+    match dtype {
+        DType::F32 => Precision::Single.no_length(),
+        _ => Precision::Double.no_length(),
+    }
+}
+
+/// The numbers, or 0 for those that are infinite or NaN.
+pub fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
+    let zero = x.zeros_like()?;
+    (x * 0.0)?.eq(&zero)?.where_cond(x, &zero)
+}
+
+/// x (1 or B, n) as rows of each world's own (B, n), if it is tracked: what a world's gradient has that is not finite is dropped,
+/// number by number, before a row that all worlds share is the sum of theirs. Nothing has no gradient: candle's kernels for GPUs fail
+/// without numbers.
+pub fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
+    if !x.track_op() || x.elem_count() == 0 {
+        return Ok(if x.elem_count() == 0 { x.detach() } else { x.clone() });
+    }
+    x.broadcast_as((worlds, x.dim(1)?))?.force_contiguous()?.apply_op1(Guard)
+}
+
+/// The identity on numbers that fill their storage, whose gradient is [`finite_or_zero`].
+struct Guard;
+
+impl CustomOp1 for Guard {
+    fn name(&self) -> &'static str {
+        "guard"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
+    }
+
+    fn cuda_fwd(&self, x: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+        Ok((x.try_clone(layout)?, layout.shape().clone()))
+    }
+
+    fn bwd(&self, _: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        finite_or_zero(grad).map(Some)
+    }
+}
+
+/// a · b (.., 1).
+pub fn dot(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    a.broadcast_mul(b)?.sum_keepdim(D::Minus1)
+}
+
+/// a × b (.., 3).
+pub fn cross(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let turned = |v: &Tensor| -> Result<[Tensor; 2]> {
+        let [x, y, z] = components(v)?;
+        Ok([Tensor::cat(&[&y, &z, &x], D::Minus1)?, Tensor::cat(&[&z, &x, &y], D::Minus1)?])
+    };
+    let ([a_yzx, a_zxy], [b_yzx, b_zxy]) = (turned(a)?, turned(b)?);
+    a_yzx.broadcast_mul(&b_zxy)? - a_zxy.broadcast_mul(&b_yzx)?
+}
+
+/// The components (.., 1) of vectors (.., 3).
+pub fn components(v: &Tensor) -> Result<[Tensor; 3]> {
+    let last = v.rank() - 1;
+    Ok([v.narrow(last, 0, 1)?, v.narrow(last, 1, 1)?, v.narrow(last, 2, 1)?])
+}
+
+/// a + s b, with s (.., 1).
+pub fn along(a: &Tensor, s: &Tensor, b: &Tensor) -> Result<Tensor> {
+    a.broadcast_add(&s.broadcast_mul(b)?)
+}
+
+/// `yes` where `mask` (u8) is not zero, `no` elsewhere; all three broadcast to `mask`'s and `yes`'s common shape.
+///
+/// The branch that is not taken gets a gradient of exactly zero, which becomes NaN if that branch divides by zero:
+/// replace the argument of the division, not its result.
+pub fn select(mask: &Tensor, yes: &Tensor, no: &Tensor) -> Result<Tensor> {
+    let shape = mask.shape().broadcast_shape_binary_op(yes.shape(), "select")?;
+    let shape = shape.broadcast_shape_binary_op(no.shape(), "select")?;
+    mask.broadcast_as(&shape)?.where_cond(&yes.broadcast_as(&shape)?, &no.broadcast_as(&shape)?)
+}
+
+/// x limited to [−limit, limit]; at and beyond the limit the gradient goes to the limit.
+pub fn clamp(x: &Tensor, limit: &Tensor) -> Result<Tensor> {
+    let limit = limit.broadcast_as(x.shape())?;
+    let opposite = limit.neg()?;
+    let x = x.lt(&limit)?.where_cond(x, &limit)?;
+    x.gt(&opposite)?.where_cond(&x, &opposite)
+}
+
+/// The sign of x as a constant without gradient: −1 below zero, else +1.
+pub fn sign(x: &Tensor) -> Result<Tensor> {
+    x.detach().ge(0.0)?.to_dtype(x.dtype())?.affine(2.0, -1.0)
+}
+
+/// Positions (.., 3) of poses (.., 12): position, then the columns of the rotation matrix.
+pub fn position(pose: &Tensor) -> Result<Tensor> {
+    pose.narrow(D::Minus1, 0, 3)
+}
+
+/// Column `k` (0, 1, 2) of the rotation matrices of poses: the frame's axis in the world (.., 3).
+pub fn axis(pose: &Tensor, k: usize) -> Result<Tensor> {
+    pose.narrow(D::Minus1, 3 + 3 * k, 3)
+}
+
+/// R v: vectors in the frames of poses (.., 12) to the world.
+pub fn rotate(pose: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let [x, y, z] = components(v)?;
+    let rotated = x.broadcast_mul(&axis(pose, 0)?)?;
+    along(&along(&rotated, &y, &axis(pose, 1)?)?, &z, &axis(pose, 2)?)
+}
+
+/// Rᵀ v: vectors in the world to the frames of poses (.., 12).
+pub fn rotate_back(pose: &Tensor, v: &Tensor) -> Result<Tensor> {
+    let axes = pose.narrow(D::Minus1, 3, 9)?;
+    let mut shape = axes.dims().to_vec();
+    shape.pop();
+    shape.extend([3, 3]);
+    let axes = axes.reshape(shape)?;
+    axes.broadcast_mul(&v.unsqueeze(v.rank() - 1)?)?.sum(D::Minus1)
+}

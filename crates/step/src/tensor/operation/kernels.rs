@@ -1,0 +1,35 @@
+//! What operations on one structure have on GPUs.
+
+#[cfg(feature = "cuda")]
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(feature = "cuda")]
+use candle_core::{Result, backend::BackendDevice, cuda_backend::CudaDevice};
+
+#[cfg(feature = "cuda")]
+use crate::cuda::Gpu;
+
+/// The kernels of operations on GPUs, recorded and compiled when they are first asked for. What owns the tables that operations read
+/// has one, and hands it to all of them; copies are the same kernels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernels {
+    #[cfg(feature = "cuda")]
+    gpus: Arc<Mutex<Vec<Arc<Gpu>>>>,
+}
+
+#[cfg(feature = "cuda")]
+impl Kernels {
+    /// Those on a device.
+    ///
+    /// # Errors
+    /// If the driver does not answer.
+    pub(super) fn on(&self, device: &CudaDevice) -> Result<Arc<Gpu>> {
+        let mut gpus = self.gpus.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(gpu) = gpus.iter().find(|gpu| gpu.device().same_device(device)) {
+            return Ok(gpu.clone());
+        }
+        let gpu = Arc::new(Gpu::new(device)?);
+        gpus.push(gpu.clone());
+        Ok(gpu)
+    }
+}
