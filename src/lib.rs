@@ -61,28 +61,25 @@
 //! The configuration of a free body is (x, y, z, qw, qx, qy, qz); its tangent (v, ω) lies along **world** axes. v is
 //! the velocity of the body frame's origin. q ⊕ δ multiplies Exp(ω) from the **left**.
 //!
-//! # The floors
+//! # What is where
 //!
-//! Modules are ordered in floors. A module uses lower floors, and of its own floor only modules that do not use it.
-//! `tests/floors.rs` checks this.
+//! This crate is the front page of a few others. Each uses those above it in this table, and can be used without those below.
 //!
-//! | floor | module | what it has |
+//! | crate | modules here | what it has |
 //! |---|---|---|
-//! | 0 | [`math`] | lanes of worlds for SIMD kernels, small vectors as tensors |
-//! | 0 | [`device()`] | devices by name; with the feature `cuda`, kernels on GPUs |
-//! | 1 | [`description`] | plain data: URDF, shapes, scenes from TOML or a builder, and the checks of all these |
-//! | 1 | [`scenes`] | scenes generated from a number and a seed: cubes, pills in a box |
-//! | 2 | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
-//! | 2 | [`collision`] | signed distance, witness points and normal of any two convex bodies, and contact manifolds, in plain `f64` |
-//! | 3 | [`contact`] | which shapes may touch, and their contacts as tensors |
-//! | 4 | [`solve`] | the contact problem: the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
-//! | 5 | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, its differentiable parameters, and changes of them by name |
-//! | 6 | [`step`] | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation |
-//! | 7 | [`rollout`](mod@rollout) | many steps, differentiable end to end |
-//! | 7 | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
-//! | 7 | [`grasp`] | closing a hand on an object, the least effort that holds it, simulated trials |
-//! | 8 | [`mpc`] | planning and model-predictive control with the step's gradients; tasks |
-//! | 9 | [`show`] | recordings, plots, and checks whether an object is held; used by the command line `fingertip` |
+//! | `fingertip-lanes` | [`math::lane`] | kernels written once, run on SIMD lanes of worlds, recorded, printed as C and CUDA |
+//! | `fingertip-shapes` | [`collision`] | shapes, hulls and meshes; signed distance, witness points, normal and contact manifolds of any two convex bodies, in plain `f64` |
+//! | `fingertip-scene` | [`description`], [`scenes`] | plain data: URDF, scenes from TOML or a builder, and the checks of all these; scenes generated from a number and a seed |
+//! | `fingertip-step` | [`kinematics`], [`dynamics`] | poses, screws, Jacobians, q ⊕ δ, inverse kinematics; rigid-body dynamics |
+//! | | [`contact`], [`solve`] | which shapes may touch, and their contacts as tensors; the barrier solver with its adjoint; rigid frictionless contact as QP, LCP and QCQP |
+//! | | [`model`], [`parameters`], [`overrides`] | a scene compiled to tables and tensors, its differentiable parameters, and changes of them by name |
+//! | | [`step`], [`rollout`](mod@rollout) | the quasi-dynamic step and its linearisation; the second-order step, control laws, separation; many steps, differentiable end to end |
+//! | | [`device()`], [`math::tensor`] | devices by name; small vectors as tensors |
+//! | `fingertip-codegen` | [`codegen`] | one scene's step, rollouts, adjoints, Jacobians and rigid-body dynamics, printed as C |
+//! | `fingertip-plan` | [`mpc`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; closing a hand on an object, the least effort that holds it |
+//! | `fingertip-show` | [`show`] | recordings, plots, and checks whether an object is held; with the feature `show` files, the page and the live server |
+//!
+//! The command line is a crate of its own, `fingertip-cli`.
 //!
 //! # What to expect
 //!

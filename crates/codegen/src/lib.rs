@@ -1,4 +1,4 @@
-//! Floor 7: the steps of one scene and its dynamics as C, for embedded controllers and other languages.
+//! The steps of one scene and its dynamics as C, for embedded controllers and other languages.
 //!
 //! The kernels of [`fingertip_step::step`] and [`fingertip_step::dynamics`] are run once on numbers that record the operations done with
 //! them. The operations of one world are then printed. The code is specialised to the scene. It has no tables,

@@ -17,6 +17,14 @@ macro_rules! layout {
             }
         }
 
+        impl<T> $Name<T> {
+            /// The parts with their names, in order.
+            #[allow(dead_code, reason = "not every layout is listed")]
+            $vis fn named(&self) -> impl Iterator<Item = (&'static str, &T)> {
+                [$((stringify!($field), &self.$field),)*].into_iter()
+            }
+        }
+
         impl $Name<usize> {
             /// The places of parts of these sizes, one after the other from `start` on.
             $vis fn from(self, start: usize) -> $Name<std::ops::Range<usize>> {

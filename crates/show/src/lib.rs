@@ -1,4 +1,4 @@
-//! Floor 9: what people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
+//! What people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
 //!
 //! # Recordings
 //!

@@ -1,4 +1,4 @@
-//! Floor 0: devices by name, with errors that say what is missing.
+//! Devices by name, with errors that say what is missing.
 
 use candle_core::Device;
 

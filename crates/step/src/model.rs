@@ -1,4 +1,4 @@
-//! Floor 5: a scene compiled to immutable tables and tensors.
+//! A scene compiled to immutable tables and tensors.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Floor 5: the parameters of a model, as tensors that gradients can reach.
+//! The parameters of a model, as tensors that gradients can reach.
 
 use candle_core::{Device, Result, Tensor, bail};
 

@@ -1,4 +1,4 @@
-//! Floor 7: many steps as one node of the graph.
+//! Many steps as one node of the graph.
 //!
 //! A rollout of T steps is a single differentiable operation with its own adjoint sweep. Forward it keeps only the
 //! states, the controls and the solutions. Backward it goes from the last step to the first and rebuilds each step's

@@ -1,5 +1,5 @@
 //! `fingertip audit` of scenes whose gradients are right: it has nothing to say against them. That it finds wrong ones is a test next to it,
-//! in `src/bin/fingertip/audit/tests.rs`.
+//! in `crates/cli/src/audit/tests.rs`.
 
 #[path = "../support/command_line.rs"]
 mod command_line;

@@ -1,4 +1,4 @@
-//! Floor 7: grasping: close a hand around an object, find the least effort that holds it, and test the grasp in
+//! Grasping: close a hand around an object, find the least effort that holds it, and test the grasp in
 //! simulation.
 //!
 //! ```no_run

@@ -1,4 +1,4 @@
-//! Floor 8: planning manipulation over a horizon with the step's gradients, and model-predictive control.
+//! Planning manipulation over a horizon with the step's gradients, and model-predictive control.
 //!
 //! ```text
 //! minimise over v_0 … v_{T−1} in a box     Σ_k l(x_k, v_k) + Σ_i w_i c_i(q_{k+1})     x_{k+1} = f(x_k, v_k)

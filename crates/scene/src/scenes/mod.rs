@@ -1,4 +1,4 @@
-//! Floor 1: scenes made from a number of objects and a seed, for tests, benchmarks and teaching: [`Cubes`] that fall on
+//! Scenes made from a number of objects and a seed, for tests, benchmarks and teaching: [`Cubes`] that fall on
 //! each other, [`Pills`] in a box.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Floor 2: distances of convex bodies, one pair at a time, in plain `f64`.
+//! Distances of convex bodies, one pair at a time, in plain `f64`.
 //!
 //! The bodies are any two of sphere, capsule, box, rounded box, cylinder, ellipsoid, convex hull and half-space (but
 //! not two half-spaces). [`distance()`] and [`Collider`] give the signed distance with its witness points, normal and

@@ -1,4 +1,4 @@
-//! Floor 3: which shapes may touch, how far apart they are, and where they touch.
+//! Which shapes may touch, how far apart they are, and where they touch.
 
 mod contacts;
 mod convex;

@@ -1,4 +1,4 @@
-//! Floor 0 (feature `cuda`): recorded kernels on an NVIDIA GPU.
+//! Recorded kernels on an NVIDIA GPU.
 //!
 //! A [`Gpu`] compiles the text of [`record::cuda`](fingertip_lanes::record::cuda) for its card when it is first asked for a kernel, and
 //! keeps what comes out ([`compile`]). Kernels run on candle's stream of the device on the buffers of candle's tensors; nothing

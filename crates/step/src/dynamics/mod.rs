@@ -1,4 +1,4 @@
-//! Floor 2: inertia, forces and accelerations of all that moves, M a + b = τ.
+//! Inertia, forces and accelerations of all that moves, M a + b = τ.
 //!
 //! [`Dynamics`] has the algorithms of rigid-body dynamics for a forest of bodies, as batched tensor operations.
 //! Gradients reach q, v, a, τ, gravity, the bodies' inertias and the joints' positions. Full derivative matrices in

@@ -1,4 +1,4 @@
-//! Floor 2: the pose of every body, and how it moves with each degree of freedom.
+//! The pose of every body, and how it moves with each degree of freedom.
 //!
 //! [`Kinematics`] computes poses and Jacobians from configurations q (B, nq), as tensors with gradients:
 //!

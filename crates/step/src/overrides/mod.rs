@@ -1,4 +1,4 @@
-//! Floor 5: changes of a model's numbers by name, for one step or one run.
+//! Changes of a model's numbers by name, for one step or one run.
 
 mod json;
 mod unique;

@@ -1,4 +1,4 @@
-//! Floor 4: the contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
+//! The contact problem, `minimise ½ δᵀPδ + gᵀδ` subject to contacts and limits, and its solvers.
 //!
 //! [`barrier`] solves the smoothed problem with Coulomb friction, batched and differentiable. [`Frictionless`] is the
 //! same problem for one world, in velocities, with hard contact and without friction: as quadratic programs, as [`lcp`]

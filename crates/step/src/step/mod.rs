@@ -1,4 +1,4 @@
-//! Floor 6: one step, from a configuration and a command to the next configuration and the contact forces.
+//! One step, from a configuration and a command to the next configuration and the contact forces.
 //!
 //! [`Quasidynamic`] balances forces and has no velocities. [`Dynamic`] integrates velocities, with inertia, torques and
 //! control laws.

@@ -1,7 +1,7 @@
 //! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
 
 use crate::kinematics::{Integrate, ManifoldMap};
-use crate::solve::{CONTACT_OPERAND, INFO};
+use crate::solve::CONTACT_OPERAND;
 use fingertip_lanes::lane::{Lane, Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
@@ -23,15 +23,17 @@ impl Stage for Recall<'_> {
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], _: &mut Output) {
         let plan = self.plan;
         let (Memory { numbers: m, work }, to) = plan.places.both(memory);
-        let mut at = 0;
-        let force = &mut to.force[..plan.n_forces()];
-        for block in [to.q_next, to.delta, to.v_next, force, to.limit, to.geometry, to.share] {
-            self.grad.load_all(first, at, block);
-            at += block.len();
-        }
-        self.result.load_all(first, plan.nq, m.delta);
-        self.result.load_all(first, plan.n_results(), work.eta);
-        self.result.load_all(first, plan.n_row() - INFO, work.info);
+        let row = plan.row();
+        self.grad.load_all(first, row.q_next.start, to.q_next);
+        self.grad.load_all(first, row.delta.start, to.delta);
+        self.grad.load_all(first, row.v_next.start, to.v_next);
+        self.grad.load_all(first, row.force.start, &mut to.force[..plan.n_forces()]);
+        self.grad.load_all(first, row.limit_force.start, to.limit);
+        self.grad.load_all(first, row.contact.start, to.geometry);
+        self.grad.load_all(first, row.share.start, to.share);
+        self.result.load_all(first, row.delta.start, m.delta);
+        self.result.load_all(first, row.warm.start, work.eta);
+        self.result.load_all(first, row.info.start, work.info);
         plan.structure.place_all(m.delta, work.delta);
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -
         let warm = held.as_ref().map_or_else(|| Ok(none.rows(gpu)), |held| held.rows::<T>(gpu))?;
         let worlds = worlds("fused step", &[q, u, par])?;
         plan.check_warm(Some([warm.rows, warm.width]), worlds)?;
-        let report = (0, plan.n_row() - INFO..plan.n_row());
+        let report = (0, plan.row().info);
         let [rows] = plan.outcome(gpu, Kernel::WarmStep, &[q, u, par, warm], (worlds, 1), report)?;
         Ok(numbers(rows, gpu))
     }

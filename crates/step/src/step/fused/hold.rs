@@ -57,16 +57,16 @@ pub(in super::super) fn jacobians(
 impl Plan {
     /// The forces of a step's row, each along its contact's normal and tangents, and the torques.
     fn lambda(&self, row: &[f64]) -> Vec<f64> {
-        let forces = self.nq + self.structure.nv;
-        let geometry = forces + self.n_forces() + self.structure.nl();
+        let at = self.row();
         let mut lambda = Vec::with_capacity(self.n_lambda());
         for i in 0..self.nc {
-            let [n, force] = [geometry + GEOMETRY * i, forces + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
+            let [n, force] =
+                [at.contact.start + GEOMETRY * i, at.force.start + 3 * i].map(|at| [row[at], row[at + 1], row[at + 2]]);
             for axis in lanes::frame(n.map(Single::<f64, false>::splat)) {
                 lambda.push(axis[0].get(0) * force[0] + axis[1].get(0) * force[1] + axis[2].get(0) * force[2]);
             }
         }
-        lambda.extend((0..self.n_turning()).map(|k| row[forces + 3 * self.nc + TURNING * k + 1]));
+        lambda.extend((0..self.n_turning()).map(|k| row[at.turning.start + TURNING * k + 1]));
         lambda
     }
 

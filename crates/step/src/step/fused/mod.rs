@@ -20,23 +20,25 @@ mod plan;
 mod program;
 mod record;
 mod rollout;
+mod row;
 mod run;
 mod second_order;
 mod single;
 mod stages;
 mod step_op;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
 use crate::contact::Contacts;
-use crate::solve::{INFO, Report, Start};
+use crate::solve::{Report, Start};
 use crate::tensor::{numbers, part};
 
 use super::result::{Linearization, Rollout, Step};
 use super::torsion::torques;
-use memory::{GEOMETRY, TURNING};
+use memory::TURNING;
 
 pub(super) use hold::{hold, jacobians};
 pub(super) use inertial::JointForces;
@@ -64,7 +66,8 @@ pub(super) fn dynamic_step(
     start: Start,
 ) -> Result<(Step, Tensor)> {
     let rows = step_op::step(plan, [q, state, par], start)?;
-    let v_next = part(&rows, 1, plan.nq + plan.structure.nv, plan.n_velocities())?;
+    let at = plan.row().v_next;
+    let v_next = part(&rows, 1, at.start, at.len())?;
     Ok((read(plan, &rows)?, v_next))
 }
 
@@ -99,29 +102,17 @@ pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
 
 /// A step from its rows.
 fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
-    let (b, nc, nl) = (rows.dim(0)?, plan.nc, plan.structure.nl());
-    let mut at = 0;
-    let mut next = |n: usize| {
-        at += n;
-        part(rows, 1, at - n, n)
-    };
-    let q_next = next(plan.nq)?;
-    let delta = next(plan.structure.nv)?;
-    next(plan.n_velocities())?;
-    let force = next(3 * nc)?.reshape((b, nc, 3))?;
-    let torque = torques(&next(TURNING * plan.n_turning())?, 1)?;
-    let limit_force = next(nl)?;
-    let contacts = Contacts::of_row(&next(GEOMETRY * nc + plan.n_shares())?, nc)?;
-    let detached = rows.detach();
+    let (row, nc, detached) = (plan.row(), plan.nc, rows.detach());
+    let of = |at: Range<usize>| part(rows, 1, at.start, at.len());
     Ok(Step {
-        q_next,
-        delta,
-        force,
-        torque,
-        contacts,
-        limit_force,
-        reports: Report::read(&detached.narrow(1, plan.n_row() - INFO, INFO)?)?,
-        warm: part(&detached, 1, plan.n_results(), plan.structure.n_eta())?,
+        q_next: of(row.q_next)?,
+        delta: of(row.delta)?,
+        force: of(row.force)?.reshape((rows.dim(0)?, nc, 3))?,
+        torque: torques(&of(row.turning)?, 1)?,
+        contacts: Contacts::of_row(&of(row.contact.start..row.share.end)?, nc)?,
+        limit_force: of(row.limit_force)?,
+        reports: Report::read(&detached.narrow(1, row.info.start, row.info.len())?)?,
+        warm: part(&detached, 1, row.warm.start, row.warm.len())?,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::contact::kernels::PairKernels;
 use crate::kinematics::{FrameTables, Retraction};
 use crate::model::Model;
 use crate::parameters::ParameterPlaces;
-use crate::solve::{INFO, Structure};
+use crate::solve::Structure;
 use fingertip_lanes::lane::{Arithmetic, InstructionSet, Precision};
 use fingertip_lanes::rows::Rows;
 use fingertip_scene::Friction;
@@ -18,7 +18,7 @@ use super::super::problem::ProblemTables;
 use super::super::rolling::RollingTables;
 use super::super::torsion::Turning;
 use super::inertial::SecondOrder;
-use super::memory::{GEOMETRY, Places};
+use super::memory::Places;
 use super::paths::Paths;
 
 /// A model, ready to be stepped in lanes.
@@ -122,12 +122,6 @@ impl Plan {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// Numbers of a step's result that gradients flow into: q₊, δ, v₊ of a second-order step, forces, limit forces, the contacts' geometry and shares.
-    pub(super) fn n_results(&self) -> usize {
-        let n_motion = self.structure.nv + self.n_velocities();
-        self.nq + n_motion + self.n_forces() + self.structure.nl() + GEOMETRY * self.nc + self.n_shares()
-    }
-
     /// Numbers of v₊: those of v, or none.
     pub(super) fn n_velocities(&self) -> usize {
         self.places.numbers.v_next.len()
@@ -157,11 +151,6 @@ impl Plan {
     /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
     pub(super) fn n_shares(&self) -> usize {
         self.places.numbers.share.len()
-    }
-
-    /// Numbers of a result row: those, then η and the report.
-    pub(super) fn n_row(&self) -> usize {
-        self.n_results() + self.structure.n_eta() + INFO
     }
 
     /// Numbers of the gradient of q, u and the parameters.

@@ -2,14 +2,12 @@
 
 use candle_core::{Result, Shape, Storage, Tensor};
 
-use crate::solve::INFO;
 use fingertip_lanes::lane::Arithmetic;
 use fingertip_lanes::program::{Program, run_parts_on};
 use fingertip_lanes::record::Row;
 use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
-use super::memory::{GEOMETRY, TURNING};
 use super::plan::Plan;
 
 /// What a rollout gives: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T n_forces), which become results of operations; limit forces
@@ -63,50 +61,6 @@ impl Plan {
             }
         }
         rows
-    }
-
-    /// What steps under one command write.
-    pub(super) fn hold_rows(&self) -> [Row; 5] {
-        let s = &self.structure;
-        let parts = [
-            ("states", self.nq),
-            ("warm_next", s.n_eta()),
-            ("force", self.n_forces()),
-            ("gap", self.nc),
-            ("info", INFO),
-        ];
-        parts.map(|(name, width)| Row { name, width, step: width })
-    }
-
-    /// What a rollout writes.
-    pub(super) fn rollout_rows(&self) -> [Row; 4] {
-        let s = &self.structure;
-        let of_step = |name, width| Row { name, width, step: width };
-        let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
-        [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
-    }
-
-    /// What the row of a step consists of.
-    pub(in super::super) fn row_parts(&self) -> Vec<Row> {
-        let s = &self.structure;
-        let parts = [
-            ("q_next", self.nq),
-            ("delta", s.nv),
-            ("v_next", self.n_velocities()),
-            ("force", 3 * self.nc),
-            ("turning", TURNING * self.n_turning()),
-            ("limit_force", s.nl()),
-            ("contact", GEOMETRY * self.nc),
-            ("share", self.n_shares()),
-            ("warm", s.n_eta()),
-            ("status", 1),
-            ("iterations", 1),
-            ("residual", 1),
-            ("slip_gap", 1),
-        ];
-        let is_there = |name: &str, width: usize| width > 0 || !["v_next", "turning", "share"].contains(&name);
-        let there = parts.into_iter().filter(|&(name, width)| is_there(name, width));
-        there.map(|(name, width)| Row::new(name, width)).collect()
     }
 
     /// The rows that it writes.

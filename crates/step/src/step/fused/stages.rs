@@ -223,11 +223,15 @@ impl Stage for Store<'_> {
     #[inline(always)]
     fn run<R: Lane>(&self, first: usize, memory: &mut [R], out: &mut Output) {
         let Memory { numbers: m, work } = self.0.places.memory(memory).0;
-        let limits = &work.eta[3 * self.0.structure.nc()..];
-        let mut at = 0;
-        for block in [&*m.q_next, m.delta, m.v_next, m.force, limits, m.geometry, m.share, work.eta, work.info] {
-            out.store_all(first, at, block);
-            at += block.len();
-        }
+        let (limits, row) = (&work.eta[3 * self.0.structure.nc()..], self.0.row());
+        out.store_all(first, row.q_next.start, m.q_next);
+        out.store_all(first, row.delta.start, m.delta);
+        out.store_all(first, row.v_next.start, m.v_next);
+        out.store_all(first, row.force.start, m.force);
+        out.store_all(first, row.limit_force.start, limits);
+        out.store_all(first, row.contact.start, m.geometry);
+        out.store_all(first, row.share.start, m.share);
+        out.store_all(first, row.warm.start, work.eta);
+        out.store_all(first, row.info.start, work.info);
     }
 }

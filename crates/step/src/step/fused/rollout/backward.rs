@@ -9,6 +9,7 @@ use fingertip_lanes::rows::{Output, Rows};
 use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 
 use super::super::super::torsion::Turning;
+use super::super::kernel::Kernel;
 use super::super::memory::{Memory, TURNING};
 use super::super::plan::Plan;
 use super::super::stages::{Load, per};
@@ -21,6 +22,16 @@ pub(in super::super) enum Cost {
     States,
     /// The forces: what each state gets is written, the states' own sweep takes it on.
     Forces,
+}
+
+impl Cost {
+    /// Its sweep.
+    pub(super) fn kernel(self) -> Kernel {
+        match self {
+            Self::States => Kernel::RolloutAdjoint,
+            Self::Forces => Kernel::RolloutForceAdjoint,
+        }
+    }
 }
 
 /// T steps of a lane, from the last to the first.

@@ -9,11 +9,13 @@ pub(super) mod forward;
 
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{Device, Error, Result, Shape, Storage, Tensor};
+use candle_core::{DType, Device, Error, Result, Shape, Storage, Tensor};
 
 use crate::solve::{INFO, Report};
 use crate::tensor::known::{Adjoint, Known};
 use crate::tensor::rows::{TensorGuard, storage, whole_gradient, worlds};
+
+use fingertip_lanes::rows::Rows;
 
 use super::kernel::Kernel;
 use super::plan::Plan;
@@ -49,6 +51,21 @@ fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     let operands = Operands::of(&held, None)?;
     let b = worlds("rollout", &[&operands.q, &operands.u, &operands.par])?;
     let widths = plan.rollout_rows().map(|row| row.length(n_steps));
+    let [states, force, limit_force, info] = rows(plan, &operands, dtype, (b, n_steps))?;
+    let [n_states, n_force, n_limit, n_info] = widths;
+    let result = |data, width| Ok::<_, Error>((Storage::Cpu(storage(data, dtype)?), Shape::from((b, width))));
+    let beside = |data, width| Tensor::from_vec(data, (b, width), &Device::Cpu);
+    Ok(([result(states, n_states)?, result(force, n_force)?], [beside(limit_force, n_limit)?, beside(info, n_info)?]))
+}
+
+/// The rows of [`Plan::rollout_rows`], one each for every world, of so many worlds and steps.
+pub(super) fn rows(
+    plan: &Plan,
+    operands: &Operands,
+    dtype: DType,
+    (b, n_steps): (usize, usize),
+) -> Result<[Vec<f64>; 4]> {
+    let widths = plan.rollout_rows().map(|row| row.length(n_steps));
     let program = |operands: &Operands, arithmetic, b| {
         let program = Forward { plan, operands, n_steps };
         let rows = [&operands.q, &operands.u, &operands.par];
@@ -58,11 +75,23 @@ fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
         let width = widths[Forward::INFO];
         parts[Forward::INFO][world * width..][..width].chunks(INFO).all(is_solved)
     };
-    let [states, force, limit_force, info] = solve_all(plan.arithmetic(dtype), b, &operands, widths, program, solved)?;
-    let [n_states, n_force, n_limit, n_info] = widths;
-    let result = |data, width| Ok::<_, Error>((Storage::Cpu(storage(data, dtype)?), Shape::from((b, width))));
-    let beside = |data, width| Tensor::from_vec(data, (b, width), &Device::Cpu);
-    Ok(([result(states, n_states)?, result(force, n_force)?], [beside(limit_force, n_limit)?, beside(info, n_info)?]))
+    solve_all(plan.arithmetic(dtype), b, operands, widths, program, solved)
+}
+
+/// Gradients of q₀ (of each state where the cost is of forces), u and the parameters, a row each for every world, from a rollout's
+/// rows and the gradient of its states or forces.
+pub(super) fn adjoint(
+    cost: Cost,
+    forward: Forward,
+    [states, force, limit_force, info, grad]: [Rows; 5],
+) -> Result<[Vec<f64>; 3]> {
+    let Forward { plan, operands, n_steps } = forward;
+    let program = Backward { forward, states, force, limit_force, info, cost, grad };
+    let Operands { q, u, par, .. } = operands;
+    let Backward { states, force, limit_force, info, grad, .. } = &program;
+    let rows = [states, u, par, force, limit_force, info, grad];
+    let widths = [q.width(), n_steps * plan.nu, plan.at.n];
+    plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (grad.rows(), n_steps), widths)
 }
 
 /// What both adjoints share.
@@ -92,36 +121,25 @@ impl Adjoint for SweepAdjoint {
 
     fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]> {
         let Sweep { plan, n_steps, limit_force, info, force } = &*self.sweep;
-        let (kernel, [states, force]) = match self.cost {
+        let [states, force] = match self.cost {
             Cost::States => {
-                let force = force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?;
-                (Kernel::RolloutAdjoint, [result, force])
+                [result, force.get().ok_or_else(|| Error::msg("rollout: expected the forces before a gradient"))?]
             }
-            Cost::Forces => (Kernel::RolloutForceAdjoint, [operands[0], result]),
+            Cost::Forces => [operands[0], result],
         };
         let read = [states, force, limit_force, info, grad];
         #[cfg(feature = "cuda")]
         if grad.device().is_cuda() {
-            return super::cuda::rollout_adjoint(plan, *n_steps, kernel, operands, read);
+            return super::cuda::rollout_adjoint(plan, *n_steps, self.cost.kernel(), operands, read);
         }
         let (held, read) = (operands.map(TensorGuard::new), read.map(TensorGuard::new));
         let of_step = Operands::of(&held, None)?;
         let [states, force, limit_force, info, grad_rows] = read.each_ref().map(TensorGuard::rows);
-        let program = Backward {
-            forward: Forward { plan, operands: &of_step, n_steps: *n_steps },
-            states: states?,
-            force: force?,
-            limit_force: limit_force?,
-            info: info?,
-            cost: self.cost,
-            grad: grad_rows?,
-        };
+        let rows = [states?, force?, limit_force?, info?, grad_rows?];
+        let forward = Forward { plan, operands: &of_step, n_steps: *n_steps };
+        let [of_q, of_u, of_par] = adjoint(self.cost, forward, rows)?;
         let Operands { q, u, par, .. } = &of_step;
-        let Backward { states, force, limit_force, info, grad: grad_rows, .. } = &program;
-        let rows = [states, u, par, force, limit_force, info, grad_rows];
         let widths = [q.width(), n_steps * plan.nu, plan.at.n];
-        let worlds = (grad_rows.rows(), *n_steps);
-        let [of_q, of_u, of_par] = plan.run_kernel(kernel, plan.set.into(), &program, &rows, worlds, widths)?;
         let gradient = |k: usize, data, rows| {
             let is_tracked = operands[k].track_op();
             is_tracked.then(|| whole_gradient(data, widths[k], rows, grad.dtype())).transpose()

@@ -1,0 +1,98 @@
+//! The rows of numbers that steps and rollouts give: what is in them, and where. Everything that writes or reads them asks here.
+
+use std::ops::Range;
+
+use fingertip_lanes::layout;
+use fingertip_lanes::record::Row;
+
+use crate::solve::INFO;
+
+use super::memory::{GEOMETRY, TURNING};
+use super::plan::Plan;
+
+layout! {
+    /// The parts of a step's row. Gradients flow into those before `warm`.
+    pub(in super::super) struct StepRow {
+        /// q₊ (nq).
+        q_next,
+        /// δ (nv).
+        delta,
+        /// v₊ of a second-order step (nv), or nothing.
+        v_next,
+        /// Force on B of each contact (nc, 3), world axes.
+        force,
+        /// Of each contact that resists turning: the normal force that this part of it carries, the torque about the normal, and 0.
+        turning,
+        /// Forces of the joint limits (nl).
+        limit_force,
+        /// Normal, points on A and B and φ of each contact.
+        contact,
+        /// Each contact's part of its pair's barrier, or nothing where that is 1 for all.
+        share,
+        /// The solver's forces (n_eta).
+        warm,
+        /// Status, iterations, residual, slip gap.
+        info,
+    }
+}
+
+impl Plan {
+    /// Where the parts of a step's row are.
+    pub(in super::super) fn row(&self) -> StepRow<Range<usize>> {
+        let s = &self.structure;
+        let turning = TURNING * self.n_turning();
+        let sizes = StepRow {
+            q_next: self.nq,
+            delta: s.nv,
+            v_next: self.n_velocities(),
+            force: self.n_forces() - turning,
+            turning,
+            limit_force: s.nl(),
+            contact: GEOMETRY * self.nc,
+            share: self.n_shares(),
+            warm: s.n_eta(),
+            info: INFO,
+        };
+        sizes.from(0)
+    }
+
+    /// Numbers of a step's row that gradients flow into.
+    pub(super) fn n_results(&self) -> usize {
+        self.row().share.end
+    }
+
+    /// Numbers of a step's row.
+    pub(super) fn n_row(&self) -> usize {
+        self.row().info.end
+    }
+
+    /// The parts of a step's row that are there, by name and size.
+    pub(in super::super) fn row_parts(&self) -> Vec<Row> {
+        let report = ["status", "iterations", "residual", "slip_gap"];
+        let optional = ["v_next", "turning", "share"];
+        let row = self.row();
+        let there = row.named().filter(|(name, at)| *name != "info" && (!at.is_empty() || !optional.contains(name)));
+        there.map(|(name, at)| Row::new(name, at.len())).chain(report.map(|name| Row::new(name, 1))).collect()
+    }
+
+    /// What steps under one command write.
+    pub(super) fn hold_rows(&self) -> [Row; 5] {
+        let s = &self.structure;
+        let parts = [
+            ("states", self.nq),
+            ("warm_next", s.n_eta()),
+            ("force", self.n_forces()),
+            ("gap", self.nc),
+            ("info", INFO),
+        ];
+        parts.map(|(name, width)| Row { name, width, step: width })
+    }
+
+    /// What a rollout writes.
+    pub(super) fn rollout_rows(&self) -> [Row; 4] {
+        let s = &self.structure;
+        let of_step = |name, width| Row { name, width, step: width };
+        let states = Row { name: "states", width: 2 * self.nq, step: self.nq };
+        [states, of_step("force", self.n_forces()), of_step("limit_force", s.nl()), of_step("info", INFO)]
+    }
+}
