@@ -61,9 +61,9 @@ pub struct Dynamic {
     joints: JointForces,
     paths: Arc<Vec<ContactPaths>>,
     limit_dofs: LimitDofs,
-    plan: Arc<fused::Plan>,
+    pub(super) plan: Arc<fused::Plan>,
     /// All parameters in one row.
-    par: Tensor,
+    pub(super) par: Tensor,
 }
 
 /// Result of a second-order step. Under [`ContactModel::Barrier`], everything but `reports` and `warm` is differentiable.

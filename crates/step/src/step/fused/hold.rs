@@ -1,6 +1,6 @@
 //! Steps and Jacobians of plain numbers: a command that is held over some steps (zero-order hold), and the derivatives of each.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Result, Tensor};
 
 use crate::contact::lanes;
 use crate::solve::{Accuracy, Status};
@@ -15,7 +15,10 @@ use super::jacobian;
 use super::kernel::Kernel;
 use super::memory::{GEOMETRY, Memory, TURNING};
 use super::plan::Plan;
+use super::rollout::backward::Cost;
+use super::rollout::forward::Forward;
 use super::stages::{Load, Operands};
+use super::{rollout, step_op};
 
 /// `n_steps` steps from each world's q under its u (see [`super::super::Held`]): states, η, forces, gaps and reports after
 /// each step, a row for each world.
@@ -36,6 +39,77 @@ pub(in super::super) fn hold(
     let program = Hold { plan, operands: &operands, n_steps, accuracy };
     let none = plan.no_forces();
     plan.run_kernel(kernel, plan.set.into(), &program, &operands.rows(&none), (b, n_steps), widths)
+}
+
+/// The row of a step of each world.
+pub(in super::super) fn step_rows(plan: &Plan, operands: [&[f64]; 3], par: Rows, b: usize) -> Result<Vec<f64>> {
+    step_op::rows(plan, &self::operands(plan, operands, par, b)?, DType::F64, b)
+}
+
+/// Gradients of q, u and the parameters side by side, from the rows of a step and their gradients.
+pub(in super::super) fn step_adjoint(
+    plan: &Plan,
+    [q, u]: [&[f64]; 2],
+    par: Rows,
+    [rows, grad]: [&[f64]; 2],
+    b: usize,
+) -> Result<Vec<f64>> {
+    let [rows, grad] = [(rows, plan.n_row()), (grad, plan.n_results())].map(|(x, n)| Rows::from_slice(x, b, n));
+    step_op::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
+}
+
+/// What a rollout of each world writes: see [`Plan::rollout_rows`].
+pub(in super::super) fn rollout_rows(
+    plan: &Plan,
+    [q0, u]: [&[f64]; 2],
+    par: Rows,
+    (b, n_steps): (usize, usize),
+) -> Result<[Vec<f64>; 4]> {
+    let operands = rollout_operands(plan, [q0, u], par, (b, n_steps))?;
+    rollout::rows(plan, &operands, DType::F64, (b, n_steps))
+}
+
+/// Gradients of q₀, u and the parameters from those of a rollout's states; or, of its forces, those of all states, u and the parameters.
+pub(in super::super) fn rollout_adjoint(
+    plan: &Plan,
+    of_forces: bool,
+    u: &[f64],
+    par: Rows,
+    kept: [&[f64]; 4],
+    grad: &[f64],
+    (b, n_steps): (usize, usize),
+) -> Result<[Vec<f64>; 3]> {
+    let [states, force, limit_force, info] = plan.rollout_rows().map(|row| row.length(n_steps));
+    let q = if of_forces { kept[0].to_vec() } else { first_states(kept[0], states, plan.nq) };
+    let operands = Operands {
+        q: Rows::from_slice(&q, b, if of_forces { states } else { plan.nq }),
+        u: Rows::from_slice(u, b, n_steps * plan.nu),
+        par,
+        warm: None,
+    };
+    let cost = if of_forces { Cost::Forces } else { Cost::States };
+    let grad = Rows::from_slice(grad, b, if of_forces { force } else { states });
+    let [a, f, l, i] = kept;
+    let kept = [(a, states), (f, force), (l, limit_force), (i, info)].map(|(x, n)| Rows::from_slice(x, b, n));
+    let [a, f, l, i] = kept;
+    rollout::adjoint(cost, Forward { plan, operands: &operands, n_steps }, [a, f, l, i, grad])
+}
+
+/// The first state of each world.
+fn first_states(states: &[f64], width: usize, nq: usize) -> Vec<f64> {
+    states.chunks_exact(width).flat_map(|of_world| &of_world[..nq]).copied().collect()
+}
+
+fn rollout_operands<'a>(
+    plan: &Plan,
+    [q0, u]: [&'a [f64]; 2],
+    par: Rows<'a>,
+    (b, n_steps): (usize, usize),
+) -> Result<Operands<'a>> {
+    let (q, u) = (Rows::from_slice(q0, b, plan.nq), Rows::from_slice(u, b, n_steps * plan.nu));
+    let operands = Operands { q, u, par, warm: None };
+    worlds("rollout", &[&operands.q, &operands.u, &operands.par])?;
+    Ok(operands)
 }
 
 /// One step of each world and its Jacobians: λ, A, B, C, D; the forces' only with `forces`.
@@ -68,6 +142,12 @@ impl Plan {
         }
         lambda.extend((0..self.n_turning()).map(|k| row[at.turning.start + TURNING * k + 1]));
         lambda
+    }
+
+    /// Gradients by forces (·, nc, 3), step by step, with those by torques, which are zero.
+    pub(in super::super) fn with_torques(&self, by_force: &[f64]) -> Vec<f64> {
+        let turning = vec![0.0; TURNING * self.n_turning()];
+        by_force.chunks_exact((3 * self.nc).max(1)).flat_map(|step| step.iter().chain(&turning)).copied().collect()
     }
 
     /// Forces and torques, step by step.

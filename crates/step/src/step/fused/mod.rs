@@ -40,7 +40,7 @@ use super::result::{Linearization, Rollout, Step};
 use super::torsion::torques;
 use memory::TURNING;
 
-pub(super) use hold::{hold, jacobians};
+pub(super) use hold::{hold, jacobians, rollout_adjoint, rollout_rows, step_adjoint, step_rows};
 pub(super) use inertial::JointForces;
 pub use kernel::Kernel;
 pub(super) use plan::Plan;

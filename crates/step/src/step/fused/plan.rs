@@ -32,8 +32,8 @@ pub(in super::super) struct Plan {
     /// The device of a model that is not on the CPU, and what records kernels for it.
     #[cfg(feature = "cuda")]
     pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
-    pub(super) nq: usize,
-    pub(super) nu: usize,
+    pub(in super::super) nq: usize,
+    pub(in super::super) nu: usize,
     /// Contacts, each once.
     pub(super) nc: usize,
     pub(super) structure: Arc<Structure>,
@@ -154,7 +154,7 @@ impl Plan {
     }
 
     /// Numbers of the gradient of q, u and the parameters.
-    pub(super) fn n_gradient(&self) -> usize {
+    pub(in super::super) fn n_gradient(&self) -> usize {
         self.nq + self.nu + self.at.n
     }
 

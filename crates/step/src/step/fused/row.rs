@@ -21,7 +21,7 @@ layout! {
         v_next,
         /// Force on B of each contact (nc, 3), world axes.
         force,
-        /// Of each contact that resists turning: the normal force that this part of it carries, the torque about the normal, and 0.
+        /// Of each contact that resists turning: the normal force that this part of it carries, the torque about the normal.
         turning,
         /// Forces of the joint limits (nl).
         limit_force,

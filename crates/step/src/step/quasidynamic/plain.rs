@@ -126,7 +126,7 @@ impl Quasidynamic {
     }
 
     /// The number of worlds of operands whose lengths fit.
-    fn worlds(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<usize> {
+    pub(in super::super) fn worlds(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<usize> {
         let (nq, nu, n_warm) = (self.model().nq(), self.model().nu(), self.n_warm());
         if self.model().dtype != DType::F64 {
             bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
@@ -144,7 +144,13 @@ impl Quasidynamic {
         Ok(b)
     }
 
-    fn tensors(&self, q: &[f64], u: &[f64], warm: &[f64], b: usize) -> Result<(Tensor, Tensor, Option<Tensor>)> {
+    pub(in super::super) fn tensors(
+        &self,
+        q: &[f64],
+        u: &[f64],
+        warm: &[f64],
+        b: usize,
+    ) -> Result<(Tensor, Tensor, Option<Tensor>)> {
         let of = |numbers: &[f64]| Tensor::from_slice(numbers, (b, numbers.len() / b), &self.model().device);
         Ok((of(q)?, of(u)?, if warm.is_empty() { None } else { Some(of(warm)?) }))
     }

@@ -1,0 +1,444 @@
+//! Steps, rollouts and their gradients on plain numbers, without tensors: for bindings, controllers and optimisers of one's own.
+//!
+//! All numbers are `f64`, row after row. A batch has B worlds. A cotangent that is empty is zero.
+
+use candle_core::{DType, Result, Tensor, Var, bail};
+
+use crate::contact::numbers::GEOMETRY;
+use crate::parameters::Parameters;
+use crate::solve::Report;
+use crate::step::fused::{self, Plan};
+use crate::step::{Dynamic, Quasidynamic, Step};
+use crate::tensor::rows::TensorGuard;
+
+use super::torsion::TURNING;
+
+/// A step of B worlds on plain numbers.
+#[derive(Clone, Debug)]
+pub struct StepNumbers {
+    /// q₊ (B, nq), m and rad.
+    pub q_next: Vec<f64>,
+    /// δ (B, nv), the step in tangent coordinates.
+    pub delta: Vec<f64>,
+    /// v₊ of a second-order step (B, nv), m/s and rad/s; else empty.
+    pub v_next: Vec<f64>,
+    /// Force on B of each contact in world axes (B, nc, 3), N.
+    pub force: Vec<f64>,
+    /// Torque on B about its normal of each contact with torsional friction (B, n_torsional), N·m.
+    pub torque: Vec<f64>,
+    /// Forces of the joint limits (B, nl), N·m or N.
+    pub limit_force: Vec<f64>,
+    /// Unit normal of each contact from A to B (B, nc, 3).
+    pub normal: Vec<f64>,
+    /// Contact points on A and on B (B, nc, 3), m.
+    pub point_a: Vec<f64>,
+    /// See `point_a`.
+    pub point_b: Vec<f64>,
+    /// Signed distances φ (B, nc), m.
+    pub phi: Vec<f64>,
+    /// The solver's forces (B, n_warm): a start for steps nearby.
+    pub warm: Vec<f64>,
+    /// How each world's solve went (B).
+    pub reports: Vec<Report>,
+    /// The rows themselves, for the adjoint; empty of a tensor program.
+    rows: Vec<f64>,
+}
+
+/// Gradients of a cost by the results of a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StepCotangent<'a> {
+    /// By q₊ (B, nq).
+    pub q_next: &'a [f64],
+    /// By v₊ of a second-order step (B, nv).
+    pub v_next: &'a [f64],
+    /// By the contact forces in world axes (B, nc, 3).
+    pub force: &'a [f64],
+    /// By the torques (B, n_torsional).
+    pub torque: &'a [f64],
+    /// By the signed distances φ (B, nc).
+    pub phi: &'a [f64],
+}
+
+/// T steps of B worlds on plain numbers.
+#[derive(Clone, Debug)]
+pub struct RolloutNumbers {
+    /// q₀ … q_T (B, T + 1, nq).
+    pub q: Vec<f64>,
+    /// Force on B of each contact in world axes (B, T, nc, 3), N.
+    pub force: Vec<f64>,
+    /// Torques as in [`StepNumbers::torque`] (B, T, n_torsional), N·m.
+    pub torque: Vec<f64>,
+    /// How each solve went (B, T).
+    pub reports: Vec<Report>,
+    /// T.
+    pub n_steps: usize,
+    /// What the sweep back reads besides: forces with torques, limit forces, reports; empty of a tensor program.
+    kept: [Vec<f64>; 3],
+}
+
+/// Gradients of a cost by what a step or a rollout was given.
+#[derive(Clone, Debug)]
+pub struct GradientNumbers {
+    /// By q, q₀ of a rollout (B, nq).
+    pub q: Vec<f64>,
+    /// By u: (B, nu) of a step, (B, T, nu) of a rollout, (B, 2 nv) of a second-order step, v and then τ.
+    pub u: Vec<f64>,
+    /// By each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
+    pub parameters: Vec<Vec<f64>>,
+}
+
+/// The lengths of a batch's rows fit, or an error says what was expected.
+fn expect(what: &str, given: &[f64], rows: usize, width: usize, optional: bool) -> Result<()> {
+    if given.len() == rows * width || (optional && given.is_empty()) {
+        return Ok(());
+    }
+    let or = if optional { " or none" } else { "" };
+    bail!("{what}: expected {rows} × {width} numbers{or}, got {}", given.len())
+}
+
+/// Worlds of rows that have `width` numbers each.
+fn count(what: &str, given: &[f64], width: usize) -> Result<usize> {
+    match given.len() / width.max(1) {
+        b if b > 0 && b * width == given.len() => Ok(b),
+        _ => bail!("{what}: expected (B, {width}) numbers with B ≥ 1, got {}", given.len()),
+    }
+}
+
+/// Columns of rows.
+fn columns(rows: &[f64], width: usize, at: std::ops::Range<usize>) -> Vec<f64> {
+    rows.chunks_exact(width).flat_map(|row| &row[at.clone()]).copied().collect()
+}
+
+/// Some of the numbers of each item of `n`, in columns of rows.
+fn items(rows: &[f64], width: usize, at: &std::ops::Range<usize>, n: usize, of: std::ops::Range<usize>) -> Vec<f64> {
+    let items = rows.chunks_exact(width).flat_map(|row| row[at.clone()].chunks_exact(n));
+    items.flat_map(|item| &item[of.clone()]).copied().collect()
+}
+
+impl StepNumbers {
+    fn of_rows(plan: &Plan, rows: Vec<f64>) -> Self {
+        let at = plan.row();
+        let n = at.info.end;
+        let of = |part: std::ops::Range<usize>| columns(&rows, n, part);
+        let of_contact = |k| items(&rows, n, &at.contact, GEOMETRY, k);
+        Self {
+            q_next: of(at.q_next.clone()),
+            delta: of(at.delta.clone()),
+            v_next: of(at.v_next.clone()),
+            force: of(at.force.clone()),
+            torque: items(&rows, n, &at.turning, TURNING, 1..2),
+            limit_force: of(at.limit_force.clone()),
+            normal: of_contact(0..3),
+            point_a: of_contact(3..6),
+            point_b: of_contact(6..9),
+            phi: of_contact(9..10),
+            warm: of(at.warm.clone()),
+            reports: Report::of(&of(at.info.clone())).collect(),
+            rows,
+        }
+    }
+
+    fn of_step(step: &Step) -> Result<Self> {
+        let of = crate::tensor::numbers;
+        Ok(Self {
+            q_next: of(&step.q_next)?,
+            delta: of(&step.delta)?,
+            v_next: Vec::new(),
+            force: of(&step.force)?,
+            torque: of(&step.torque)?,
+            limit_force: of(&step.limit_force)?,
+            normal: of(&step.contacts.normal)?,
+            point_a: of(&step.contacts.point_a)?,
+            point_b: of(&step.contacts.point_b)?,
+            phi: of(&step.contacts.phi)?,
+            warm: of(&step.warm)?,
+            reports: step.reports.clone(),
+            rows: Vec::new(),
+        })
+    }
+}
+
+impl StepCotangent<'_> {
+    fn check(&self, [nq, nv, nc, n_torsional]: [usize; 4], b: usize) -> Result<()> {
+        expect("gradient by q_next", self.q_next, b, nq, true)?;
+        expect("gradient by v_next", self.v_next, b, nv, true)?;
+        expect("gradient by force", self.force, b, 3 * nc, true)?;
+        expect("gradient by torque", self.torque, b, n_torsional, true)?;
+        expect("gradient by phi", self.phi, b, nc, true)
+    }
+
+    /// As the gradient of rows.
+    fn rows(&self, plan: &Plan, b: usize) -> Vec<f64> {
+        let at = plan.row();
+        let n = at.share.end;
+        let mut rows = vec![0.0; b * n];
+        for (world, row) in rows.chunks_exact_mut(n).enumerate() {
+            let mut put = |numbers: &[f64], start: usize, stride: usize, width: usize| {
+                let per = numbers.len() / b;
+                for (k, x) in numbers[world * per..(world + 1) * per].iter().enumerate() {
+                    row[start + k / width * stride + k % width] = *x;
+                }
+            };
+            put(self.q_next, at.q_next.start, 1, 1);
+            put(self.v_next, at.v_next.start, 1, 1);
+            put(self.force, at.force.start, 1, 1);
+            put(self.torque, at.turning.start + 1, TURNING, 1);
+            put(self.phi, at.contact.start + 9, GEOMETRY, 1);
+        }
+        rows
+    }
+
+    /// The cost whose gradient it is, as a number that candle can pull back.
+    fn cost(&self, step: &Step) -> Result<Tensor> {
+        let parts = [
+            (self.q_next, &step.q_next),
+            (self.force, &step.force),
+            (self.torque, &step.torque),
+            (self.phi, &step.contacts.phi),
+        ];
+        dot(parts, &step.q_next)
+    }
+}
+
+/// The sum of products of numbers with tensors that have as many, 0 of none.
+fn dot<const N: usize>(parts: [(&[f64], &Tensor); N], like: &Tensor) -> Result<Tensor> {
+    let mut cost = (like.sum_all()? * 0.0)?;
+    for (numbers, tensor) in parts.into_iter().filter(|(numbers, _)| !numbers.is_empty()) {
+        let numbers = Tensor::from_slice(numbers, tensor.shape(), tensor.device())?;
+        cost = (cost + (numbers * tensor)?.sum_all()?)?;
+    }
+    Ok(cost)
+}
+
+impl GradientNumbers {
+    /// From rows of gradients by the parameters (B, n), side by side; where a parameter has one row for all worlds, what is finite of
+    /// theirs is summed.
+    fn new(q: Vec<f64>, u: Vec<f64>, by_parameters: &[f64], parameters: &Parameters) -> Result<Self> {
+        let tensors = parameters.tensors();
+        let shapes = tensors.iter().map(|t| t.dims2()).collect::<Result<Vec<_>>>()?;
+        let n: usize = shapes.iter().map(|(_, width)| width).sum();
+        let mut start = 0;
+        let mut all = Vec::with_capacity(shapes.len());
+        for (rows, width) in shapes {
+            let own = columns(by_parameters, n.max(1), start..start + width);
+            start += width;
+            all.push(if rows == 1 { summed(&own, width) } else { own });
+        }
+        Ok(Self { q, u, parameters: all })
+    }
+
+    /// The gradient by a parameter, by its name.
+    pub fn parameter(&self, name: &str) -> Option<&[f64]> {
+        let place = Parameters::NAMES.iter().position(|own| *own == name)?;
+        self.parameters.get(place).map(Vec::as_slice)
+    }
+}
+
+fn summed(rows: &[f64], width: usize) -> Vec<f64> {
+    let mut sum = vec![0.0; width];
+    for row in rows.chunks_exact(width.max(1)) {
+        sum.iter_mut().zip(row).filter(|(_, x)| x.is_finite()).for_each(|(sum, x)| *sum += x);
+    }
+    sum
+}
+
+/// A step's rows cut into gradients by q, u and parameters.
+fn split(plan: &Plan, rows: &[f64], parameters: &Parameters) -> Result<GradientNumbers> {
+    let n = plan.n_gradient();
+    let of_u = plan.nq..plan.nq + plan.nu;
+    let by_parameters = columns(rows, n, of_u.end..n);
+    GradientNumbers::new(columns(rows, n, 0..plan.nq), columns(rows, n, of_u), &by_parameters, parameters)
+}
+
+impl Quasidynamic {
+    /// One step from q (B, nq) under u (B, nu), on plain numbers. The solve starts from `warm` (B, [`n_warm`](Self::n_warm)), or
+    /// cold if that is empty. The numbers are those of [`Quasidynamic::step_from`].
+    ///
+    /// # Errors
+    /// If the model's numbers are not `f64`, or a length differs from these. Numerical trouble is not an error: see
+    /// [`StepNumbers::reports`].
+    pub fn step_numbers(&self, q: &[f64], u: &[f64], warm: &[f64]) -> Result<StepNumbers> {
+        let b = self.worlds(q, u, warm)?;
+        if let Some((plan, par)) = self.fused_parts() {
+            let par = TensorGuard::new(par);
+            let rows = fused::step_rows(plan, [q, u, warm], par.rows()?, b)?;
+            return Ok(StepNumbers::of_rows(plan, rows));
+        }
+        let (q, u, warm) = self.tensors(q, u, warm, b)?;
+        StepNumbers::of_step(&self.step_from(&q, &u, warm.as_ref())?)
+    }
+
+    /// Gradients by q, u and all parameters of a cost whose gradient by a step's results is given (vector-Jacobian product). `step` is
+    /// that of [`Quasidynamic::step_numbers`] at the same q (B, nq) and u (B, nu).
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::step_numbers`], or if a cotangent has another length than it should.
+    pub fn vjp(&self, q: &[f64], u: &[f64], step: &StepNumbers, by: &StepCotangent) -> Result<GradientNumbers> {
+        let model = self.model();
+        let b = self.worlds(q, u, &[])?;
+        expect("step", &step.q_next, b, model.nq(), false)?;
+        by.check([model.nq(), 0, model.nc(), model.pairs.torsional.len()], b)?;
+        if let Some((plan, par)) = self.fused_parts().filter(|_| !step.rows.is_empty()) {
+            let par = TensorGuard::new(par);
+            let rows = fused::step_adjoint(plan, [q, u], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
+            return split(plan, &rows, self.parameters());
+        }
+        self.pull_by_tensors(q, u, (b, 1), |sim, q, u| by.cost(&sim.step(q, &u.squeeze(1)?)?))
+    }
+
+    /// T steps from q₀ (B, nq) under u (B, T, nu), on plain numbers: see [`rollout`](crate::rollout::rollout).
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::step_numbers`].
+    pub fn rollout_numbers(&self, q0: &[f64], u: &[f64], n_steps: usize) -> Result<RolloutNumbers> {
+        let b = self.lengths(q0, u, n_steps)?;
+        if let Some((plan, par)) = self.fused_parts() {
+            let par = TensorGuard::new(par);
+            let [q, forces, limit_force, info] = fused::rollout_rows(plan, [q0, u], par.rows()?, (b, n_steps))?;
+            let [force, torque] = plan.split_forces(forces.clone());
+            let reports = Report::of(&info).collect();
+            return Ok(RolloutNumbers { q, force, torque, reports, n_steps, kept: [forces, limit_force, info] });
+        }
+        let (q0, u) = self.rollout_tensors(q0, u, b, n_steps)?;
+        let all = crate::rollout::rollout(self, &q0, &u)?;
+        let of = crate::tensor::numbers;
+        let reports = (0..b).flat_map(|world| all.reports.iter().map(move |step| step[world])).collect();
+        Ok(RolloutNumbers {
+            q: of(&all.q)?,
+            force: of(&all.force)?,
+            torque: of(&all.torque)?,
+            reports,
+            n_steps,
+            kept: [const { Vec::new() }; 3],
+        })
+    }
+
+    /// Gradients by q₀, u (B, T, nu) and all parameters of a cost whose gradients by the states q₀ … q_T (B, T + 1, nq) and the
+    /// contact forces (B, T, nc, 3) are given; either may be empty. `rollout` is that of [`Quasidynamic::rollout_numbers`] at the same
+    /// u.
+    ///
+    /// # Errors
+    /// As [`Quasidynamic::vjp`].
+    pub fn rollout_vjp(
+        &self,
+        u: &[f64],
+        rollout: &RolloutNumbers,
+        by_q: &[f64],
+        by_force: &[f64],
+    ) -> Result<GradientNumbers> {
+        let model = self.model();
+        let (nq, nu, nc) = (model.nq(), model.nu(), model.nc());
+        let n_steps = rollout.n_steps;
+        let b = count("rollout: q", &rollout.q, (n_steps + 1) * nq)?;
+        expect("rollout: u", u, b, n_steps * nu, false)?;
+        expect("gradient by q", by_q, b, (n_steps + 1) * nq, true)?;
+        expect("gradient by force", by_force, b, n_steps * 3 * nc, true)?;
+        if let Some((plan, par)) = self.fused_parts().filter(|_| !rollout.kept[2].is_empty()) {
+            let (par, [force, limit_force, info]) = (TensorGuard::new(par), &rollout.kept);
+            let mut by_q = if by_q.is_empty() { vec![0.0; b * (n_steps + 1) * nq] } else { by_q.to_vec() };
+            let kept = [&rollout.q[..], force, limit_force, info];
+            let mut more = None;
+            if !by_force.is_empty() {
+                let by_forces = plan.with_torques(by_force);
+                let [states, u_too, par_too] =
+                    fused::rollout_adjoint(plan, true, u, par.rows()?, kept, &by_forces, (b, n_steps))?;
+                by_q.iter_mut().zip(states).for_each(|(sum, x)| *sum += x);
+                more = Some((u_too, par_too));
+            }
+            let [q, mut u, mut par] = fused::rollout_adjoint(plan, false, u, par.rows()?, kept, &by_q, (b, n_steps))?;
+            if let Some((u_too, par_too)) = more {
+                u.iter_mut().zip(u_too).for_each(|(sum, x)| *sum += x);
+                par.iter_mut().zip(par_too).for_each(|(sum, x)| *sum += x);
+            }
+            return GradientNumbers::new(q, u, &par, self.parameters());
+        }
+        let q0 = columns(&rollout.q, (n_steps + 1) * nq, 0..nq);
+        self.pull_by_tensors(&q0, u, (b, n_steps), |sim, q, u| {
+            let all = crate::rollout::rollout(sim, q, u)?;
+            dot([(by_q, &all.q), (by_force, &all.force)], &all.q)
+        })
+    }
+
+    /// Worlds of q₀ (B, nq) and u (B, T, nu).
+    fn lengths(&self, q0: &[f64], u: &[f64], n_steps: usize) -> Result<usize> {
+        if self.model().dtype != DType::F64 {
+            bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
+        }
+        if n_steps == 0 {
+            bail!("rollout: expected at least 1 step, got 0");
+        }
+        let b = count("rollout: q0", q0, self.model().nq())?;
+        expect("rollout: u", u, b, n_steps * self.model().nu(), false)?;
+        Ok(b)
+    }
+
+    fn rollout_tensors(&self, q0: &[f64], u: &[f64], b: usize, n_steps: usize) -> Result<(Tensor, Tensor)> {
+        let (model, device) = (self.model(), &self.model().device);
+        let q0 = Tensor::from_slice(q0, (b, model.nq()), device)?;
+        Ok((q0, Tensor::from_slice(u, (b, n_steps, model.nu()), device)?))
+    }
+
+    /// Gradients of a cost through candle's graph.
+    fn pull_by_tensors(
+        &self,
+        q: &[f64],
+        u: &[f64],
+        (b, n_steps): (usize, usize),
+        cost: impl Fn(&Self, &Tensor, &Tensor) -> Result<Tensor>,
+    ) -> Result<GradientNumbers> {
+        let (q, u) = self.rollout_tensors(q, u, b, n_steps)?;
+        let (q, u) = (Var::from_tensor(&q)?, Var::from_tensor(&u)?);
+        let parameters = self.parameters().map(|_, t| Ok(Var::from_tensor(&t.detach())?.into_inner()))?;
+        let gradients = cost(&self.with_parameters(&parameters)?, &q, &u)?.backward()?;
+        let of = |t: &Tensor| match gradients.get(t) {
+            Some(gradient) => crate::tensor::numbers(gradient),
+            None => Ok(vec![0.0; t.elem_count()]),
+        };
+        let all = parameters.tensors().into_iter().map(of).collect::<Result<Vec<_>>>()?;
+        Ok(GradientNumbers { q: of(&q)?, u: of(&u)?, parameters: all })
+    }
+}
+
+impl Dynamic {
+    /// One second-order step with the barrier's contact from q (B, nq) and v (B, nv) under τ (B, nv), on plain numbers. The solve
+    /// starts from `warm`, or cold if that is empty. The numbers are those of [`Dynamic::step_from`].
+    ///
+    /// # Errors
+    /// If contact is not the barrier's, the model's numbers are not `f64`, or a length differs from these.
+    pub fn step_numbers(&self, q: &[f64], v: &[f64], tau: &[f64], warm: &[f64]) -> Result<StepNumbers> {
+        let (b, motion) = self.motion(q, v, tau)?;
+        expect("warm", warm, b, self.plan.row().warm.len(), true)?;
+        let par = TensorGuard::new(&self.par);
+        let rows = fused::step_rows(&self.plan, [q, &motion, warm], par.rows()?, b)?;
+        Ok(StepNumbers::of_rows(&self.plan, rows))
+    }
+
+    /// Gradients by q, by v and τ side by side, and by all parameters, as [`Quasidynamic::vjp`].
+    ///
+    /// # Errors
+    /// As [`Dynamic::step_numbers`], or if a cotangent has another length than it should.
+    pub fn vjp(&self, [q, v, tau]: [&[f64]; 3], step: &StepNumbers, by: &StepCotangent) -> Result<GradientNumbers> {
+        let (b, motion) = self.motion(q, v, tau)?;
+        let model = self.model();
+        expect("step", &step.q_next, b, model.nq(), false)?;
+        by.check([model.nq(), model.nv(), model.nc(), model.pairs.torsional.len()], b)?;
+        let par = TensorGuard::new(&self.par);
+        let plan = &self.plan;
+        let rows = fused::step_adjoint(plan, [q, &motion], par.rows()?, [&step.rows, &by.rows(plan, b)], b)?;
+        split(plan, &rows, self.parameters())
+    }
+
+    /// Worlds, and v and τ side by side.
+    fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
+        self.programs(fused::Kernel::Step)?;
+        let (nq, nv) = (self.model().nq(), self.model().nv());
+        if self.model().dtype != DType::F64 {
+            bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
+        }
+        let b = count("dynamic step: q", q, nq)?;
+        expect("dynamic step: v", v, b, nv, false)?;
+        expect("dynamic step: tau", tau, b, nv, false)?;
+        let sides = v.chunks_exact(nv.max(1)).zip(tau.chunks_exact(nv.max(1)));
+        Ok((b, sides.flat_map(|(v, tau)| v.iter().chain(tau)).copied().collect()))
+    }
+}
