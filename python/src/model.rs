@@ -31,6 +31,9 @@ pub struct Model {
     overrides: Option<String>,
 }
 
+/// A scene's text and folder, and overrides as JSON.
+type Origin = (String, PathBuf, Option<String>);
+
 /// Where one joint or movable object is in q, v and u.
 #[pyclass(frozen, module = "fingertip")]
 pub struct Coordinate(Place);
@@ -262,7 +265,7 @@ impl Model {
         &self.folder
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, PathBuf, Option<String>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Origin)> {
         let own = slf.get();
         let make = slf.get_type().getattr("from_toml")?;
         Ok((make, (own.text.clone(), own.folder.clone(), own.overrides.clone())))
