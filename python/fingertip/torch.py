@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from ._fingertip import Quasidynamic, Rollout, Step
 
@@ -70,7 +69,6 @@ class _Step(torch.autograd.Function):
         return _results(ctx, inputs[0], made, made.q_next, made.force, made.torque, made.phi)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, q_next: Any, force: Any, torque: Any, phi: Any, _status: Any) -> Any:
         gradient = ctx.sim.vjp(
             *map(_numbers, ctx.saved_tensors),
@@ -91,7 +89,6 @@ class _Rollout(torch.autograd.Function):
         return _results(ctx, inputs[0], made, made.q, made.force)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, q: Any, force: Any, _status: Any) -> Any:
         _, u = map(_numbers, ctx.saved_tensors)
         gradient = ctx.sim.rollout_vjp(u, ctx.made, q_bar=_numbers(q), force_bar=_numbers(force))
@@ -131,4 +128,19 @@ def _gradients(ctx: Any, gradient: Any) -> Any:
         tensor = torch.tensor(array, dtype=dtype, device=device)
         # One number stands for all columns.
         made.append(tensor.sum() if len(shape) == 0 else tensor.reshape(shape))
+    # Only with `create_graph`. torch's once_differentiable would call these constants where the cost is linear.
+    if torch.is_grad_enabled():
+        made = list(_Once.apply(torch.ones((), requires_grad=True), *made))
     return None, None, *made
+
+
+class _Once(torch.autograd.Function):
+    """Gradients that cannot be differentiated again."""
+
+    @staticmethod
+    def forward(_ctx: Any, _tracked: torch.Tensor, *gradients: torch.Tensor) -> Any:
+        return tuple(x.clone() for x in gradients)
+
+    @staticmethod
+    def backward(_ctx: Any, *_gradients: Any) -> Any:
+        raise RuntimeError("fingertip: second derivatives are not available")

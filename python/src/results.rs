@@ -1,5 +1,7 @@
 //! Results: numbers that become arrays when they are asked for.
 
+use std::mem::take;
+
 use fingertip::solve::{Report, Status};
 use fingertip::step::{GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers};
 use fingertip::{Model, Parameters};
@@ -100,7 +102,7 @@ impl Solves {
 /// Result of a step of B worlds; without the first axis if one world was given without it.
 #[pyclass(frozen, subclass, extends = Solves, module = "fingertip")]
 pub struct Step {
-    /// The numbers.
+    /// The numbers, but for the reports.
     pub of: StepNumbers,
     /// Whose step it is.
     pub model: Model,
@@ -111,8 +113,8 @@ pub struct Step {
 
 impl Step {
     /// The result in Python.
-    pub fn new(of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
-        let solves = Solves::new(of.reports.clone(), worlds.shape(&[]));
+    pub fn new(mut of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
         solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
     }
 
@@ -214,7 +216,7 @@ impl DynamicStep {
 /// Result of T steps of B worlds; without the first axis if one world was given without it.
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Rollout {
-    /// The numbers.
+    /// The numbers, but for the reports.
     pub of: RolloutNumbers,
     /// Whose rollout it is.
     pub model: Model,
@@ -225,8 +227,8 @@ pub struct Rollout {
 
 impl Rollout {
     /// The result in Python.
-    pub fn new(of: RolloutNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
-        let solves = Solves::new(of.reports.clone(), worlds.shape(&[of.n_steps]));
+    pub fn new(mut of: RolloutNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps]));
         solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
     }
 }
@@ -256,6 +258,7 @@ impl Rollout {
 /// Result of n steps of B worlds under one command; without the first axis if one world was given without it.
 #[pyclass(frozen, extends = Solves, module = "fingertip")]
 pub struct Hold {
+    /// The numbers, but for the reports.
     of: Held,
     axes: [usize; 5],
     worlds: Worlds,
@@ -264,9 +267,9 @@ pub struct Hold {
 
 impl Hold {
     /// The result in Python.
-    pub fn new(of: Held, model: &Model, worlds: Worlds, (n, n_warm): (usize, usize)) -> PyClassInitializer<Self> {
+    pub fn new(mut of: Held, model: &Model, worlds: Worlds, (n, n_warm): (usize, usize)) -> PyClassInitializer<Self> {
         let axes = [n, model.nq(), model.nc(), model.pairs.torsional.len(), n_warm];
-        let solves = Solves::new(of.reports.clone(), worlds.shape(&[n]));
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[n]));
         solves.add_subclass(Self { of, axes, worlds, made: Default::default() })
     }
 }
