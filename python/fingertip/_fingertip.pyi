@@ -29,6 +29,7 @@ __all__ = [
     "Unsolved",
     "__version__",
     "_panic",
+    "_seconds",
     "distance",
     "inverse_kinematics",
 ]
@@ -335,3 +336,4 @@ class Distance:
 
 def distance(shape_a: Shape, pose_a: ArrayLike, shape_b: Shape, pose_b: ArrayLike) -> Distance: ...
 def _panic() -> None: ...
+def _seconds(sim: Quasidynamic, q: ArrayLike, u: ArrayLike, n: int) -> float: ...

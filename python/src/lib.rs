@@ -32,7 +32,7 @@ mod _fingertip {
     #[pymodule_export]
     use super::model::{Coordinate, Model};
     #[pymodule_export]
-    use super::quasidynamic::Quasidynamic;
+    use super::quasidynamic::{_seconds, Quasidynamic};
     #[pymodule_export]
     use super::results::{DynamicGradient, DynamicStep, Gradient, Hold, Linearization, Rollout, Solves, Step};
 

@@ -1,9 +1,11 @@
 //! The quasi-dynamic step.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use fingertip::Parameters;
 use fingertip::step::{Quasidynamic as Compiled, StepCotangent, StepNumbers};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -295,6 +297,7 @@ impl Quasidynamic {
         let n = count("n", n)?;
         let (q, u, worlds) = self.state(q, u)?;
         let warm = self.warm(warm, worlds)?;
+        self.check_memory(worlds, n)?;
         let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, warm, n)))?;
         Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
@@ -313,7 +316,30 @@ impl Quasidynamic {
     }
 }
 
+/// Seconds of n steps called from Rust, for `benches/calls.py`.
+#[pyfunction]
+pub fn _seconds(py: Python, sim: &Bound<Quasidynamic>, q: &Bound<PyAny>, u: &Bound<PyAny>, n: usize) -> PyResult<f64> {
+    let sim = sim.get();
+    let (q, u, worlds) = sim.state(q, u)?;
+    let (q, u) = (q.as_slice(), u.as_slice());
+    let start = Instant::now();
+    detached(py, || {
+        sim.pool.run(worlds.count(), || (0..n).try_for_each(|_| sim.of.step_numbers(q, u, &[]).map(drop)))
+    })?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
 impl Quasidynamic {
+    /// Is there room for the results of n steps? Where there is none, the library would end the process.
+    fn check_memory(&self, worlds: Worlds, n: usize) -> PyResult<()> {
+        let model = self.of.model();
+        let row = model.nq() + self.of.n_warm() + 5 * model.nc();
+        let numbers = worlds.count().checked_mul(n).and_then(|steps| steps.checked_mul(row));
+        let has_room = numbers.is_some_and(|numbers| Vec::<f64>::new().try_reserve_exact(numbers).is_ok());
+        let message = || format!("n: there is no memory for {n} steps of {} worlds", worlds.count());
+        has_room.then_some(()).ok_or_else(|| PyMemoryError::new_err(message()))
+    }
+
     /// u (B, T, nu), and T.
     fn commands<'py>(&self, u: &Bound<'py, PyAny>, worlds: Worlds) -> PyResult<(Numbers<'py>, usize)> {
         let (u, nu) = (Numbers::new("u", u)?, self.of.model().nu());

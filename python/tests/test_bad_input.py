@@ -1,6 +1,7 @@
 """What cannot be used is an error that says what was expected and what was given."""
 
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -151,6 +152,17 @@ def test_no_such_file(read, tmp_path):
         read(path)
     assert os.fspath(caught.value.filename) == str(path)
     assert caught.value.errno == 2
+
+
+def test_no_memory(hand):
+    with pytest.raises(MemoryError, match="no memory for 1000000000000000 steps of 1 worlds"):
+        ft.Quasidynamic(hand).hold(hand.home(), hand.control(0), 10**15)
+
+
+def test_errors_pickle():
+    for error in [ft.Error("expected"), ft.Unsolved("1 of 2")]:
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error)
 
 
 def test_wrong_kinds_are_type_errors(hand):
