@@ -106,9 +106,7 @@ impl JointKind {
             Self::Prismatic => &[("", "m")],
             Self::Planar => &[("x", "m"), ("y", "m"), ("yaw", "rad")],
             Self::Translation => &[("x", "m"), ("y", "m"), ("z", "m")],
-            Self::Floating => {
-                &[("x", "m"), ("y", "m"), ("z", "m"), ("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1")]
-            }
+            Self::Floating => &[("x", "m"), ("y", "m"), ("z", "m"), ("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1")],
         }
     }
 

@@ -61,7 +61,7 @@ impl Scene {
     /// ```
     ///
     /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
-    /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
+    /// them; see `Compiled::warnings` of a model.
     ///
     /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`,
     /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these

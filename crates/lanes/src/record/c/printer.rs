@@ -12,7 +12,7 @@ use super::super::trace::{Output, Row, Trace};
 pub enum Worlds {
     /// One.
     One,
-    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
+    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`cuda`](crate::record::cuda).
     Thread,
     /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
     #[cfg(feature = "native")]
