@@ -10,6 +10,7 @@ mod command_line;
 mod support;
 
 mod cases;
+mod defaults;
 mod drop;
 mod forms;
 mod report;
@@ -25,6 +26,8 @@ use table::Row;
 
 /// Steps of each world.
 const STEPS: usize = 400;
+/// Of those where something is then still on its way down.
+const LONGER: usize = 4000;
 /// What moves is seen in the last steps.
 const LAST: usize = 10;
 /// Less motion of the surface in a step is none, in sizes: the solver's 1e-8 of the forces moves what they balance by less.
@@ -35,12 +38,10 @@ const SHARE: f64 = 0.5;
 const SLOW: f64 = 1e-2;
 /// What creeps may be faster, in sizes a step: where κ is small, that is how soft contacts are.
 const SOFT: f64 = 0.5;
-/// What creeps or rolls loses energy; a rise of this, in m g times the size, is rounding.
-const ROUNDING: f64 = 1e-10;
+/// Rise of energy in a step, in m g times the size, over what linearised gaps explain: the solver's 1e-8 of the forces.
+const ROUNDING: f64 = 1e-8;
 /// What goes somewhere gets at least so much of its path away from where it was; what alternates comes back.
 const ALTERNATES: f64 = 0.5;
-/// Rise of energy in a step, in m g times the size: each step minimises it along straight lines, and what remains is rounding.
-const RISE: f64 = 1e-6;
 /// Work against gravity and springs above the start, in m g times the size, besides what contacts push to where they hover.
 const THROWN: f64 = 0.02;
 
