@@ -239,6 +239,16 @@ fn all_kinds_of_pairs() -> Result<()> {
 }
 
 #[test]
+fn things_on_a_line() -> Result<()> {
+    for (name, shape) in &solids::shapes() {
+        for under in solids::lines() {
+            compare_scene(&format!("{name} on a line"), &solids::on_a_line(name, shape, under), 0.02, false)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn articulated_objects() -> Result<()> {
     for freedom in [Freedom::Fixed, Freedom::Free, Freedom::Planar] {
         let mut scene = jointed::door(freedom);

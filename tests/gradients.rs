@@ -13,7 +13,7 @@ use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
 use support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
-use support::jointed;
+use support::{jointed, solids};
 use support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
@@ -385,6 +385,19 @@ fn torsional_friction() {
             scene.params.friction = friction;
             scene.params.torsion = 0.02;
             check_scene(&format!("{name}, torsion, {friction:?}"), &scene, stray, n, 19);
+        }
+    }
+}
+
+/// What resists rolling on a cylinder's or a capsule's side. (A rounding cannot be moved by a difference of sizes.)
+#[test]
+fn things_on_a_line() {
+    let shapes = solids::shapes();
+    for (k, (name, shape)) in shapes.iter().filter(|(name, _)| !["block", "ball"].contains(name)).enumerate() {
+        for (friction, under) in Friction::ALL.into_iter().zip(solids::lines()) {
+            let mut scene = solids::on_a_line(name, shape, under);
+            scene.params.friction = friction;
+            check_scene(&format!("{name} on a line, {friction:?}"), &scene, 0.02, 3, 20 + k as u64);
         }
     }
 }

@@ -96,9 +96,15 @@ pub(super) fn renew_all<R: Real>(
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
+    forget_all(s, problem, mask, work);
+    renew(s, problem, (law, mask, soft), work);
+}
+
+/// No forces, and the δ that follows, in worlds of the mask.
+#[inline(always)]
+pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     forget(mask, work);
     balance(s, problem, mask, work);
-    renew(s, problem, (law, mask, soft), work);
 }
 
 /// κ at which contacts start anew: see [`SOFT_KAPPA`].
