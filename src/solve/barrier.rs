@@ -140,7 +140,11 @@ struct Iterate<R: Real> {
     running: R::Mask,
 }
 
-state!(Iterate { numbers: [kappa, status, iterations, last, began, slow, patience], flags: [running], states: [approach] });
+state!(Iterate {
+    numbers: [kappa, status, iterations, last, began, slow, patience],
+    flags: [running],
+    states: [approach]
+});
 
 impl<R: Real> Iterate<R> {
     /// One iteration.

@@ -238,20 +238,6 @@ fn the_frozen_step_overshoots() {
     }
 }
 
-/// Such a lens swings for ever, and its energy rises by more than a step may raise it.
-#[test]
-fn what_swings_gains_energy() {
-    let (mass, radii) = (0.02, [0.03, 0.02, 0.01]);
-    for law in Friction::ALL {
-        let text = floor(law, 1e6, 1.0).replace("[params]\n", "[params]\nrolling = false\n");
-        let text = text + &entry("lens", &Shape::ellipsoid(radii), Some(mass), &at(0.0101, [0.0, 0.01, 0.0]));
-        let outcome = run(&text);
-        assert!(!outcome.rests() && outcome.gains_energy() && outcome.unsolved == 0, "{outcome:?}");
-        let with = run(&text.replace("rolling = false\n", ""));
-        assert!(with.is_right(), "{with:?}");
-    }
-}
-
 /// A plank on a lying cylinder comes level in the same way, K = m g (ρ − c); so does a pen across it, which is a line itself.
 #[test]
 fn a_plank_on_a_cylinder_comes_level() {
