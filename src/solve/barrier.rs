@@ -27,7 +27,7 @@ use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
-use super::start::{forget_all, renew, soft_kappa, start, start_again};
+use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
 
@@ -97,6 +97,7 @@ pub(crate) fn solve<R: Real>(
         began: R::zero(),
         slow: R::zero(),
         patience: R::splat(STUCK),
+        given: if warm { are_given(problem) } else { R::Mask::splat(false) },
         running: good_p,
     };
     R::repeat(
@@ -137,12 +138,14 @@ struct Iterate<R: Real> {
     /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
+    /// Were forces given to begin with?
+    given: R::Mask,
     running: R::Mask,
 }
 
 state!(Iterate {
     numbers: [kappa, status, iterations, last, began, slow, patience],
-    flags: [running],
+    flags: [given, running],
     states: [approach]
 });
 
@@ -202,7 +205,7 @@ impl<R: Real> Iterate<R> {
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
         let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
         let after = self.iterations.gt(R::splat(RETRY - 0.5)).and(self.iterations.lt(R::splat(RETRY + 0.5)));
-        let retry = R::Mask::splat(warm).and(running).and(after);
+        let retry = self.given.and(running).and(after);
         let late = late.or(retry);
         R::when(
             late,
