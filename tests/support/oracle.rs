@@ -5,10 +5,10 @@
 mod rolling;
 
 use fingertip::Model;
-use fingertip::description::{Friction, JointKind, Shape};
+use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::Body;
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
-use rolling::Rolling;
+use rolling::{Curved, Rolling};
 
 /// A world's numbers: q, u, and the parameters by name.
 pub struct World<'a> {
@@ -228,17 +228,23 @@ pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64])
     tangent
 }
 
-/// What a contact's ellipsoids add to P.
+/// What rolling on a contact adds to P.
 fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witness) -> DMatrix<f64> {
     let (tree, parameter) = (&model.tree, world.parameter);
     let mut more = DMatrix::zeros(model.nv(), model.nv());
     let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contact]];
-    for (index, sign, point) in [(pair.a, 1.0, 3), (pair.b, -1.0, 6)] {
+    let turn = |index: usize| {
         let shape = &model.shapes[index];
+        poses.0[shape.body].0 * Matrix3::from_fn(|i, j| shape.rotation[i][j])
+    };
+    let all = parameter("sizes");
+    let sizes = |index: usize| &all[4 * index..4 * (index + 1)];
+    for (index, other, sign, point) in [(pair.a, pair.b, 1.0, 3), (pair.b, pair.a, -1.0, 6)] {
+        let (shape, on) = (&model.shapes[index], &model.shapes[other]);
         let Some(n) = model.inertial.iter().position(|&body| body == shape.body) else { continue };
-        if !matches!(shape.shape, Shape::Ellipsoid { .. }) {
-            continue;
-        }
+        let on = tree.path(on.body).is_empty().then(|| (&on.shape, turn(other), sizes(other)));
+        let curved = Curved::of((&shape.shape, turn(index), sizes(index)), on);
+        let Some(curved) = curved.filter(|_| model.params.rolling) else { continue };
         let (rotation, position) = &poses.0[shape.body];
         let at = |k: usize| Vector3::from_column_slice(&w.geometry[k..k + 3]);
         let contact = Rolling {
@@ -247,8 +253,7 @@ fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witn
             phi: w.phi,
             weight: w.weight,
             centre: position + rotation * tree.bodies[shape.body].inertia.as_ref().unwrap().com,
-            axes: rotation * Matrix3::from_fn(|i, j| shape.rotation[i][j]),
-            radii: Vector3::from_column_slice(&parameter("sizes")[4 * index..4 * index + 3]),
+            curved,
             load: parameter("mass")[n] * Vector3::from_vec(parameter("gravity")).norm(),
         };
         let mut turns = jacobians(model, poses, shape.body, &contact.centre).1;

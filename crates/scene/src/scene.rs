@@ -80,6 +80,10 @@ pub struct Params {
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
+    /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
+    /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
+    /// lies on fixed cylinders and capsules, differ.
+    pub rolling: bool,
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.
     pub max_iterations: usize,
@@ -109,6 +113,7 @@ impl Default for Params {
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
+            rolling: true,
             max_iterations: 200,
         }
     }

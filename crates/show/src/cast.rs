@@ -54,6 +54,7 @@ pub(super) fn cast(source: &Source, model: &Model, parameters: &Parameters) -> R
             contact_distance: model.params.contact_distance,
             fade: model.params.fade,
             joint_limits: model.params.joint_limits,
+            rolling: model.params.rolling,
             max_iterations: model.params.max_iterations,
         },
         q_names: model.q_names(),

@@ -40,6 +40,7 @@ pub struct Params {
     pub contact_distance: Option<f64>,
     pub fade: f64,
     pub joint_limits: bool,
+    pub rolling: bool,
 }
 
 /// A joint with coordinates of its own.
@@ -120,6 +121,7 @@ impl Contents {
                 contact_distance: model.params.contact_distance,
                 fade: model.params.fade,
                 joint_limits: model.params.joint_limits,
+                rolling: model.params.rolling,
             },
             coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
             pairs: pairs(step)?,

@@ -158,6 +158,7 @@ struct ParamsFile {
     contact_distance: Option<f64>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
+    rolling: Option<bool>,
     max_iterations: Option<usize>,
 }
 
@@ -201,6 +202,7 @@ impl ParamsFile {
             contact_distance: self.contact_distance,
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
+            rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
         }
     }
