@@ -19,7 +19,7 @@
 //! iteration.
 
 use crate::description::Friction;
-use crate::math::lane::{Mask, Precision, Real, Zip, copy, state};
+use crate::math::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless};
 
 use super::approach::{Approach, LONGEST};
 use super::contact_state::ContactState;
@@ -114,9 +114,8 @@ pub(crate) fn solve<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
-    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(keep.and(sound), *x, R::zero());
-    }
+    zero_unless(keep.and(sound), work.delta);
+    zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
