@@ -26,12 +26,28 @@ pub(super) fn report<R: Real>(
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(work)).and(residual.lt(R::splat(tolerance::<R>())));
+    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>())));
     zero_unless(settled, work.delta);
     zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());
     let status = R::select(settled, code(Status::Solved), code(Status::Unsettled));
     copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
+}
+
+/// The worlds in which contacts that carry a normal force in pairs do not push or turn more than half of it allows, to the tolerance. Where gaps
+/// are all rounding the two have different ones.
+#[inline(always)]
+fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut shared = R::Mask::splat(true);
+    let states = ContactState::of(work.contact_states);
+    for &pair in R::parts(s.twins.as_chunks::<2>().0) {
+        let [one, other] = pair.map(|contact| states[contact].cone.split(states[contact].eta));
+        let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>()));
+        for (_, across) in [one, other] {
+            shared = shared.and((half * half).lt(dot(across, across)).not());
+        }
+    }
+    shared
 }
 
 /// Keeps the results.

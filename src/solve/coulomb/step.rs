@@ -19,6 +19,7 @@ use super::super::structure::{ContactColumns, Structure};
 pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     let kappa = problem.kappa;
     newton::begin(s, problem, kappa, approach, work);
+    displace(s, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     // What the upper triangle of the system has beside the symmetric part.
@@ -26,7 +27,6 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     clear(&mut work.upper[..n_entries]);
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
     for ((state, slide), contact) in R::parts(states.zip_inline(&s.contacts)) {
-        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
         eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
         let force = sub(state.eta, answer(&state.response, slide, state.error));
         shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
@@ -57,6 +57,23 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
         for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
         }
+    }
+}
+
+/// z of each contact. The two of a pair that resists turning have one gap: where that is all that rounding leaves of two sums of lengths, they
+/// would not share the normal force evenly, and the friction of one would be more than the whole may have.
+#[inline(always)]
+fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks().0;
+    let states = ContactState::of(work.contact_states);
+    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+    }
+    for &[contact, twin] in R::parts(s.twins.as_chunks().0) {
+        let whole = states[contact].zeta;
+        let state = &mut states[twin];
+        let n = state.cone.n;
+        state.zeta = axpy(dot(n, sub(whole, state.zeta)), n, state.zeta);
     }
 }
 
