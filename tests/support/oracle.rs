@@ -348,13 +348,13 @@ impl Problem {
             let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
             let n = contact.normal;
             let along = n.dot(&at(i));
-            // Across the tangent nothing moves. What the solver's own force has there is the rounding of a slack, of any size where that is small,
-            // and no part of the step's results.
-            let turned = contact.mu * tangent.dot(&at(i));
-            let turns = n * along + tangent * turned;
+            // The step's own torque is judged. Across the tangent nothing moves: what the solver's force has there is the rounding of a slack, of
+            // any size where that is small, and no part of the results.
+            let most = contact.mu * (at(i) - n * along).norm();
+            let turns = n * along + tangent * *torque;
             let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
             let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
-            let apart = (slides + n * along - total).norm().max((turned - torque).abs());
+            let apart = (slides + n * along - total).norm().max(torque.abs() - most);
             if apart > 1e-10 * total.norm() {
                 return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
             }
