@@ -18,7 +18,7 @@
 //! dual is unbounded below, no δ is feasible. η then grows along a certificate of infeasibility, and that ends the
 //! iteration.
 
-use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state};
+use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless};
 use fingertip_scene::Friction;
 
 use super::approach::{Approach, LONGEST};
@@ -119,9 +119,8 @@ pub(crate) fn solve<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
-    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(keep.and(sound), *x, R::zero());
-    }
+    zero_unless(keep.and(sound), work.delta);
+    zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
