@@ -3,7 +3,7 @@
 //! Given a robot with springs in its joints, objects, and commanded joint positions u, one step returns the next
 //! configuration q₊ and the contact forces λ. It also gives exact gradients of both with respect to every input: q, u,
 //! masses, sizes, friction, stiffness and more. The step is meant to be the model inside gradient-based manipulation
-//! planning, system identification and policy learning. Everything is a batched [candle](candle_core) tensor.
+//! planning, system identification and policy learning. Everything is a batched candle tensor.
 //!
 //! ```
 //! use candle_core::{DType, Device, Var};

@@ -18,7 +18,7 @@ use support::{largest, rows, sets};
 /// Gradients that are sums over what is placed by q: the composed form has candle add up what each operation gives, the fused one adds
 /// one to the other as it goes. All other numbers of the two forms have the same bits.
 const SUMS: [&str; 3] = ["q", "sizes", "offsets"];
-/// The same of scenes with ellipsoids, by what these resist rolling with.
+/// The same of scenes with ellipsoids or fixed lines, by what resists rolling there.
 const SUMS_OF_ROLLING: [&str; 3] = ["kappa", "mass", "gravity"];
 /// Relative rounding of those sums: 4e-15 is seen.
 const ROUNDING: f64 = 1e-13;
@@ -131,7 +131,12 @@ fn compare_batch(name: &str, batch: &Batch, cancel: bool) -> Result<()> {
     let y = &expected.iter().find(|(what, _)| *what == "tau").unwrap().1;
     let terms = |what: &str| if cancel { terms(what, batch, &step, y).map(Some) } else { Ok(None) };
     let (mass, inertia) = (terms("mass")?, terms("inertia")?);
-    let rolls = batch.model.shapes.iter().any(|shape| matches!(shape.shape, Shape::Ellipsoid { .. }));
+    let (model, tree) = (&batch.model, &batch.model.tree);
+    let rolls = model.shapes.iter().any(|shape| match shape.shape {
+        Shape::Ellipsoid { .. } => true,
+        Shape::Cylinder { .. } | Shape::Capsule { .. } => tree.path(shape.body).is_empty(),
+        _ => false,
+    });
     let is_sum = |what: &str| SUMS.contains(&what) || (rolls && SUMS_OF_ROLLING.contains(&what));
     let mut first: Option<Vec<Vec<Vec<f64>>>> = None;
     for set in sets() {
@@ -231,6 +236,16 @@ fn all_kinds_of_pairs() -> Result<()> {
         }
     }
     compare_scene("hand of solids", &solids::hand(), 0.02, false)
+}
+
+#[test]
+fn things_on_a_line() -> Result<()> {
+    for (name, shape) in &solids::shapes() {
+        for under in solids::lines() {
+            compare_scene(&format!("{name} on a line"), &solids::on_a_line(name, shape, under), 0.02, false)?;
+        }
+    }
+    Ok(())
 }
 
 #[test]

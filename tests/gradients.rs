@@ -13,10 +13,10 @@ use fingertip::step::Quasidynamic;
 use fingertip::{Model, Parameters};
 
 use support::differences::{FAINT, SHRINK, STEPS, SURE, extrapolate, size};
-use support::jointed;
 use support::oracle::{from_tangent, integrate, tangent, to_tangent};
 use support::quadruped::quadruped;
 use support::states::{self, Batch, Random, Ranges, SCENES, tensor};
+use support::{jointed, solids};
 use support::{largest, rows};
 
 /// Largest error relative to the largest entry of the same derivative (A, B, C, D, ∂/∂parameter): the promise.
@@ -385,6 +385,19 @@ fn torsional_friction() {
             scene.params.friction = friction;
             scene.params.torsion = 0.02;
             check_scene(&format!("{name}, torsion, {friction:?}"), &scene, stray, n, 19);
+        }
+    }
+}
+
+/// What resists rolling on a cylinder's or a capsule's side. (The rounding of boxes cannot be less.)
+#[test]
+fn things_on_a_line() {
+    let shapes = solids::shapes();
+    for (k, (name, shape)) in shapes.iter().filter(|(name, _)| !["block", "dice", "ball"].contains(name)).enumerate() {
+        for (friction, under) in Friction::ALL.into_iter().zip(solids::lines()) {
+            let mut scene = solids::on_a_line(name, shape, under);
+            scene.params.friction = friction;
+            check_scene(&format!("{name} on a line, {friction:?}"), &scene, 0.02, 3, 20 + k as u64);
         }
     }
 }

@@ -109,6 +109,17 @@ fn torsional_friction() {
 }
 
 #[test]
+fn things_on_a_line() {
+    for (name, shape) in &solids::shapes() {
+        for (friction, under) in Friction::ALL.into_iter().zip(solids::lines()) {
+            let mut scene = solids::on_a_line(name, shape, under);
+            scene.params.friction = friction;
+            compare_scene(&format!("{name} on a line, {friction:?}"), &scene, 0.02, 9);
+        }
+    }
+}
+
+#[test]
 fn a_mimic_joint() {
     let mut scene = jointed::mimic();
     compare_scene("mimic", &scene, 0.02, 9);

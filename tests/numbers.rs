@@ -122,7 +122,7 @@ fn rollouts_and_their_gradients() {
     each(|name, step, batch| {
         let (nq, nu) = (step.model().nq(), step.model().nu());
         let q0 = numbers(&batch.q).unwrap();
-        let u = Tensor::stack(&vec![&batch.u; STEPS], 1).unwrap();
+        let u = Tensor::stack(&[&batch.u; STEPS], 1).unwrap();
         let u_numbers = numbers(&u).unwrap();
         let of = step.rollout_numbers(&q0, &u_numbers, STEPS).unwrap();
         assert_eq!((of.q.len(), of.reports.len()), (WORLDS * (STEPS + 1) * nq, WORLDS * STEPS));

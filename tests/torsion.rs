@@ -323,6 +323,38 @@ fn an_unsettled_answer_is_the_relaxed_laws() -> Result<()> {
     Ok(())
 }
 
+/// Contacts so stiff that their gaps are little more than rounding: what slides and what turns share the normal force evenly all the same, and a
+/// solved answer is in its cones. It was outside by 2.3e-6.
+#[test]
+fn a_solved_answer_is_in_its_cones() {
+    /// Relative, of the optimality conditions.
+    const PROMISED: f64 = 1e-8;
+    let mut scene = Scene::load("assets/scenes/cube_fingertips.toml").unwrap();
+    let (mu, torsion, kappa) = (0.0011, 1.2e-04, 8.7e+09);
+    scene.params = Params { friction: Friction::Coulomb, mu, torsion, kappa, ..scene.params };
+    let model = compile(&scene);
+    let q = [
+        0.089, 0.071, 0.031, 0.968, -0.048, -0.041, -0.012, 0.048, -0.191, 1.082, 1.346, -0.027, 0.145, 0.261, 0.595,
+        -0.004, -0.169, 1.174, 1.424, 1.212, 0.424, 1.288, 0.919,
+    ];
+    let u = [
+        1.043, 111.667, 0.892, -0.237, 1.173, -0.662, 1.356, 0.913, 1.255, -0.816, -1.142, -1.398, 4.37, 0.901, 0.006,
+        -0.285,
+    ];
+    let fused = Quasidynamic::new(&model, &model.parameters).unwrap();
+    for stepper in [fused.as_tensor_program(), fused] {
+        let step = stepper.step(&model.tensor(&[&q]).unwrap(), &model.tensor(&[&u]).unwrap()).unwrap();
+        assert_eq!(step.reports[0].status, Status::Solved);
+        let (force, normal, torque) = (numbers(&step.force), numbers(&step.contacts.normal), numbers(&step.torque));
+        for (i, (force, normal)) in force.chunks(3).zip(normal.chunks(3)).enumerate() {
+            let along: f64 = force.iter().zip(normal).map(|(f, n)| f * n).sum();
+            let across = force.iter().zip(normal).map(|(f, n)| (f - along * n).powi(2)).sum::<f64>().sqrt();
+            let [slides, turns] = [across / (mu * along) - 1.0, torque[i].abs() / (torsion * along) - 1.0];
+            assert!(along > 0.0 && slides < PROMISED && turns < PROMISED, "contact {i}: {slides:e}, {turns:e}");
+        }
+    }
+}
+
 #[test]
 fn errors() {
     let bad = |text: &str| Scene::from_toml(text, ".").unwrap_err().to_string();

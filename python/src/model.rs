@@ -53,10 +53,6 @@ impl Model {
             candle_core::Result::Ok(Self { of, parameters, scene, text, folder, overrides })
         })
     }
-
-    fn names(&self, names: fn(&Place) -> Vec<String>) -> Vec<String> {
-        self.of.tree.coordinates.iter().flat_map(names).collect()
-    }
 }
 
 /// Overrides as JSON.
@@ -161,20 +157,19 @@ impl Model {
     /// A name for each number in q (nq): a joint's own, or `"ball.x"`, `"ball.qw"` and so on.
     #[getter]
     fn q_names(&self) -> Vec<String> {
-        self.names(Place::q_names)
+        self.of.q_names()
     }
 
     /// A name for each degree of freedom (nv): a joint's own, or `"ball.x"`, `"ball.ωx"` and so on.
     #[getter]
     fn v_names(&self) -> Vec<String> {
-        self.names(Place::v_names)
+        self.of.v_names()
     }
 
     /// The commanded joints' names (nu).
     #[getter]
     fn u_names(&self) -> Vec<String> {
-        let name = |dof: &usize| self.of.tree.coordinate_of(*dof).map(|place| place.name.clone());
-        self.of.tree.actuated.iter().filter_map(name).collect()
+        self.of.u_names()
     }
 
     /// The bodies on side A and B of each contact (nc); the force on B acts as given, that on A is opposite.

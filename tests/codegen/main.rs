@@ -177,6 +177,25 @@ fn what_is_alike_is_printed_once() {
     assert!(2 * printed < operations, "{printed} of {operations} operations are printed");
 }
 
+/// A gripper with parallel pads and a box, by Coulomb's law: contacts of a kind share their functions, and the cold step is a call of the one
+/// from given forces. It was 22 MB.
+#[test]
+fn a_gripper_is_printed_in_less_than_six_megabytes() {
+    let Some(compiler) = compiler() else { return };
+    let scene = Scene::load("tests/audit/gripper.toml").unwrap();
+    let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
+    let step = Quasidynamic::new(&model, &model.parameters).unwrap();
+    let states = [State { q: model.tree.home(), u: scene.control(0.0) }];
+    let kernels = [Kernel::Step, Kernel::WarmStep];
+    let code = Codegen::new(&step, "gripper", &kernels, Precision::Double, &states).unwrap();
+    let folder = folder("gripper");
+    check(&compiler, "-O0", &folder, "gripper", &code);
+    let size = std::fs::metadata(folder.join("gripper.c")).unwrap().len();
+    assert!(size < 6_000_000, "{size} bytes");
+    let [cold, warm] = code.printed() else { panic!("two functions") };
+    assert_eq!(cold.memory(), warm.memory());
+}
+
 #[test]
 fn the_program_that_checks_itself_sees_one_bit() {
     let Some(compiler) = compiler() else { return };

@@ -16,10 +16,11 @@ mod verdict;
 use candle_core::{DType, Device};
 use fingertip::Model;
 use fingertip::description::{Freedom, Friction};
-use fingertip::solve::Status;
+use fingertip::solve::{Report, Status};
 use fingertip::step::{Form, Quasidynamic, Step};
+use nalgebra::Vector3;
 
-use support::oracle::Contact;
+use support::oracle::{Contact, Problem};
 use support::states::{self, Batch, Random, Ranges, tensor};
 use support::{clarabel, rows};
 use verdict::Answer;
@@ -141,8 +142,40 @@ impl Tally {
     }
 }
 
+/// Of a pair's largest force beyond its cone: ten times what the library promises.
+const BEYOND: f64 = 1e-7;
+
+/// What slides and what turns, of which each has half the normal force by Coulomb's law: in the relaxed law's answer they share it freely,
+/// with coefficients half as large.
+fn have_own_coefficients(problem: &mut Problem) {
+    let twins: Vec<usize> =
+        (0..problem.contacts.len()).filter_map(|i| Some([i, problem.contacts[i].turns?.0])).flatten().collect();
+    twins.into_iter().for_each(|i| problem.contacts[i].mu *= 0.5);
+}
+
+/// In words, where the friction or the torque of a whole contact is more than its whole normal force allows.
+fn beyond(problem: &Problem, report: &Report, force: &[f64], torque: &[f64]) -> Option<String> {
+    let share = match report.status {
+        Status::Solved => 0.5,
+        Status::Unsettled => 1.0,
+        _ => return None,
+    };
+    let turning = problem.contacts.iter().filter_map(|contact| Some((contact, contact.turns?.0)));
+    turning.zip(torque).find_map(|((contact, of), torque)| {
+        let force = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
+        let along = contact.normal.dot(&force);
+        let slides = (force - contact.normal * along).norm();
+        let is_beyond = |x: f64, mu: f64| x > share * mu * along * (1.0 + BEYOND) + 1e-13 * force.norm();
+        (is_beyond(slides, problem.contacts[of].mu) || is_beyond(torque.abs(), contact.mu)).then(|| {
+            let off =
+                (slides / (share * problem.contacts[of].mu * along)).max(torque.abs() / (share * contact.mu * along));
+            format!("contact {of} has {:e} more friction than its normal force {along:e} allows", off - 1.0)
+        })
+    })
+}
+
 fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
-    let problems = states::problems(batch, step);
+    let mut problems = states::problems(batch, step);
     let (delta, force, limit, phi) =
         (rows(&step.delta), rows(&step.force), rows(&step.limit_force), rows(&step.contacts.phi));
     let (torque, warm) = (rows(&step.torque), rows(&step.warm));
@@ -152,8 +185,16 @@ fn examine(place: &str, batch: &Batch, step: &Step, tally: &mut Tally) {
         tally.wrong.push(format!("{place}: not finite: {:?}", step.reports));
         return;
     }
-    for (w, problem) in problems.iter().enumerate() {
+    for (w, problem) in problems.iter_mut().enumerate() {
         let report = step.reports[w];
+        let is_relaxed = matches!(report.status, Status::Unsettled | Status::IterationLimit);
+        if friction == Friction::Coulomb && is_relaxed {
+            have_own_coefficients(problem);
+        }
+        let problem = &*problem;
+        if let Some(why) = beyond(problem, &report, &force[w], &torque[w]).filter(|_| friction == Friction::Coulomb) {
+            tally.wrong.push(format!("{place}, world {w}: {why}, {report:?}, κ {:e}", problem.kappa));
+        }
         let part = |i: usize| parts.as_ref().map_or(1.0, |parts| parts[w][i]);
         let of = |(i, contact): (usize, &Contact)| {
             contact.part * part(contact.turns.map_or(i, |(of, _)| of)) * states::window(&batch.model, contact.phi)
@@ -293,6 +334,24 @@ fn extreme_parameters_too() {
     });
     println!("extreme: {}", tally.words());
     report(&tally.wrong);
+}
+
+/// The same by other laws.
+#[test]
+fn extreme_parameters_by_other_laws() {
+    for law in [COULOMB, TORSION[0], TORSION[1]] {
+        let mut tally = Tally::default();
+        for_each_batch_by(law, 160, n_states(800), |number, mut batch, random| {
+            let ranges =
+                Ranges { kappa: (1.0, 1e8), mu: (1e-3, 10.0), mu_also: &[], stiffness: (1e-2, 1e5), mass: (1e-3, 1e3) };
+            batch.parameters = states::parameters(&batch.model, WORLDS, &ranges, random);
+            let far = random.pick(&[1.0, 1e2]);
+            batch.u = batch.u.affine(far, 0.0).unwrap();
+            examine_both(&format!("{law:?}, scene {number}"), &batch, &mut tally);
+        });
+        println!("extreme, {law:?}: {}", tally.words());
+        report(&tally.wrong);
+    }
 }
 
 #[test]

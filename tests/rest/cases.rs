@@ -109,6 +109,19 @@ fn a_can_on_the_floor_rests_upright() {
     });
 }
 
+#[test]
+fn a_block_on_a_log_rests() {
+    check("block_on_log.toml", |_, _| Vec::new());
+}
+
+/// Without its curvature in the step it swings for ever, and its energy rises by more than linearised gaps explain.
+#[test]
+fn what_swings_is_seen() {
+    let text = texts("block_on_log.toml")[0].replace("[params]\n", "[params]\nrolling = false\n");
+    let outcome = run(&text);
+    assert!(!outcome.rests() && outcome.gains_energy() && outcome.unsolved == 0, "{outcome:?}");
+}
+
 /// On a face, above the support by no more than eight contacts explain.
 fn on_a_face(name: &str, outcome: &Outcome) -> Vec<String> {
     let heights = [0.03, 0.02, 0.04];

@@ -123,6 +123,12 @@ impl Draw {
     pub fn new(number: usize, random: &mut Random) -> Self {
         let (support, family) = (number % SUPPORTS.len(), number % FAMILIES.len());
         let size = random.scale(0.005, 0.5);
+        let law = Friction::ALL[(number / SUPPORTS.len()) % 2];
+        Self::of(number, [support, family], size, law, random)
+    }
+
+    /// One of this support and this family, whose things are this large, m.
+    pub fn of(number: usize, [support, family]: [usize; 2], size: f64, law: Friction, random: &mut Random) -> Self {
         let hull = |random: &mut Random| match FAMILIES[family] {
             "hull" => {
                 let half: [f64; 3] = std::array::from_fn(|_| size * random.between(0.25, 0.5));
@@ -141,7 +147,7 @@ impl Draw {
             number,
             support,
             family,
-            law: Friction::ALL[(number / SUPPORTS.len()) % 2],
+            law,
             size,
             hulls,
             noise: if FAMILIES[family] == "noisy mesh" { noise } else { 0.0 },
@@ -180,7 +186,7 @@ impl Draw {
         Some(urdf + "</robot>\n")
     }
 
-    fn shape(&self, which: usize, random: &mut Random) -> Shape {
+    pub fn shape(&self, which: usize, random: &mut Random) -> Shape {
         let half: [f64; 3] = std::array::from_fn(|_| self.size * random.between(0.2, 0.5));
         match FAMILIES[self.family] {
             "sphere" => Shape::sphere(half[0]),
@@ -194,7 +200,7 @@ impl Draw {
     }
 
     /// The fixed things, their tops at about z = 0.
-    fn supports(&self) -> Vec<(Shape, Isometry3<f64>)> {
+    pub fn supports(&self) -> Vec<(Shape, Isometry3<f64>)> {
         let l = self.size;
         let at = |x: f64, y: f64, z: f64| Isometry3::translation(x * l, y * l, z * l);
         let across = |x: f64, y: f64, z: f64, turn: [f64; 3]| {
@@ -224,7 +230,7 @@ impl Draw {
     }
 
     /// The floor's height in sizes, where there is one.
-    fn floor(&self) -> Option<f64> {
+    pub fn floor(&self) -> Option<f64> {
         match SUPPORTS[self.support] {
             "half-space" | "stack" => Some(0.0),
             "lying cylinder" => Some(-2.0),
@@ -310,7 +316,7 @@ impl Draw {
     }
 
     /// By how much the shape can sink until it touches, m: by its distance again and again, which never goes too far.
-    fn height(&self, shape: &Shape, pose: &Isometry3<f64>, below: &[(Shape, Isometry3<f64>)]) -> f64 {
+    pub fn height(&self, shape: &Shape, pose: &Isometry3<f64>, below: &[(Shape, Isometry3<f64>)]) -> f64 {
         let (mut pose, mut sunk) = (*pose, 0.0);
         for _ in 0..200 {
             let apart = below.iter().map(|(other, at)| distance(other, at, shape, &pose).unwrap().phi);
@@ -337,7 +343,7 @@ pub fn bowl(size: f64) -> Vec<(Shape, Isometry3<f64>)> {
     (0..4).map(|k| (plate.clone(), turned(k))).collect()
 }
 
-fn volume(shape: &Shape) -> f64 {
+pub fn volume(shape: &Shape) -> f64 {
     use std::f64::consts::PI;
     match *shape {
         Shape::Sphere { radius: r } => 4.0 / 3.0 * PI * r.powi(3),

@@ -8,6 +8,7 @@
 mod support;
 
 mod cases;
+mod defaults;
 mod drop;
 mod forms;
 mod run;
@@ -22,6 +23,8 @@ use table::Row;
 
 /// Steps of each world.
 const STEPS: usize = 400;
+/// Of those where something is then still on its way down.
+const LONGER: usize = 4000;
 /// What moves is seen in the last steps.
 const LAST: usize = 10;
 /// Less motion of the surface in a step is none, in sizes: the solver's 1e-8 of the forces moves what they balance by less.
@@ -32,19 +35,19 @@ const SHARE: f64 = 0.5;
 const SLOW: f64 = 1e-2;
 /// What creeps may be faster, in sizes a step: where κ is small, that is how soft contacts are.
 const SOFT: f64 = 0.5;
-/// What creeps or rolls loses energy; a rise of this, in m g times the size, is rounding.
-const ROUNDING: f64 = 1e-10;
+/// Rise of energy in a step, in m g times the size, over what linearised gaps explain: the solver's 1e-8 of the forces.
+const ROUNDING: f64 = 1e-8;
 /// What goes somewhere gets at least so much of its path away from where it was; what alternates comes back.
 const ALTERNATES: f64 = 0.5;
-/// Rise of energy in a step, in m g times the size: each step minimises it along straight lines, and what remains is rounding.
-const RISE: f64 = 1e-6;
 /// Work against gravity and springs above the start, in m g times the size, besides what contacts push to where they hover.
 const THROWN: f64 = 0.02;
 
 /// Everything rests on these, but for ellipsoids that fall by more than their size in a step.
 const SURE: [&str; 3] = ["half-space", "box", "standing cylinder"];
-/// What is not right yet, of all things, at most: two thirds are in cells that fall by more than their size in a step.
-const NOT_YET: f64 = 0.14;
+/// What is not right yet, of all things, at most: three quarters are in cells that fall by more than their size in a step.
+const NOT_YET: f64 = 0.08;
+/// The same, of what does not fall so.
+const NOT_YET_GENTLE: f64 = 0.04;
 
 /// Things that are dropped if nobody asks for another number.
 const WORLDS: usize = 352;
@@ -95,6 +98,13 @@ fn things_come_to_rest() {
     };
     let of_these = rows.iter().filter(is_sure).filter(|row| !row.outcome.is_right()).count();
     let of_all = rows.iter().filter(|row| !row.outcome.is_right()).count();
+    let gentle = || rows.iter().filter(|row| !row.outcome.is_violent());
+    let of_gentle = gentle().filter(|row| !row.outcome.is_right()).count();
     assert!(of_these == 0, "{of_these} on {SURE:?}");
     assert!(of_all as f64 <= NOT_YET * rows.len() as f64, "{of_all} of {}", rows.len());
+    let n = gentle().count();
+    assert!(
+        of_gentle as f64 <= NOT_YET_GENTLE * n as f64,
+        "{of_gentle} of {n} that do not fall by more than their size"
+    );
 }

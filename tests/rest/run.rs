@@ -5,7 +5,7 @@ use std::path::Path;
 use candle_core::{DType, Device, Tensor};
 use fingertip::collision::distance;
 use fingertip::contact::UNUSED;
-use fingertip::description::{Friction, ObjectBody, Scene, Shape};
+use fingertip::description::{Friction, Object, ObjectBody, Scene, Shape};
 use fingertip::solve::Status;
 use fingertip::step::{Quasidynamic, Step};
 use fingertip::{Model, Parameters};
@@ -13,7 +13,7 @@ use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
 
 use super::drop::inertia;
 use super::support::{larger, largest, rows};
-use super::{ALTERNATES, LAST, RISE, ROUNDING, SHARE, SLOW, SOFT, STEPS, STILL, THROWN};
+use super::{ALTERNATES, LAST, LONGER, ROUNDING, SHARE, SLOW, SOFT, STEPS, STILL, THROWN};
 
 /// What a world does at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +45,14 @@ pub struct Outcome {
     /// How deep bodies are in each other at the end at most, and what κ and noise explain.
     pub depth: f64,
     pub hover: f64,
-    /// The largest rise of energy in one of the last hundred steps, and of work against gravity and springs above the start, J.
+    /// The largest rise of energy in one of the last hundred steps, over what a step may raise it by, and that of work against gravity and
+    /// springs above the start, J.
     pub rise: f64,
     pub thrown: f64,
+    /// The largest rise of energy in one of the last hundred steps.
+    pub plain_rise: f64,
+    /// Has the energy fallen in each of the last steps?
+    pub falls_on: bool,
     /// m g times the size, J.
     pub unit: f64,
     /// The worst status, and steps with another one than solved.
@@ -72,7 +77,12 @@ impl Outcome {
     }
 
     pub fn gains_energy(&self) -> bool {
-        !(self.rise <= RISE * self.unit && self.thrown <= THROWN * self.unit)
+        !(self.rise <= ROUNDING * self.unit && self.thrown <= THROWN * self.unit)
+    }
+
+    /// Is it still going down?
+    fn is_on_its_way(&self) -> bool {
+        self.end == End::Moves && self.falls_on
     }
 
     /// Does it fall by more than its size in a step?
@@ -103,6 +113,10 @@ struct Lone {
     mu: f64,
     gravity: f64,
     fall: f64,
+    /// The height at rest with two contacts' gap, m.
+    hover: f64,
+    /// The length over which contacts fade, m: a quarter of the least half size of all shapes.
+    fading: f64,
     stiffness: Vec<f64>,
     u: Vec<f64>,
 }
@@ -110,6 +124,12 @@ struct Lone {
 pub fn pose(q: &[f64]) -> Isometry3<f64> {
     let turn = UnitQuaternion::from_quaternion(Quaternion::new(q[3], q[4], q[5], q[6]));
     Isometry3::from_parts(Translation3::new(q[0], q[1], q[2]), turn)
+}
+
+/// A shape's smallest extent, m.
+fn width(shape: &Shape) -> f64 {
+    let scene = Scene::new().object(Object::rigid("thing", shape.clone(), 1.0));
+    scene.rests().first().map_or(f64::INFINITY, |rest| rest.size)
 }
 
 /// How far a shape reaches from its origin, m.
@@ -142,7 +162,13 @@ impl Lone {
                 _ => fixed.push((collision.shape.clone(), object.pose * collision.pose)),
             }
         }
+        let shapes = things.iter().map(|thing| &thing.shape).chain(fixed.iter().map(|(shape, _)| shape));
+        let widths = shapes.filter(|shape| !matches!(shape, Shape::HalfSpace)).map(width);
+        let fading = widths.fold(f64::INFINITY, f64::min) / 8.0;
+        let weight = things.iter().map(|t| t.mass).sum::<f64>() * Vector3::from(scene.gravity).norm();
         Self {
+            fading,
+            hover: 2.0 * things.len() as f64 / (scene.params.kappa * weight),
             things,
             fixed,
             kappa: scene.params.kappa,
@@ -204,22 +230,55 @@ impl Lone {
     }
 }
 
-/// The barrier's energy of each world, J.
-fn barrier(model: &Model, step: &Step, kappa: &[f64]) -> Vec<f64> {
+/// The contacts of a world that count: gap, m, and weight times k/κ, J.
+type Touching = Vec<(f64, f64)>;
+
+/// Of each world at the step's start.
+fn touching(model: &Model, step: &Step, lone: &[Lone]) -> Vec<Touching> {
     let factor = match model.params.friction {
         Friction::Relaxed => 2.0,
         Friction::Coulomb => 1.0,
     };
     let (phi, weight) = (rows(&step.contacts.phi), step.contacts.weight.as_ref().map(rows));
-    (0..phi.len())
-        .map(|w| {
-            let of = |i: usize| match (phi[w][i], weight.as_ref().map_or(1.0, |weight| weight[w][i])) {
-                (phi, weight) if phi >= UNUSED || weight == 0.0 => 0.0,
-                (phi, weight) => -weight * factor / kappa[w] * phi.max(f64::MIN_POSITIVE).ln(),
-            };
-            (0..phi[w].len()).map(of).sum()
-        })
-        .collect()
+    let of = |w: usize| {
+        let all = phi[w].iter().enumerate().map(|(i, &phi)| (phi, weight.as_ref().map_or(1.0, |weight| weight[w][i])));
+        let counts = all.filter(|&(phi, weight)| phi < UNUSED && weight > 0.0);
+        counts.map(|(phi, weight)| (phi.max(f64::MIN_POSITIVE), weight * factor / lone[w].kappa)).collect()
+    };
+    (0..phi.len()).map(of).collect()
+}
+
+impl Lone {
+    /// The barrier's energy, J, over that of as many contacts with the gap at rest.
+    fn barrier(&self, touching: &Touching) -> f64 {
+        touching.iter().map(|&(phi, strength)| -strength * (phi / self.hover).ln()).sum()
+    }
+
+    /// By how much the energy may rise in a step that turns things by at most this angle and moves their surfaces by at most this far, J: see
+    /// "What a step promises" in `docs/contact_points.md`. A point that is gone has at last 4·10⁻⁴ of a quarter, 200 lengths away.
+    fn may_rise(&self, [turn, surface]: [f64; 2], at: [&Touching; 2]) -> f64 {
+        let fades = (surface / self.fading).min(1.0);
+        let of = |&(phi, strength): &(f64, f64)| {
+            strength * ((3.0 * turn * surface / phi).ln_1p() + fades * (phi / self.hover).ln().abs())
+        };
+        let faint = 1e-4 * (200.0 * self.fading / self.hover).ln().abs();
+        let factor = at.into_iter().flatten().map(|&(_, strength)| strength).fold(0.0, f64::max);
+        at.into_iter().map(|touching| touching.iter().map(of).sum()).fold(0.0, f64::max) + faint * factor
+    }
+}
+
+/// What all worlds of a batch did, step by step, and since the start.
+#[derive(Default)]
+struct Steps {
+    /// One more than steps.
+    q: Vec<Vec<Vec<f64>>>,
+    /// At the steps' starts.
+    energy: Vec<Vec<f64>>,
+    touching: Vec<Vec<Touching>>,
+    thrown: Vec<f64>,
+    status: Vec<Status>,
+    unsolved: Vec<usize>,
+    iterations: Vec<usize>,
 }
 
 /// Worlds of scene files that differ in numbers only.
@@ -254,81 +313,103 @@ impl Worlds {
         }
     }
 
-    /// [`STEPS`] steps from home under the script's last command.
+    /// [`STEPS`] steps from home under the script's last command; [`LONGER`] for what is then still on its way down.
     pub fn run(&self) -> Vec<Outcome> {
-        let (model, n) = (self.step.model(), self.lone.len());
-        let kappa: Vec<f64> = self.lone.iter().map(|lone| lone.kappa).collect();
-        let work =
-            |q: &[Vec<f64>]| -> Vec<f64> { self.lone.iter().zip(q).map(|(lone, q)| lone.work(model, q)).collect() };
-        let mut states = vec![rows(&self.q)];
-        let mut energies: Vec<Vec<f64>> = Vec::new();
-        let mut thrown = vec![0.0; n];
-        let (mut status, mut unsolved, mut iterations) = (vec![Status::Solved; n], vec![0; n], vec![0; n]);
-        let start = work(&states[0]);
-        let (mut q, mut warm) = (self.q.clone(), None);
-        for k in 0..=STEPS {
-            let step = self.step.step_from(&q, &self.u, warm.as_ref()).unwrap();
-            let works = work(&states[k]);
-            energies.push(works.iter().zip(barrier(model, &step, &kappa)).map(|(work, own)| work + own).collect());
-            for w in 0..n {
-                thrown[w] = larger(thrown[w], works[w] - start[w]);
-                if step.reports[w].status != Status::Solved {
-                    (status[w], unsolved[w]) = (step.reports[w].status, unsolved[w] + 1);
-                }
-                iterations[w] += step.reports[w].iterations;
+        let n = self.lone.len();
+        let mut path =
+            Steps { q: vec![rows(&self.q)], thrown: vec![0.0; n], status: vec![Status::Solved; n], ..Steps::default() };
+        (path.unsolved, path.iterations) = (vec![0; n], vec![0; n]);
+        let mut now = (self.q.clone(), None);
+        self.go_on(&mut path, &mut now, STEPS);
+        let mut outcomes: Vec<Outcome> = (0..n).map(|w| self.outcome(&path, w)).collect();
+        if outcomes.iter().any(Outcome::is_on_its_way) {
+            self.go_on(&mut path, &mut now, LONGER - STEPS);
+            for (w, outcome) in outcomes.iter_mut().enumerate().filter(|(_, outcome)| outcome.is_on_its_way()) {
+                *outcome = self.outcome(&path, w);
             }
-            states.push(rows(&step.q_next));
-            (q, warm) = (step.q_next, Some(step.warm));
         }
-        (0..n)
-            .map(|w| {
-                let lone = &self.lone[w];
-                let path: Vec<&[f64]> = states[STEPS - LAST..=STEPS].iter().map(|q| q[w].as_slice()).collect();
-                let energy: Vec<f64> = energies.iter().map(|energy| energy[w]).collect();
-                let rise = |steps: usize| {
-                    energy[STEPS - steps..].windows(2).map(|pair| pair[1] - pair[0]).fold(f64::NEG_INFINITY, f64::max)
-                };
-                let motions: Vec<[f64; 3]> = path.windows(2).map(|pair| lone.motion(model, pair[0], pair[1])).collect();
-                let [motion, turn, surface] = [0, 1, 2].map(|k| largest(motions.iter().map(|motion| motion[k])));
-                let net = lone.motion(model, path[0], path[LAST])[2];
-                let length: f64 = motions.iter().map(|motion| motion[2]).sum();
-                let size = lone.things.iter().map(|thing| thing.reach).fold(f64::INFINITY, f64::min);
-                let gaps = [LAST, LAST - 1].map(|k| lone.gap(path[k]));
-                let (mass, creep) = (lone.things.iter().map(|thing| thing.mass).sum::<f64>(), lone.creep());
-                let unit = mass * lone.gravity * size;
-                let end = if surface <= STILL * size {
-                    End::Still
-                } else if gaps[0] < -size || (lone.u.is_empty() && gaps[0] > 2.0 * size) {
-                    End::Falls
-                } else if net < ALTERNATES * length {
-                    End::Alternates
-                } else if rise(LAST) > ROUNDING * unit || surface > creep.clamp(SLOW * size, SOFT * size) {
-                    End::Moves
-                } else if surface <= creep {
-                    End::Creeps
-                } else {
-                    End::Rolls
-                };
-                let barrier = 20.0 * lone.things.len() as f64 / lone.kappa;
-                Outcome {
-                    end,
-                    motion,
-                    turn,
-                    surface,
-                    creep,
-                    depth: -gaps[0].min(gaps[1]),
-                    hover: 2.0 * lone.things.len() as f64 / (lone.kappa * mass * lone.gravity),
-                    rise: rise(100),
-                    thrown: thrown[w] - barrier,
-                    unit,
-                    status: status[w],
-                    unsolved: unsolved[w],
-                    size,
-                    fall: lone.fall,
-                    iterations: iterations[w] as f64 / (STEPS + 1) as f64,
-                    q: path[LAST].to_vec(),
+        outcomes
+    }
+
+    /// So many steps more.
+    fn go_on(&self, path: &mut Steps, (q, warm): &mut (Tensor, Option<Tensor>), steps: usize) {
+        let (model, n) = (self.step.model(), self.lone.len());
+        let work = |w: usize, q: &[Vec<f64>]| self.lone[w].work(model, &q[w]);
+        for _ in 0..=steps {
+            let step = self.step.step_from(q, &self.u, warm.as_ref()).unwrap();
+            let touching = touching(model, &step, &self.lone);
+            let here = path.q.last().unwrap();
+            let works: Vec<f64> = (0..n).map(|w| work(w, here)).collect();
+            for w in 0..n {
+                path.thrown[w] = larger(path.thrown[w], works[w] - work(w, &path.q[0]));
+                if step.reports[w].status != Status::Solved {
+                    (path.status[w], path.unsolved[w]) = (step.reports[w].status, path.unsolved[w] + 1);
                 }
-            })
-            .collect()
+                path.iterations[w] += step.reports[w].iterations;
+            }
+            path.energy.push((0..n).map(|w| works[w] + self.lone[w].barrier(&touching[w])).collect());
+            path.touching.push(touching);
+            path.q.push(rows(&step.q_next));
+            (*q, *warm) = (step.q_next, Some(step.warm));
+        }
+    }
+
+    /// What came of a world.
+    fn outcome(&self, path: &Steps, w: usize) -> Outcome {
+        let (model, lone) = (self.step.model(), &self.lone[w]);
+        let steps = path.energy.len() - 1;
+        let at = |k: usize| path.q[k][w].as_slice();
+        let motion_of = |k: usize| lone.motion(model, at(k), at(k + 1));
+        // By how much energy rises in a step over what it may, and by how much at all.
+        let rise = |k: usize, freely: bool| {
+            let [_, turn, surface] = motion_of(k);
+            let may = lone.may_rise([turn, surface], [&path.touching[k][w], &path.touching[k + 1][w]]);
+            path.energy[k + 1][w] - path.energy[k][w] - if freely { may } else { 0.0 }
+        };
+        let most = |last: usize, freely: bool| {
+            (steps - last..steps).map(|k| rise(k, freely)).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let motions: Vec<[f64; 3]> = (steps - LAST..steps).map(motion_of).collect();
+        let [motion, turn, surface] = [0, 1, 2].map(|k| largest(motions.iter().map(|motion| motion[k])));
+        let net = lone.motion(model, at(steps - LAST), at(steps))[2];
+        let length: f64 = motions.iter().map(|motion| motion[2]).sum();
+        let size = lone.things.iter().map(|thing| thing.reach).fold(f64::INFINITY, f64::min);
+        let gaps = [steps, steps - 1].map(|k| lone.gap(at(k)));
+        let (mass, creep) = (lone.things.iter().map(|thing| thing.mass).sum::<f64>(), lone.creep());
+        let unit = mass * lone.gravity * size;
+        let end = if surface <= STILL * size {
+            End::Still
+        } else if gaps[0] < -size || (lone.u.is_empty() && gaps[0] > 2.0 * size + 10.0 * lone.hover) {
+            End::Falls
+        } else if net < ALTERNATES * length {
+            End::Alternates
+        } else if most(LAST, true) > ROUNDING * unit || surface > creep.clamp(SLOW * size, SOFT * size) {
+            End::Moves
+        } else if surface <= creep {
+            End::Creeps
+        } else {
+            End::Rolls
+        };
+        let barrier = 20.0 * lone.things.len() as f64 / lone.kappa;
+        Outcome {
+            end,
+            motion,
+            turn,
+            surface,
+            creep,
+            depth: -gaps[0].min(gaps[1]),
+            hover: lone.hover,
+            rise: most(100, true),
+            plain_rise: most(100, false),
+            falls_on: most(LAST, false) < 0.0,
+            thrown: path.thrown[w] - barrier,
+            unit,
+            status: path.status[w],
+            unsolved: path.unsolved[w],
+            size,
+            fall: lone.fall,
+            iterations: path.iterations[w] as f64 / (steps + 1) as f64,
+            q: at(steps).to_vec(),
+        }
     }
 }

@@ -142,7 +142,8 @@ pub fn wrong(rows: &[Row], seed: usize) -> Vec<String> {
     rows.sort_by(|a, b| worst(b).total_cmp(&worst(a)));
     let line = |(rank, row): (usize, &&Row)| {
         let Row { number, place, support, family, law, world: World { text, epsilon, h, kappa, mu }, outcome } = row;
-        let Outcome { end, surface, motion, turn, depth, creep, rise, thrown, unit, hover, size, .. } = outcome;
+        let Outcome { end, surface, motion, turn, depth, creep, rise, plain_rise, thrown, unit, hover, size, .. } =
+            outcome;
         let file = folder().join(format!("seed{seed}_scene{number}_world{place}.toml"));
         std::fs::write(&file, text).unwrap();
         let said = match outcome.status {
@@ -152,10 +153,11 @@ pub fn wrong(rows: &[Row], seed: usize) -> Vec<String> {
         let mut line = format!(
             "FINGERTIP_SEED={seed} FINGERTIP_SCENE={number}, world {place}: {} on {}, {}, ε {epsilon}, h {h}, κ {kappa:.1e}, μ {mu:.2}: \
              {end:?}, {motion:.1e} m and {turn:.1e} rad a step, surface {surface:.1e} m (creep {creep:.1e}) of {size:.1e}, depth {depth:.1e} \
-             (hover {hover:.1e}), energy rises by {:.1e}, thrown by {:.1e} m g size{said}: {}",
+             (hover {hover:.1e}), energy rises by {:.1e} ({:.1e} more than it may), thrown by {:.1e} m g size{said}: {}",
             FAMILIES[*family],
             SUPPORTS[*support],
             law.name(),
+            plain_rise / unit,
             rise / unit,
             thrown / unit,
             file.display()

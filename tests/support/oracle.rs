@@ -5,10 +5,10 @@
 mod rolling;
 
 use fingertip::Model;
-use fingertip::description::{Friction, JointKind, Shape};
+use fingertip::description::{Friction, JointKind};
 use fingertip::kinematics::Body;
 use nalgebra::{DMatrix, DVector, Matrix3, Quaternion, Rotation3, UnitQuaternion, Vector3};
-use rolling::Rolling;
+use rolling::{Curved, Rolling};
 
 /// A world's numbers: q, u, and the parameters by name.
 pub struct World<'a> {
@@ -228,17 +228,23 @@ pub fn tangent(model: &Model, moved: &[f64], delta_moved: &[f64], delta: &[f64])
     tangent
 }
 
-/// What a contact's ellipsoids add to P.
+/// What rolling on a contact adds to P.
 fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witness) -> DMatrix<f64> {
     let (tree, parameter) = (&model.tree, world.parameter);
     let mut more = DMatrix::zeros(model.nv(), model.nv());
     let pair = &model.pairs.pairs[model.pairs.pair_of_contact[contact]];
-    for (index, sign, point) in [(pair.a, 1.0, 3), (pair.b, -1.0, 6)] {
+    let turn = |index: usize| {
         let shape = &model.shapes[index];
+        poses.0[shape.body].0 * Matrix3::from_fn(|i, j| shape.rotation[i][j])
+    };
+    let all = parameter("sizes");
+    let sizes = |index: usize| &all[4 * index..4 * (index + 1)];
+    for (index, other, sign, point) in [(pair.a, pair.b, 1.0, 3), (pair.b, pair.a, -1.0, 6)] {
+        let (shape, on) = (&model.shapes[index], &model.shapes[other]);
         let Some(n) = model.inertial.iter().position(|&body| body == shape.body) else { continue };
-        if !matches!(shape.shape, Shape::Ellipsoid { .. }) {
-            continue;
-        }
+        let on = tree.path(on.body).is_empty().then(|| (&on.shape, turn(other), sizes(other)));
+        let curved = Curved::of((&shape.shape, turn(index), sizes(index)), on);
+        let Some(curved) = curved.filter(|_| model.params.rolling) else { continue };
         let (rotation, position) = &poses.0[shape.body];
         let at = |k: usize| Vector3::from_column_slice(&w.geometry[k..k + 3]);
         let contact = Rolling {
@@ -247,8 +253,7 @@ fn rolling(model: &Model, world: &World, poses: &Poses, contact: usize, w: &Witn
             phi: w.phi,
             weight: w.weight,
             centre: position + rotation * tree.bodies[shape.body].inertia.as_ref().unwrap().com,
-            axes: rotation * Matrix3::from_fn(|i, j| shape.rotation[i][j]),
-            radii: Vector3::from_column_slice(&parameter("sizes")[4 * index..4 * index + 3]),
+            curved,
             load: parameter("mass")[n] * Vector3::from_vec(parameter("gravity")).norm(),
         };
         let mut turns = jacobians(model, poses, shape.body, &contact.centre).1;
@@ -348,12 +353,13 @@ impl Problem {
             let at = |k: usize| Vector3::from_column_slice(&warm[3 * k..3 * k + 3]);
             let n = contact.normal;
             let along = n.dot(&at(i));
-            let turned = contact.mu * (at(i) - n * along).norm() * torque.signum();
-            let turns = n * along + tangent * turned;
+            // The step's own torque is judged. Across the tangent nothing moves: what the solver's force has there is the rounding of a slack, of
+            // any size where that is small, and no part of the results.
+            let most = contact.mu * (at(i) - n * along).norm();
+            let turns = n * along + tangent * *torque;
             let slides = at(of) * self.contacts[of].mu + n * (n.dot(&at(of)) * (1.0 - self.contacts[of].mu));
             let total = Vector3::from_column_slice(&force[3 * of..3 * of + 3]);
-            let apart = (slides + n * along - total).norm().max((turned - torque).abs());
-            // Of what turns, the part across the torque's tangent is zero to the digits of a slack: 6e-12 is seen.
+            let apart = (slides + n * along - total).norm().max(torque.abs() - most);
             if apart > 1e-10 * total.norm() {
                 return Err(format!("forces of contact {of} do not add up: {apart:e} of {:e}", total.norm()));
             }

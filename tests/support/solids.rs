@@ -47,6 +47,20 @@ pub fn two([(a, shape_a), (b, shape_b)]: [(&str, &Shape); 2], reversed: bool) ->
     scene
 }
 
+/// A free thing over a fixed cylinder or capsule, which is so round that it holds the thing level.
+pub fn on_a_line(name: &str, shape: &Shape, under: Shape) -> Scene {
+    let turn = UnitQuaternion::from_scaled_axis(Vector3::new(1.4, 0.2, 0.1));
+    let pose = Isometry3::from_parts(Translation3::new(0.01, 0.02, -0.15), turn);
+    Scene::new()
+        .object(Object::rigid("log", under, 1.0).with_pose(pose).with_freedom(Freedom::Fixed))
+        .object(Object::rigid(name, shape.clone(), 0.4).at([0.0, 0.0, 0.05]).with_freedom(Freedom::Free))
+}
+
+/// Lines to put things on.
+pub fn lines() -> [Shape; 2] {
+    [Shape::cylinder(0.15, 0.4), Shape::capsule(0.15, 0.3)]
+}
+
 /// The hand with a shape of another kind on each finger around a box, and nothing excluded: both sides of a contact between
 /// fingers hang below the same joints.
 pub fn hand() -> Scene {

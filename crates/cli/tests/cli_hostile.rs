@@ -99,6 +99,7 @@ fn lines_that_do_not_make_sense() {
         (long(1000), "q: expected 5 numbers, got 1001; they are box.x, "),
         (with("\"q\": [0, 0, 0, 0, 0]"), "expected each key once, but \"q\" stands twice"),
         (with("\"params\": {\"h\": 0.1, \"h\": 0.2}"), "expected each key once, but \"h\" stands twice"),
+        (with("\"params\": {\"rolling\": 3}"), "rolling: expected true or false, got 3"),
         (with("\"params\": {\"max_iterations\": 1e18}"), "expected a whole number from 1 up, got 1e+18"),
         (with("\"params\": {\"max_iterations\": 1000000000000000000}"), "max_iterations: expected from 1 to 10000"),
         (with("\"params\": {\"max_iterations\": 0}"), "max_iterations: expected from 1 to 10000, got 0"),

@@ -33,8 +33,8 @@ use std::path::Path;
 use candle_core::Result;
 
 use fingertip_lanes::lane::Precision;
-use fingertip_lanes::record::Trace;
-use fingertip_lanes::record::c::{CFunction, Worlds, print};
+use fingertip_lanes::record::c::{CFunction, Worlds, number, print};
+use fingertip_lanes::record::{Row, Trace};
 use fingertip_shapes::Error;
 use fingertip_step::dynamics::Dynamics;
 use fingertip_step::step::{Dynamic, Kernel, Quasidynamic};
@@ -182,6 +182,25 @@ impl Codegen {
     fn print(&mut self, name: String, about: String, precision: Precision, trace: Trace, checks: Vec<Check>) {
         let function = print(&trace, &format!("{}_{name}", self.name), precision, Worlds::One);
         self.printed.push(Printed { name, trace, about, precision, function, checks });
+    }
+
+    /// Makes the first of two kernels a call of the second, which has one more row to read, the last: it gets zeros there.
+    fn call_from_nothing(&mut self, cold: usize, warm: usize) {
+        let name = |k: usize| format!("{}_{}", self.name, self.printed[k].name);
+        let (of_cold, of_warm) = (name(cold), name(warm));
+        let (read, written) = (self.printed[cold].trace.operands(), self.printed[cold].trace.results());
+        let rows = |rows: &[Row]| rows.iter().map(|row| row.name).collect::<Vec<_>>();
+        let arguments = [rows(read), vec!["none"], rows(written), vec!["w"]].concat().join(", ");
+        let n = self.printed[warm].trace.operands().last().map_or(0, |row| row.width).max(1);
+        let number = number(self.printed[cold].precision);
+        let body = format!("{{\n  static const {number} none[{n}] = {{0}};\n  {of_warm}({arguments});\n}}\n");
+        // One memory, which the header defines where it names the first.
+        let CFunction { memory, sizes, ref work, .. } = self.printed[warm].function;
+        let work = work.replace(&format!("{of_warm}_work"), &format!("{of_cold}_work"));
+        let function = &mut self.printed[cold].function;
+        (function.body, function.stages, function.memory, function.sizes) = (body, String::new(), memory, sizes);
+        function.work = work;
+        self.printed[warm].function.work = format!("typedef {of_cold}_work {of_warm}_work;\n");
     }
 
     /// The kernels.

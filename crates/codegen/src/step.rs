@@ -3,12 +3,13 @@
 use candle_core::{Result, Tensor};
 
 use fingertip_lanes::lane::Precision;
+use fingertip_lanes::record::c::declared;
 use fingertip_lanes::record::{Row, Trace};
 use fingertip_step::parameters::Parameters;
 use fingertip_step::solve::INFO;
 use fingertip_step::step::{Dynamic, Kernel, Programs, Quasidynamic};
 
-use super::{CHECKED_STEPS, Check, Codegen, Constant, Part, Places, State, check_some, weights};
+use super::{CHECKED_STEPS, Check, Codegen, Constant, Part, Places, Printed, State, check_some, weights};
 
 impl Codegen {
     /// Adds kernels of a step: see [`Codegen::new`].
@@ -28,8 +29,10 @@ impl Codegen {
                 vec![q.clone(), controls.collect(), values.clone()]
             };
             let name = kernel.name().to_owned();
-            self.add_kernel(programs, kernel, name, about(kernel).to_owned(), states.iter().map(operands))?;
+            let about = about(kernel).to_owned();
+            self.add_kernel(programs, (kernel, kernels), name, about, states.iter().map(operands))?;
         }
+        self.start_cold(kernels, "");
         self.places.push(Places {
             title: "Places in the row of a step.",
             prefix: "ROW",
@@ -65,12 +68,13 @@ impl Codegen {
             let about = about_second_order(kernel).to_owned();
             self.add_kernel(
                 step.programs(kernel)?,
-                kernel,
+                (kernel, kernels),
                 name,
                 about,
                 configurations.iter().enumerate().map(operands),
             )?;
         }
+        self.start_cold(kernels, "second_order_");
         self.places.push(Places {
             title: "Places in the row of a second-order step.",
             prefix: "SECOND_ORDER_ROW",
@@ -79,11 +83,11 @@ impl Codegen {
         Ok(self)
     }
 
-    /// Adds a kernel of a step, to be checked at states.
+    /// Adds a kernel of a step, one of these, to be checked at states; without a body where [`Codegen::start_cold`] gives it one.
     fn add_kernel(
         &mut self,
         step: Programs,
-        kernel: Kernel,
+        (kernel, kernels): (Kernel, &[Kernel]),
         name: String,
         about: String,
         states: impl Iterator<Item = Vec<Vec<f64>>>,
@@ -92,8 +96,28 @@ impl Codegen {
         let precision = kernel.precision(self.precision);
         let check = |operands| Check::of_step(step, &trace, kernel, precision, operands);
         let checks = states.map(check).collect::<Result<_>>()?;
-        self.print(name, about, precision, trace, checks);
+        if kernel.from_forces().is_some_and(|from| kernels.contains(&from)) {
+            let function = declared(&trace, &format!("{}_{name}", self.name), precision);
+            self.printed.push(Printed { name, trace, about, precision, function, checks });
+        } else {
+            self.print(name, about, precision, trace, checks);
+        }
         Ok(())
+    }
+
+    /// Where a kernel is printed that starts from given forces, the same from a cold start calls it with none: forces of zero mean
+    /// just that, to the last bit.
+    fn start_cold(&mut self, kernels: &[Kernel], prefix: &str) {
+        for &kernel in kernels {
+            let Some(from) = kernel.from_forces().filter(|from| kernels.contains(from)) else { continue };
+            let place = |kernel: Kernel| {
+                let name = format!("{prefix}{}", kernel.name());
+                self.printed.iter().position(|printed| printed.name == name)
+            };
+            if let (Some(cold), Some(warm)) = (place(kernel), place(from)) {
+                self.call_from_nothing(cold, warm);
+            }
+        }
     }
 
     /// The parameters of a step's first world, which become a table unless they are one.

@@ -94,15 +94,51 @@ pub enum JointKind {
     Floating,
 }
 
+/// Names and units of numbers.
+type Numbers = &'static [(&'static str, &'static str)];
+
 impl JointKind {
+    /// What the joint's coordinates in q are called, and their units. A single one has no name but the joint's.
+    pub fn coordinates(self) -> Numbers {
+        match self {
+            Self::Fixed => &[],
+            Self::Revolute | Self::Continuous => &[("", "rad")],
+            Self::Prismatic => &[("", "m")],
+            Self::Planar => &[("x", "m"), ("y", "m"), ("yaw", "rad")],
+            Self::Translation => &[("x", "m"), ("y", "m"), ("z", "m")],
+            Self::Floating => &[("x", "m"), ("y", "m"), ("z", "m"), ("qw", "1"), ("qx", "1"), ("qy", "1"), ("qz", "1")],
+        }
+    }
+
+    /// The same of its degrees of freedom.
+    pub fn freedoms(self) -> Numbers {
+        match self {
+            Self::Floating => &[("x", "m"), ("y", "m"), ("z", "m"), ("ωx", "rad"), ("ωy", "rad"), ("ωz", "rad")],
+            other => other.coordinates(),
+        }
+    }
+
+    /// The motion in words.
+    pub fn motion(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Revolute => "revolute",
+            Self::Continuous => "continuous",
+            Self::Prismatic => "prismatic",
+            Self::Planar => "planar: x y yaw",
+            Self::Translation => "translation: x y z",
+            Self::Floating => "free: x y z, quaternion w x y z",
+        }
+    }
+
+    /// The unit of a spring's stiffness between such a joint and its command.
+    pub fn stiffness_unit(self) -> &'static str {
+        if self == Self::Prismatic { "N/m" } else { "N·m/rad" }
+    }
+
     /// The number of coordinates in q.
     pub fn nq(self) -> usize {
-        match self {
-            Self::Fixed => 0,
-            Self::Revolute | Self::Continuous | Self::Prismatic => 1,
-            Self::Planar | Self::Translation => 3,
-            Self::Floating => 7,
-        }
+        self.coordinates().len()
     }
 
     /// Does the joint have one coordinate, as a commanded joint must?
@@ -112,10 +148,7 @@ impl JointKind {
 
     /// The number of degrees of freedom.
     pub fn nv(self) -> usize {
-        match self {
-            Self::Floating => 6,
-            other => other.nq(),
-        }
+        self.freedoms().len()
     }
 }
 

@@ -73,13 +73,17 @@ pub struct Params {
     pub friction: Friction,
     /// Pairs farther apart than this, m, are left out of the sum and take almost no time; `None` keeps every pair. With
     /// a window in which they `fade` out, the step stays smooth. A step that takes bodies farther than this passes them
-    /// through each other; [`Quasidynamic::gaps`](crate::step::Quasidynamic::gaps) are negative there.
+    /// through each other; `Quasidynamic::gaps` are negative there.
     pub contact_distance: Option<f64>,
     /// Width of the window below `contact_distance` in which a pair's weight goes from 1 to 0, m. It follows a quintic
     /// smoothstep, which is twice continuously differentiable, down to a weight of 10⁻⁶. 0 is a hard cutoff.
     pub fade: f64,
     /// Are joint limits constraints of the step?
     pub joint_limits: bool,
+    /// Does the step see how surfaces curve that things roll on? Without, an ellipsoid swings about its rest for ever in long steps, and so
+    /// does a plank on a lying cylinder: see `docs/rolling.md`. The key is there to compare both. Only ellipsoids that move freely, and what
+    /// lies on fixed cylinders and capsules, differ.
+    pub rolling: bool,
     /// Newton iterations after which a world gives up; 1 … [`Params::MOST_ITERATIONS`]. With Coulomb's law the limit
     /// holds for each of its solves.
     pub max_iterations: usize,
@@ -109,6 +113,7 @@ impl Default for Params {
             contact_distance: None,
             fade: 0.0,
             joint_limits: false,
+            rolling: true,
             max_iterations: 200,
         }
     }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 /// Bad input, with its place and what was expected there.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// A file that cannot be read or written.
     #[error("{}: {source}", path.display())]

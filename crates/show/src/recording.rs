@@ -67,7 +67,14 @@ pub struct ParamsRecord {
     pub contact_distance: Option<f64>,
     pub fade: f64,
     pub joint_limits: bool,
+    /// Older files, from before there was a choice, have none.
+    #[serde(default = "yes")]
+    pub rolling: bool,
     pub max_iterations: usize,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A body.

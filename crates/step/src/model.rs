@@ -114,6 +114,21 @@ impl Model {
         3 * self.nc() + self.pairs.torsional.len()
     }
 
+    /// A name for each number in q, as [`Coordinate::q_names`].
+    pub fn q_names(&self) -> Vec<String> {
+        self.tree.coordinates.iter().flat_map(Coordinate::q_names).collect()
+    }
+
+    /// A name for each degree of freedom, as [`Coordinate::v_names`].
+    pub fn v_names(&self) -> Vec<String> {
+        self.tree.coordinates.iter().flat_map(Coordinate::v_names).collect()
+    }
+
+    /// The joint of each command.
+    pub fn u_names(&self) -> Vec<String> {
+        self.tree.coordinates.iter().filter(|c| c.u.is_some()).map(|c| c.name.clone()).collect()
+    }
+
     /// Names of the bodies on side A and side B of contact `i`, with `i < nc`: `"hand/thumb4"`, or `"ball"` for a rigid
     /// object.
     pub fn contact_names(&self, i: usize) -> (&str, &str) {

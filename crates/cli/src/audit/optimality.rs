@@ -20,7 +20,7 @@ use fingertip::math::largest::{larger, largest};
 use fingertip::step::{Quasidynamic, Step};
 use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
 
-use super::rolling::Rolling;
+use super::rolling::{Curved, Rolling};
 use super::states::State;
 
 /// How well a step satisfies the conditions, all relative.
@@ -257,7 +257,7 @@ impl Plant {
         Ok(Self { p, g, screws, poses })
     }
 
-    /// What the ellipsoids of contact `i` add to P; `geometry` is its normal, points on A and B, φ and weight.
+    /// What rolling on contact `i` adds to P; `geometry` is its normal, points on A and B, φ and weight.
     fn rolling(
         &self,
         step: &Quasidynamic,
@@ -271,20 +271,22 @@ impl Plant {
         let pose = |frame: usize| &self.poses[POSE * frame..POSE * (frame + 1)];
         let mut more = DMatrix::zeros(model.nv(), model.nv());
         let pair = &model.pairs.pairs[model.pairs.pair_of_contact[i]];
-        for (index, point, normal) in [(pair.a, points[0], normal), (pair.b, points[1], -normal)] {
-            let shape = &model.shapes[index];
+        let turn = |shape: usize| Matrix3::from_column_slice(&pose(shape)[3..]);
+        let sizes = |shape: usize| &sizes[Shape::SIZES * shape..Shape::SIZES * (shape + 1)];
+        for (index, other, point, normal) in [(pair.a, pair.b, points[0], normal), (pair.b, pair.a, points[1], -normal)]
+        {
+            let (shape, on) = (&model.shapes[index], &model.shapes[other]);
             let Some(n) = model.inertial.iter().position(|&body| body == shape.body) else { continue };
-            if !matches!(shape.shape, Shape::Ellipsoid { .. }) {
-                continue;
-            }
+            let on = tree.path(on.body).is_empty().then(|| (&on.shape, turn(other), sizes(other)));
+            let curved = Curved::of((&shape.shape, turn(index), sizes(index)), on);
+            let Some(curved) = curved.filter(|_| model.params.rolling) else { continue };
             let contact = Rolling {
                 normal,
                 point,
                 phi,
                 weight,
                 centre: Vector3::from_column_slice(&pose(model.shapes.len() + n)[..3]),
-                axes: Matrix3::from_column_slice(&pose(index)[3..]),
-                radii: Vector3::from_column_slice(&sizes[Shape::SIZES * index..Shape::SIZES * index + 3]),
+                curved,
                 load: mass[n] * gravity,
             };
             let stiffness = contact.stiffness(model.params.friction, kappa);

@@ -1,23 +1,51 @@
-//! The stiffness against rolling of an ellipsoid's contact, by eigenvalues: with docs/rolling.md as the only thing in common with
-//! the step's.
+//! The stiffness against rolling of a contact, by eigenvalues: with docs/rolling.md as the only thing in common with the step's.
 
-use fingertip::description::Friction;
+use fingertip::description::{Friction, Shape};
 use nalgebra::{Matrix3, Matrix3x2, SymmetricEigen, Vector3};
 
-/// A contact of an ellipsoid.
+/// What is curved, in the world's axes.
+pub enum Curved {
+    /// What rolls: an ellipsoid with these axes as columns, and radii, m.
+    Ellipsoid(Matrix3<f64>, Vector3<f64>),
+    /// What it rolls on: a fixed line with this axis and radius, m. What rolls may be a line too.
+    Line((Vector3<f64>, f64), Option<(Vector3<f64>, f64)>),
+}
+
+impl Curved {
+    /// Of a shape and what it touches; none if the step knows of nothing curved there. A shape is given with its pose's rotation and its
+    /// sizes; the other one if it is fixed.
+    pub fn of(
+        (shape, turn, sizes): (&Shape, Matrix3<f64>, &[f64]),
+        on: Option<(&Shape, Matrix3<f64>, &[f64])>,
+    ) -> Option<Self> {
+        let line = |shape: &Shape, turn: &Matrix3<f64>, sizes: &[f64]| {
+            let is_line = matches!(shape, Shape::Cylinder { .. } | Shape::Capsule { .. });
+            is_line.then(|| (turn.column(2).into_owned(), sizes[0]))
+        };
+        match shape {
+            Shape::Ellipsoid { .. } => Some(Self::Ellipsoid(turn, Vector3::from_column_slice(&sizes[..3]))),
+            Shape::Sphere { .. } | Shape::HalfSpace => None,
+            _ => {
+                let (other, turn_of_other, sizes_of_other) = on?;
+                let below = line(other, &turn_of_other, sizes_of_other)?;
+                Some(Self::Line(below, line(shape, &turn, sizes)))
+            }
+        }
+    }
+}
+
+/// A contact.
 pub struct Rolling {
-    /// Out of the ellipsoid.
+    /// Out of what rolls.
     pub normal: Vector3<f64>,
-    /// On the ellipsoid, m.
+    /// On what rolls, m.
     pub point: Vector3<f64>,
     /// Gap, m, and weight of the contact.
     pub phi: f64,
     pub weight: f64,
-    /// Centre of mass of the ellipsoid's body, m.
+    /// Centre of mass of its body, m.
     pub centre: Vector3<f64>,
-    /// The ellipsoid's axes as columns, and its radii, m.
-    pub axes: Matrix3<f64>,
-    pub radii: Vector3<f64>,
+    pub curved: Curved,
     /// Weight of its body, N.
     pub load: f64,
 }
@@ -26,22 +54,37 @@ impl Rolling {
     /// Torque per rotation, N·m/rad.
     pub fn stiffness(&self, friction: Friction, kappa: f64) -> Matrix3<f64> {
         let n = self.normal;
-        let squares =
-            self.axes * Matrix3::from_diagonal(&self.radii.component_mul(&self.radii)) * self.axes.transpose();
-        let s = n.dot(&(squares * n)).sqrt();
-        let far = squares * n / s;
         let height = n.dot(&(self.point - self.centre));
-        let across = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
-        let basis = Matrix3x2::from_columns(&[across, n.cross(&across)]);
-        let curvature = basis.transpose() * (squares - far * far.transpose()) * basis / s;
-        let SymmetricEigen { eigenvalues, eigenvectors } = SymmetricEigen::new(curvature);
-        let mut held = Matrix3::zeros();
-        for (radius, direction) in eigenvalues.iter().zip(eigenvectors.column_iter()) {
+        let held = |radius: f64, size: f64| {
             let lacks = (radius - height).max(0.0);
-            let axis = n.cross(&(basis * direction));
-            held += axis * axis.transpose() * (lacks * lacks / (lacks + 1e-3 * s));
-        }
-        held * self.force(friction, kappa)
+            lacks * lacks / (lacks + 1e-3 * size)
+        };
+        let holds = match &self.curved {
+            Curved::Ellipsoid(axes, radii) => {
+                let squares = axes * Matrix3::from_diagonal(&radii.component_mul(radii)) * axes.transpose();
+                let s = n.dot(&(squares * n)).sqrt();
+                let far = squares * n / s;
+                let across = n.cross(&Vector3::ith(n.iamin(), 1.0)).normalize();
+                let basis = Matrix3x2::from_columns(&[across, n.cross(&across)]);
+                let curvature = basis.transpose() * (squares - far * far.transpose()) * basis / s;
+                let SymmetricEigen { eigenvalues, eigenvectors } = SymmetricEigen::new(curvature);
+                let each = eigenvalues.iter().zip(eigenvectors.column_iter());
+                each.map(|(&radius, direction)| {
+                    let axis = n.cross(&(basis * direction));
+                    axis * axis.transpose() * held(radius, s)
+                })
+                .sum::<Matrix3<f64>>()
+            }
+            &Curved::Line((axis, radius), own) => {
+                let (side, about) = (axis.cross(&n), n.cross(&axis).cross(&n));
+                let upright = side.norm_squared();
+                let own = own.map_or(0.0, |(own, radius)| {
+                    (upright - own.dot(&side).powi(2)) * own.cross(&n).norm_squared() / radius
+                });
+                about * about.transpose() * (upright * held(1.0 / (1.0 / radius + own), radius))
+            }
+        };
+        holds * self.force(friction, kappa)
     }
 
     /// The force that balances the gap, at most ten times the weight, N.

@@ -40,6 +40,7 @@ pub struct Params {
     pub contact_distance: Option<f64>,
     pub fade: f64,
     pub joint_limits: bool,
+    pub rolling: bool,
 }
 
 /// A joint with coordinates of its own.
@@ -47,7 +48,7 @@ pub struct Params {
 pub struct Motion {
     pub name: String,
     pub motion: &'static str,
-    pub unit: &'static str,
+    pub unit: String,
     /// First place in q and in v, and how many there are.
     pub q: usize,
     pub nq: usize,
@@ -120,6 +121,7 @@ impl Contents {
                 contact_distance: model.params.contact_distance,
                 fade: model.params.fade,
                 joint_limits: model.params.joint_limits,
+                rolling: model.params.rolling,
             },
             coordinates: model.tree.coordinates.iter().map(|coordinate| Motion::of(coordinate, &stiffness)).collect(),
             pairs: pairs(step)?,
@@ -136,8 +138,8 @@ impl Motion {
         let kind = coordinate.kind;
         Self {
             name: coordinate.name.clone(),
-            motion: motion(kind),
-            unit: unit(kind),
+            motion: kind.motion(),
+            unit: units(kind),
             q: coordinate.q,
             nq: kind.nq(),
             v: coordinate.v,
@@ -147,31 +149,16 @@ impl Motion {
             upper: coordinate.limits.map(|limits| limits.upper),
             home: coordinate.home.clone(),
             stiffness: coordinate.u.map(|u| stiffness[u]),
-            stiffness_unit: if kind == JointKind::Prismatic { "N/m" } else { "N·m/rad" },
+            stiffness_unit: kind.stiffness_unit(),
         }
     }
 }
 
-fn motion(kind: JointKind) -> &'static str {
-    match kind {
-        JointKind::Fixed => "fixed",
-        JointKind::Revolute => "revolute",
-        JointKind::Continuous => "continuous",
-        JointKind::Prismatic => "prismatic",
-        JointKind::Planar => "planar: x y yaw",
-        JointKind::Translation => "translation: x y z",
-        JointKind::Floating => "free: x y z, quaternion w x y z",
-    }
-}
-
-fn unit(kind: JointKind) -> &'static str {
-    match kind {
-        JointKind::Fixed => "–",
-        JointKind::Revolute | JointKind::Continuous => "rad",
-        JointKind::Prismatic | JointKind::Translation => "m",
-        JointKind::Planar => "m, rad",
-        JointKind::Floating => "m, 1",
-    }
+/// The units of a joint's coordinates, each once.
+fn units(kind: JointKind) -> String {
+    let mut units: Vec<&str> = kind.coordinates().iter().map(|(_, unit)| *unit).collect();
+    units.dedup();
+    if units.is_empty() { "–".to_owned() } else { units.join(", ") }
 }
 
 fn pairs(step: &Quasidynamic) -> Result<Vec<Pair>> {

@@ -53,7 +53,7 @@ fn coordinates(coordinates: &[Motion]) -> String {
         table.add_row([
             motion.name.clone(),
             motion.motion.to_owned(),
-            motion.unit.to_owned(),
+            motion.unit.clone(),
             range(motion.q, motion.nq),
             range(motion.v, motion.nv),
             or_dash(motion.u.map(|u| u.to_string())),

@@ -166,8 +166,7 @@ fn state(value: &Value, model: &Model) -> Result<Vec<f64>, String> {
     let expected = || format!("q: expected a list of {} numbers, got {}", model.nq(), shown(value));
     let items = value.as_array().ok_or_else(expected)?;
     if items.len() != model.nq() {
-        let names: Vec<String> = model.tree.coordinates.iter().flat_map(|c| c.q_names()).collect();
-        return Err(message::wrong_length("q", &names, items.len()));
+        return Err(message::wrong_length("q", &model.q_names(), items.len()));
     }
     let one =
         |item: &Value| if item.is_null() { Ok(f64::NAN) } else { number("q", item).map_err(|error| error.to_string()) };

@@ -327,6 +327,30 @@ pub fn inlined<F>(f: F) -> F {
     f
 }
 
+/// Numbers of a part, where rows are gone through one by one.
+const PART: usize = 48;
+
+/// Zeros in the worlds that are not in the mask.
+#[inline(always)]
+pub fn zero_unless<R: Real>(mask: R::Mask, numbers: &mut [R]) {
+    for part in R::parts(numbers.chunks_mut(PART)) {
+        for x in part {
+            *x = R::select(mask, *x, R::zero());
+        }
+    }
+}
+
+/// to ← from in worlds of the mask; as long as each other.
+#[inline(always)]
+pub fn copy_where<R: Real>(mask: R::Mask, to: &mut [R], from: &[R]) {
+    debug_assert_eq!(to.len(), from.len());
+    for (to, from) in R::parts(to.chunks_mut(PART).zip_inline(from.chunks(PART))) {
+        for (to, &x) in to.iter_mut().zip_inline(from) {
+            *to = R::select(mask, x, *to);
+        }
+    }
+}
+
 /// Zeros for everything: `fill` is a function of its own, compiled for the baseline processor.
 #[inline(always)]
 pub fn clear<R: Real>(numbers: &mut [R]) {

@@ -169,12 +169,19 @@ impl Tape {
             Op::Constant => node.bits != (-0.0_f64).to_bits(),
             Op::Abs => true,
             Op::Mul => a == b,
+            // A product of zero.
+            Op::Fma => (self.is_zero(a) || self.is_zero(b)) && never(node.arguments[2]),
             Op::Add => never(a) || never(b),
             Op::Sub | Op::Sqrt | Op::Widen => never(a),
             Op::Min | Op::Max => never(a) && never(b),
             Op::Select => never(b) && never(node.arguments[2]),
             _ => false,
         }
+    }
+
+    /// The constant 0 or −0?
+    fn is_zero(&self, id: Id) -> bool {
+        self.node(id).constant() == Some(0.0)
     }
 
     /// A flag that is known where the tape is now.
@@ -236,6 +243,10 @@ impl Tape {
             Op::Mul | Op::Div if is(1, 1.0) => Some(a),
             Op::Mul if is(0, -1.0) => Some(self.operation(Op::Neg, precision, &[b])),
             Op::Mul | Op::Div if is(1, -1.0) => Some(self.operation(Op::Neg, precision, &[a])),
+            Op::Fma if constants[..2].iter().all(Option::is_some) && (self.is_zero(a) || self.is_zero(b)) => {
+                let product = self.operation(Op::Mul, precision, &[a, b]);
+                Some(self.operation(Op::Add, precision, &[product, c]))
+            }
             Op::Fma if is(2, -0.0) => Some(self.operation(Op::Mul, precision, &[a, b])),
             Op::Fma if is(0, 1.0) => Some(self.operation(Op::Add, precision, &[b, c])),
             Op::Fma if is(1, 1.0) => Some(self.operation(Op::Add, precision, &[a, c])),

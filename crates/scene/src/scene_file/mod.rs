@@ -61,7 +61,7 @@ impl Scene {
     /// ```
     ///
     /// Pairs of links of one robot or object that overlap at home are left out, unless a rule has `enabled = true` for
-    /// them; see [`Compiled::warnings`](crate::model::Compiled::warnings).
+    /// them; see `Compiled::warnings` of a model.
     ///
     /// A URDF's mesh `package://NAME/FILE` is looked for as `NAME/FILE` and as `FILE` in each folder of `packages`,
     /// then in the URDF's own folder and every folder above it. A mesh that is not found is left out and, with these
@@ -158,6 +158,7 @@ struct ParamsFile {
     contact_distance: Option<f64>,
     fade: Option<f64>,
     joint_limits: Option<bool>,
+    rolling: Option<bool>,
     max_iterations: Option<usize>,
 }
 
@@ -201,6 +202,7 @@ impl ParamsFile {
             contact_distance: self.contact_distance,
             fade: self.fade.unwrap_or(default.fade),
             joint_limits: self.joint_limits.unwrap_or(default.joint_limits),
+            rolling: self.rolling.unwrap_or(default.rolling),
             max_iterations: self.max_iterations.unwrap_or(default.max_iterations),
         }
     }

@@ -16,7 +16,7 @@ const CAPSULE: [f64; 2] = [0.1, 0.1];
 const DENSITY: f64 = 700.0;
 
 /// Ellipsoids with radii of 5, 15 and 20 cm, and capsules with a radius of 10 cm and a length of 40 cm, alternating, at
-/// random places in a cube of six walls. They may overlap there; [`crate::step::Separation`] moves them apart.
+/// random places in a cube of six walls. They may overlap there; `step::Separation` moves them apart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pills {
     /// Number of ellipsoids.

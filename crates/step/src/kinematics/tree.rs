@@ -74,24 +74,16 @@ pub struct Coordinate {
 impl Coordinate {
     /// A name for each number in q: the joint's own if it has one number, otherwise `"ball.x"`, `"ball.qw"` and so on.
     pub fn q_names(&self) -> Vec<String> {
-        let parts: &[&str] = match self.kind {
-            JointKind::Fixed => &[],
-            JointKind::Revolute | JointKind::Continuous | JointKind::Prismatic => return vec![self.name.clone()],
-            JointKind::Planar => &["x", "y", "yaw"],
-            JointKind::Translation => &["x", "y", "z"],
-            JointKind::Floating => &["x", "y", "z", "qw", "qx", "qy", "qz"],
-        };
-        parts.iter().map(|part| format!("{}.{part}", self.name)).collect()
+        self.kind.coordinates().iter().map(|(part, _)| self.of(part)).collect()
     }
 
     /// The same of each degree of freedom: a free body has `"ball.x"` and so on, then `"ball.ωx"`.
     pub fn v_names(&self) -> Vec<String> {
-        match self.kind {
-            JointKind::Floating => {
-                ["x", "y", "z", "ωx", "ωy", "ωz"].iter().map(|part| format!("{}.{part}", self.name)).collect()
-            }
-            _ => self.q_names(),
-        }
+        self.kind.freedoms().iter().map(|(part, _)| self.of(part)).collect()
+    }
+
+    fn of(&self, part: &str) -> String {
+        if part.is_empty() { self.name.clone() } else { format!("{}.{part}", self.name) }
     }
 }
 

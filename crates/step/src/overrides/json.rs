@@ -59,7 +59,7 @@ impl Overrides {
 }
 
 impl ParamOverrides {
-    const KEYS: [&'static str; 12] = [
+    const KEYS: [&'static str; 13] = [
         "h",
         "epsilon",
         "kappa",
@@ -71,6 +71,7 @@ impl ParamOverrides {
         "contact_distance",
         "fade",
         "joint_limits",
+        "rolling",
         "max_iterations",
     ];
 
@@ -102,10 +103,8 @@ impl ParamOverrides {
                     let gravity = gravity.try_into().map_err(|list| Error::invalid(&place, expected(list)))?;
                     own.gravity = Some(gravity);
                 }
-                "joint_limits" => {
-                    let expected = || Error::invalid(&place, format!("expected true or false, got {}", shown(value)));
-                    own.joint_limits = Some(value.as_bool().ok_or_else(expected)?);
-                }
+                "joint_limits" => own.joint_limits = Some(truth(&place, value)?),
+                "rolling" => own.rolling = Some(truth(&place, value)?),
                 "max_iterations" => {
                     let expected =
                         || Error::invalid(&place, format!("expected a whole number from 1 up, got {}", shown(value)));
@@ -120,6 +119,12 @@ impl ParamOverrides {
             _ => Ok(own),
         }
     }
+}
+
+/// true or false.
+fn truth(place: &str, value: &Value) -> Result<bool> {
+    let expected = || Error::invalid(place, format!("expected true or false, got {}", shown(value)));
+    value.as_bool().ok_or_else(expected)
 }
 
 /// A JSON number.

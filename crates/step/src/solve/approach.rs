@@ -233,7 +233,7 @@ pub(super) fn limit_misfit<R: Real>(kappa: R, eta: R, gap: R) -> R {
 fn mean_product<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
-    for state in ContactState::of(work.contact_states).iter() {
+    for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let there = state.is_there();
         sum += R::select(there, dot(state.slack, state.eta), R::zero());
         weights += R::select(there, state.cone.weight, R::zero());

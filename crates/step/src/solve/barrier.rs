@@ -18,7 +18,7 @@
 //! dual is unbounded below, no δ is feasible. η then grows along a certificate of infeasibility, and that ends the
 //! iteration.
 
-use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state};
+use fingertip_lanes::lane::{Mask, Precision, Real, Zip, copy, state, zero_unless};
 use fingertip_scene::Friction;
 
 use super::approach::{Approach, LONGEST};
@@ -27,7 +27,7 @@ use super::line_search::line_search;
 use super::memory::{Problem, Work};
 use super::newton;
 use super::optimality::{Certificate, are_in_range, are_inside, certificate, noise, residual, tolerance};
-use super::start::{renew, soft_kappa, start, start_again};
+use super::start::{are_given, forget_all, renew, soft_kappa, start, start_again};
 use super::status::{Accuracy, Status};
 use super::structure::Structure;
 
@@ -52,6 +52,9 @@ const FULL_STEP: f64 = 0.05;
 /// Number of steps from given forces, and κ · decrement²: a world above the second after the first tries another way.
 const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
+/// Steps after which worlds that began with given forces begin again without: forces of a step before may lead along the boundary of
+/// the cones for hundreds of steps.
+const RETRY: f64 = 60.0;
 /// First κ of worlds that start again, 1/J, and the factor by which it rises.
 const FIRST_KAPPA: f64 = 100.0;
 const RISE: f64 = 10.0;
@@ -91,8 +94,10 @@ pub(crate) fn solve<R: Real>(
         status,
         iterations: R::zero(),
         last: R::splat(f64::INFINITY),
+        began: R::zero(),
         slow: R::zero(),
         patience: R::splat(STUCK),
+        given: if warm { are_given(problem) } else { R::Mask::splat(false) },
         running: good_p,
     };
     R::repeat(
@@ -101,7 +106,7 @@ pub(crate) fn solve<R: Real>(
         #[inline(always)]
         |(at, _)| at.running,
         #[inline(always)]
-        |(at, work)| at.advance(s, problem, accuracy, work),
+        |(at, work)| at.advance(s, problem, (warm, accuracy), work),
     );
     let Iterate { status, iterations, .. } = iterate;
     let keep = status.lt(code(Status::Infeasible));
@@ -114,9 +119,8 @@ pub(crate) fn solve<R: Real>(
         *eta = state.eta;
     }
     copy(limits, work.limit_force);
-    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(keep.and(sound), *x, R::zero());
-    }
+    zero_unless(keep.and(sound), work.delta);
+    zero_unless(keep.and(sound), work.eta);
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
@@ -128,18 +132,32 @@ struct Iterate<R: Real> {
     iterations: R,
     /// κ · decrement² of the step before.
     last: R,
+    /// Iterations before the present start.
+    began: R,
     /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
+    /// Were forces given to begin with?
+    given: R::Mask,
     running: R::Mask,
 }
 
-state!(Iterate { numbers: [kappa, status, iterations, last, slow, patience], flags: [running], states: [approach] });
+state!(Iterate {
+    numbers: [kappa, status, iterations, last, began, slow, patience],
+    flags: [given, running],
+    states: [approach]
+});
 
 impl<R: Real> Iterate<R> {
     /// One iteration.
     #[inline(always)]
-    fn advance(&mut self, s: &Structure, problem: &Problem<R>, accuracy: Accuracy, work: &mut Work<&mut [R]>) {
+    fn advance(
+        &mut self,
+        s: &Structure,
+        problem: &Problem<R>,
+        (warm, accuracy): (bool, Accuracy),
+        work: &mut Work<&mut [R]>,
+    ) {
         let running = self.running;
         let (alone, change) = newton::step(s, problem, self.kappa, &self.approach, work);
         let decrement = alone.max(change);
@@ -185,12 +203,21 @@ impl<R: Real> Iterate<R> {
         let trial = self.iterations.gt(R::splat(TRIAL - 0.5)).and(self.iterations.lt(R::splat(TRIAL + 0.5)));
         let steady = self.kappa.lt(problem.kappa).or(apart).not();
         let late = moving.and(trial).and(steady).and(decrement.gt(R::splat(FAR)));
+        let after = self.iterations.gt(R::splat(RETRY - 0.5)).and(self.iterations.lt(R::splat(RETRY + 0.5)));
+        let retry = self.given.and(running).and(after);
+        let late = late.or(retry);
         R::when(
             late,
-            &mut (&mut self.approach, &mut *work),
+            &mut (&mut *self, &mut *work),
             #[inline(always)]
-            |(approach, work)| {
+            |(at, work)| {
                 newton::prepare(s, problem, work);
+                if warm {
+                    at.kappa = R::select(retry, problem.kappa, at.kappa);
+                    at.began = R::select(retry, at.iterations, at.began);
+                    forget_all(s, problem, retry, work);
+                }
+                let approach = &mut at.approach;
                 renew(s, problem, (Friction::Relaxed, late, soft_kappa(problem.kappa)), work);
                 approach.join(late, s, problem, work);
             },
@@ -233,7 +260,7 @@ impl<R: Real> Iterate<R> {
         work: &mut Work<&mut [R]>,
     ) {
         self.approach.follow(s, problem, (moving, alpha), work);
-        let late = self.iterations.lt(R::splat(LONGEST)).not();
+        let late = (self.iterations - self.began).lt(R::splat(LONGEST)).not();
         let lost = self.approach.worlds.and(sound.not().or(late)).and(self.running);
         R::when(
             lost,

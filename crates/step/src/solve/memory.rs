@@ -87,7 +87,7 @@ layout! {
     }
 }
 
-/// Numbers of [`Work::info`].
+/// Numbers of a report: status, iterations, residual, slip gap.
 pub const INFO: usize = 4;
 
 impl Operands<usize> {

@@ -92,7 +92,7 @@ const ROUNDING: f64 = 16.0;
 pub(super) fn noise<R: Real>(work: &mut Work<&mut [R]>) -> R {
     let unit = R::splat(R::precision().epsilon());
     let mut worst = unit;
-    for state in ContactState::of(work.contact_states).iter() {
+    for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let square = dot(state.eta, state.eta);
         let part = square / state.cone.rho(state.eta).max(square * unit);
         worst = worst.max(R::select(state.is_there(), part * unit, R::zero()));
@@ -107,7 +107,7 @@ pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
     for &x in work.delta.iter().chain(work.limit_force.iter()) {
         sum = x.doubt(sum);
     }
-    for state in ContactState::of(work.contact_states).iter() {
+    for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let force = state.cone.scaled(state.eta);
         for &x in state.eta.iter().chain(&force) {
             sum = x.doubt(sum);
@@ -120,7 +120,7 @@ pub(super) fn are_in_range<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
 #[inline(always)]
 pub(super) fn are_inside<R: Real>(work: &mut Work<&mut [R]>) -> R::Mask {
     let mut inside = R::Mask::splat(true);
-    for state in ContactState::of(work.contact_states).iter() {
+    for state in R::parts(ContactState::of(work.contact_states).iter()) {
         let (rho, square) = (state.cone.rho(state.eta), dot(state.eta, state.eta));
         let outside =
             dot(state.cone.n, state.eta).lt(R::zero()).or(rho.lt(square.scale(-ROUNDING * R::precision().epsilon())));

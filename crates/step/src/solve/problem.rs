@@ -254,9 +254,12 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     let mut sums = [problem.kappa.doubt(R::zero()); 4];
     for part in [problem.screws, problem.contacts, problem.p, problem.g, problem.gaps] {
         let (fours, rest) = part.as_chunks::<4>();
-        for four in fours {
-            for (sum, &x) in sums.iter_mut().zip_inline(four) {
-                *sum = x.doubt(*sum);
+        // Two contacts at a time.
+        for fours in R::parts(fours.chunks(6)) {
+            for four in fours {
+                for (sum, &x) in sums.iter_mut().zip_inline(four) {
+                    *sum = x.doubt(*sum);
+                }
             }
         }
         for &x in rest {
@@ -265,7 +268,7 @@ pub(crate) fn acceptable<R: Real>(s: &Structure, problem: &Problem<R>) -> R::Mas
     }
     let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     let mut good = sum.is_finite().and(problem.kappa.gt(R::zero()));
-    for i in 0..s.nc() {
+    for i in R::parts(0..s.nc()) {
         let cone = Cone::read(problem.contacts, i);
         good = good.and(cone.mu.lt(R::zero()).not());
     }

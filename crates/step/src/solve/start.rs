@@ -96,9 +96,15 @@ pub(super) fn renew_all<R: Real>(
     (law, mask, soft): (Friction, R::Mask, R),
     work: &mut Work<&mut [R]>,
 ) {
+    forget_all(s, problem, mask, work);
+    renew(s, problem, (law, mask, soft), work);
+}
+
+/// No forces, and the δ that follows, in worlds of the mask.
+#[inline(always)]
+pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     forget(mask, work);
     balance(s, problem, mask, work);
-    renew(s, problem, (law, mask, soft), work);
 }
 
 /// κ at which contacts start anew: see [`SOFT_KAPPA`].
@@ -179,15 +185,21 @@ pub(super) fn renew<R: Real>(
     }
 }
 
-/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at
-/// all: forces of zero mean the same as no forces.
+/// The worlds that are given forces.
 #[inline(always)]
-fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
     let mut largest = R::zero();
     for &force in problem.warm {
         largest = largest.max(force.abs());
     }
-    let mut lacking = largest.gt(R::zero()).not();
+    largest.gt(R::zero())
+}
+
+/// The given forces, and none where they are outside their cones; gives the worlds with such, and those that are given none at
+/// all: forces of zero mean the same as no forces.
+#[inline(always)]
+fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut lacking = are_given(problem).not();
     for (i, state) in R::parts(ContactState::of(work.contact_states).iter_mut().enumerate()) {
         let force = triple(problem.warm, i);
         let rho = state.cone.rho(force);

@@ -47,7 +47,7 @@ impl Status {
         }
     }
 
-    /// The inverse of [`Status::code`].
+    /// The status with this number in rows of reports: 0 solved and so on, in the order of the variants; any other number is bad input.
     pub fn from_code(code: f64) -> Self {
         match code {
             0.0 => Self::Solved,

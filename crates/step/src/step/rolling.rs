@@ -1,12 +1,13 @@
-//! The stiffness against rolling of what rests on an ellipsoid's contacts: see [`crate::contact::lanes::rolling`]. It is added to P.
+//! The stiffness against rolling of ellipsoids, and of what rests on fixed round supports: see [`crate::contact::lanes::rolling`]. It is
+//! added to P.
 //!
-//! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn the ellipsoid's body, M summed over its contacts.
+//! P_ij += ωᵢ · M ωⱼ for the degrees of freedom without a command that turn the body, M summed over its contacts.
 
 use std::sync::Arc;
 
 use candle_core::{Result, Tensor};
 
-use crate::contact::lanes::rolling::{self, OPERANDS, STIFFNESS};
+use crate::contact::lanes::rolling::{self, Curved, OPERANDS, STIFFNESS};
 use crate::contact::numbers::GEOMETRY;
 use crate::kinematics::{Frames, POSE, SCREW};
 use crate::model::Model;
@@ -20,7 +21,7 @@ use fingertip_scene::{Friction, Shape};
 
 use super::problem::ProblemTables;
 
-/// Which contacts are an ellipsoid's, and what they stiffen.
+/// Which contacts resist rolling, and what they stiffen.
 #[derive(Debug)]
 pub(super) struct RollingTables {
     pub(super) contacts: Vec<Roller>,
@@ -32,18 +33,48 @@ pub(super) struct RollingTables {
     screws: usize,
 }
 
-/// A contact of an ellipsoid.
+/// A contact of an ellipsoid, or of something on a line.
 #[derive(Debug)]
 pub(super) struct Roller {
     pub(super) contact: usize,
-    /// Is the ellipsoid on side B?
+    /// Is what rolls on side B?
     pub(super) on_b: bool,
     pub(super) shape: usize,
+    /// The line that it rolls on, unless it is an ellipsoid.
+    line: Option<Line>,
     /// Its body among the inertial ones, and where that one's centre of mass is among the kinematics' results.
     pub(super) body: usize,
     centre: usize,
     /// (screw, screw, place in `entries`).
     terms: Vec<(usize, usize, usize)>,
+}
+
+/// The side of a fixed cylinder or capsule.
+#[derive(Debug)]
+struct Line {
+    shape: usize,
+    /// Is what rolls on it a line too?
+    under_line: bool,
+}
+
+/// Where a line's axis is in its pose, and what else is in it.
+const AXIS: usize = 9;
+
+impl Roller {
+    /// What is curved.
+    #[inline(always)]
+    pub(super) fn curved(&self) -> Curved {
+        if self.line.is_some() { Curved::Line } else { Curved::Ellipsoid }
+    }
+
+    /// Which of the operands are axes that turn with what rolls.
+    pub(super) fn carried(&self) -> &'static [usize] {
+        match &self.line {
+            None => &[11, 14, 17],
+            Some(Line { under_line: true, .. }) => &[14],
+            Some(_) => &[],
+        }
+    }
 }
 
 /// Symmetric matrix of [`STIFFNESS`] numbers.
@@ -53,28 +84,42 @@ pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<
 }
 
 impl RollingTables {
-    /// Those of a model; none of a problem that balances other forces.
+    /// Those of a model; none if it does without, or of a problem that balances other forces.
     pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
         let k = match model.params.friction {
             Friction::Relaxed => 2.0,
             Friction::Coulomb => 1.0,
         };
         let mut tables = Self { contacts: Vec::new(), entries: Vec::new(), k, at: problem.at, screws: problem.screws };
-        for (contact, &pair) in model.pairs.pair_of_contact.iter().enumerate() {
+        let all = model.pairs.pair_of_contact.iter().enumerate();
+        for (contact, &pair) in all.filter(|_| model.params.rolling) {
             let pair = &model.pairs.pairs[pair];
-            for (shape, on_b) in [(pair.a, false), (pair.b, true)] {
-                tables.add(model, problem, (contact, shape, on_b));
+            for (shape, other, on_b) in [(pair.a, pair.b, false), (pair.b, pair.a, true)] {
+                tables.add(model, problem, (contact, on_b), [shape, other]);
             }
         }
         tables
     }
 
-    fn add(&mut self, model: &Model, problem: &ProblemTables, (contact, shape, on_b): (usize, usize, bool)) {
+    fn add(
+        &mut self,
+        model: &Model,
+        problem: &ProblemTables,
+        (contact, on_b): (usize, bool),
+        [shape, other]: [usize; 2],
+    ) {
         let of = &model.shapes[shape];
         let Some(body) = model.inertial.iter().position(|&body| body == of.body) else { return };
-        if !matches!(of.shape, Shape::Ellipsoid { .. }) {
-            return;
-        }
+        let is_line = |shape: &Shape| matches!(shape, Shape::Cylinder { .. } | Shape::Capsule { .. });
+        let on = &model.shapes[other];
+        let line = match of.shape {
+            Shape::Ellipsoid { .. } => None,
+            Shape::Sphere { .. } | Shape::HalfSpace => return,
+            _ if is_line(&on.shape) && model.tree.path(on.body).is_empty() => {
+                Some(Line { shape: other, under_line: is_line(&of.shape) })
+            }
+            _ => return,
+        };
         let terms = problem.turning(&model.tree, body).into_iter().map(|(left, right, entry)| {
             let place = self.entries.iter().position(|&other| other == entry).unwrap_or_else(|| {
                 self.entries.push(entry);
@@ -84,7 +129,7 @@ impl RollingTables {
         });
         let terms: Vec<_> = terms.collect();
         if !terms.is_empty() {
-            self.contacts.push(Roller { contact, on_b, shape, body, centre: problem.pose(body), terms });
+            self.contacts.push(Roller { contact, on_b, shape, line, body, centre: problem.pose(body), terms });
         }
     }
 
@@ -103,8 +148,21 @@ impl RollingTables {
         copy(&mut v[3..6], &vec3_at(geometry, if roller.on_b { 6 } else { 3 }));
         (v[6], v[7]) = (geometry[9], weight);
         copy(&mut v[8..11], &vec3_at(kin, roller.centre));
-        copy(&mut v[11..20], &kin[POSE * roller.shape + 3..POSE * (roller.shape + 1)]);
-        copy(&mut v[20..23], &vec3_at(par, at.sizes + Shape::SIZES * roller.shape));
+        let own = POSE * roller.shape;
+        match &roller.line {
+            None => {
+                copy(&mut v[11..20], &kin[own + 3..own + POSE]);
+                copy(&mut v[20..23], &vec3_at(par, at.sizes + Shape::SIZES * roller.shape));
+            }
+            Some(line) => {
+                copy(&mut v[11..14], &vec3_at(kin, POSE * line.shape + AXIS));
+                (v[20], v[21]) = (par[at.sizes + Shape::SIZES * line.shape], R::one());
+                if line.under_line {
+                    copy(&mut v[14..17], &vec3_at(kin, own + AXIS));
+                    (v[21], v[22]) = (par[at.sizes + Shape::SIZES * roller.shape], R::one());
+                }
+            }
+        }
         (v[23], v[24]) = (par[at.kappa], par[at.mass + roller.body]);
         copy(&mut v[25..], &vec3_at(par, at.gravity));
         v
@@ -121,7 +179,11 @@ impl RollingTables {
                 out,
                 #[inline(always)]
                 |out| {
-                    let m = matrix(rolling::stiffness(self.k, &self.operands(roller, [kin, par], contact)));
+                    let m = matrix(rolling::stiffness(
+                        roller.curved(),
+                        self.k,
+                        &self.operands(roller, [kin, par], contact),
+                    ));
                     for &(left, right, place) in &roller.terms {
                         out[place] += dot(self.turn(kin, left), rotate(&m, self.turn(kin, right)));
                     }
@@ -151,7 +213,7 @@ impl RollingTables {
                 #[inline(always)]
                 |(to_kin, to_par, to_contact)| {
                     let v = self.operands(roller, [kin, par], contact);
-                    let m = matrix(rolling::stiffness(self.k, &v));
+                    let m = matrix(rolling::stiffness(roller.curved(), self.k, &v));
                     let mut grad_m = [R::zero(); STIFFNESS];
                     for &(left, right, place) in &roller.terms {
                         let (x, y) = (self.turn(kin, left), self.turn(kin, right));
@@ -160,7 +222,7 @@ impl RollingTables {
                         add_vec3(to_kin, self.screws + SCREW * left, scale(grad, rotate(&m, y)));
                         add_vec3(to_kin, self.screws + SCREW * right, scale(grad, rotate(&m, x)));
                     }
-                    let [by] = rolling::pull(self.k, &v, [&grad_m]);
+                    let [by] = rolling::pull(roller.curved(), self.k, &v, [&grad_m]);
                     self.give(roller, &by, [to_kin, to_par], (to_contact, layout.weight));
                 },
             );
@@ -183,10 +245,23 @@ impl RollingTables {
         to_contact[9] += by[6];
         to_contact[weight] += by[7];
         add_vec3(to_kin, roller.centre, vec3_at(by, 8));
-        for k in 0..3 {
-            add_vec3(to_kin, POSE * roller.shape + 3 + 3 * k, vec3_at(by, 11 + 3 * k));
+        let own = POSE * roller.shape;
+        match &roller.line {
+            None => {
+                for k in 0..3 {
+                    add_vec3(to_kin, own + 3 + 3 * k, vec3_at(by, 11 + 3 * k));
+                }
+                add_vec3(to_par, at.sizes + Shape::SIZES * roller.shape, vec3_at(by, 20));
+            }
+            Some(line) => {
+                add_vec3(to_kin, POSE * line.shape + AXIS, vec3_at(by, 11));
+                to_par[at.sizes + Shape::SIZES * line.shape] += by[20];
+                if line.under_line {
+                    add_vec3(to_kin, own + AXIS, vec3_at(by, 14));
+                    to_par[at.sizes + Shape::SIZES * roller.shape] += by[21];
+                }
+            }
         }
-        add_vec3(to_par, at.sizes + Shape::SIZES * roller.shape, vec3_at(by, 20));
         to_par[at.kappa] += by[23];
         to_par[at.mass + roller.body] += by[24];
         add_vec3(to_par, at.gravity, vec3_at(by, 25));

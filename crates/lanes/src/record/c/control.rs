@@ -75,8 +75,8 @@ impl Printer<'_> {
         for item in items {
             match *item {
                 Item::Node(id) => {
-                    let expression = self.expression(id, function);
-                    let _ = writeln!(text, "{pad}const {} v{id} = {expression};", self.type_of(id));
+                    let (expression, name) = (self.expression(id, function), self.local(id, function));
+                    let _ = writeln!(text, "{pad}const {} {name} = {expression};", self.type_of(id));
                     self.leave(id, function, &pad, text);
                 }
                 Item::Region(region) => self.region(region, (function, active), depth, text),
@@ -92,12 +92,12 @@ impl Printer<'_> {
 
     /// What others want of a node that is there.
     pub(super) fn leave(&self, id: Id, function: usize, pad: &str, text: &mut String) {
-        let at = At::Function(function);
+        let (at, name) = (At::Function(function), self.local(id, function));
         if let Some(place) = self.place(id, at, Slot::Place(id)) {
-            let _ = writeln!(text, "{pad}{}", self.blended(id, self.kept_worlds(id), &place, format!("v{id}")));
+            let _ = writeln!(text, "{pad}{}", self.blended(id, self.kept_worlds(id), &place, name.clone()));
         }
         for output in &self.schedule.layout.outputs[id as usize] {
-            let _ = writeln!(text, "{pad}{} = v{id};", self.result(output, at));
+            let _ = writeln!(text, "{pad}{} = {name};", self.result(output, at));
         }
     }
 
@@ -106,13 +106,13 @@ impl Printer<'_> {
         let pad = "  ".repeat(depth);
         let Region { kind, items, variables } = &self.trace.regions[region];
         for Variable { id, start, .. } in variables {
-            let start = self.value(*start, At::Function(function));
-            let _ = writeln!(text, "{pad}{} v{id} = {start};", self.type_of(*id));
+            let (start, name) = (self.value(*start, At::Function(function)), self.local(*id, function));
+            let _ = writeln!(text, "{pad}{} {name} = {start};", self.type_of(*id));
         }
         // The worlds that are in the region.
         let (own, is_vector) = (format!("a{region}"), self.is_vector());
         let set = |from: fn(&Variable) -> Id, mask: &str, pad: &str, text: &mut String| {
-            let to = |id: Id| format!("v{id}");
+            let to = |id: Id| self.local(id, function);
             let value = |id: Id| self.value(id, At::Function(function));
             let (changes, own) = Self::changed(variables, from, |id, from| to(id) == value(from));
             let [copies, changes] = self.changes(&changes, (&own, is_vector.then_some(mask)), &to, &value);

@@ -58,6 +58,11 @@ impl Printer<'_> {
         }
     }
 
+    /// The variable that a node is in its function: they are numbered from the function's first on, so that names are short.
+    pub(super) fn local(&self, id: Id, function: usize) -> String {
+        format!("v{}", id - self.first[function])
+    }
+
     /// A node's value.
     pub(super) fn value(&self, id: Id, at: At) -> String {
         let node = self.node(id);
@@ -74,7 +79,10 @@ impl Printer<'_> {
             Op::InputOfStep => self.input(id, at, at == At::Driver),
             _ => match self.place(id, at, Slot::Place(id)) {
                 Some(place) if !at.is_function(self.schedule.layout.function_of[id as usize]) => place,
-                _ => format!("v{id}"),
+                _ => match at {
+                    At::Function(function) => self.local(id, function),
+                    At::Driver => format!("v{id}"),
+                },
             },
         }
     }

@@ -11,6 +11,7 @@ use crate::lane::Precision;
 
 use super::functions::{Pool, is_prompt};
 use super::kinds::Slot;
+use super::op::Id;
 use super::schedule::Schedule;
 #[cfg(feature = "native")]
 use super::schedule::ordered;
@@ -89,17 +90,29 @@ pub struct CFunction {
 /// The trace as a C function of a name, whose numbers are of a precision.
 pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) -> CFunction {
     let operations: usize = trace.operations().iter().map(|(_, count)| count).sum();
-    let shares = worlds == Worlds::Thread || operations > LONG;
+    let shortest = match worlds {
+        Worlds::Thread => Some(SHORTEST),
+        _ if operations <= LONG => None,
+        Worlds::One => Some(SHORTEST_OF_C),
+        #[cfg(feature = "native")]
+        Worlds::Register => Some(SHORTEST),
+    };
     #[cfg(feature = "native")]
-    let in_order = (worlds == Worlds::Register && !shares).then(|| ordered(trace));
+    let in_order = (worlds == Worlds::Register && shortest.is_none()).then(|| ordered(trace));
     #[cfg(feature = "native")]
     let trace = in_order.as_ref().unwrap_or(trace);
-    let schedule = Schedule::new(trace, shares);
+    let schedule = Schedule::new(trace, shortest);
     let mut late = [Vec::new(), Vec::new()];
     for output in trace.outputs.iter().filter(|output| !is_prompt(trace, &schedule.in_time, output)) {
         late[usize::from(output.of_step)].push(*output);
     }
-    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, late, uses: Vec::new() };
+    let mut first = vec![Id::MAX; schedule.functions.len()];
+    for (id, of) in schedule.layout.function_of.iter().enumerate() {
+        if let Some(function) = *of {
+            first[function] = first[function].min(id as Id);
+        }
+    }
+    let mut printer = Printer { trace, schedule: &schedule, name, precision, worlds, first, late, uses: Vec::new() };
     let mut stages = String::new();
     printer.uses = (0..schedule.kinds.functions.len()).map(|kind| printer.kind(kind, &mut stages)).collect();
     let mut body = Text { text: String::from("{\n"), depth: 1, in_time: false };
@@ -137,12 +150,26 @@ pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) ->
     CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
+/// The same without operations: for who writes a body of their own.
+pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
+    let number = number(precision);
+    let read = trace.operands.iter().map(|row| format!("const {number} *restrict {}", row.name));
+    let written = trace.results.iter().map(|row| format!("{number} *restrict {}", row.name));
+    let all: Vec<String> = read.chain(written).chain([format!("{name}_work *restrict w")]).collect();
+    let signature = format!("{name}({})", all.join(", "));
+    CFunction { work: String::new(), stages: String::new(), signature, body: String::new(), memory: 0, sizes: [0; 3] }
+}
+
 /// The argument of a function with a loop over time that says how many steps there are.
 pub const STEPS: &str = "unsigned long long n_steps";
 
 /// Operations of a trace from which on functions that are alike are one. To look for places costs a sixth of the time of shorter ones,
 /// which compile in seconds anyway; GPUs have little room for instructions and gain by it always.
 const LONG: usize = 30_000;
+/// Operations of a function that is called in several places, at least: a call takes about as long as some ten of them. C for one world
+/// at a time is to be short before it is quick.
+const SHORTEST: usize = 40;
+const SHORTEST_OF_C: usize = 16;
 
 impl Printer<'_> {
     /// A function's name and arguments: the rows and the working memory that it uses, and others.

@@ -12,7 +12,7 @@ use super::super::trace::{Output, Row, Trace};
 pub enum Worlds {
     /// One.
     One,
-    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`super::cuda`].
+    /// One, in CUDA C: working memory is handed over by pointers to its three parts, see [`cuda`](crate::record::cuda).
     Thread,
     /// As many as fill a register, with the operations of [`VECTOR_PRELUDE`].
     #[cfg(feature = "native")]
@@ -42,6 +42,8 @@ pub(super) struct Printer<'a> {
     pub(super) name: &'a str,
     pub(super) precision: Precision,
     pub(super) worlds: Worlds,
+    /// The first node of each function, from which on its variables are numbered.
+    pub(super) first: Vec<Id>,
     /// The results that are written at the end of the whole and of each step.
     pub(super) late: [Vec<Output>; 2],
     /// For each kind of functions, which rows they use, and whether the working memory; once they are printed.

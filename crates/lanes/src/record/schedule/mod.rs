@@ -37,17 +37,17 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// With `shares` functions that are alike are one.
-    pub(super) fn new(trace: &Trace, shares: bool) -> Self {
+    /// Functions that are alike are one, from so many operations on, if any are.
+    pub(super) fn new(trace: &Trace, shortest: Option<usize>) -> Self {
         let in_time = in_time(trace);
         let mut pieces = Vec::new();
         let steps = cut(trace, 0, &mut pieces);
         let layout = Layout::new(trace, &pieces, &steps, &in_time);
         let kinds_of = |layout: &Layout, functions: &[Function]| {
-            if shares { Kinds::new(trace, layout, functions) } else { Kinds::apart(functions.len()) }
+            if shortest.is_some() { Kinds::new(trace, layout, functions) } else { Kinds::apart(functions.len()) }
         };
         let kinds = kinds_of(&layout, &pieces);
-        let (functions, steps) = joined(trace, steps, &mut pieces, &kinds);
+        let (functions, steps) = joined(trace, steps, &mut pieces, &kinds, shortest.unwrap_or(usize::MAX));
         let mut layout = Layout::new(trace, &functions, &steps, &in_time);
         let kinds = kinds_of(&layout, &functions);
         let constants = kinds.constants(trace);

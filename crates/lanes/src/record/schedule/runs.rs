@@ -6,21 +6,19 @@ use super::super::functions::{Function, LENGTH, Step};
 use super::super::kinds::Kinds;
 use super::super::trace::Trace;
 
-/// Operations of a function that is called in several places, at least.
-const SHORTEST: usize = 40;
-
-/// Functions made of pieces, and the steps that call them.
+/// Functions made of pieces, and the steps that call them; those that are called in several places have so many operations at least.
 pub(super) fn joined(
     trace: &Trace,
     steps: Vec<Step>,
     pieces: &mut [Function],
     kinds: &Kinds,
+    shortest: usize,
 ) -> (Vec<Function>, Vec<Step>) {
     let mut runs = Vec::new();
     collect(&steps, &mut |run| {
         runs.push(run.iter().map(|&piece| Run::new(trace, pieces, kinds, piece)).collect());
     });
-    merge(&mut runs, kinds.functions.len());
+    merge(&mut runs, kinds.functions.len(), shortest);
     let mut functions = Vec::new();
     let steps = join(steps, &mut runs.into_iter(), pieces, &mut functions);
     (functions, steps)
@@ -69,7 +67,7 @@ fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
 }
 
 /// Joins runs: first those of two kinds that are mostly found one behind the other, then all that are not repeated, or are short.
-fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
+fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
     let mut count = vec![0; n_kinds];
     all.iter().flatten().for_each(|run| count[run.kind] += 1);
     loop {
@@ -105,7 +103,7 @@ fn merge(all: &mut [Vec<Run>], mut n_kinds: usize) {
         count.push(n);
         n_kinds += 1;
     }
-    let is_alone = |run: &Run| count.get(run.kind).is_some_and(|&n| n > 1) && run.length >= SHORTEST;
+    let is_alone = |run: &Run| count.get(run.kind).is_some_and(|&n| n > 1) && run.length >= shortest;
     for runs in all {
         let mut k = 1;
         while k < runs.len() {

@@ -1,14 +1,14 @@
-//! How stiffly gravity holds an ellipsoid against rolling, where it rests on a contact: `docs/rolling.md` derives it.
+//! How stiffly gravity holds what rests on a contact against rolling, where one of the two is curved: `docs/rolling.md` derives it.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use super::scalar::{Scalar, Traced, V3, dot};
+use super::scalar::{Scalar, Traced, V3, cross, dot};
 use super::tape::{Place, Slopes, Structure, Tape};
 use fingertip_lanes::lane::{Mask, Real, Single, copy, inlined};
 
-/// Numbers that it is computed of: normal, out of the ellipsoid, and point of the contact, φ, w; the centre of mass; the ellipsoid's axes and
-/// radii; κ, mass, gravity.
+/// Numbers that it is computed of: normal, out of what rolls, and point of the contact, φ, w; the centre of mass; nine and three numbers that
+/// [`Curved`] explains; κ, mass, gravity.
 pub(crate) const OPERANDS: usize = 28;
 /// Numbers of the symmetric matrix: xx, yy, zz, xy, xz, yz.
 pub(crate) const STIFFNESS: usize = 6;
@@ -20,39 +20,100 @@ const SMOOTH: f64 = 1e-3;
 /// L over the body's weight.
 const MOST: f64 = 10.0;
 
+/// What is curved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Curved {
+    /// What rolls is an ellipsoid: its axes and radii.
+    Ellipsoid,
+    /// What it rolls on is a line, a cylinder's or a capsule's side: the line's axis, the axis of what rolls if that is a line too, three
+    /// numbers that mean nothing; both radii (1 if what rolls has none), and 1 if it is a line, else 0.
+    Line,
+}
+
 /// The stiffness against turning in the world's axes, N·m/rad. `k` is 2 for the relaxed law and 1 for Coulomb's: the force on a contact at rest
 /// is k w/(κ φ).
 #[inline(always)]
-pub(crate) fn stiffness<R: Real>(k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
-    formula(k, v)
+pub(crate) fn stiffness<R: Real>(curved: Curved, k: f64, v: &[R; OPERANDS]) -> [R; STIFFNESS] {
+    formula(curved, k, v)
 }
 
 /// The same on numbers that may be on a tape.
 #[inline(always)]
-fn formula<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
-    let three = inlined(
-        #[inline(always)]
-        |at: usize| [v[at], v[at + 1], v[at + 2]],
-    );
-    let (n, point, phi, weight, centre) = (three(0), three(3), v[6], v[7], three(8));
-    let (axes, radii, kappa, mass, gravity) = ([three(11), three(14), three(17)], three(20), v[23], v[24], three(25));
+fn formula<S: Scalar>(curved: Curved, k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
+    match curved {
+        Curved::Ellipsoid => ellipsoid(k, v),
+        Curved::Line => line(k, v),
+    }
+}
+
+/// The force on a contact at rest, at most L.
+#[inline(always)]
+fn force<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> S {
+    let (phi, weight, kappa, mass, gravity) = (v[6], v[7], v[23], v[24], [v[25], v[26], v[27]]);
     let splat = S::Lane::splat;
     let constant = inlined(
         #[inline(always)]
         |x: f64| v[0].constant(splat(x)),
     );
+    let squared = dot(gravity, gravity);
+    let weighs = squared.value().gt(splat(0.0));
+    let most = S::choose(weighs, S::choose(weighs, squared, constant(1.0)).root(), constant(0.0));
+    let most = (mass * most).times(splat(MOST));
+    let counts = weight.value().gt(splat(0.0));
+    let share = S::choose(counts, weight, constant(1.0)).times(splat(k));
+    let z = kappa * phi * most;
+    let z = (z + (z * z + share * share).root()).times(splat(0.5));
+    S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
+}
 
-    let force = {
-        let squared = dot(gravity, gravity);
-        let weighs = squared.value().gt(splat(0.0));
-        let most = S::choose(weighs, S::choose(weighs, squared, constant(1.0)).root(), constant(0.0));
-        let most = (mass * most).times(splat(MOST));
-        let counts = weight.value().gt(splat(0.0));
-        let share = S::choose(counts, weight, constant(1.0)).times(splat(k));
-        let z = kappa * phi * most;
-        let z = (z + (z * z + share * share).root()).times(splat(0.5));
-        S::choose(counts, share * most / (share * share + z * z).root(), constant(0.0))
-    };
+/// [`Curved::Line`]: about the line's axis across n, a − n (a·n).
+#[inline(always)]
+fn line<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
+    let three = inlined(
+        #[inline(always)]
+        |at: usize| [v[at], v[at + 1], v[at + 2]],
+    );
+    let (n, point, centre, axis, own) = (three(0), three(3), three(8), three(11), three(14));
+    let (radius, own_radius, is_line) = (v[20], v[21], v[22]);
+    let splat = S::Lane::splat;
+    let constant = inlined(
+        #[inline(always)]
+        |x: f64| v[0].constant(splat(x)),
+    );
+    let one = constant(1.0);
+    let height = dot(n, [point[0] - centre[0], point[1] - centre[1], point[2] - centre[2]]);
+    let leans = dot(axis, n);
+    let across = [axis[0] - n[0] * leans, axis[1] - n[1] * leans, axis[2] - n[2] * leans];
+    let side = cross(across, n);
+    let upright = dot(across, across);
+    let (along, stands) = (dot(own, side), dot(own, n));
+    let curvature = one / radius + is_line * (upright - along * along) * (one - stands * stands) / own_radius;
+    let lacks = one / curvature - height;
+    let holds = lacks.value().gt(splat(0.0));
+    let lacks = S::choose(holds, lacks, constant(0.0));
+    let held = lacks * lacks / (lacks + radius.times(splat(SMOOTH))) * upright * force(k, v);
+    let entry = inlined(
+        #[inline(always)]
+        |(i, j): (usize, usize)| held * across[i] * across[j],
+    );
+    [entry((0, 0)), entry((1, 1)), entry((2, 2)), entry((0, 1)), entry((0, 2)), entry((1, 2))]
+}
+
+/// [`Curved::Ellipsoid`].
+#[inline(always)]
+fn ellipsoid<S: Scalar>(k: f64, v: &[S; OPERANDS]) -> [S; STIFFNESS] {
+    let three = inlined(
+        #[inline(always)]
+        |at: usize| [v[at], v[at + 1], v[at + 2]],
+    );
+    let (n, point, centre) = (three(0), three(3), three(8));
+    let (axes, radii) = ([three(11), three(14), three(17)], three(20));
+    let splat = S::Lane::splat;
+    let constant = inlined(
+        #[inline(always)]
+        |x: f64| v[0].constant(splat(x)),
+    );
+    let force = force(k, v);
 
     // A² n along the axes, then in the world.
     let squares = [radii[0] * radii[0], radii[1] * radii[1], radii[2] * radii[2]];
@@ -119,18 +180,22 @@ fn world<S: Scalar>(axes: [V3<S>; 3], v: V3<S>) -> V3<S> {
 /// The gradients of the operands, given some of the stiffness.
 #[inline(always)]
 pub(crate) fn pull<R: Real, const N: usize>(
+    curved: Curved,
     k: f64,
     v: &[R; OPERANDS],
     grads: [&[R; STIFFNESS]; N],
 ) -> [[R; OPERANDS]; N] {
-    let Places { structure, results } = &*PLACES;
+    let Places { structure, results } = match curved {
+        Curved::Ellipsoid => &*OF_ELLIPSOID,
+        Curved::Line => &*OF_LINE,
+    };
     let slopes = Slopes::new();
     let tape = Tape::new(&slopes);
     let mut traced = [tape.variable(R::zero()); OPERANDS];
     for i in 0..OPERANDS {
         traced[i] = tape.variable(v[i]);
     }
-    formula(k, &traced);
+    formula(curved, k, &traced);
     let mut all = [[R::zero(); OPERANDS]; N];
     for i in 0..N {
         let mut by = [R::zero(); NUMBERS];
@@ -149,14 +214,19 @@ struct Places {
     results: [usize; STIFFNESS],
 }
 
-static PLACES: LazyLock<Places> = LazyLock::new(|| {
-    let structure = RefCell::default();
-    let results = {
-        let one = Single::<f64, false>::one();
-        let traced = std::array::from_fn(|_| Traced { value: one, origin: Place::variable(&structure) });
-        formula(1.0, &traced).map(|number| number.origin.place)
-    };
-    let places = Places { structure: structure.into_inner(), results };
-    assert!(places.results.iter().all(|&place| place < NUMBERS));
-    places
-});
+static OF_ELLIPSOID: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Ellipsoid));
+static OF_LINE: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Line));
+
+impl Places {
+    fn new(curved: Curved) -> Self {
+        let structure = RefCell::default();
+        let results = {
+            let one = Single::<f64, false>::one();
+            let traced = std::array::from_fn(|_| Traced { value: one, origin: Place::variable(&structure) });
+            formula(curved, 1.0, &traced).map(|number| number.origin.place)
+        };
+        let places = Self { structure: structure.into_inner(), results };
+        assert!(places.results.iter().all(|&place| place < NUMBERS));
+        places
+    }
+}

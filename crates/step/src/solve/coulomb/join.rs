@@ -14,9 +14,8 @@ use super::step::mean_product;
 /// The relaxed answer's forces, and its slacks.
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
-    for (i, (state, slide)) in
-        ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut()).enumerate()
-    {
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
+    for (i, (state, slide)) in R::parts(states.enumerate()) {
         let there = state.is_there();
         state.eta = triple(work.eta, i);
         let own = R::select(there, problem.kappa * state.share, R::one());
@@ -38,7 +37,8 @@ pub(super) fn join_anew<R: Real>(
     approach: &mut Approach<R>,
     work: &mut Work<&mut [R]>,
 ) {
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
+    for (state, slide) in R::parts(states) {
         let gap = state.cone.rho(state.slack).scale(0.5) / dot(state.cone.n, state.slack);
         slide.gap = R::select(worlds, gap, slide.gap);
     }

@@ -1,6 +1,6 @@
 //! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, copy};
+use fingertip_lanes::lane::{Mask, Real, Zip, copy, copy_where, zero_unless};
 use fingertip_lanes::vector::dot;
 use fingertip_scene::Friction;
 
@@ -26,13 +26,28 @@ pub(super) fn report<R: Real>(
     }
     copy(limits, work.limit_force);
     let residual = residual(s, problem, Friction::Coulomb, work);
-    let settled = found.and(are_in_range(work)).and(residual.lt(R::splat(tolerance::<R>())));
-    for x in work.delta.iter_mut().chain(work.eta.iter_mut()) {
-        *x = R::select(settled, *x, R::zero());
-    }
+    let settled = found.and(are_in_range(work)).and(are_shared(s, work)).and(residual.lt(R::splat(tolerance::<R>())));
+    zero_unless(settled, work.delta);
+    zero_unless(settled, work.eta);
     let code = |status: Status| R::splat(status.code());
     let status = R::select(settled, code(Status::Solved), code(Status::Unsettled));
     copy(work.info, &[status, iterations, R::select(settled, residual, R::one()), R::zero()]);
+}
+
+/// The worlds in which contacts that carry a normal force in pairs do not push or turn more than half of it allows, to the tolerance. Where gaps
+/// are all rounding the two have different ones.
+#[inline(always)]
+fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
+    let mut shared = R::Mask::splat(true);
+    let states = ContactState::of(work.contact_states);
+    for &pair in R::parts(s.twins.as_chunks::<2>().0) {
+        let [one, other] = pair.map(|contact| states[contact].cone.split(states[contact].eta));
+        let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>()));
+        for (_, across) in [one, other] {
+            shared = shared.and((half * half).lt(dot(across, across)).not());
+        }
+    }
+    shared
 }
 
 /// Keeps the results.
@@ -50,10 +65,21 @@ pub(in super::super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
 pub(super) fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     let iterations = work.kept[work.delta.len() + work.eta.len() + 1];
     work.info[1] += R::select(mask, iterations, R::zero());
-    let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
-    for (kept, &result) in work.kept.iter_mut().zip(results) {
-        *kept = R::select(mask, result, *kept);
-    }
+    let (delta, rest) = work.kept.split_at_mut(work.delta.len());
+    let (eta, info) = rest.split_at_mut(work.eta.len());
+    copy_where(mask, delta, work.delta);
+    copy_where(mask, eta, work.eta);
+    copy_where(mask, &mut info[..work.info.len()], work.info);
+}
+
+/// The kept results, in worlds of the mask.
+#[inline(always)]
+fn recall_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
+    let (delta, rest) = work.kept.split_at(work.delta.len());
+    let (eta, info) = rest.split_at(work.eta.len());
+    copy_where(mask, work.delta, delta);
+    copy_where(mask, work.eta, eta);
+    copy_where(mask, work.info, &info[..work.info.len()]);
 }
 
 /// The kept results, but in worlds that have been settled since; worlds of the mask that are not settled have the relaxed answer
@@ -64,10 +90,7 @@ pub(super) fn restore<R: Real>(worlds: R::Mask, s: &Structure, problem: &Problem
     let settled = worlds.and(work.info[0].lt(unsettled));
     let before = work.kept[work.delta.len() + work.eta.len() + 1];
     let iterations = R::select(worlds, work.info[1] + before, before);
-    let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
-    for (result, &kept) in results.zip(work.kept.iter()) {
-        *result = R::select(settled, *result, kept);
-    }
+    recall_where(settled.not(), work);
     work.info[1] = iterations;
     // What the relaxed law has not solved either keeps its status.
     let relaxed = worlds.and(settled.not()).and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
@@ -81,10 +104,7 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
     let info = work.delta.len() + work.eta.len();
     let (before, iterations) = (work.kept[info], work.kept[info + 1]);
     let worlds = is_relaxed(before);
-    let results = work.delta.iter_mut().chain(work.eta.iter_mut()).chain(work.info.iter_mut());
-    for (result, &kept) in results.zip(work.kept.iter()) {
-        *result = R::select(worlds, *result, kept);
-    }
+    recall_where(worlds.not(), work);
     work.info[1] += R::select(worlds, iterations, R::zero());
     let relaxed = worlds.and(work.info[0].lt(R::splat(Status::IterationLimit.code())));
     work.info[0] = R::select(relaxed, R::splat(Status::Unsettled.code()), work.info[0]);
@@ -95,7 +115,7 @@ pub(in super::super) fn replace_relaxed<R: Real>(s: &Structure, problem: &Proble
 #[inline(always)]
 fn slip_gap<R: Real>(s: &Structure, problem: &Problem<R>, eta: &[R]) -> R {
     let mut largest = R::zero();
-    for i in 0..s.nc() {
+    for i in R::parts(0..s.nc()) {
         let (cone, eta) = (Cone::read(problem.contacts, i), triple(eta, i));
         let there = cone.weight.gt(R::zero());
         let own = R::select(there, cone.kappa(problem.kappa), R::one());

@@ -19,17 +19,14 @@ use super::super::structure::{ContactColumns, Structure};
 pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     let kappa = problem.kappa;
     newton::begin(s, problem, kappa, approach, work);
+    displace(s, work);
     let columns = work.columns.as_chunks().0;
     let scaled_columns = work.scaled.as_chunks_mut().0;
     // What the upper triangle of the system has beside the symmetric part.
     let n_entries = s.factor_h.n_leading_entries(s.n_shared);
     clear(&mut work.upper[..n_entries]);
-    for ((state, slide), contact) in ContactState::of(work.contact_states)
-        .iter_mut()
-        .zip_inline(Slide::of(work.slides).iter_mut())
-        .zip_inline(&s.contacts)
-    {
-        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
+    for ((state, slide), contact) in R::parts(states.zip_inline(&s.contacts)) {
         eliminate(contact, columns, kappa, approach, (state, slide), work.pivot, work.step);
         let force = sub(state.eta, answer(&state.response, slide, state.error));
         shared::add(contact, columns, &state.response, force, scaled_columns, work.h, work.step);
@@ -43,11 +40,8 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     }
     shared::solve_pair(s, work.h, work.upper, work.step);
 
-    for ((state, slide), contact) in ContactState::of(work.contact_states)
-        .iter_mut()
-        .zip_inline(Slide::of(work.slides).iter_mut())
-        .zip_inline(&s.contacts)
-    {
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
+    for ((state, slide), contact) in R::parts(states.zip_inline(&s.contacts)) {
         slide.moved = along_shared(contact, columns, work.step);
         let d_eta = scale(-R::one(), answer(&state.response, slide, add(state.error, slide.moved)));
         state.d_eta = d_eta;
@@ -58,11 +52,28 @@ pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Appr
     }
     newton::end(s, kappa, approach, work);
     let columns = work.columns.as_chunks().0;
-    for (slide, contact) in Slide::of(work.slides).iter_mut().zip_inline(&s.contacts) {
+    for (slide, contact) in R::parts(Slide::of(work.slides).iter_mut().zip_inline(&s.contacts)) {
         let private = contact.private_part(columns);
         for (&column, &step) in private.iter().zip_inline(&work.step[contact.private.clone()]) {
             slide.moved = axpy(step, column, slide.moved);
         }
+    }
+}
+
+/// z of each contact. The two of a pair that resists turning have one gap: where that is all that rounding leaves of two sums of lengths, they
+/// would not share the normal force evenly, and the friction of one would be more than the whole may have.
+#[inline(always)]
+fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
+    let columns = work.columns.as_chunks().0;
+    let states = ContactState::of(work.contact_states);
+    for (state, contact) in R::parts(states.iter_mut().zip_inline(&s.contacts)) {
+        state.zeta = axpy(state.cone.phi, state.cone.n, along(contact, columns, work.delta));
+    }
+    for &[contact, twin] in R::parts(s.twins.as_chunks().0) {
+        let whole = states[contact].zeta;
+        let state = &mut states[twin];
+        let n = state.cone.n;
+        state.zeta = axpy(dot(n, sub(whole, state.zeta)), n, state.zeta);
     }
 }
 
@@ -144,7 +155,8 @@ fn eliminate<R: Real>(
 pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mut [R]>) -> R {
     #[expect(clippy::cast_precision_loss, reason = "a count")]
     let (mut sum, mut weights) = (R::zero(), R::splat(s.nl() as f64));
-    for (state, slide) in ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter()) {
+    let states = ContactState::of(work.contact_states).iter().zip_inline(Slide::of(work.slides).iter());
+    for (state, slide) in R::parts(states) {
         let there = state.is_there();
         // A gap's product on the path is half of a slip's.
         let product = (slide.gap + slide.gap).mul_add(dot(state.cone.n, state.eta), dot(state.slack, state.eta));
@@ -163,7 +175,8 @@ pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, w
     let (apart, tau) = (approach.worlds, approach.tau);
     let mut end = R::splat(f64::INFINITY);
     let mut doubt = R::zero();
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter()) {
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter());
+    for (state, slide) in R::parts(states) {
         let (cone, there) = (&state.cone, state.is_there());
         let own = R::select(there, kappa * state.share, R::one());
         let next = add(state.zeta, slide.moved);
@@ -208,7 +221,8 @@ pub(super) fn go<R: Real>(
     let kappa = problem.kappa;
     let go = |x: R, step: R| R::select(moving, alpha.mul_add(step, x), x);
     let mut worst = R::zero();
-    for (state, slide) in ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides)) {
+    let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides));
+    for (state, slide) in R::parts(states) {
         let (n, there) = (state.cone.n, state.is_there());
         let gap = dot(n, add(state.zeta, slide.moved));
         slide.gap = go(slide.gap, gap - slide.gap);

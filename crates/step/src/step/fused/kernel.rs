@@ -71,6 +71,15 @@ impl Kernel {
         }
     }
 
+    /// The kernel that does the same from given forces, if there is one. Given forces of zero it computes the same numbers.
+    pub fn from_forces(self) -> Option<Self> {
+        match self {
+            Self::Step => Some(Self::WarmStep),
+            Self::Jacobians => Some(Self::WarmJacobians),
+            _ => None,
+        }
+    }
+
     /// Has it rows of many steps?
     pub fn has_steps(self) -> bool {
         matches!(self, Self::Hold | Self::RoughHold | Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)

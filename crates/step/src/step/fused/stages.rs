@@ -6,7 +6,7 @@ use crate::kinematics::{Integrate, ManifoldMap};
 use crate::solve::{CONTACT_OPERAND, Status};
 use crate::step::operands::is_usable;
 use crate::tensor::rows::TensorGuard;
-use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined};
+use fingertip_lanes::lane::{Lane, Mask, Real, Zip, copy, inlined, zero_unless};
 use fingertip_lanes::program::Stage;
 use fingertip_lanes::rows::{Output, Rows};
 
@@ -202,17 +202,17 @@ impl Stage for Finish<'_> {
             &mut (&mut *m.geometry, &mut *m.share),
             #[inline(always)]
             |(geometry, share)| {
-                for x in geometry.iter_mut().chain(share.iter_mut()) {
-                    *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+                for numbers in R::parts(geometry.chunks_mut(GEOMETRY).chain(share.chunks_mut(GEOMETRY))) {
+                    for x in numbers {
+                        *x = R::select(bad.and(x.is_finite().not()), R::zero(), *x);
+                    }
                 }
             },
         );
         // In a world of bad input even a product with zero may be NaN.
         let solved = work.info[0].lt(R::splat(Status::Infeasible.code()));
         plan.contacts.torsion.forces(m.contacts, work.eta, m.force);
-        for x in m.force.iter_mut() {
-            *x = R::select(solved, *x, R::zero());
-        }
+        zero_unless(solved, m.force);
     }
 }
 

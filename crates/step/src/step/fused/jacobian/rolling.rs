@@ -52,11 +52,11 @@ impl Plan {
                 let path = &self.paths.contacts[roller.contact][usize::from(roller.on_b)];
                 let screws = self.screws(m.kin);
                 let v = self.rolling.operands(roller, [m.kin, m.par], contact);
-                let stiffness = matrix(rolling::stiffness(self.rolling.k, &v));
+                let stiffness = matrix(rolling::stiffness(roller.curved(), self.rolling.k, &v));
                 sum_up(path, screws, delta, true, sums);
                 let turn = Twist::read(sums, 0).omega;
                 let moment = rotate(&stiffness, turn);
-                let by = rolling::pull(self.rolling.k, &v, by_stiffness(turn).each_ref());
+                let by = rolling::pull(roller.curved(), self.rolling.k, &v, by_stiffness(turn).each_ref());
                 let (window, slope) = self.weight(v[6]);
                 for (slot, &place) in R::parts(of.dofs.iter().enumerate()) {
                     let at = of.first + slot;
@@ -74,7 +74,7 @@ impl Plan {
                     for entry in path.iter().filter(|entry| entry.slot == slot) {
                         let screw = Twist::read(screws, entry.screw);
                         add_vec3(&mut rates, 8, screw.velocity(vec3_at(&v, 8)));
-                        for axis in [11, 14, 17] {
+                        for &axis in roller.carried() {
                             add_vec3(&mut rates, axis, cross(screw.omega, vec3_at(&v, axis)));
                         }
                         carried = add(carried, cross(screw.omega, Twist::read(sums, entry.after).omega));
