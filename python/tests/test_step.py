@@ -200,3 +200,21 @@ def test_second_order_step(cube):
     # The cube falls from 2 mm above where it rests.
     free = ft.Dynamic(cube, h=0.002, mu=0.0).step(cube.home() + np.eye(cube.nq)[2], v[0])
     assert free.v_next[2] == pytest.approx(-9.81 * 0.002, rel=1e-3)
+
+
+def test_without_robots_or_contacts():
+    ball = '[[object]]\nname = "ball"\nsphere = 0.1\nmass = 1.0\nfreedom = "free"\nposition = [0, 0, 1]\n'
+    model = ft.Model.from_toml(ball)
+    assert (model.nq, model.nv, model.nu, model.nc) == (7, 6, 0, 0)
+    sim, q, u = ft.Quasidynamic(model), model.home(2), np.zeros((2, 0))
+    step = sim.step(q, u)
+    assert step.force.shape == (2, 0, 3) and step.phi.shape == (2, 0)
+    # ε M/h² δ = weight
+    assert np.allclose(step.q_next[:, 2], 1 - 9.81 * 0.01**2 / 0.1)
+    assert sim.rollout(q, np.zeros((2, 3, 0))).q.shape == (2, 4, 7)
+    gradient = sim.vjp(q, u, q_next_bar=np.ones_like(q))
+    assert gradient.q.shape == (2, 7) and gradient.u.shape == (2, 0)
+    pushed, dlambda = sim.jvp(q, u, dq=np.eye(6)[:2])
+    assert np.allclose(pushed, np.eye(6)[:2]) and dlambda.shape == (2, 0)
+    assert sim.linearize(q, u).B.shape == (2, 6, 0)
+    assert model.control([0.0, 1.0]).shape == (2, 0)
