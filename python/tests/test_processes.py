@@ -15,6 +15,10 @@ from fingertip import _fingertip
 
 
 def _answer(connection, sim, q, u):
+    other = sim.with_params(mass=0.4)
+    other.linearize(q, u)
+    steps = np.repeat(u[:, None], 2, 1)
+    other.rollout_vjp(steps, other.rollout(q, steps), q_bar=np.ones((len(q), 3, q.shape[1])))
     connection.send(sim.step(q, u).q_next.tobytes())
     connection.close()
 
