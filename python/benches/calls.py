@@ -1,4 +1,4 @@
-"""What a step costs when it is called from Python, beside the same call from Rust in the same process.
+"""What a step costs when it is called from Python, beside the same call from Rust in the same process; with torch, if it is there.
 
 python python/benches/calls.py assets/scenes/hand_ball.toml
 """
@@ -11,37 +11,67 @@ import numpy as np
 import fingertip as ft
 from fingertip import _fingertip
 
+try:
+    import torch
+except ImportError:
+    torch = None
+
 ROUNDS = 300
-"""The best of so many counts: others use the machine, too."""
+"""The best of so many counts, fewer of large batches: others use the machine, too."""
 SPAN = 1e-3
-"""A round takes about so long, s."""
+"""A count takes about so long, s."""
+
+
+def counted(work):
+    """A function that does the work n times and returns the seconds."""
+
+    def of(n):
+        start = time.perf_counter()
+        for _ in range(n):
+            work()
+        return time.perf_counter() - start
+
+    return of
+
+
+def best(worlds, n, *works):
+    """The least time of a call of each, µs: they take turns, n calls at a time."""
+    rounds = range(max(30, ROUNDS // worlds))
+    return 1e6 / n * np.min([[work(n) for work in works] for _ in rounds], axis=0)
 
 
 def main(path):
     model = ft.Model.load(path)
     sim = ft.Quasidynamic(model)
-    print("|    B | Python µs | and q_next µs | Rust µs | Python − Rust |")
     for worlds in [1, 64, 1024]:
         q, u = model.home(worlds), np.tile(model.control(0.1), (worlds, 1))
         n = max(1, int(SPAN / _fingertip._seconds(sim, q, u, 3) * 3))
+        rust, python, array = best(
+            worlds,
+            n,
+            lambda n: _fingertip._seconds(sim, q, u, n),
+            counted(lambda: sim.step(q, u)),
+            counted(lambda: sim.step(q, u).q_next),
+        )
+        step, weights = sim.step(q, u), np.ones_like(q)
+        [vjp] = best(worlds, n, counted(lambda: sim.vjp(q, u, q_next_bar=weights, step=step)))
+        print(f"B = {worlds}: step from Rust {rust:.2f} µs, from Python {python:.2f}, with q_next {array:.2f}; vjp {vjp:.2f}")
+        if torch is not None:
+            forward, both, other = by_torch(sim, q, u, n)
+            print(f"  torch: forward {forward:.1f} µs, with backward {both:.1f}; (2 u).sum() with backward {other:.1f}")
 
-        def python():
-            for _ in range(n):
-                sim.step(q, u)
 
-        def with_an_array():
-            for _ in range(n):
-                sim.step(q, u).q_next
+def by_torch(sim, q, u, n):
+    torch.set_num_threads(1)
+    step, q, u = ft.torch.step(sim), torch.tensor(q), torch.tensor(u, requires_grad=True)
 
-        best = [np.inf] * 3
-        for _ in range(max(30, ROUNDS // worlds)):
-            for k, work in enumerate([python, with_an_array]):
-                start = time.perf_counter()
-                work()
-                best[k] = min(best[k], (time.perf_counter() - start) / n)
-            best[2] = min(best[2], _fingertip._seconds(sim, q, u, n) / n)
-        step, array, rust = (1e6 * x for x in best)
-        print(f"| {worlds:4} | {step:9.2f} | {array:13.2f} | {rust:7.2f} | {step - rust:6.2f}, {step / rust - 1:4.0%} |")
+    def backward(cost):
+        u.grad = None
+        cost.backward()
+
+    forward = counted(lambda: step(q, u))
+    both = counted(lambda: backward(step(q, u).q_next.sum()))
+    return best(len(q), n, forward, both, counted(lambda: backward((2 * u).sum())))
 
 
 main(*sys.argv[1:])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ._fingertip import Quasidynamic, Rollout, Step
+from ._fingertip import Quasidynamic
 
 __all__ = ["RolloutResult", "StepResult", "rollout", "step"]
 
@@ -46,8 +46,8 @@ class RolloutResult(NamedTuple):
 def step(sim: Quasidynamic) -> Callable[..., StepResult]:
     """The step as a function of q (B, nq), u (B, nu), and parameters by name, as `Quasidynamic` takes them."""
 
-    def of(q: torch.Tensor, u: torch.Tensor, **params: torch.Tensor) -> StepResult:
-        return StepResult(*_Step.apply(sim, tuple(params), q, u, *params.values()))
+    def of(q: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> StepResult:
+        return StepResult(*_Step.apply(sim, tuple(params), q, u, *_tensors(params)))
 
     return of
 
@@ -55,23 +55,29 @@ def step(sim: Quasidynamic) -> Callable[..., StepResult]:
 def rollout(sim: Quasidynamic) -> Callable[..., RolloutResult]:
     """T steps as a function of q0 (B, nq), u (B, T, nu), and parameters by name, as `Quasidynamic` takes them."""
 
-    def of(q0: torch.Tensor, u: torch.Tensor, **params: torch.Tensor) -> RolloutResult:
-        return RolloutResult(*_Rollout.apply(sim, tuple(params), q0, u, *params.values()))
+    def of(q0: torch.Tensor, u: torch.Tensor, **params: torch.Tensor | float) -> RolloutResult:
+        return RolloutResult(*_Rollout.apply(sim, tuple(params), q0, u, *_tensors(params)))
 
     return of
+
+
+def _tensors(params: dict[str, torch.Tensor | float]) -> list[torch.Tensor]:
+    return [x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=torch.float64) for x in params.values()]
 
 
 class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
-        sim = _keep(ctx, sim, names, inputs)
-        made = ctx.made = sim.step(_numbers(inputs[0]), _numbers(inputs[1]))
-        return _results(ctx, inputs[0], made, made.q_next, made.force, made.torque, made.phi)
+        sim, q, u = _begin(ctx, sim, names, inputs)
+        made = ctx.made = sim.step(q, u)
+        return _results(ctx, inputs[0], made.q_next, made.force, made.torque, made.phi, made.status)
 
     @staticmethod
     def backward(ctx: Any, q_next: Any, force: Any, torque: Any, phi: Any, _status: Any) -> Any:
+        q, u, *_ = ctx.saved_tensors
         gradient = ctx.sim.vjp(
-            *map(_numbers, ctx.saved_tensors),
+            _numbers(q),
+            _numbers(u),
             q_next_bar=_numbers(q_next),
             force_bar=_numbers(force),
             torque_bar=_numbers(torque),
@@ -84,38 +90,49 @@ class _Step(torch.autograd.Function):
 class _Rollout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], *inputs: torch.Tensor) -> Any:
-        sim = _keep(ctx, sim, names, inputs)
-        made = ctx.made = sim.rollout(_numbers(inputs[0]), _numbers(inputs[1]))
-        return _results(ctx, inputs[0], made, made.q, made.force)
+        sim, q0, u = _begin(ctx, sim, names, inputs)
+        made = ctx.made = sim.rollout(q0, u)
+        return _results(ctx, inputs[0], made.q, made.force, made.status)
 
     @staticmethod
     def backward(ctx: Any, q: Any, force: Any, _status: Any) -> Any:
-        _, u = map(_numbers, ctx.saved_tensors)
-        gradient = ctx.sim.rollout_vjp(u, ctx.made, q_bar=_numbers(q), force_bar=_numbers(force))
+        _, u, *_ = ctx.saved_tensors
+        gradient = ctx.sim.rollout_vjp(_numbers(u), ctx.made, q_bar=_numbers(q), force_bar=_numbers(force))
         return _gradients(ctx, gradient)
 
 
 def _numbers(tensor: torch.Tensor | None) -> Any:
-    return None if tensor is None else tensor.detach().cpu().numpy()
+    """The same memory as an array where it can be."""
+    if tensor is None:
+        return None
+    tensor = tensor.detach() if tensor.is_cpu else tensor.detach().cpu()
+    return (tensor if tensor.is_contiguous() else tensor.contiguous()).numpy()
 
 
-def _keep(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], inputs: tuple[torch.Tensor, ...]) -> Quasidynamic:
-    """Keeps what the way back needs; the step with these parameters."""
+def _tensor(array: np.ndarray[Any, Any], like: torch.Tensor) -> torch.Tensor:
+    """The same memory as a tensor where it can be: nobody else has these arrays."""
+    tensor = torch.from_numpy(array)
+    if like.dtype == torch.float64 and like.is_cpu:
+        return tensor
+    return tensor.to(like) if like.is_floating_point() else tensor.to(like.device)
+
+
+def _begin(ctx: Any, sim: Quasidynamic, names: tuple[str, ...], inputs: tuple[torch.Tensor, ...]) -> Any:
+    """Keeps what the way back needs; the step with these parameters, and q and u."""
     if names:
         sim = sim.with_params(**{name: _numbers(x) for name, x in zip(names, inputs[2:], strict=True)})
     ctx.sim, ctx.names = sim, names
-    ctx.like = [(x.shape, x.dtype, x.device) for x in inputs]
-    ctx.save_for_backward(*inputs[:2])
+    ctx.save_for_backward(*inputs)
     ctx.set_materialize_grads(False)
-    return sim
+    return sim, _numbers(inputs[0]), _numbers(inputs[1])
 
 
-def _results(ctx: Any, q: torch.Tensor, made: Step | Rollout, *arrays: np.ndarray[Any, Any]) -> Any:
-    status = torch.from_numpy(np.array(made.status)).to(q.device)
-    ctx.mark_non_differentiable(status)
-    dtype = q.dtype if q.is_floating_point() else torch.float64
-    # New tensors: the arrays are the result's own.
-    return *(torch.tensor(array, dtype=dtype, device=q.device) for array in arrays), status
+def _results(ctx: Any, q: torch.Tensor, *arrays: np.ndarray[Any, Any]) -> Any:
+    *results, status = arrays
+    status_of = torch.from_numpy(status)
+    status_of = status_of if q.is_cpu else status_of.to(q.device)
+    ctx.mark_non_differentiable(status_of)
+    return *(_tensor(array, q) for array in results), status_of
 
 
 def _gradients(ctx: Any, gradient: Any) -> Any:
@@ -123,11 +140,12 @@ def _gradients(ctx: Any, gradient: Any) -> Any:
     if ctx.names:
         params = gradient.params
         arrays += [params[name] for name in ctx.names]
-    made = []
-    for array, (shape, dtype, device) in zip(arrays, ctx.like, strict=True):
-        tensor = torch.tensor(array, dtype=dtype, device=device)
-        # One number stands for all columns.
-        made.append(tensor.sum() if len(shape) == 0 else tensor.reshape(shape))
+    made: list[torch.Tensor | None] = []
+    for array, x, is_needed in zip(arrays, ctx.saved_tensors, ctx.needs_input_grad[2:], strict=True):
+        if is_needed and array.shape != x.shape:
+            # One number stands for all columns, and (n,) for (1, n).
+            array = array.reshape(x.shape) if x.ndim else np.array(array.sum())
+        made.append(_tensor(array, x) if is_needed else None)
     # Only with `create_graph`. torch's once_differentiable would call these constants where the cost is linear.
     if torch.is_grad_enabled():
         made = list(_Once.apply(torch.ones((), requires_grad=True), *made))
@@ -138,8 +156,8 @@ class _Once(torch.autograd.Function):
     """Gradients that cannot be differentiated again."""
 
     @staticmethod
-    def forward(_ctx: Any, _tracked: torch.Tensor, *gradients: torch.Tensor) -> Any:
-        return tuple(x.clone() for x in gradients)
+    def forward(_ctx: Any, _tracked: torch.Tensor, *gradients: torch.Tensor | None) -> Any:
+        return tuple(None if x is None else x.clone() for x in gradients)
 
     @staticmethod
     def backward(_ctx: Any, *_gradients: Any) -> Any:

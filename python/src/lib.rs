@@ -14,6 +14,10 @@ mod pool;
 mod quasidynamic;
 mod results;
 
+/// A large batch's rows would go back to the system after each call, and come back page by page.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What `fingertip` and its modules take their names from.
 #[pyo3::pymodule]
 mod _fingertip {

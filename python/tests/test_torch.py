@@ -32,6 +32,15 @@ def test_step(hand, state):
     assert np.array_equal(mass.grad, gradient.params["mass"][0])
 
 
+def test_parameters_of_many_kinds(hand, state):
+    sim, q, u = state
+    of = ft.torch.step(sim)
+    assert torch.equal(of(q, u, mu=0.25).q_next, of(q, u, mu=torch.full((1, len(hand.pair_names)), 0.25)).q_next)
+    mass = torch.tensor([[0.4], [0.5]], requires_grad=True)  # single precision, a row for each world
+    of(q, u, mass=mass).force.sum().backward()
+    assert mass.grad.shape == (2, 1) and mass.grad.dtype == torch.float32 and mass.grad.abs().min() > 0
+
+
 def test_gradcheck_of_a_step(state):
     sim, q, u = state
     mu = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
