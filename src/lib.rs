@@ -79,7 +79,7 @@
 //! | `fingertip-plan` | [`mpc`], [`grasp`] | planning and model-predictive control with the step's gradients, tasks; closing a hand on an object, the least effort that holds it |
 //! | `fingertip-show` | [`show`] | recordings, plots, and checks whether an object is held; with the feature `show` files, the page and the live server |
 //!
-//! The command line is a crate of its own, `fingertip-cli`.
+//! The command line is a crate of its own, `fingertip-cli`, and so is the Python package, `fingertip-python`.
 //!
 //! # What to expect
 //!

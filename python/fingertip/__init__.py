@@ -1,0 +1,80 @@
+"""Differentiable contact simulation for robot hands.
+
+A `Model` is a scene. `Quasidynamic` and `Dynamic` step it: numpy arrays in, numpy arrays out, many worlds at a time, with
+exact gradients. B is the number of worlds. Units are SI, and forces are newtons, not impulses.
+
+`fingertip.torch` has the steps as functions that torch differentiates, `fingertip.collision` the distances of two shapes.
+"""
+
+import enum
+import importlib
+import types
+
+from . import collision
+from ._fingertip import (
+    PARAMETERS,
+    STATUSES,
+    Coordinate,
+    Dynamic,
+    DynamicGradient,
+    DynamicStep,
+    Error,
+    Gradient,
+    Hold,
+    Linearization,
+    Model,
+    Quasidynamic,
+    Reached,
+    Rollout,
+    Solves,
+    Step,
+    Unsolved,
+    __version__,
+    inverse_kinematics,
+)
+
+__all__ = [
+    "PARAMETERS",
+    "STATUSES",
+    "Coordinate",
+    "Dynamic",
+    "DynamicGradient",
+    "DynamicStep",
+    "Error",
+    "Gradient",
+    "Hold",
+    "Linearization",
+    "Model",
+    "Quasidynamic",
+    "Reached",
+    "Rollout",
+    "Solves",
+    "Status",
+    "Step",
+    "Unsolved",
+    "__version__",
+    "collision",
+    "inverse_kinematics",
+]
+
+
+class Status(enum.IntEnum):
+    """How a world's solve ended."""
+
+    SOLVED = 0
+    """The minimiser was found."""
+    ITERATION_LIMIT = 1
+    """The last iterate; the residual says how far it is from the minimiser."""
+    UNSETTLED = 2
+    """No answer by Coulomb's law was found; this is the relaxed law's."""
+    INFEASIBLE = 3
+    """Nothing satisfies the contacts and limits; the world did not move."""
+    BAD_INPUT = 4
+    """A number is NaN or out of its range; the world did not move."""
+
+
+def __getattr__(name: str) -> types.ModuleType:
+    # torch takes seconds to import: only for those who ask.
+    if name == "torch":
+        return importlib.import_module(".torch", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

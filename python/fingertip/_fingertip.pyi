@@ -1,0 +1,508 @@
+# Types of what the library in Rust defines. The docstrings are written by tests/stub_docs.py.
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "Coordinate",
+    "Distance",
+    "Dynamic",
+    "DynamicGradient",
+    "DynamicStep",
+    "Error",
+    "Gradient",
+    "Hold",
+    "Linearization",
+    "Model",
+    "PARAMETERS",
+    "Quasidynamic",
+    "Reached",
+    "Rollout",
+    "STATUSES",
+    "Shape",
+    "Solves",
+    "Step",
+    "Unsolved",
+    "__version__",
+    "_panic",
+    "_seconds",
+    "distance",
+    "inverse_kinematics",
+]
+
+_Array: TypeAlias = NDArray[np.float64]
+_Overrides: TypeAlias = dict[str, Mapping[str, Any]]
+
+__version__: Final[str]
+STATUSES: Final[tuple[str, ...]]
+PARAMETERS: Final[tuple[str, ...]]
+
+class Error(ValueError):
+    """What was given cannot be used; the message says what was expected and what was given."""
+class Unsolved(RuntimeError):
+    """Some worlds have no solution; raised by `raise_for_status` alone, the message says which."""
+
+@final
+class Coordinate:
+    """Where one joint or movable object is in q, v and u."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+    @property
+    def q(self) -> slice:
+        """Its part of q."""
+    @property
+    def v(self) -> slice:
+        """Its part of v, and of δ."""
+    @property
+    def u(self) -> int | None:
+        """Its index in u, if it is commanded."""
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The range of a joint with one number, rad or m; none if it has none."""
+
+@final
+class Model:
+    """A scene compiled for simulation, from a TOML file or text, or a URDF. It does not change, and it pickles: as the
+    scene's text and folder, so files that the scene names must be there where it is unpickled.
+
+    `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
+    "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
+    {"ball": 0.05}}`."""
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], overrides: _Overrides | None = None) -> Model:
+        """Reads a scene file (TOML)."""
+    @classmethod
+    def from_toml(
+        cls, text: str, folder: str | os.PathLike[str] = ..., overrides: _Overrides | str | None = None
+    ) -> Model:
+        """Reads a scene's text (TOML). The files that it names are relative to `folder`."""
+    @classmethod
+    def from_urdf(
+        cls,
+        path: str | os.PathLike[str],
+        name: str | None = None,
+        overrides: _Overrides | str | None = None,
+    ) -> Model:
+        """A scene of one robot from a URDF file, its root link fixed in the world and its joints' stiffness 1 N·m/rad or
+        N/m. The robot's name is the file's, if none is given."""
+    @property
+    def nq(self) -> int:
+        """nq, the length of q: objects in file order, then robots. A free body has (x, y, z, qw, qx, qy, qz)."""
+    @property
+    def nv(self) -> int:
+        """nv, the number of degrees of freedom. A free body has (v, ω) along the world's axes."""
+    @property
+    def nu(self) -> int:
+        """nu, the number of commanded joints."""
+    @property
+    def nc(self) -> int:
+        """nc, the number of contacts."""
+    @property
+    def n_lambda(self) -> int:
+        """The length of λ: three numbers for each contact, one more for each with torsional friction."""
+    @property
+    def q_names(self) -> list[str]:
+        """A name for each number in q (nq): a joint's own, or `"ball.x"`, `"ball.qw"` and so on."""
+    @property
+    def v_names(self) -> list[str]:
+        """A name for each degree of freedom (nv): a joint's own, or `"ball.x"`, `"ball.ωx"` and so on."""
+    @property
+    def u_names(self) -> list[str]:
+        """The commanded joints' names (nu)."""
+    @property
+    def contact_names(self) -> list[tuple[str, str]]:
+        """The bodies on side A and B of each contact (nc); the force on B acts as given, that on A is opposite."""
+    @property
+    def pair_names(self) -> list[tuple[str, str]]:
+        """The bodies on side A and B of each pair: the columns of `params["mu"]`."""
+    @property
+    def inertial_names(self) -> list[str]:
+        """The bodies whose mass counts: the columns of `params["mass"]`."""
+    @property
+    def shape_names(self) -> list[str]:
+        """The body of each shape: four columns each of `params["sizes"]`."""
+    def joint(self, name: str) -> Coordinate:
+        """Where a joint is in q, v and u, by its name: `"hand/thumb1"`."""
+    def object(self, name: str) -> Coordinate:
+        """Where a movable object, or a robot's floating base, is in q and v: `"ball"`."""
+    def contacts_between(self, a: str, b: str) -> list[int]:
+        """The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`."""
+    def home(self, worlds: int | None = None) -> _Array:
+        """The starting configuration (nq,), or that of some worlds (worlds, nq); m, rad."""
+    def control(self, time: ArrayLike) -> _Array:
+        """The command (nu,) of the scene's script at a time, s; or (T, nu) at T times. Joints without a script stay at
+        home. rad, m."""
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings for the scene's author, one line each."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
+        `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), mass kg (`inertial_names`), inertia kg·m² (six for
+        each), sizes m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`)."""
+    @property
+    def text(self) -> str:
+        """The scene's text."""
+    @property
+    def folder(self) -> os.PathLike[str]:
+        """The folder that the scene's files are relative to."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@disjoint_base
+class Solves:
+    """How solves went: (B,) of a step, (B, T) of T steps; without the first axis if one world was given without it."""
+
+    @property
+    def status(self) -> NDArray[np.uint8]:
+        """How each solve ended, uint8: an index into `fingertip.STATUSES`, a value of `fingertip.Status`."""
+    @property
+    def ok(self) -> NDArray[np.bool_]:
+        """Was it solved? bool."""
+    @property
+    def iterations(self) -> NDArray[np.int64]:
+        """Newton iterations, int64."""
+    @property
+    def residual(self) -> _Array:
+        """Relative residual of the optimality conditions, from 0 to 1."""
+    @property
+    def slip_gap(self) -> _Array:
+        """How far an `unsettled` answer is from Coulomb's law, m: the largest gap that slip opens at a contact."""
+    def raise_for_status(self) -> None:
+        """Raises `fingertip.Unsolved` if a world was not solved."""
+
+@disjoint_base
+class Step(Solves):
+    """Result of a step of B worlds; without the first axis if one world was given without it."""
+
+    @property
+    def q_next(self) -> _Array:
+        """Next configuration (B, nq), m and rad. In worlds without a solution it is q, or home if q is not finite."""
+    @property
+    def delta(self) -> _Array:
+        """The step in tangent coordinates (B, nv), m and rad."""
+    @property
+    def force(self) -> _Array:
+        """Contact forces on B in world axes (B, nc, 3), N; the opposite acts on A."""
+    @property
+    def torque(self) -> _Array:
+        """Torque on B about its normal of each contact with torsional friction (B, n), N·m."""
+    @property
+    def limit_force(self) -> _Array:
+        """Forces of the joint limits (B, nl), N·m or N; nl = 0 unless the scene turns them on."""
+    @property
+    def normal(self) -> _Array:
+        """Unit normal of each contact from A to B (B, nc, 3), in world axes."""
+    @property
+    def point_a(self) -> _Array:
+        """Contact points on A (B, nc, 3), m, in the world."""
+    @property
+    def point_b(self) -> _Array:
+        """Contact points on B (B, nc, 3), m, in the world."""
+    @property
+    def phi(self) -> _Array:
+        """Signed distances at q (B, nc), m; positive apart."""
+    @property
+    def warm(self) -> _Array:
+        """The solver's forces (B, `n_warm`): a start for steps nearby."""
+
+@final
+class DynamicStep(Step):
+    """Result of a second-order step."""
+
+    @property
+    def v_next(self) -> _Array:
+        """Next velocity (B, nv), m/s and rad/s; zero in worlds without a solution."""
+
+@final
+class Rollout(Solves):
+    """Result of T steps of B worlds; without the first axis if one world was given without it."""
+
+    @property
+    def q(self) -> _Array:
+        """Configurations (B, T + 1, nq), m and rad; the first is q0."""
+    @property
+    def force(self) -> _Array:
+        """Contact forces on B in world axes (B, T, nc, 3), N."""
+    @property
+    def torque(self) -> _Array:
+        """Torques on B of the contacts with torsional friction (B, T, n), N·m."""
+
+@final
+class Hold(Solves):
+    """Result of n steps of B worlds under one command; without the first axis if one world was given without it."""
+
+    @property
+    def q(self) -> _Array:
+        """Configuration after each step (B, n, nq), m and rad."""
+    @property
+    def force(self) -> _Array:
+        """Contact forces on B in world axes (B, n, nc, 3), N."""
+    @property
+    def torque(self) -> _Array:
+        """Torques on B of the contacts with torsional friction (B, n, n_torsional), N·m."""
+    @property
+    def gap(self) -> _Array:
+        """The gap that each step leaves at each contact (B, n, nc), m."""
+    @property
+    def warm(self) -> _Array:
+        """The solver's forces of each step (B, n, n_warm): a start for steps nearby."""
+
+@final
+class Linearization:
+    """First derivatives of a step of B worlds in tangent coordinates: of q ⊕ δ by δ, world axes for free bodies. Without
+    the first axis if one world was given without it."""
+
+    @property
+    def A(self) -> _Array:
+        """∂q₊/∂q (B, nv, nv)."""
+    @property
+    def B(self) -> _Array:
+        """∂q₊/∂u (B, nv, nu)."""
+    @property
+    def C(self) -> _Array:
+        """∂λ/∂q (B, n_lambda, nv), N/m and N/rad; n_lambda = 0 without `forces`."""
+    @property
+    def D(self) -> _Array:
+        """∂λ/∂u (B, n_lambda, nu), N/rad and N/m; n_lambda = 0 without `forces`."""
+    @property
+    def lambda_(self) -> _Array:
+        """λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m."""
+
+@final
+class Gradient:
+    """Gradients of a cost by what a step or rollout was given."""
+
+    @property
+    def q(self) -> _Array:
+        """By q (B, nq); of a rollout, by q0."""
+    @property
+    def u(self) -> _Array:
+        """By u: (B, nu), of a rollout (B, T, nu)."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has."""
+
+@final
+class DynamicGradient:
+    """Gradients of a cost by what a second-order step was given."""
+
+    @property
+    def q(self) -> _Array:
+        """By q (B, nq)."""
+    @property
+    def v(self) -> _Array:
+        """By v (B, nv)."""
+    @property
+    def tau(self) -> _Array:
+        """By τ (B, nv)."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has."""
+
+@final
+class Quasidynamic:
+    """The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
+    objects have regularised inertia.
+
+    `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds, or
+    one number for all columns. `threads` is the number of threads that calls use, None as many as there are processors;
+    results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
+
+    Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
+    the first axis, and then results are, too."""
+
+    def __new__(cls, model: Model, threads: int | None = None, **params: ArrayLike) -> Quasidynamic: ...
+    def with_params(self, **params: ArrayLike) -> Quasidynamic:
+        """The same step with some parameters replaced. It uses the same threads."""
+    @property
+    def model(self) -> Model:
+        """The model."""
+    @property
+    def threads(self) -> int | None:
+        """The number of threads that was asked for."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """The parameters by name, as new arrays (1 or B, n): see `Model.params`."""
+    @property
+    def n_warm(self) -> int:
+        """The length of a world's `warm`."""
+    def step(self, q: ArrayLike, u: ArrayLike, warm: ArrayLike | None = None) -> Step:
+        """One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
+        or a hold's nearby, or cold."""
+    def vjp(
+        self,
+        q: ArrayLike,
+        u: ArrayLike,
+        *,
+        q_next_bar: ArrayLike | None = None,
+        force_bar: ArrayLike | None = None,
+        torque_bar: ArrayLike | None = None,
+        phi_bar: ArrayLike | None = None,
+        step: Step | None = None,
+    ) -> Gradient:
+        """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
+        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the step at q and u;
+        without it, it is computed again."""
+    def rollout(self, q0: ArrayLike, u: ArrayLike) -> Rollout:
+        """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu)."""
+    def rollout_vjp(
+        self,
+        u: ArrayLike,
+        rollout: Rollout,
+        *,
+        q_bar: ArrayLike | None = None,
+        force_bar: ArrayLike | None = None,
+    ) -> Gradient:
+        """Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+        nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is the rollout under this u."""
+    def linearize(
+        self, q: ArrayLike, u: ArrayLike, forces: bool = True, warm: ArrayLike | None = None
+    ) -> Linearization:
+        """All derivatives of one step in tangent coordinates: A, B, and with `forces` λ, C and D."""
+    def jvp(
+        self, q: ArrayLike, u: ArrayLike, *, dq: ArrayLike | None = None, du: ArrayLike | None = None
+    ) -> tuple[_Array, _Array]:
+        """How q₊ and λ change with q and u: A dq + B du (B, nv) and C dq + D du (B, n_lambda) for `dq` (B, nv), in tangent
+        coordinates, and `du` (B, nu); what is left out is 0."""
+    def hold(self, q: ArrayLike, u: ArrayLike, n: int, warm: ArrayLike | None = None) -> Hold:
+        """n steps from q (B, nq) under one command u (B, nu). Each solve starts from the forces of the step before, the
+        first from `warm` (B, n_warm), or cold."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
+
+@final
+class Dynamic:
+    """The second-order step of a model: semi-implicit Euler with inertia, joint friction and the barrier's contact. All
+    joints move by inertia; stiffness and ε have no effect.
+
+    `beta`, from 0 to 1, is the share of an overlap that a step may take back; `stiction_speed`, rad/s or m/s, the speed
+    below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is (B,
+    nq), v and tau are (B, nv)."""
+
+    def __new__(
+        cls,
+        model: Model,
+        threads: int | None = None,
+        *,
+        beta: float = 0.2,
+        stiction_speed: float = 1e-3,
+        **params: ArrayLike,
+    ) -> Dynamic: ...
+    def with_params(self, **params: ArrayLike) -> Dynamic:
+        """The same step with some parameters replaced. It uses the same threads."""
+    @property
+    def model(self) -> Model:
+        """The model."""
+    @property
+    def threads(self) -> int | None:
+        """The number of threads that was asked for."""
+    @property
+    def params(self) -> dict[str, _Array]:
+        """The parameters by name, as new arrays (1 or B, n): see `Model.params`."""
+    def step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, warm: ArrayLike | None = None
+    ) -> DynamicStep:
+        """One step from q (B, nq), m and rad, and v (B, nv), m/s and rad/s, under the generalised forces `tau` (B, nv), N
+        or N·m, or none. The solve starts from `warm`, a step's nearby, or cold."""
+    def vjp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike | None = None,
+        *,
+        q_next_bar: ArrayLike | None = None,
+        v_next_bar: ArrayLike | None = None,
+        force_bar: ArrayLike | None = None,
+        torque_bar: ArrayLike | None = None,
+        phi_bar: ArrayLike | None = None,
+        step: DynamicStep | None = None,
+    ) -> DynamicGradient:
+        """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
+        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the
+        step at q, v and tau; without it, it is computed again."""
+    def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
+
+@final
+class Reached:
+    """Result of a search for joint positions."""
+
+    @property
+    def q(self) -> _Array:
+        """The configuration (nq,): commanded joints within their limits, all else unchanged."""
+    @property
+    def distances(self) -> _Array:
+        """What remains between each target's point and its goal (n,), m."""
+    @property
+    def converged(self) -> bool:
+        """Is every distance within the tolerance? If not, the goals are out of reach, or another start may help."""
+    @property
+    def iterations(self) -> int:
+        """The number of steps tried."""
+
+def inverse_kinematics(
+    model: Model,
+    q: ArrayLike,
+    targets: Sequence[tuple[str, ArrayLike, ArrayLike]],
+    *,
+    tolerance: float = 1e-6,
+    damping: float = 1e-4,
+    max_iterations: int = 200,
+) -> Reached:
+    """Searches from q (nq,) for positions of the commanded joints that bring points to their goals, all at once. A target is
+    (body, point, goal): `"hand/tip"`, (3,) in the body's frame, (3,) in the world, m. `tolerance` is in m, `damping` in
+    m². The search is local."""
+@final
+class Shape:
+    """A convex shape in its own frame, centred at the frame's origin; lengths in m."""
+
+    @staticmethod
+    def sphere(radius: float) -> Shape:
+        """A ball."""
+    @staticmethod
+    def capsule(radius: float, half_length: float) -> Shape:
+        """All points within `radius` of a segment of length 2 `half_length` along z."""
+    @staticmethod
+    def box(half_extents: ArrayLike, rounding: float = 0.0) -> Shape:
+        """A box, given by its half extents (3,), rounding included, and the radius of its edges and corners."""
+    @staticmethod
+    def cylinder(radius: float, half_length: float) -> Shape:
+        """A solid cylinder along z."""
+    @staticmethod
+    def ellipsoid(radii: ArrayLike) -> Shape:
+        """A solid ellipsoid, given by half the lengths of its axes (3,)."""
+    @staticmethod
+    def hull(points: ArrayLike) -> Shape:
+        """The convex hull of points (N, 3)."""
+    @staticmethod
+    def halfspace() -> Shape:
+        """All points with z ≤ 0."""
+
+@final
+class Distance:
+    """Closest points of two shapes, for one pair of poses or for N."""
+
+    @property
+    def phi(self) -> _Array:
+        """Signed distance (N,), m: positive apart, minus the depth of an overlap."""
+    @property
+    def normal(self) -> _Array:
+        """Unit normal from A to B (N, 3)."""
+    @property
+    def point_a(self) -> _Array:
+        """Witness point on A (N, 3), m, in the world."""
+    @property
+    def point_b(self) -> _Array:
+        """Witness point on B (N, 3), m, in the world: `point_b - point_a = phi * normal`."""
+
+def distance(shape_a: Shape, pose_a: ArrayLike, shape_b: Shape, pose_b: ArrayLike) -> Distance:
+    """Signed distance of two shapes at poses (x, y, z, qw, qx, qy, qz) in the world, m: each (7,), or (N, 7) for N pairs."""
+def _panic() -> None:
+    """Panics where the library would, for the tests."""
+def _seconds(sim: Quasidynamic, q: ArrayLike, u: ArrayLike, n: int) -> float:
+    """Seconds of n steps called from Rust, for `benches/calls.py`."""

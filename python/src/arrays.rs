@@ -1,0 +1,177 @@
+//! Arrays in and out: what is taken, and what the messages say of the rest.
+
+use numpy::ndarray::{ArrayViewD, IxDyn};
+use numpy::{Element, PyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods, ToPyArray};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::error::Error;
+
+/// An array for Python.
+pub type Array<'py, T = f64> = Bound<'py, PyArrayDyn<T>>;
+
+/// Numbers that were given: double precision, row after row.
+pub struct Numbers<'py>(PyReadonlyArrayDyn<'py, f64>);
+
+/// How many worlds there are, and whether arrays have an axis for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worlds {
+    /// One, without an axis.
+    One,
+    /// Some, along the first axis.
+    Batch(usize),
+}
+
+impl Worlds {
+    /// The number of worlds.
+    pub fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Batch(worlds) => worlds,
+        }
+    }
+
+    /// The shape of an array with these axes for each world.
+    pub fn shape(self, axes: &[usize]) -> Vec<usize> {
+        match self {
+            Self::One => axes.to_vec(),
+            Self::Batch(worlds) => [&[worlds], axes].concat(),
+        }
+    }
+}
+
+impl<'py> Numbers<'py> {
+    /// Takes arrays of any real type, order and strides, lists, and whatever else numpy makes an array of. What needs no
+    /// conversion is not copied.
+    pub fn new(what: &str, given: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = given.cast::<PyArrayDyn<f64>>()
+            && let Some(own) = Self::as_it_is(array)
+        {
+            return Ok(own);
+        }
+        let py = given.py();
+        let numpy = py.import("numpy")?;
+        let array = numpy.call_method1("asarray", (given,)).map_err(|error| {
+            let message = format!("{what}: expected an array of numbers, got what numpy makes none of: {error}");
+            Error::new_err(message)
+        })?;
+        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+        if !["f", "i", "u", "b"].contains(&kind.as_str()) {
+            let found = array.getattr("dtype")?.str()?;
+            return Err(Error::new_err(format!("{what}: expected real numbers, got an array of {found}")));
+        }
+        let options = PyDict::new(py);
+        options.set_item("dtype", "float64")?;
+        options.set_item("requirements", ["C_CONTIGUOUS", "ALIGNED"])?;
+        let array = numpy.call_method("require", (array,), Some(&options))?;
+        let array = array.cast_into::<PyArrayDyn<f64>>()?;
+        Self::as_it_is(&array).ok_or_else(|| Error::new_err(format!("{what}: expected an array that lies in memory")))
+    }
+
+    fn as_it_is(array: &Array<'py>) -> Option<Self> {
+        let array = array.try_readonly().ok().filter(|array| array.is_c_contiguous())?;
+        array.as_slice().is_ok().then_some(Self(array))
+    }
+
+    /// The numbers.
+    pub fn as_slice(&self) -> &[f64] {
+        self.0.as_slice().unwrap_or_default()
+    }
+
+    /// The array's shape.
+    pub fn shape(&self) -> &[usize] {
+        self.0.shape()
+    }
+
+    /// Rows of `n` numbers, one for each world, or a row alone.
+    pub fn rows(what: &str, given: &Bound<'py, PyAny>, n: usize) -> PyResult<(Self, Worlds)> {
+        let own = Self::new(what, given)?;
+        let worlds = match *own.shape() {
+            [width] if width == n => Worlds::One,
+            [worlds, width] if width == n && worlds > 0 => Worlds::Batch(worlds),
+            ref other => {
+                let message = format!("{what}: expected shape (B, {n}) with B ≥ 1, or ({n},), got {}", shown(other));
+                return Err(Error::new_err(message));
+            }
+        };
+        Ok((own, worlds))
+    }
+
+    /// Numbers with these axes for each world.
+    pub fn like(what: &str, given: &Bound<'py, PyAny>, worlds: Worlds, axes: &[usize]) -> PyResult<Self> {
+        let own = Self::new(what, given)?;
+        let expected = worlds.shape(axes);
+        if *own.shape() == *expected {
+            return Ok(own);
+        }
+        let of = match worlds {
+            Worlds::One => "one world without an axis".to_owned(),
+            Worlds::Batch(count) => format!("{count} worlds"),
+        };
+        let (expected, got) = (shown(&expected), shown(own.shape()));
+        Err(Error::new_err(format!("{what}: expected shape {expected}, for {of}, got {got}")))
+    }
+
+    /// Three numbers.
+    pub fn triple(what: &str, given: &Bound<PyAny>) -> PyResult<[f64; 3]> {
+        let own = Numbers::new(what, given)?;
+        match *own.as_slice() {
+            [x, y, z] if own.shape().len() == 1 => Ok([x, y, z]),
+            _ => Err(Error::new_err(format!("{what}: expected shape (3,), got {}", shown(own.shape())))),
+        }
+    }
+
+    /// Numbers with these axes, or nothing.
+    pub fn maybe(
+        what: &str,
+        given: Option<&Bound<'py, PyAny>>,
+        worlds: Worlds,
+        axes: &[usize],
+    ) -> PyResult<Option<Self>> {
+        given.map(|given| Self::like(what, given, worlds, axes)).transpose()
+    }
+}
+
+/// The numbers, none if nothing was given.
+pub fn or_none<'a>(given: &'a Option<Numbers>) -> &'a [f64] {
+    given.as_ref().map_or(&[], Numbers::as_slice)
+}
+
+/// A number of things, at least one.
+pub fn count(what: &str, given: i64) -> PyResult<usize> {
+    let count = usize::try_from(given).ok().filter(|n| *n > 0);
+    count.ok_or_else(|| Error::new_err(format!("{what}: expected at least 1, got {given}")))
+}
+
+/// A shape as Python shows it.
+pub fn shown(shape: &[usize]) -> String {
+    match shape {
+        [n] => format!("({n},)"),
+        all => format!("({})", all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// An array of a shape from numbers, row after row.
+pub fn array<'py, T: Element + Copy>(py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
+    let view = ArrayViewD::from_shape(IxDyn(shape), numbers);
+    let view = view.map_err(|_| Error::new_err(format!("{} numbers are not {}", numbers.len(), shown(shape))))?;
+    Ok(view.to_pyarray(py))
+}
+
+/// An array that is made when it is first asked for, and is the same one from then on.
+pub struct Lazy<T = f64>(PyOnceLock<Py<PyArray<T, IxDyn>>>);
+
+impl<T> Default for Lazy<T> {
+    fn default() -> Self {
+        Self(PyOnceLock::new())
+    }
+}
+
+impl<T: Element + Copy> Lazy<T> {
+    /// The array.
+    pub fn get<'py>(&self, py: Python<'py>, numbers: &[T], shape: &[usize]) -> PyResult<Array<'py, T>> {
+        let made = self.0.get_or_try_init(py, || Ok::<_, PyErr>(array(py, numbers, shape)?.unbind()))?;
+        Ok(made.bind(py).clone())
+    }
+}

@@ -1,0 +1,200 @@
+//! The second-order step.
+
+use std::sync::Arc;
+
+use fingertip::Parameters;
+use fingertip::step::{Bound as GapBound, Dynamic as Compiled, DynamicParams, StepCotangent, StepNumbers};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Numbers, Worlds, or_none};
+use crate::error::{Error, detached};
+use crate::model::Model;
+use crate::parameters::{dictionary, replaced, worlds};
+use crate::pool::Pool;
+use crate::quasidynamic::check_result;
+use crate::results::{DynamicGradient, DynamicStep};
+
+type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// The second-order step of a model: semi-implicit Euler with inertia, joint friction and the barrier's contact. All
+/// joints move by inertia; stiffness and ε have no effect.
+///
+/// `beta`, from 0 to 1, is the share of an overlap that a step may take back; `stiction_speed`, rad/s or m/s, the speed
+/// below which dry friction holds a joint. `params` and `threads` are as in `Quasidynamic`, and so are arguments: q is (B,
+/// nq), v and tau are (B, nv).
+#[pyclass(frozen, module = "fingertip")]
+pub struct Dynamic {
+    model: Py<Model>,
+    of: Compiled,
+    rows: Option<usize>,
+    options: (f64, f64),
+    pool: Arc<Pool>,
+}
+
+/// q, v, τ of some worlds.
+struct State<'py> {
+    q: Numbers<'py>,
+    v: Numbers<'py>,
+    tau: Option<Numbers<'py>>,
+    zero: Vec<f64>,
+    worlds: Worlds,
+}
+
+impl State<'_> {
+    fn numbers(&self) -> [&[f64]; 3] {
+        [self.q.as_slice(), self.v.as_slice(), self.tau.as_ref().map_or(&self.zero, Numbers::as_slice)]
+    }
+}
+
+impl Dynamic {
+    fn state<'py>(&self, q: &Bound<'py, PyAny>, v: &Bound<'py, PyAny>, tau: Given<'_, 'py>) -> PyResult<State<'py>> {
+        let (nq, nv) = (self.of.model().nq(), self.of.model().nv());
+        let (q, worlds) = Numbers::rows("q", q, nq)?;
+        if let Some(rows) = self.rows.filter(|rows| *rows != worlds.count()) {
+            let got = worlds.count();
+            return Err(Error::new_err(format!("q: expected {rows} worlds, as the parameters have, got {got}")));
+        }
+        let v = Numbers::like("v", v, worlds, &[nv])?;
+        let tau = Numbers::maybe("tau", tau, worlds, &[nv])?;
+        let zero = vec![0.0; if tau.is_some() { 0 } else { worlds.count() * nv }];
+        Ok(State { q, v, tau, zero, worlds })
+    }
+}
+
+#[pymethods]
+impl Dynamic {
+    #[new]
+    #[pyo3(signature = (model, threads=None, *, beta=0.2, stiction_speed=1e-3, **params))]
+    fn new(
+        py: Python,
+        model: Py<Model>,
+        threads: Option<i64>,
+        beta: f64,
+        stiction_speed: f64,
+        params: Option<&Bound<PyDict>>,
+    ) -> PyResult<Self> {
+        let pool = Arc::new(Pool::new(threads)?);
+        let parameters: Parameters = replaced(&model.get().parameters, params)?;
+        let options = DynamicParams { bound: GapBound::Gap { beta }, stiction_speed, ..Default::default() };
+        let of = detached(py, || Compiled::new(&model.get().of, &parameters, options))?;
+        Ok(Self { model, of, rows: worlds(&parameters)?, options: (beta, stiction_speed), pool })
+    }
+
+    /// The same step with some parameters replaced. It uses the same threads.
+    #[pyo3(signature = (**params))]
+    fn with_params(&self, py: Python, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let parameters = replaced(self.of.parameters(), params)?;
+        let of = detached(py, || self.of.with_parameters(&parameters))?;
+        let (model, pool) = (self.model.clone_ref(py), self.pool.clone());
+        Ok(Self { model, of, rows: worlds(&parameters)?, options: self.options, pool })
+    }
+
+    /// The model.
+    #[getter]
+    fn model(&self, py: Python) -> Py<Model> {
+        self.model.clone_ref(py)
+    }
+
+    /// The number of threads that was asked for.
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.pool.threads()
+    }
+
+    /// The parameters by name, as new arrays (1 or B, n): see `Model.params`.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, self.of.parameters())
+    }
+
+    /// One step from q (B, nq), m and rad, and v (B, nv), m/s and rad/s, under the generalised forces `tau` (B, nv), N
+    /// or N·m, or none. The solve starts from `warm`, a step's nearby, or cold.
+    #[pyo3(signature = (q, v, tau=None, warm=None))]
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        tau: Given<'_, 'py>,
+        warm: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, DynamicStep>> {
+        let state = self.state(q, v, tau)?;
+        let warm = warm.map(|warm| Numbers::new("warm", warm)).transpose()?;
+        let ([q, v, tau], warm) = (state.numbers(), or_none(&warm));
+        let worlds = state.worlds;
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, v, tau, warm)))?;
+        Bound::new(py, DynamicStep::new(of, self.of.model(), worlds))
+    }
+
+    /// Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
+    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the
+    /// step at q, v and tau; without it, it is computed again.
+    #[pyo3(signature = (
+        q, v, tau=None, *, q_next_bar=None, v_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn vjp<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+        tau: Given<'_, 'py>,
+        q_next_bar: Given<'_, 'py>,
+        v_next_bar: Given<'_, 'py>,
+        force_bar: Given<'_, 'py>,
+        torque_bar: Given<'_, 'py>,
+        phi_bar: Given<'_, 'py>,
+        step: Option<&Bound<'py, DynamicStep>>,
+    ) -> PyResult<DynamicGradient> {
+        let state = self.state(q, v, tau)?;
+        let (worlds, model) = (state.worlds, self.of.model());
+        let [q_bar, v_bar, f_bar, t_bar, p_bar] = [
+            Numbers::maybe("q_next_bar", q_next_bar, worlds, &[model.nq()])?,
+            Numbers::maybe("v_next_bar", v_next_bar, worlds, &[model.nv()])?,
+            Numbers::maybe("force_bar", force_bar, worlds, &[model.nc(), 3])?,
+            Numbers::maybe("torque_bar", torque_bar, worlds, &[model.pairs.torsional.len()])?,
+            Numbers::maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
+        ];
+        let step = step.map(|step| step.as_super().get());
+        if let Some(step) = step {
+            check_result("step", model, (&step.model, step.worlds), worlds)?;
+        }
+        let by = StepCotangent {
+            q_next: or_none(&q_bar),
+            v_next: or_none(&v_bar),
+            force: or_none(&f_bar),
+            torque: or_none(&t_bar),
+            phi: or_none(&p_bar),
+        };
+        let all = state.numbers();
+        let pull = || {
+            let again: StepNumbers;
+            let of = match step {
+                Some(step) => &step.of,
+                None => {
+                    let [q, v, tau] = all;
+                    again = self.of.step_numbers(q, v, tau, &[])?;
+                    &again
+                }
+            };
+            self.of.vjp(all, of, &by)
+        };
+        let of = detached(py, || self.pool.run(worlds.count(), pull))?;
+        Ok(DynamicGradient::new(of, self.of.parameters(), model, worlds))
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Py<Model>,), Bound<'py, PyDict>)> {
+        let keywords = dictionary(py, self.of.parameters())?;
+        keywords.set_item("threads", self.pool.threads())?;
+        keywords.set_item("beta", self.options.0)?;
+        keywords.set_item("stiction_speed", self.options.1)?;
+        Ok(((self.model.clone_ref(py),), keywords))
+    }
+
+    fn __repr__(&self, py: Python) -> PyResult<String> {
+        let model = self.model.bind(py).repr()?;
+        let threads = self.pool.threads().map_or("None".to_owned(), |n| n.to_string());
+        Ok(format!("<fingertip.Dynamic of {model}, threads={threads}>"))
+    }
+}

@@ -1,0 +1,46 @@
+//! The Python module `fingertip._fingertip`: the simulator on numpy arrays.
+//!
+//! It stands on the library's calls on plain numbers. What Python's users see is documented where it is defined here; the
+//! files `*.pyi` next to the package give its types.
+
+mod arrays;
+mod collision;
+mod dynamic;
+mod error;
+mod kinematics;
+mod model;
+mod parameters;
+mod pool;
+mod quasidynamic;
+mod results;
+
+/// What `fingertip` and its modules take their names from.
+#[pyo3::pymodule]
+mod _fingertip {
+    use fingertip::Parameters;
+    use fingertip::solve::Status;
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::collision::{Distance, Shape, distance};
+    #[pymodule_export]
+    use super::dynamic::Dynamic;
+    #[pymodule_export]
+    use super::error::{_panic, Error, Unsolved};
+    #[pymodule_export]
+    use super::kinematics::{Reached, inverse_kinematics};
+    #[pymodule_export]
+    use super::model::{Coordinate, Model};
+    #[pymodule_export]
+    use super::quasidynamic::{_seconds, Quasidynamic};
+    #[pymodule_export]
+    use super::results::{DynamicGradient, DynamicStep, Gradient, Hold, Linearization, Rollout, Solves, Step};
+
+    #[pymodule_init]
+    fn init(module: &Bound<PyModule>) -> PyResult<()> {
+        let statuses = [0.0, 1.0, 2.0, 3.0, 4.0].map(|code| Status::from_code(code).name());
+        module.add("STATUSES", pyo3::types::PyTuple::new(module.py(), statuses)?)?;
+        module.add("PARAMETERS", pyo3::types::PyTuple::new(module.py(), Parameters::NAMES)?)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

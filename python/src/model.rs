@@ -1,0 +1,317 @@
+//! A scene, compiled.
+
+use std::path::{Path, PathBuf, absolute};
+
+use candle_core::{DType, Device};
+use fingertip::description::Scene;
+use fingertip::kinematics::Coordinate as Place;
+use fingertip::{Model as Compiled, Overrides, Parameters};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySlice, PyType};
+
+use crate::arrays::{Array, Numbers, array, count, shown};
+use crate::error::{Error, OrRaise, detached};
+use crate::parameters::dictionary;
+
+/// A scene compiled for simulation, from a TOML file or text, or a URDF. It does not change, and it pickles: as the
+/// scene's text and folder, so files that the scene names must be there where it is unpickled.
+///
+/// `overrides` replace the scene's numbers by name, as `--with` does on the command line: `{"params": {"kappa": 1e4,
+/// "friction": "coulomb"}, "mass": {"ball": 0.3}, "mu": {"ball/hand": 0.4}, "stiffness": {"hand": 1.0}, "size":
+/// {"ball": 0.05}}`.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Model {
+    /// The model.
+    pub of: Compiled,
+    /// Its parameters with the overrides.
+    pub parameters: Parameters,
+    scene: Scene,
+    text: String,
+    folder: PathBuf,
+    overrides: Option<String>,
+}
+
+/// A scene's text and folder, and overrides as JSON.
+type Origin = (String, PathBuf, Option<String>);
+
+/// Where one joint or movable object is in q, v and u.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Coordinate(Place);
+
+impl Model {
+    fn compiled(py: Python, scene: Scene, text: String, folder: &Path, overrides: Option<String>) -> PyResult<Self> {
+        let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        detached(py, || {
+            let mut scene = scene;
+            let changes = match &overrides {
+                Some(json) => Overrides::from_json(json).map_err(|error| error.within("overrides"))?,
+                None => Overrides::default(),
+            };
+            scene.params = changes.params(&scene.params)?;
+            let of = Compiled::new(&scene, DType::F64, &Device::Cpu)?;
+            let parameters = changes.parameters(&of, &of.parameters)?;
+            candle_core::Result::Ok(Self { of, parameters, scene, text, folder, overrides })
+        })
+    }
+}
+
+/// Overrides as JSON.
+fn json(overrides: Option<&Bound<PyDict>>) -> PyResult<Option<String>> {
+    let text = |given: &Bound<PyDict>| {
+        let py = given.py();
+        let options = PyDict::new(py);
+        options.set_item("default", py.import("builtins")?.getattr("float")?)?;
+        let text = py.import("json")?.call_method("dumps", (given,), Some(&options));
+        let text = text.map_err(|error| Error::new_err(format!("overrides: expected names and numbers: {error}")))?;
+        text.extract()
+    };
+    overrides.map(text).transpose()
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a scene file (TOML).
+    #[classmethod]
+    #[pyo3(signature = (path, overrides=None))]
+    fn load(cls: &Bound<PyType>, path: PathBuf, overrides: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let overrides = json(overrides)?;
+        let read = || {
+            let scene = Scene::load(&path)?;
+            let text = std::fs::read_to_string(&path).map_err(|error| fingertip::Error::file(&path, error))?;
+            fingertip::Result::Ok((scene, text))
+        };
+        let (scene, text) = detached(cls.py(), read)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::compiled(cls.py(), scene, text, folder, overrides)
+    }
+
+    /// Reads a scene's text (TOML). The files that it names are relative to `folder`.
+    #[classmethod]
+    #[pyo3(signature = (text, folder=PathBuf::from("."), overrides=None))]
+    fn from_toml(
+        cls: &Bound<PyType>,
+        text: String,
+        folder: PathBuf,
+        overrides: Option<&Bound<PyAny>>,
+    ) -> PyResult<Self> {
+        // A pickled model has them as JSON.
+        let overrides = match overrides.map(|given| given.extract::<String>().map_err(|_| given)) {
+            Some(Ok(text)) => Some(text),
+            Some(Err(given)) => json(Some(given.cast()?))?,
+            None => None,
+        };
+        let scene = detached(cls.py(), || Scene::from_toml(&text, &folder))?;
+        Self::compiled(cls.py(), scene, text, &folder, overrides)
+    }
+
+    /// A scene of one robot from a URDF file, its root link fixed in the world and its joints' stiffness 1 N·m/rad or
+    /// N/m. The robot's name is the file's, if none is given.
+    #[classmethod]
+    #[pyo3(signature = (path, name=None, overrides=None))]
+    fn from_urdf(
+        cls: &Bound<PyType>,
+        path: PathBuf,
+        name: Option<String>,
+        overrides: Option<&Bound<PyAny>>,
+    ) -> PyResult<Self> {
+        let found = std::fs::metadata(&path).map_err(|error| fingertip::Error::file(&path, error));
+        found.map(|_| ()).or_raise()?;
+        let text_of = |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |s| s.to_string_lossy().into());
+        let name = toml::Value::String(name.unwrap_or_else(|| text_of(path.file_stem())));
+        let file = toml::Value::String(text_of(path.file_name()));
+        let text = format!("[[robot]]\nname = {name}\nurdf = {file}\n");
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::from_toml(cls, text, folder, overrides)
+    }
+
+    /// nq, the length of q: objects in file order, then robots. A free body has (x, y, z, qw, qx, qy, qz).
+    #[getter]
+    fn nq(&self) -> usize {
+        self.of.nq()
+    }
+
+    /// nv, the number of degrees of freedom. A free body has (v, ω) along the world's axes.
+    #[getter]
+    fn nv(&self) -> usize {
+        self.of.nv()
+    }
+
+    /// nu, the number of commanded joints.
+    #[getter]
+    fn nu(&self) -> usize {
+        self.of.nu()
+    }
+
+    /// nc, the number of contacts.
+    #[getter]
+    fn nc(&self) -> usize {
+        self.of.nc()
+    }
+
+    /// The length of λ: three numbers for each contact, one more for each with torsional friction.
+    #[getter]
+    fn n_lambda(&self) -> usize {
+        self.of.n_lambda()
+    }
+
+    /// A name for each number in q (nq): a joint's own, or `"ball.x"`, `"ball.qw"` and so on.
+    #[getter]
+    fn q_names(&self) -> Vec<String> {
+        self.of.q_names()
+    }
+
+    /// A name for each degree of freedom (nv): a joint's own, or `"ball.x"`, `"ball.ωx"` and so on.
+    #[getter]
+    fn v_names(&self) -> Vec<String> {
+        self.of.v_names()
+    }
+
+    /// The commanded joints' names (nu).
+    #[getter]
+    fn u_names(&self) -> Vec<String> {
+        self.of.u_names()
+    }
+
+    /// The bodies on side A and B of each contact (nc); the force on B acts as given, that on A is opposite.
+    #[getter]
+    fn contact_names(&self) -> Vec<(&str, &str)> {
+        (0..self.of.nc()).map(|i| self.of.contact_names(i)).collect()
+    }
+
+    /// The bodies on side A and B of each pair: the columns of `params["mu"]`.
+    #[getter]
+    fn pair_names(&self) -> Vec<(&str, &str)> {
+        let name = |shape: usize| self.of.tree.bodies[self.of.shapes[shape].body].name.as_str();
+        self.of.pairs.pairs.iter().map(|pair| (name(pair.a), name(pair.b))).collect()
+    }
+
+    /// The bodies whose mass counts: the columns of `params["mass"]`.
+    #[getter]
+    fn inertial_names(&self) -> Vec<&str> {
+        self.of.inertial.iter().map(|&body| self.of.tree.bodies[body].name.as_str()).collect()
+    }
+
+    /// The body of each shape: four columns each of `params["sizes"]`.
+    #[getter]
+    fn shape_names(&self) -> Vec<&str> {
+        self.of.shapes.iter().map(|shape| self.of.tree.bodies[shape.body].name.as_str()).collect()
+    }
+
+    /// Where a joint is in q, v and u, by its name: `"hand/thumb1"`.
+    fn joint(&self, name: &str) -> PyResult<Coordinate> {
+        self.of.joint(name).cloned().map(Coordinate).or_raise()
+    }
+
+    /// Where a movable object, or a robot's floating base, is in q and v: `"ball"`.
+    fn object(&self, name: &str) -> PyResult<Coordinate> {
+        self.of.object(name).cloned().map(Coordinate).or_raise()
+    }
+
+    /// The indices of the contacts between two things or bodies, in either order: `("ball", "hand")`.
+    fn contacts_between(&self, a: &str, b: &str) -> Vec<usize> {
+        self.of.contacts_between(a, b)
+    }
+
+    /// The starting configuration (nq,), or that of some worlds (worlds, nq); m, rad.
+    #[pyo3(signature = (worlds=None))]
+    fn home<'py>(&self, py: Python<'py>, worlds: Option<i64>) -> PyResult<Array<'py>> {
+        let home = self.of.tree.home();
+        let home = array(py, &home, &[home.len()])?;
+        let Some(worlds) = worlds else { return Ok(home) };
+        let worlds = count("worlds", worlds)?;
+        Ok(py.import("numpy")?.call_method1("tile", (home, (worlds, 1)))?.cast_into()?)
+    }
+
+    /// The command (nu,) of the scene's script at a time, s; or (T, nu) at T times. Joints without a script stay at
+    /// home. rad, m.
+    fn control<'py>(&self, py: Python<'py>, time: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
+        let times = Numbers::new("time", time)?;
+        if times.shape().len() > 1 {
+            return Err(Error::new_err(format!("time: expected a number or (T,), got {}", shown(times.shape()))));
+        }
+        let commands: Vec<f64> = times.as_slice().iter().flat_map(|time| self.scene.control(*time)).collect();
+        array(py, &commands, &[times.shape(), &[self.of.nu()]].concat())
+    }
+
+    /// Warnings for the scene's author, one line each.
+    #[getter]
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        let hover = self.of.hover_warnings(&self.parameters).or_raise()?;
+        Ok(self.of.warnings.iter().cloned().chain(hover).collect())
+    }
+
+    /// The parameters by name, as new arrays (1, n): h s, kappa 1/J, epsilon, gravity m/s², mu (a column for each of
+    /// `pair_names`), torsion m, stiffness N·m/rad or N/m (`u_names`), mass kg (`inertial_names`), inertia kg·m² (six for
+    /// each), sizes m (four for each of `shape_names`), offsets m, tau N or N·m (`v_names`).
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, &self.parameters)
+    }
+
+    /// The scene's text.
+    #[getter]
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The folder that the scene's files are relative to.
+    #[getter]
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Origin)> {
+        let own = slf.get();
+        let make = slf.get_type().getattr("from_toml")?;
+        Ok((make, (own.text.clone(), own.folder.clone(), own.overrides.clone())))
+    }
+
+    fn __repr__(&self) -> String {
+        let of = &self.of;
+        format!("<fingertip.Model nq={} nv={} nu={} nc={}>", of.nq(), of.nv(), of.nu(), of.nc())
+    }
+}
+
+#[pymethods]
+impl Coordinate {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its part of q.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> Bound<'py, PySlice> {
+        slice(py, self.0.q, self.0.kind.nq())
+    }
+
+    /// Its part of v, and of δ.
+    #[getter]
+    fn v<'py>(&self, py: Python<'py>) -> Bound<'py, PySlice> {
+        slice(py, self.0.v, self.0.kind.nv())
+    }
+
+    /// Its index in u, if it is commanded.
+    #[getter]
+    fn u(&self) -> Option<usize> {
+        self.0.u
+    }
+
+    /// The range of a joint with one number, rad or m; none if it has none.
+    #[getter]
+    fn limits(&self) -> Option<(f64, f64)> {
+        self.0.limits.map(|limits| (limits.lower, limits.upper))
+    }
+
+    fn __repr__(&self) -> String {
+        let (Place { name, q, v, u, kind, .. }, end) = (&self.0, |start, n| start + n);
+        let u = u.map_or(String::new(), |u| format!(", u[{u}]"));
+        format!("<fingertip.Coordinate {name}: q[{q}:{}], v[{v}:{}]{u}>", end(*q, kind.nq()), end(*v, kind.nv()))
+    }
+}
+
+#[expect(clippy::cast_possible_wrap, reason = "indices of a scene's coordinates")]
+fn slice(py: Python, start: usize, n: usize) -> Bound<PySlice> {
+    PySlice::new(py, start as isize, (start + n) as isize, 1)
+}

@@ -1,0 +1,68 @@
+//! Parameters as arrays with names.
+
+use candle_core::{Device, Tensor};
+use fingertip::Parameters;
+use fingertip::description::unknown;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Numbers, array, shown};
+use crate::error::{Error, OrRaise};
+
+/// The parameters with some replaced: each by one row for all worlds, one row for each, or one number for all columns.
+pub fn replaced(start: &Parameters, given: Option<&Bound<PyDict>>) -> PyResult<Parameters> {
+    let mut all = start.clone();
+    let Some(given) = given else { return Ok(all) };
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        if !Parameters::NAMES.contains(&name.as_str()) {
+            return Err(Error::new_err(unknown("parameter", &name, Parameters::NAMES.iter().copied())));
+        }
+        let numbers = Numbers::new(&name, &value)?;
+        all = all
+            .map(|own, before| if own == name { tensor(&name, &numbers, before.dim(1)?) } else { Ok(before.clone()) })
+            .or_raise()?;
+    }
+    worlds(&all)?;
+    Ok(all)
+}
+
+fn tensor(name: &str, numbers: &Numbers, n: usize) -> candle_core::Result<Tensor> {
+    match *numbers.shape() {
+        [] => Tensor::full(numbers.as_slice()[0], (1, n), &Device::Cpu),
+        [width] if width == n => Tensor::from_slice(numbers.as_slice(), (1, n), &Device::Cpu),
+        [rows, width] if width == n && rows > 0 => Tensor::from_slice(numbers.as_slice(), (rows, n), &Device::Cpu),
+        ref other => {
+            candle_core::bail!("{name}: expected shape ({n},), (B, {n}) or one number, got {}", shown(other))
+        }
+    }
+}
+
+/// The worlds for which parameters have rows of their own; none if all are for any number of worlds.
+pub fn worlds(parameters: &Parameters) -> PyResult<Option<usize>> {
+    let mut own = None;
+    for (name, tensor) in Parameters::NAMES.iter().zip(parameters.tensors()) {
+        let rows = tensor.dim(0).or_raise()?;
+        if rows == 1 {
+            continue;
+        }
+        match own {
+            Some((first, worlds)) if worlds != rows => {
+                let message = format!("{name}: expected 1 or {worlds} rows, as {first} has, got {rows}");
+                return Err(Error::new_err(message));
+            }
+            _ => own = Some((name, rows)),
+        }
+    }
+    Ok(own.map(|(_, worlds)| worlds))
+}
+
+/// The parameters as a dictionary of new arrays (1 or B, n).
+pub fn dictionary<'py>(py: Python<'py>, parameters: &Parameters) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for (name, tensor) in Parameters::NAMES.iter().zip(parameters.tensors()) {
+        let numbers = tensor.flatten_all().and_then(|flat| flat.to_vec1::<f64>()).or_raise()?;
+        all.set_item(name, array(py, &numbers, tensor.dims())?)?;
+    }
+    Ok(all)
+}

@@ -1,0 +1,366 @@
+//! The quasi-dynamic step.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use fingertip::Parameters;
+use fingertip::step::{Quasidynamic as Compiled, StepCotangent, StepNumbers};
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Array, Numbers, Worlds, array, count, or_none, shown};
+use crate::error::{Error, detached};
+use crate::model::Model;
+use crate::parameters::{dictionary, replaced, worlds};
+use crate::pool::Pool;
+use crate::results::{Gradient, Hold, Linearization, Rollout, Step};
+
+type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// The quasi-dynamic step of a model: a balance of forces, without velocities. Springs pull commanded joints to u, and
+/// objects have regularised inertia.
+///
+/// `params` replace the model's by name (see `Model.params`): each an array (n,) for all worlds, (B, n) for B worlds, or
+/// one number for all columns. `threads` is the number of threads that calls use, None as many as there are processors;
+/// results do not depend on it. Calls release the interpreter's lock. An object pickles, and may be used by many threads.
+///
+/// Arguments are arrays of any real type and strides, or lists. q is (B, nq) and u (B, nu); a single world may be without
+/// the first axis, and then results are, too.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Quasidynamic {
+    model: Py<Model>,
+    of: Compiled,
+    rows: Option<usize>,
+    pool: Arc<Pool>,
+}
+
+impl Quasidynamic {
+    fn compiled(py: Python, model: Py<Model>, parameters: &Parameters, pool: Arc<Pool>) -> PyResult<Self> {
+        let of = detached(py, || Compiled::new(&model.get().of, parameters))?;
+        Ok(Self { model, of, rows: worlds(parameters)?, pool })
+    }
+
+    /// q and u of some worlds.
+    fn state<'py>(
+        &self,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+    ) -> PyResult<(Numbers<'py>, Numbers<'py>, Worlds)> {
+        let (q, worlds) = Numbers::rows("q", q, self.of.model().nq())?;
+        self.check(worlds)?;
+        Ok((q, Numbers::like("u", u, worlds, &[self.of.model().nu()])?, worlds))
+    }
+
+    /// Parameters with a row for each world say how many there are.
+    fn check(&self, worlds: Worlds) -> PyResult<()> {
+        match self.rows {
+            Some(rows) if rows != worlds.count() => Err(Error::new_err(format!(
+                "q: expected {rows} worlds, as the parameters have, got {}",
+                worlds.count()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn warm<'py>(&self, given: Given<'_, 'py>, worlds: Worlds) -> PyResult<Option<Numbers<'py>>> {
+        Numbers::maybe("warm", given, worlds, &[self.of.n_warm()])
+    }
+}
+
+/// Is it a result of this model's steps, and of so many worlds?
+pub fn check_result(
+    what: &str,
+    model: &fingertip::Model,
+    given: (&fingertip::Model, Worlds),
+    worlds: Worlds,
+) -> PyResult<()> {
+    if !std::ptr::eq(&**model, &**given.0) {
+        return Err(Error::new_err(format!("{what}: expected a result of the same model, got one of another")));
+    }
+    if given.1.count() != worlds.count() {
+        let (expected, got) = (worlds.count(), given.1.count());
+        return Err(Error::new_err(format!("{what}: expected a result of {expected} worlds, got one of {got}")));
+    }
+    Ok(())
+}
+
+#[pymethods]
+impl Quasidynamic {
+    #[new]
+    #[pyo3(signature = (model, threads=None, **params))]
+    fn new(py: Python, model: Py<Model>, threads: Option<i64>, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let pool = Arc::new(Pool::new(threads)?);
+        let parameters = replaced(&model.get().parameters, params)?;
+        Self::compiled(py, model, &parameters, pool)
+    }
+
+    /// The same step with some parameters replaced. It uses the same threads.
+    #[pyo3(signature = (**params))]
+    fn with_params(&self, py: Python, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
+        let parameters = replaced(self.of.parameters(), params)?;
+        let of = detached(py, || self.of.with_parameters(&parameters))?;
+        Ok(Self { model: self.model.clone_ref(py), of, rows: worlds(&parameters)?, pool: self.pool.clone() })
+    }
+
+    /// The model.
+    #[getter]
+    fn model(&self, py: Python) -> Py<Model> {
+        self.model.clone_ref(py)
+    }
+
+    /// The number of threads that was asked for.
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.pool.threads()
+    }
+
+    /// The parameters by name, as new arrays (1 or B, n): see `Model.params`.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        dictionary(py, self.of.parameters())
+    }
+
+    /// The length of a world's `warm`.
+    #[getter]
+    fn n_warm(&self) -> usize {
+        self.of.n_warm()
+    }
+
+    /// One step from q (B, nq), m and rad, under u (B, nu), rad or m. The solve starts from `warm` (B, n_warm), a step's
+    /// or a hold's nearby, or cold.
+    #[pyo3(signature = (q, u, warm=None))]
+    fn step<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        warm: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, Step>> {
+        let (q, u, worlds) = self.state(q, u)?;
+        let warm = self.warm(warm, worlds)?;
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?;
+        Bound::new(py, Step::new(of, self.of.model(), worlds))
+    }
+
+    /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
+    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the step at q and u;
+    /// without it, it is computed again.
+    #[pyo3(signature = (q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords")]
+    fn vjp<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        q_next_bar: Given<'_, 'py>,
+        force_bar: Given<'_, 'py>,
+        torque_bar: Given<'_, 'py>,
+        phi_bar: Given<'_, 'py>,
+        step: Option<&Bound<'py, Step>>,
+    ) -> PyResult<Gradient> {
+        let (q, u, worlds) = self.state(q, u)?;
+        let model = self.of.model();
+        let [q_bar, f_bar, t_bar, p_bar] = [
+            Numbers::maybe("q_next_bar", q_next_bar, worlds, &[model.nq()])?,
+            Numbers::maybe("force_bar", force_bar, worlds, &[model.nc(), 3])?,
+            Numbers::maybe("torque_bar", torque_bar, worlds, &[model.pairs.torsional.len()])?,
+            Numbers::maybe("phi_bar", phi_bar, worlds, &[model.nc()])?,
+        ];
+        let step = step.map(Bound::get);
+        if let Some(step) = step {
+            check_result("step", model, (&step.model, step.worlds), worlds)?;
+        }
+        let by = StepCotangent {
+            q_next: or_none(&q_bar),
+            v_next: &[],
+            force: or_none(&f_bar),
+            torque: or_none(&t_bar),
+            phi: or_none(&p_bar),
+        };
+        let (q, u) = (q.as_slice(), u.as_slice());
+        let pull = || {
+            let again: StepNumbers;
+            let of = match step {
+                Some(step) => &step.of,
+                None => {
+                    again = self.of.step_numbers(q, u, &[])?;
+                    &again
+                }
+            };
+            self.of.vjp(q, u, of, &by)
+        };
+        let of = detached(py, || self.pool.run(worlds.count(), pull))?;
+        let shapes = [worlds.shape(&[model.nq()]), worlds.shape(&[model.nu()])];
+        Ok(Gradient::new(of, self.of.parameters(), shapes))
+    }
+
+    /// T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu).
+    fn rollout<'py>(
+        &self,
+        py: Python<'py>,
+        q0: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Rollout>> {
+        let (q0, worlds) = Numbers::rows("q0", q0, self.of.model().nq())?;
+        self.check(worlds)?;
+        let (u, n_steps) = self.commands(u, worlds)?;
+        let (q0, u) = (q0.as_slice(), u.as_slice());
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?;
+        Bound::new(py, Rollout::new(of, self.of.model(), worlds))
+    }
+
+    /// Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
+    /// nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is the rollout under this u.
+    #[pyo3(signature = (u, rollout, *, q_bar=None, force_bar=None))]
+    fn rollout_vjp<'py>(
+        &self,
+        py: Python<'py>,
+        u: &Bound<'py, PyAny>,
+        rollout: &Bound<'py, Rollout>,
+        q_bar: Given<'_, 'py>,
+        force_bar: Given<'_, 'py>,
+    ) -> PyResult<Gradient> {
+        let (rollout, model) = (rollout.get(), self.of.model());
+        let (worlds, n_steps) = (rollout.worlds, rollout.of.n_steps);
+        check_result("rollout", model, (&rollout.model, worlds), worlds)?;
+        self.check(worlds)?;
+        let u = Numbers::like("u", u, worlds, &[n_steps, model.nu()])?;
+        let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;
+        let force_bar = Numbers::maybe("force_bar", force_bar, worlds, &[n_steps, model.nc(), 3])?;
+        let (u, q_bar, force_bar) = (u.as_slice(), or_none(&q_bar), or_none(&force_bar));
+        let pull = || self.of.rollout_vjp(u, &rollout.of, q_bar, force_bar);
+        let of = detached(py, || self.pool.run(worlds.count(), pull))?;
+        let shapes = [worlds.shape(&[model.nq()]), worlds.shape(&[n_steps, model.nu()])];
+        Ok(Gradient::new(of, self.of.parameters(), shapes))
+    }
+
+    /// All derivatives of one step in tangent coordinates: A, B, and with `forces` λ, C and D.
+    #[pyo3(signature = (q, u, forces=true, warm=None))]
+    fn linearize<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        forces: bool,
+        warm: Given<'_, 'py>,
+    ) -> PyResult<Linearization> {
+        let (q, u, worlds) = self.state(q, u)?;
+        let warm = self.warm(warm, worlds)?;
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.jacobians(q, u, warm, forces)))?;
+        Ok(Linearization::new(of, self.of.model(), worlds))
+    }
+
+    /// How q₊ and λ change with q and u: A dq + B du (B, nv) and C dq + D du (B, n_lambda) for `dq` (B, nv), in tangent
+    /// coordinates, and `du` (B, nu); what is left out is 0.
+    #[pyo3(signature = (q, u, *, dq=None, du=None))]
+    fn jvp<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        dq: Given<'_, 'py>,
+        du: Given<'_, 'py>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let (q, u, worlds) = self.state(q, u)?;
+        let model = self.of.model();
+        let (nv, nu, n_lambda) = (model.nv(), model.nu(), model.n_lambda());
+        let dq = Numbers::maybe("dq", dq, worlds, &[nv])?;
+        let du = Numbers::maybe("du", du, worlds, &[nu])?;
+        let (q, u, dq, du) = (q.as_slice(), u.as_slice(), or_none(&dq), or_none(&du));
+        let [q_next, lambda] = detached(py, || {
+            let all = self.pool.run(worlds.count(), || self.of.jacobians(q, u, &[], true))?;
+            let push = |by_q, by_u, rows| {
+                let mut sum = vec![0.0; worlds.count() * rows];
+                add_products(&mut sum, by_q, dq, (rows, nv));
+                add_products(&mut sum, by_u, du, (rows, nu));
+                sum
+            };
+            candle_core::Result::Ok([push(&all.a, &all.b, nv), push(&all.c, &all.d, n_lambda)])
+        })?;
+        Ok((array(py, &q_next, &worlds.shape(&[nv]))?, array(py, &lambda, &worlds.shape(&[n_lambda]))?))
+    }
+
+    /// n steps from q (B, nq) under one command u (B, nu). Each solve starts from the forces of the step before, the
+    /// first from `warm` (B, n_warm), or cold.
+    #[pyo3(signature = (q, u, n, warm=None))]
+    fn hold<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        u: &Bound<'py, PyAny>,
+        n: i64,
+        warm: Given<'_, 'py>,
+    ) -> PyResult<Bound<'py, Hold>> {
+        let n = count("n", n)?;
+        let (q, u, worlds) = self.state(q, u)?;
+        let warm = self.warm(warm, worlds)?;
+        self.check_memory(worlds, n)?;
+        let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
+        let of = detached(py, || self.pool.run(worlds.count(), || self.of.hold(q, u, warm, n)))?;
+        Bound::new(py, Hold::new(of, self.of.model(), worlds, (n, self.of.n_warm())))
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<((Py<Model>,), Bound<'py, PyDict>)> {
+        let keywords = dictionary(py, self.of.parameters())?;
+        keywords.set_item("threads", self.pool.threads())?;
+        Ok(((self.model.clone_ref(py),), keywords))
+    }
+
+    fn __repr__(&self, py: Python) -> PyResult<String> {
+        let model = self.model.bind(py).repr()?;
+        let threads = self.pool.threads().map_or("None".to_owned(), |n| n.to_string());
+        Ok(format!("<fingertip.Quasidynamic of {model}, threads={threads}>"))
+    }
+}
+
+/// Seconds of n steps called from Rust, for `benches/calls.py`.
+#[pyfunction]
+pub fn _seconds(py: Python, sim: &Bound<Quasidynamic>, q: &Bound<PyAny>, u: &Bound<PyAny>, n: usize) -> PyResult<f64> {
+    let sim = sim.get();
+    let (q, u, worlds) = sim.state(q, u)?;
+    let (q, u) = (q.as_slice(), u.as_slice());
+    let start = Instant::now();
+    detached(py, || {
+        sim.pool.run(worlds.count(), || (0..n).try_for_each(|_| sim.of.step_numbers(q, u, &[]).map(drop)))
+    })?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+impl Quasidynamic {
+    /// Is there room for the results of n steps? Where there is none, the library would end the process.
+    fn check_memory(&self, worlds: Worlds, n: usize) -> PyResult<()> {
+        let model = self.of.model();
+        let row = model.nq() + self.of.n_warm() + 5 * model.nc();
+        let numbers = worlds.count().checked_mul(n).and_then(|steps| steps.checked_mul(row));
+        let has_room = numbers.is_some_and(|numbers| Vec::<f64>::new().try_reserve_exact(numbers).is_ok());
+        let message = || format!("n: there is no memory for {n} steps of {} worlds", worlds.count());
+        has_room.then_some(()).ok_or_else(|| PyMemoryError::new_err(message()))
+    }
+
+    /// u (B, T, nu), and T.
+    fn commands<'py>(&self, u: &Bound<'py, PyAny>, worlds: Worlds) -> PyResult<(Numbers<'py>, usize)> {
+        let (u, nu) = (Numbers::new("u", u)?, self.of.model().nu());
+        let n_steps = match (worlds, u.shape()) {
+            (Worlds::One, &[n_steps, width]) if width == nu => n_steps,
+            (Worlds::Batch(b), &[rows, n_steps, width]) if rows == b && width == nu => n_steps,
+            (_, other) => {
+                let b = if let Worlds::Batch(b) = worlds { format!("{b}, ") } else { String::new() };
+                let message = format!("u: expected shape ({b}T, {nu}), got {}", shown(other));
+                return Err(Error::new_err(message));
+            }
+        };
+        Ok((u, n_steps))
+    }
+}
+
+/// Adds each world's matrix (rows, n) times its vector (n); nothing if there are no vectors.
+fn add_products(sum: &mut [f64], matrices: &[f64], vectors: &[f64], (rows, n): (usize, usize)) {
+    for ((sum, row), i) in sum.iter_mut().zip(matrices.chunks_exact(n.max(1))).zip(0..) {
+        let world = i / rows * n;
+        let vector = vectors.get(world..world + n).unwrap_or_default();
+        *sum += row.iter().zip(vector).map(|(a, x)| a * x).sum::<f64>();
+    }
+}

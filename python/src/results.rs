@@ -1,0 +1,468 @@
+//! Results: numbers that become arrays when they are asked for.
+
+use std::mem::take;
+
+use fingertip::solve::{Report, Status};
+use fingertip::step::{GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers};
+use fingertip::{Model, Parameters};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Array, Lazy, Worlds, array};
+use crate::error::Unsolved;
+
+/// Worlds without a solution that a message names, at most.
+const NAMED: usize = 5;
+
+/// How solves went: (B,) of a step, (B, T) of T steps; without the first axis if one world was given without it.
+#[pyclass(frozen, subclass, module = "fingertip")]
+pub struct Solves {
+    reports: Vec<Report>,
+    shape: Vec<usize>,
+    status: Lazy<u8>,
+    ok: Lazy<bool>,
+    iterations: Lazy<i64>,
+    residual: Lazy,
+    slip_gap: Lazy,
+}
+
+impl Solves {
+    fn new(reports: Vec<Report>, shape: Vec<usize>) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Self {
+            reports,
+            shape,
+            status: Lazy::default(),
+            ok: Lazy::default(),
+            iterations: Lazy::default(),
+            residual: Lazy::default(),
+            slip_gap: Lazy::default(),
+        })
+    }
+
+    fn each<T>(&self, of: impl Fn(&Report) -> T) -> Vec<T> {
+        self.reports.iter().map(of).collect()
+    }
+
+    fn is_ok(report: &Report) -> bool {
+        report.status == Status::Solved
+    }
+}
+
+#[pymethods]
+impl Solves {
+    /// How each solve ended, uint8: an index into `fingertip.STATUSES`, a value of `fingertip.Status`.
+    #[getter]
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Array<'py, u8>> {
+        self.status.get(py, &self.each(|report| report.status as u8), &self.shape)
+    }
+
+    /// Was it solved? bool.
+    #[getter]
+    fn ok<'py>(&self, py: Python<'py>) -> PyResult<Array<'py, bool>> {
+        self.ok.get(py, &self.each(Self::is_ok), &self.shape)
+    }
+
+    /// Newton iterations, int64.
+    #[getter]
+    #[expect(clippy::cast_possible_wrap, reason = "at most a few thousand")]
+    fn iterations<'py>(&self, py: Python<'py>) -> PyResult<Array<'py, i64>> {
+        self.iterations.get(py, &self.each(|report| report.iterations as i64), &self.shape)
+    }
+
+    /// Relative residual of the optimality conditions, from 0 to 1.
+    #[getter]
+    fn residual<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.residual.get(py, &self.each(|report| report.residual), &self.shape)
+    }
+
+    /// How far an `unsettled` answer is from Coulomb's law, m: the largest gap that slip opens at a contact.
+    #[getter]
+    fn slip_gap<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.slip_gap.get(py, &self.each(|report| report.slip_gap), &self.shape)
+    }
+
+    /// Raises `fingertip.Unsolved` if a world was not solved.
+    fn raise_for_status(&self) -> PyResult<()> {
+        let failed: Vec<_> = self.reports.iter().enumerate().filter(|(_, report)| !Self::is_ok(report)).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let n_steps = self.shape.get(1).copied().unwrap_or(1);
+        let place = |&(i, report): &(usize, &Report)| match self.shape.len() {
+            2 => format!("world {} at step {}: {}", i / n_steps, i % n_steps, report.status.name()),
+            _ => format!("{i}: {}", report.status.name()),
+        };
+        let named: Vec<String> = failed.iter().take(NAMED).map(place).collect();
+        let more = if failed.len() > NAMED { ", …" } else { "" };
+        let (n, all, named) = (failed.len(), self.reports.len(), named.join(", "));
+        Err(Unsolved::new_err(format!("{n} of {all} solves have no solution: {named}{more}")))
+    }
+}
+
+/// Result of a step of B worlds; without the first axis if one world was given without it.
+#[pyclass(frozen, subclass, extends = Solves, module = "fingertip")]
+pub struct Step {
+    /// The numbers, but for the reports.
+    pub of: StepNumbers,
+    /// Whose step it is.
+    pub model: Model,
+    /// Its worlds.
+    pub worlds: Worlds,
+    made: [Lazy; 10],
+}
+
+impl Step {
+    /// The result in Python.
+    pub fn new(mut of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
+        solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
+    }
+
+    fn get<'py>(&self, py: Python<'py>, place: usize, numbers: &[f64], axes: &[usize]) -> PyResult<Array<'py>> {
+        self.made[place].get(py, numbers, &self.worlds.shape(axes))
+    }
+
+    fn per_world(&self, numbers: &[f64]) -> usize {
+        numbers.len() / self.worlds.count()
+    }
+}
+
+#[pymethods]
+impl Step {
+    /// Next configuration (B, nq), m and rad. In worlds without a solution it is q, or home if q is not finite.
+    #[getter]
+    fn q_next<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 0, &self.of.q_next, &[self.model.nq()])
+    }
+
+    /// The step in tangent coordinates (B, nv), m and rad.
+    #[getter]
+    fn delta<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 1, &self.of.delta, &[self.model.nv()])
+    }
+
+    /// Contact forces on B in world axes (B, nc, 3), N; the opposite acts on A.
+    #[getter]
+    fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 2, &self.of.force, &[self.model.nc(), 3])
+    }
+
+    /// Torque on B about its normal of each contact with torsional friction (B, n), N·m.
+    #[getter]
+    fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 3, &self.of.torque, &[self.model.pairs.torsional.len()])
+    }
+
+    /// Forces of the joint limits (B, nl), N·m or N; nl = 0 unless the scene turns them on.
+    #[getter]
+    fn limit_force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 4, &self.of.limit_force, &[self.per_world(&self.of.limit_force)])
+    }
+
+    /// Unit normal of each contact from A to B (B, nc, 3), in world axes.
+    #[getter]
+    fn normal<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 5, &self.of.normal, &[self.model.nc(), 3])
+    }
+
+    /// Contact points on A (B, nc, 3), m, in the world.
+    #[getter]
+    fn point_a<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 6, &self.of.point_a, &[self.model.nc(), 3])
+    }
+
+    /// Contact points on B (B, nc, 3), m, in the world.
+    #[getter]
+    fn point_b<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 7, &self.of.point_b, &[self.model.nc(), 3])
+    }
+
+    /// Signed distances at q (B, nc), m; positive apart.
+    #[getter]
+    fn phi<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 8, &self.of.phi, &[self.model.nc()])
+    }
+
+    /// The solver's forces (B, `n_warm`): a start for steps nearby.
+    #[getter]
+    fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.get(py, 9, &self.of.warm, &[self.per_world(&self.of.warm)])
+    }
+}
+
+/// Result of a second-order step.
+#[pyclass(frozen, extends = Step, module = "fingertip")]
+pub struct DynamicStep {
+    v_next: Lazy,
+}
+
+impl DynamicStep {
+    /// The result in Python.
+    pub fn new(of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+        Step::new(of, model, worlds).add_subclass(Self { v_next: Lazy::default() })
+    }
+}
+
+#[pymethods]
+impl DynamicStep {
+    /// Next velocity (B, nv), m/s and rad/s; zero in worlds without a solution.
+    #[getter]
+    fn v_next<'py>(slf: &Bound<'py, Self>) -> PyResult<Array<'py>> {
+        let step = slf.as_super().get();
+        slf.get().v_next.get(slf.py(), &step.of.v_next, &step.worlds.shape(&[step.model.nv()]))
+    }
+}
+
+/// Result of T steps of B worlds; without the first axis if one world was given without it.
+#[pyclass(frozen, extends = Solves, module = "fingertip")]
+pub struct Rollout {
+    /// The numbers, but for the reports.
+    pub of: RolloutNumbers,
+    /// Whose rollout it is.
+    pub model: Model,
+    /// Its worlds.
+    pub worlds: Worlds,
+    made: [Lazy; 3],
+}
+
+impl Rollout {
+    /// The result in Python.
+    pub fn new(mut of: RolloutNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps]));
+        solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
+    }
+}
+
+#[pymethods]
+impl Rollout {
+    /// Configurations (B, T + 1, nq), m and rad; the first is q0.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[self.of.n_steps + 1, self.model.nq()]))
+    }
+
+    /// Contact forces on B in world axes (B, T, nc, 3), N.
+    #[getter]
+    fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[1].get(py, &self.of.force, &self.worlds.shape(&[self.of.n_steps, self.model.nc(), 3]))
+    }
+
+    /// Torques on B of the contacts with torsional friction (B, T, n), N·m.
+    #[getter]
+    fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let n = self.model.pairs.torsional.len();
+        self.made[2].get(py, &self.of.torque, &self.worlds.shape(&[self.of.n_steps, n]))
+    }
+}
+
+/// Result of n steps of B worlds under one command; without the first axis if one world was given without it.
+#[pyclass(frozen, extends = Solves, module = "fingertip")]
+pub struct Hold {
+    /// The numbers, but for the reports.
+    of: Held,
+    axes: [usize; 5],
+    worlds: Worlds,
+    made: [Lazy; 5],
+}
+
+impl Hold {
+    /// The result in Python.
+    pub fn new(mut of: Held, model: &Model, worlds: Worlds, (n, n_warm): (usize, usize)) -> PyClassInitializer<Self> {
+        let axes = [n, model.nq(), model.nc(), model.pairs.torsional.len(), n_warm];
+        let solves = Solves::new(take(&mut of.reports), worlds.shape(&[n]));
+        solves.add_subclass(Self { of, axes, worlds, made: Default::default() })
+    }
+}
+
+#[pymethods]
+impl Hold {
+    /// Configuration after each step (B, n, nq), m and rad.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [n, nq, ..] = self.axes;
+        self.made[0].get(py, &self.of.q, &self.worlds.shape(&[n, nq]))
+    }
+
+    /// Contact forces on B in world axes (B, n, nc, 3), N.
+    #[getter]
+    fn force<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [n, _, nc, ..] = self.axes;
+        self.made[1].get(py, &self.of.force, &self.worlds.shape(&[n, nc, 3]))
+    }
+
+    /// Torques on B of the contacts with torsional friction (B, n, n_torsional), N·m.
+    #[getter]
+    fn torque<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [n, _, _, n_torsional, _] = self.axes;
+        self.made[2].get(py, &self.of.torque, &self.worlds.shape(&[n, n_torsional]))
+    }
+
+    /// The gap that each step leaves at each contact (B, n, nc), m.
+    #[getter]
+    fn gap<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [n, _, nc, ..] = self.axes;
+        self.made[3].get(py, &self.of.gap, &self.worlds.shape(&[n, nc]))
+    }
+
+    /// The solver's forces of each step (B, n, n_warm): a start for steps nearby.
+    #[getter]
+    fn warm<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [n, _, _, _, n_warm] = self.axes;
+        self.made[4].get(py, &self.of.warm, &self.worlds.shape(&[n, n_warm]))
+    }
+}
+
+/// First derivatives of a step of B worlds in tangent coordinates: of q ⊕ δ by δ, world axes for free bodies. Without
+/// the first axis if one world was given without it.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Linearization {
+    /// The numbers.
+    pub of: Jacobians,
+    axes: [usize; 3],
+    worlds: Worlds,
+    made: [Lazy; 5],
+}
+
+impl Linearization {
+    /// The result in Python.
+    pub fn new(of: Jacobians, model: &Model, worlds: Worlds) -> Self {
+        let axes = [model.nv(), model.nu(), if of.lambda.is_empty() { 0 } else { model.n_lambda() }];
+        Self { of, axes, worlds, made: Default::default() }
+    }
+}
+
+#[pymethods]
+#[expect(non_snake_case, reason = "the letters of the formulas")]
+impl Linearization {
+    /// ∂q₊/∂q (B, nv, nv).
+    #[getter]
+    fn A<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, ..] = self.axes;
+        self.made[0].get(py, &self.of.a, &self.worlds.shape(&[nv, nv]))
+    }
+
+    /// ∂q₊/∂u (B, nv, nu).
+    #[getter]
+    fn B<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, nu, _] = self.axes;
+        self.made[1].get(py, &self.of.b, &self.worlds.shape(&[nv, nu]))
+    }
+
+    /// ∂λ/∂q (B, n_lambda, nv), N/m and N/rad; n_lambda = 0 without `forces`.
+    #[getter]
+    fn C<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [nv, _, n_lambda] = self.axes;
+        self.made[2].get(py, &self.of.c, &self.worlds.shape(&[n_lambda, nv]))
+    }
+
+    /// ∂λ/∂u (B, n_lambda, nu), N/rad and N/m; n_lambda = 0 without `forces`.
+    #[getter]
+    fn D<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [_, nu, n_lambda] = self.axes;
+        self.made[3].get(py, &self.of.d, &self.worlds.shape(&[n_lambda, nu]))
+    }
+
+    /// λ (B, n_lambda): for each contact the force on B along its normal and two tangents, N; then the torques, N·m.
+    #[getter]
+    fn lambda_<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        let [.., n_lambda] = self.axes;
+        self.made[4].get(py, &self.of.lambda, &self.worlds.shape(&[n_lambda]))
+    }
+}
+
+/// Gradients of a cost by what a step or rollout was given.
+#[pyclass(frozen, module = "fingertip")]
+pub struct Gradient {
+    of: GradientNumbers,
+    parameters: Parameters,
+    shapes: [Vec<usize>; 2],
+    made: [Lazy; 2],
+}
+
+impl Gradient {
+    /// The result in Python; q and u have these shapes.
+    pub fn new(of: GradientNumbers, parameters: &Parameters, shapes: [Vec<usize>; 2]) -> Self {
+        Self { of, parameters: parameters.clone(), shapes, made: Default::default() }
+    }
+}
+
+#[pymethods]
+impl Gradient {
+    /// By q (B, nq); of a rollout, by q0.
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[0].get(py, &self.of.q, &self.shapes[0])
+    }
+
+    /// By u: (B, nu), of a rollout (B, T, nu).
+    #[getter]
+    fn u<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[1].get(py, &self.of.u, &self.shapes[1])
+    }
+
+    /// By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_parameters(py, &self.of, &self.parameters)
+    }
+}
+
+/// Gradients of a cost by what a second-order step was given.
+#[pyclass(frozen, module = "fingertip")]
+pub struct DynamicGradient {
+    of: GradientNumbers,
+    parameters: Parameters,
+    worlds: Worlds,
+    axes: [usize; 2],
+    made: [Lazy; 3],
+}
+
+impl DynamicGradient {
+    /// The result in Python.
+    pub fn new(of: GradientNumbers, parameters: &Parameters, model: &Model, worlds: Worlds) -> Self {
+        let axes = [model.nq(), model.nv()];
+        Self { of, parameters: parameters.clone(), worlds, axes, made: Default::default() }
+    }
+
+    /// v and τ stand side by side.
+    fn half(&self, second: bool) -> Vec<f64> {
+        let nv = self.axes[1];
+        let rows = self.of.u.chunks_exact((2 * nv).max(1));
+        rows.flat_map(|row| if second { &row[nv..] } else { &row[..nv] }).copied().collect()
+    }
+}
+
+#[pymethods]
+impl DynamicGradient {
+    /// By q (B, nq).
+    #[getter]
+    fn q<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[0].get(py, &self.of.q, &self.worlds.shape(&self.axes[..1]))
+    }
+
+    /// By v (B, nv).
+    #[getter]
+    fn v<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[1].get(py, &self.half(false), &self.worlds.shape(&self.axes[1..]))
+    }
+
+    /// By τ (B, nv).
+    #[getter]
+    fn tau<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
+        self.made[2].get(py, &self.half(true), &self.worlds.shape(&self.axes[1..]))
+    }
+
+    /// By each parameter, by name: new arrays with as many rows, 1 or B, as the parameter has.
+    #[getter]
+    fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        by_parameters(py, &self.of, &self.parameters)
+    }
+}
+
+fn by_parameters<'py>(py: Python<'py>, of: &GradientNumbers, parameters: &Parameters) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for ((name, tensor), numbers) in Parameters::NAMES.iter().zip(parameters.tensors()).zip(&of.parameters) {
+        all.set_item(name, array(py, numbers, tensor.dims())?)?;
+    }
+    Ok(all)
+}

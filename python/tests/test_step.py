@@ -1,0 +1,220 @@
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import ROOT, SCENES, TARGET, near_home
+
+import fingertip as ft
+
+GOLDEN = json.loads((ROOT / "tests/golden/quasidynamic_hand.json").read_text())["cases"]
+
+
+def golden(case):
+    """The hand of a case, its q and u: as in tests/golden_hand.rs."""
+    text = (SCENES / "hand_ball.toml").read_text()
+    table = "halfspace = [0.0, 0.0, 1.0, -0.2]"
+    assert table in text
+    text = text.replace(table, f"halfspace = [0.0, 0.0, 1.0, {case['table_height']!r}]")
+    numbers = {"h": case["h"], "epsilon": case["eps"], "kappa": case["kappa"], "mu": case["mu"]}
+    changes = {
+        "params": {**numbers, "contact_distance": case["threshold_phi"]},
+        "mass": {"ball": case["M_o"]},
+        "size": {"ball": case["radius"]},
+    }
+    model = ft.Model.from_toml(text, SCENES, changes)
+    return ft.Quasidynamic(model, stiffness=case["K_a"]), np.array(case["q_o"] + case["q_a"]), np.array(case["u"])
+
+
+@pytest.mark.parametrize("case", GOLDEN, ids=lambda case: str(case["id"]))
+def test_golden_hand(case):
+    sim, q, u = golden(case)
+    step = sim.step(q, u)
+    step.raise_for_status()
+    assert np.abs(step.phi - case["phi"]).max() < 1e-14
+    assert np.abs(step.q_next - case["q_plus"]).max() < 2e-14
+    force = np.zeros((6, 3))
+    if any(case["flag"]):
+        force[case["flag"]] = case["force"]
+    assert np.abs(step.force - force).max() <= 3e-13 * np.abs(force).max()
+
+
+def test_golden_derivatives():
+    cases = [case for case in GOLDEN if case.get("derivatives")]
+    assert len(cases) == 13
+    for case in cases:
+        sim, q, u = golden(case)
+        all, expected = sim.linearize(q, u), case["derivatives"]
+        for found, name in [
+            (all.A[:, :3], "dqplus_dqo"),
+            (all.A[:, 3:], "dqplus_dqa"),
+            (all.B, "dqplus_du"),
+        ]:
+            expected_of = np.array(expected[name])
+            assert np.abs(found - expected_of).max() <= 3e-9 * np.abs(expected_of).max(), name
+        step, eye = sim.step(q, u), np.eye(24)
+        rows = [sim.vjp(q, u, q_next_bar=row, step=step).params for row in eye]
+        for column, name in [
+            ([row["kappa"][0, 0] for row in rows], "dqplus_dkappa"),
+            ([row["mu"].sum() for row in rows], "dqplus_dmu"),
+            ([row["sizes"][0, 0] for row in rows], "dqplus_dradius"),
+        ]:
+            expected_of = np.array(expected[name])
+            assert np.abs(column - expected_of).max() <= 3e-9 * np.abs(expected_of).max() + 1e-300, name
+
+
+def test_bits_of_the_command_line(hand, sim):
+    program = TARGET / "release" / "fingertip"
+    if not program.exists():
+        pytest.skip("the command line is not built")
+    q, u = near_home(hand, 40)
+    lines = "".join(json.dumps({"q": list(q), "u": list(u)}) + "\n" for q, u in zip(q, u))
+    command = [program, "step", SCENES / "hand_ball.toml"]
+    out = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout
+    answers = [json.loads(line) for line in out.splitlines()]
+    step = sim.step(q, u)
+    assert np.array_equal([answer["q_next"] for answer in answers], step.q_next)
+    assert np.array_equal([answer["forces"] for answer in answers], step.force)
+    assert [answer["status"] for answer in answers] == [ft.STATUSES[k] for k in step.status]
+
+
+def test_shapes_of_a_batch(cube):
+    sim = ft.Quasidynamic(cube)
+    q, u = near_home(cube, 5)
+    step = sim.step(q, u)
+    nc = cube.nc
+    shapes = {
+        "q_next": (5, cube.nq),
+        "delta": (5, cube.nv),
+        "force": (5, nc, 3),
+        "torque": (5, 0),
+        "limit_force": (5, 0),
+        "normal": (5, nc, 3),
+        "point_a": (5, nc, 3),
+        "point_b": (5, nc, 3),
+        "phi": (5, nc),
+        "warm": (5, sim.n_warm),
+        "status": (5,),
+        "ok": (5,),
+        "iterations": (5,),
+        "residual": (5,),
+        "slip_gap": (5,),
+    }
+    for name, shape in shapes.items():
+        assert getattr(step, name).shape == shape, name
+        assert getattr(step, name) is getattr(step, name), name
+    assert step.status.dtype == np.uint8 and step.ok.dtype == bool
+    gap = step.point_b - step.point_a - step.phi[..., None] * step.normal
+    assert np.abs(gap).max() < 1e-12
+
+
+def test_one_world_has_no_axis(cube):
+    sim = ft.Quasidynamic(cube)
+    q, u = near_home(cube, 1)
+    many, one = sim.step(q, u), sim.step(q[0], u[0])
+    for name in ["q_next", "delta", "force", "phi", "warm", "status", "ok"]:
+        assert np.array_equal(getattr(many, name)[0], getattr(one, name)), name
+        assert getattr(many, name)[0].shape == getattr(one, name).shape, name
+    steps = np.repeat(u[:, None], 3, 1)
+    assert np.array_equal(sim.rollout(q, steps).q[0], sim.rollout(q[0], steps[0]).q)
+    assert np.array_equal(sim.linearize(q, u).D[0], sim.linearize(q[0], u[0]).D)
+    assert np.array_equal(sim.hold(q, u, 3).q[0], sim.hold(q[0], u[0], 3).q)
+    weights = np.ones_like(q)
+    assert np.array_equal(sim.vjp(q, u, q_next_bar=weights).q[0], sim.vjp(q[0], u[0], q_next_bar=weights[0]).q)
+
+
+def test_worlds_do_not_depend_on_each_other(hand, sim):
+    q, u = near_home(hand, 70)
+    all = sim.step(q, u)
+    assert np.array_equal(sim.step(q[:5], u[:5]).q_next, all.q_next[:5])
+    assert np.array_equal(sim.step(q[33], u[33]).force, all.force[33])
+
+
+def test_rollout_is_its_steps(hand, sim):
+    q, _ = near_home(hand, 3)
+    u = np.tile(hand.control(0.01 * np.arange(4)), (3, 1, 1))
+    steps = sim.rollout(q, u)
+    assert steps.q.shape == (3, 5, hand.nq) and steps.force.shape == (3, 4, hand.nc, 3)
+    assert steps.torque.shape == (3, 4, 0) and steps.status.shape == (3, 4)
+    assert np.array_equal(steps.q[:, 0], q)
+    for k in range(4):
+        step = sim.step(steps.q[:, k], u[:, k])
+        assert np.abs(step.q_next - steps.q[:, k + 1]).max() < 1e-9
+    steps.raise_for_status()
+
+
+def test_hold(hand, sim):
+    q, u = near_home(hand, 2)
+    held = sim.hold(q, u, 3)
+    assert held.q.shape == (2, 3, hand.nq) and held.force.shape == (2, 3, hand.nc, 3)
+    assert held.gap.shape == (2, 3, hand.nc) and held.warm.shape == (2, 3, sim.n_warm)
+    assert held.torque.shape == (2, 3, 0) and held.status.shape == (2, 3)
+    step = sim.step(q, u)
+    assert np.array_equal(held.q[:, 0], step.q_next)
+    warm = sim.step(held.q[:, 0], u, warm=held.warm[:, 0])
+    assert np.abs(warm.q_next - held.q[:, 1]).max() < 1e-12
+
+
+def test_statuses_are_data(hand, sim):
+    q, u = near_home(hand, 4)
+    q[2, 5] = np.nan
+    step = sim.step(q, u)
+    assert step.status.tolist() == [0, 0, ft.Status.BAD_INPUT, 0]
+    assert step.ok.tolist() == [True, True, False, True]
+    assert np.isfinite(step.q_next).all()
+    with pytest.raises(ft.Unsolved, match="1 of 4 .* 2: bad_input"):
+        step.raise_for_status()
+    with pytest.raises(ft.Unsolved, match="world 2 at step 0: bad_input"):
+        sim.rollout(q, np.repeat(u[:, None], 2, 1)).raise_for_status()
+    assert not sim.step(q[2], u[2]).ok.all()
+
+
+def test_parameters_per_world(hand):
+    q, u = near_home(hand, 3)
+    mass = np.array([[0.2], [0.4], [0.6]])
+    sim = ft.Quasidynamic(hand, mass=mass)
+    assert sim.params["mass"].tolist() == mass.tolist()
+    all = sim.step(q, u)
+    for world in range(3):
+        alone = ft.Quasidynamic(hand).with_params(mass=mass[world]).step(q[world], u[world])
+        assert np.array_equal(alone.q_next, all.q_next[world])
+    gradient = sim.vjp(q, u, q_next_bar=np.ones_like(q))
+    assert gradient.params["mass"].shape == (3, 1) and gradient.params["mu"].shape == sim.params["mu"].shape
+
+
+def test_one_number_for_all_columns(hand):
+    sim = ft.Quasidynamic(hand, mu=0.25, kappa=1e3)
+    assert (sim.params["mu"] == 0.25).all() and sim.params["mu"].shape == hand.params["mu"].shape
+
+
+def test_second_order_step(cube):
+    sim = ft.Dynamic(cube, h=0.002)
+    q, v = cube.home(3), np.zeros((3, cube.nv))
+    step = sim.step(q, v)
+    assert isinstance(step, ft.Step) and isinstance(step, ft.Solves)
+    assert step.v_next.shape == (3, cube.nv) and step.q_next.shape == (3, cube.nq)
+    assert np.array_equal(step.q_next, sim.step(q, v, np.zeros_like(v)).q_next)
+    assert sim.step(q[0], v[0]).v_next.shape == (cube.nv,)
+    again = sim.step(q, v, warm=step.warm)
+    assert np.abs(again.q_next - step.q_next).max() < 1e-9
+    # The cube falls from 2 mm above where it rests.
+    free = ft.Dynamic(cube, h=0.002, mu=0.0).step(cube.home() + np.eye(cube.nq)[2], v[0])
+    assert free.v_next[2] == pytest.approx(-9.81 * 0.002, rel=1e-3)
+
+
+def test_without_robots_or_contacts():
+    ball = '[[object]]\nname = "ball"\nsphere = 0.1\nmass = 1.0\nfreedom = "free"\nposition = [0, 0, 1]\n'
+    model = ft.Model.from_toml(ball)
+    assert (model.nq, model.nv, model.nu, model.nc) == (7, 6, 0, 0)
+    sim, q, u = ft.Quasidynamic(model), model.home(2), np.zeros((2, 0))
+    step = sim.step(q, u)
+    assert step.force.shape == (2, 0, 3) and step.phi.shape == (2, 0)
+    # ε M/h² δ = weight
+    assert np.allclose(step.q_next[:, 2], 1 - 9.81 * 0.01**2 / 0.1)
+    assert sim.rollout(q, np.zeros((2, 3, 0))).q.shape == (2, 4, 7)
+    gradient = sim.vjp(q, u, q_next_bar=np.ones_like(q))
+    assert gradient.q.shape == (2, 7) and gradient.u.shape == (2, 0)
+    pushed, dlambda = sim.jvp(q, u, dq=np.eye(6)[:2])
+    assert np.allclose(pushed, np.eye(6)[:2]) and dlambda.shape == (2, 0)
+    assert sim.linearize(q, u).B.shape == (2, 6, 0)
+    assert model.control([0.0, 1.0]).shape == (2, 0)

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from conftest import near_home
+
+import fingertip as ft
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def state(hand):
+    sim = ft.Quasidynamic(hand, kappa=1e3)
+    q, u = near_home(hand, 2)
+    q = sim.hold(q, u, 40).q[:, -1]
+    return sim, torch.tensor(q, requires_grad=True), torch.tensor(u, requires_grad=True)
+
+
+def test_step(hand, state):
+    sim, q, u = state
+    mass = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
+    made = ft.torch.step(sim)(q, u, mass=mass)
+    plain = sim.with_params(mass=[0.5]).step(q.detach().numpy(), u.detach().numpy())
+    assert np.array_equal(made.q_next.detach(), plain.q_next) and np.array_equal(made.force.detach(), plain.force)
+    assert made.status.dtype == torch.uint8 and not made.status.requires_grad
+    (made.q_next[:, 2].sum() + made.force.sum()).backward()
+    bar = np.zeros((2, hand.nq))
+    bar[:, 2] = 1
+    gradient = sim.with_params(mass=[0.5]).vjp(
+        q.detach().numpy(), u.detach().numpy(), q_next_bar=bar, force_bar=np.ones((2, hand.nc, 3))
+    )
+    assert np.array_equal(q.grad, gradient.q) and np.array_equal(u.grad, gradient.u)
+    assert np.array_equal(mass.grad, gradient.params["mass"][0])
+
+
+def test_gradcheck_of_a_step(state):
+    sim, q, u = state
+    mu = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    of = ft.torch.step(sim)
+    work = lambda q, u, mu: of(q, u, mu=mu)[:2]
+    assert torch.autograd.gradcheck(work, (q, u, mu), eps=1e-7, atol=1e-5, rtol=1e-4)
+
+
+def test_gradcheck_of_a_rollout(state):
+    sim, q, u = state
+    of = ft.torch.rollout(sim)
+    u = u.detach()[:1, None].repeat(1, 3, 1).requires_grad_()
+    q = q.detach()[:1].requires_grad_()
+    assert torch.autograd.gradcheck(lambda q, u: of(q, u)[:2], (q, u), eps=1e-7, atol=1e-5, rtol=1e-4)
+
+
+def test_rollout_is_its_steps(state):
+    sim, q, u = state
+    x, of = q, ft.torch.step(sim)
+    for _ in range(3):
+        x = of(x, u).q_next
+    by_steps = torch.autograd.grad(x.sum(), u)[0]
+    made = ft.torch.rollout(sim)(q, u[:, None].repeat(1, 3, 1))
+    assert torch.allclose(made.q[:, -1], x, atol=1e-9)
+    assert torch.allclose(torch.autograd.grad(made.q[:, -1].sum(), u)[0], by_steps, atol=1e-6)
+
+
+def test_single_precision_and_one_world(state):
+    sim, q, u = state
+    q, u = q.detach()[0].float(), u.detach()[0].float().requires_grad_()
+    made = ft.torch.step(sim)(q, u)
+    assert made.q_next.dtype == torch.float32 and made.q_next.shape == q.shape
+    made.q_next.sum().backward()
+    assert u.grad.dtype == torch.float32 and u.grad.shape == u.shape
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_second_derivatives_raise(state, power):
+    sim, q, u = state
+    made = ft.torch.step(sim)(q, u)
+    (first,) = torch.autograd.grad((made.q_next**power).sum(), u, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivatives are not available"):
+        (first.sum() + u.sum()).backward()
+
+
+def test_a_changed_input_raises(state):
+    sim, q, u = state
+    u = u.detach().clone()
+    made = ft.torch.step(sim)(q, u)
+    u += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.q_next.sum().backward()
