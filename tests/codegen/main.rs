@@ -182,7 +182,7 @@ fn what_is_alike_is_printed_once() {
 #[test]
 fn a_gripper_is_printed_in_less_than_six_megabytes() {
     let Some(compiler) = compiler() else { return };
-    let scene = Scene::load("tests/audit/gripper.toml").unwrap();
+    let scene = Scene::load("crates/cli/tests/audit/gripper.toml").unwrap();
     let model = Model::new(&scene, DType::F64, &Device::Cpu).unwrap();
     let step = Quasidynamic::new(&model, &model.parameters).unwrap();
     let states = [State { q: model.tree.home(), u: scene.control(0.0) }];

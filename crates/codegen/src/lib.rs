@@ -23,6 +23,8 @@
 //! # }
 //! ```
 
+#![deny(missing_docs)]
+
 mod check;
 mod dynamics;
 mod files;

@@ -35,6 +35,7 @@ impl Scene {
     /// use fingertip::description::{Freedom, Object, PairRule, Robot, Scene, Shape};
     ///
     /// # fn main() -> fingertip::Result<()> {
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
     /// let scene = Scene::new()
     ///     .object(Object::rigid("ball", Shape::sphere(0.04), 0.5).with_freedom(Freedom::Translation))
     ///     .object(Object::ground("table", -0.2))

@@ -3,6 +3,7 @@
 //! # Recordings
 //!
 #![doc = include_str!("../docs/recordings.md")]
+#![deny(missing_docs)]
 
 mod cast;
 #[cfg(feature = "full")]

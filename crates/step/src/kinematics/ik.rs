@@ -16,6 +16,7 @@
 //! use fingertip::{Model, description::Scene, kinematics::ik::{InverseKinematics, Target}};
 //!
 //! # fn main() -> candle_core::Result<()> {
+//! # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
 //! let model = Model::new(&Scene::load("assets/scenes/two_fingers.toml")?, DType::F64, &Device::Cpu)?;
 //! let goals = [("fingers/left_lower", [0.13, 0.05, 0.0]), ("fingers/right_lower", [0.13, -0.05, 0.0])];
 //! let targets = goals.map(|(body, goal)| Target::new(body, [0.08, 0.0, 0.0], goal));

@@ -7,6 +7,7 @@
 //! use fingertip::{Model, description::Scene, kinematics::Kinematics};
 //!
 //! # fn main() -> candle_core::Result<()> {
+//! # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).unwrap();
 //! let model = Model::new(&Scene::load("assets/scenes/hand_ball.toml")?, DType::F64, &Device::Cpu)?;
 //! let tip = Kinematics::of_bodies(&model.tree, &["hand/finger_r_link_2_index4"], DType::F64, &Device::Cpu)?;
 //! let frames = tip.at(&model.home(2)?)?;

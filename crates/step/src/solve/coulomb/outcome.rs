@@ -1,6 +1,6 @@
 //! The results: the report, and keeping those of settled worlds while others are solved by the relaxed law.
 
-use fingertip_lanes::lane::{Mask, Real, Zip, copy, copy_where, zero_unless};
+use fingertip_lanes::lane::{Mask, Real, Zip, copy, copy_where, inlined, zero_unless};
 use fingertip_lanes::vector::dot;
 use fingertip_scene::Friction;
 
@@ -41,7 +41,11 @@ fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut shared = R::Mask::splat(true);
     let states = ContactState::of(work.contact_states);
     for &pair in R::parts(s.twins.as_chunks::<2>().0) {
-        let [one, other] = pair.map(|contact| states[contact].cone.split(states[contact].eta));
+        let part = inlined(
+            #[inline(always)]
+            |contact: usize| states[contact].cone.split(states[contact].eta),
+        );
+        let [one, other] = [part(pair[0]), part(pair[1])];
         let half = (one.0 + other.0).scale(0.5 * (1.0 + tolerance::<R>()));
         for (_, across) in [one, other] {
             shared = shared.and((half * half).lt(dot(across, across)).not());
