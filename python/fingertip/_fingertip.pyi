@@ -348,7 +348,7 @@ class Quasidynamic:
         step: Step | None = None,
     ) -> Gradient:
         """Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the step at q and u;
+        nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
         without it, it is computed again."""
     def rollout(self, q0: ArrayLike, u: ArrayLike) -> Rollout:
         """T steps from q0 (B, nq) under u (B, T, nu), or one world's, (nq,) and (T, nu)."""
@@ -361,7 +361,7 @@ class Quasidynamic:
         force_bar: ArrayLike | None = None,
     ) -> Gradient:
         """Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
-        nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is the rollout under this u."""
+        nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout under this u."""
     def linearize(
         self, q: ArrayLike, u: ArrayLike, forces: bool = True, warm: ArrayLike | None = None
     ) -> Linearization:
@@ -424,8 +424,8 @@ class Dynamic:
         step: DynamicStep | None = None,
     ) -> DynamicGradient:
         """Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the
-        step at q, v and tau; without it, it is computed again."""
+        nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this
+        object's step at q, v and tau; without it, it is computed again."""
     def __getnewargs_ex__(self) -> tuple[tuple[Model], dict[str, Any]]: ...
 
 @final

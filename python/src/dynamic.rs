@@ -12,8 +12,7 @@ use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 use crate::pool::Pool;
-use crate::quasidynamic::check_result;
-use crate::results::{DynamicGradient, DynamicStep};
+use crate::results::{DynamicGradient, DynamicStep, Owner};
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -28,6 +27,7 @@ pub struct Dynamic {
     model: Py<Model>,
     of: Compiled,
     rows: Option<usize>,
+    owner: Owner,
     options: (f64, f64),
     pool: Arc<Pool>,
 }
@@ -78,7 +78,7 @@ impl Dynamic {
         let parameters: Parameters = replaced(&model.get().parameters, params)?;
         let options = DynamicParams { bound: GapBound::Gap { beta }, stiction_speed, ..Default::default() };
         let of = detached(py, || Compiled::new(&model.get().of, &parameters, options))?;
-        Ok(Self { model, of, rows: worlds(&parameters)?, options: (beta, stiction_speed), pool })
+        Ok(Self { model, of, rows: worlds(&parameters)?, owner: Owner::new(), options: (beta, stiction_speed), pool })
     }
 
     /// The same step with some parameters replaced. It uses the same threads.
@@ -87,7 +87,7 @@ impl Dynamic {
         let parameters = replaced(self.of.parameters(), params)?;
         let of = detached(py, || self.of.with_parameters(&parameters))?;
         let (model, pool) = (self.model.clone_ref(py), self.pool.clone());
-        Ok(Self { model, of, rows: worlds(&parameters)?, options: self.options, pool })
+        Ok(Self { model, of, rows: worlds(&parameters)?, owner: Owner::new(), options: self.options, pool })
     }
 
     /// The model.
@@ -124,12 +124,12 @@ impl Dynamic {
         let ([q, v, tau], warm) = (state.numbers(), or_none(&warm));
         let worlds = state.worlds;
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, v, tau, warm)))?;
-        Bound::new(py, DynamicStep::new(of, self.of.model(), worlds))
+        Bound::new(py, DynamicStep::new(of, (self.owner, self.of.model()), worlds))
     }
 
     /// Gradients by q, v, tau and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the
-    /// step at q, v and tau; without it, it is computed again.
+    /// nq), `v_next` (B, nv), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this
+    /// object's step at q, v and tau; without it, it is computed again.
     #[pyo3(signature = (
         q, v, tau=None, *, q_next_bar=None, v_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None
     ))]
@@ -158,7 +158,7 @@ impl Dynamic {
         ];
         let step = step.map(|step| step.as_super().get());
         if let Some(step) = step {
-            check_result("step", model, (&step.model, step.worlds), worlds)?;
+            self.owner.check("step", (step.owner, step.worlds), worlds)?;
         }
         let by = StepCotangent {
             q_next: or_none(&q_bar),

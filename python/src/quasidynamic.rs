@@ -14,7 +14,7 @@ use crate::error::{Error, detached};
 use crate::model::Model;
 use crate::parameters::{dictionary, replaced, worlds};
 use crate::pool::Pool;
-use crate::results::{Gradient, Hold, Linearization, Rollout, Step};
+use crate::results::{Gradient, Hold, Linearization, Owner, Rollout, Step};
 
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -32,13 +32,14 @@ pub struct Quasidynamic {
     model: Py<Model>,
     of: Compiled,
     rows: Option<usize>,
+    owner: Owner,
     pool: Arc<Pool>,
 }
 
 impl Quasidynamic {
     fn compiled(py: Python, model: Py<Model>, parameters: &Parameters, pool: Arc<Pool>) -> PyResult<Self> {
         let of = detached(py, || Compiled::new(&model.get().of, parameters))?;
-        Ok(Self { model, of, rows: worlds(parameters)?, pool })
+        Ok(Self { model, of, rows: worlds(parameters)?, owner: Owner::new(), pool })
     }
 
     /// q and u of some worlds.
@@ -68,23 +69,6 @@ impl Quasidynamic {
     }
 }
 
-/// Is it a result of this model's steps, and of so many worlds?
-pub fn check_result(
-    what: &str,
-    model: &fingertip::Model,
-    given: (&fingertip::Model, Worlds),
-    worlds: Worlds,
-) -> PyResult<()> {
-    if !std::ptr::eq(&**model, &**given.0) {
-        return Err(Error::new_err(format!("{what}: expected a result of the same model, got one of another")));
-    }
-    if given.1.count() != worlds.count() {
-        let (expected, got) = (worlds.count(), given.1.count());
-        return Err(Error::new_err(format!("{what}: expected a result of {expected} worlds, got one of {got}")));
-    }
-    Ok(())
-}
-
 #[pymethods]
 impl Quasidynamic {
     #[new]
@@ -100,7 +84,13 @@ impl Quasidynamic {
     fn with_params(&self, py: Python, params: Option<&Bound<PyDict>>) -> PyResult<Self> {
         let parameters = replaced(self.of.parameters(), params)?;
         let of = detached(py, || self.of.with_parameters(&parameters))?;
-        Ok(Self { model: self.model.clone_ref(py), of, rows: worlds(&parameters)?, pool: self.pool.clone() })
+        Ok(Self {
+            model: self.model.clone_ref(py),
+            of,
+            rows: worlds(&parameters)?,
+            owner: Owner::new(),
+            pool: self.pool.clone(),
+        })
     }
 
     /// The model.
@@ -141,11 +131,11 @@ impl Quasidynamic {
         let warm = self.warm(warm, worlds)?;
         let (q, u, warm) = (q.as_slice(), u.as_slice(), or_none(&warm));
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.step_numbers(q, u, warm)))?;
-        Bound::new(py, Step::new(of, self.of.model(), worlds))
+        Bound::new(py, Step::new(of, (self.owner, self.of.model()), worlds))
     }
 
     /// Gradients by q, u and all parameters of a cost whose gradients by a step's results are given: by `q_next` (B,
-    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is the step at q and u;
+    /// nq), `force` (B, nc, 3), `torque` (B, n) and `phi` (B, nc); what is left out is 0. `step` is this object's step at q and u;
     /// without it, it is computed again.
     #[pyo3(signature = (q, u, *, q_next_bar=None, force_bar=None, torque_bar=None, phi_bar=None, step=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords")]
@@ -170,7 +160,7 @@ impl Quasidynamic {
         ];
         let step = step.map(Bound::get);
         if let Some(step) = step {
-            check_result("step", model, (&step.model, step.worlds), worlds)?;
+            self.owner.check("step", (step.owner, step.worlds), worlds)?;
         }
         let by = StepCotangent {
             q_next: or_none(&q_bar),
@@ -208,11 +198,11 @@ impl Quasidynamic {
         let (u, n_steps) = self.commands(u, worlds)?;
         let (q0, u) = (q0.as_slice(), u.as_slice());
         let of = detached(py, || self.pool.run(worlds.count(), || self.of.rollout_numbers(q0, u, n_steps)))?;
-        Bound::new(py, Rollout::new(of, self.of.model(), worlds))
+        Bound::new(py, Rollout::new(of, (self.owner, self.of.model()), worlds))
     }
 
     /// Gradients by q0, u (B, T, nu) and all parameters of a cost whose gradients by a rollout's states `q` (B, T + 1,
-    /// nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is the rollout under this u.
+    /// nq) and `force` (B, T, nc, 3) are given; what is left out is 0. `rollout` is this object's rollout under this u.
     #[pyo3(signature = (u, rollout, *, q_bar=None, force_bar=None))]
     fn rollout_vjp<'py>(
         &self,
@@ -224,7 +214,7 @@ impl Quasidynamic {
     ) -> PyResult<Gradient> {
         let (rollout, model) = (rollout.get(), self.of.model());
         let (worlds, n_steps) = (rollout.worlds, rollout.of.n_steps);
-        check_result("rollout", model, (&rollout.model, worlds), worlds)?;
+        self.owner.check("rollout", (rollout.owner, worlds), worlds)?;
         self.check(worlds)?;
         let u = Numbers::like("u", u, worlds, &[n_steps, model.nu()])?;
         let q_bar = Numbers::maybe("q_bar", q_bar, worlds, &[n_steps + 1, model.nq()])?;

@@ -1,6 +1,7 @@
 //! Results: numbers that become arrays when they are asked for.
 
 use std::mem::take;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fingertip::solve::{Report, Status};
 use fingertip::step::{GradientNumbers, Held, Jacobians, RolloutNumbers, StepNumbers};
@@ -9,7 +10,31 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays::{Array, Lazy, Worlds, array};
-use crate::error::Unsolved;
+use crate::error::{Error, Unsolved};
+
+/// Which object made a result: gradients are taken by the object whose parameters the result has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(u64);
+
+impl Owner {
+    /// One of its own for each object.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Is a result of so many worlds this object's own?
+    pub fn check(self, what: &str, (owner, given): (Self, Worlds), worlds: Worlds) -> PyResult<()> {
+        if owner != self {
+            return Err(Error::new_err(format!("{what}: expected a result of this object, got one of another")));
+        }
+        if given.count() != worlds.count() {
+            let (expected, got) = (worlds.count(), given.count());
+            return Err(Error::new_err(format!("{what}: expected a result of {expected} worlds, got one of {got}")));
+        }
+        Ok(())
+    }
+}
 
 /// Worlds without a solution that a message names, at most.
 const NAMED: usize = 5;
@@ -105,7 +130,8 @@ pub struct Step {
     /// The numbers, but for the reports.
     pub of: StepNumbers,
     /// Whose step it is.
-    pub model: Model,
+    pub owner: Owner,
+    model: Model,
     /// Its worlds.
     pub worlds: Worlds,
     made: [Lazy; 10],
@@ -113,9 +139,9 @@ pub struct Step {
 
 impl Step {
     /// The result in Python.
-    pub fn new(mut of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+    pub fn new(mut of: StepNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[]));
-        solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
+        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
     }
 
     fn get<'py>(&self, py: Python<'py>, place: usize, numbers: &[f64], axes: &[usize]) -> PyResult<Array<'py>> {
@@ -198,8 +224,8 @@ pub struct DynamicStep {
 
 impl DynamicStep {
     /// The result in Python.
-    pub fn new(of: StepNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
-        Step::new(of, model, worlds).add_subclass(Self { v_next: Lazy::default() })
+    pub fn new(of: StepNumbers, by: (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
+        Step::new(of, by, worlds).add_subclass(Self { v_next: Lazy::default() })
     }
 }
 
@@ -219,7 +245,8 @@ pub struct Rollout {
     /// The numbers, but for the reports.
     pub of: RolloutNumbers,
     /// Whose rollout it is.
-    pub model: Model,
+    pub owner: Owner,
+    model: Model,
     /// Its worlds.
     pub worlds: Worlds,
     made: [Lazy; 3],
@@ -227,9 +254,9 @@ pub struct Rollout {
 
 impl Rollout {
     /// The result in Python.
-    pub fn new(mut of: RolloutNumbers, model: &Model, worlds: Worlds) -> PyClassInitializer<Self> {
+    pub fn new(mut of: RolloutNumbers, (owner, model): (Owner, &Model), worlds: Worlds) -> PyClassInitializer<Self> {
         let solves = Solves::new(take(&mut of.reports), worlds.shape(&[of.n_steps]));
-        solves.add_subclass(Self { of, model: model.clone(), worlds, made: Default::default() })
+        solves.add_subclass(Self { of, owner, model: model.clone(), worlds, made: Default::default() })
     }
 }
 

@@ -56,11 +56,19 @@ CASES = {
     "vjp by force": (lambda it: it.sim.vjp(it.q, it.u, force_bar=np.zeros((3, 18))), ["force_bar: expected shape (3, 6, 3)", "got (3, 18)"]),
     "vjp by torque": (lambda it: it.sim.vjp(it.q, it.u, torque_bar=np.zeros((3, 1))), ["torque_bar: expected shape (3, 0)", "got (3, 1)"]),
     "vjp by phi": (lambda it: it.sim.vjp(it.q, it.u, phi_bar=[0.0] * 6), ["phi_bar: expected shape (3, 6)", "got (6,)"]),
-    "vjp of another model": (lambda it: it.sim.vjp(it.q, it.u, step=it.other_step), ["step: expected a result of the same model"]),
+    "vjp of another model": (lambda it: it.sim.vjp(it.q, it.u, step=it.other_step), ["step: expected a result of this object"]),
+    "vjp of other parameters": (
+        lambda it: it.sim.with_params(mass=1.0).vjp(it.q, it.u, step=it.step),
+        ["step: expected a result of this object, got one of another"],
+    ),
+    "vjp of another second-order step": (
+        lambda it: it.dynamic.vjp(it.q, it.v, step=it.dynamic.with_params(mass=1.0).step(it.q, it.v)),
+        ["step: expected a result of this object"],
+    ),
     "vjp of other worlds": (lambda it: it.sim.vjp(it.q[:2], it.u[:2], step=it.step), ["step: expected a result of 2 worlds", "3"]),
     "rollout_vjp of another model": (
         lambda it: it.other.rollout_vjp(it.steps, it.rollout),
-        ["rollout: expected a result of the same model"],
+        ["rollout: expected a result of this object"],
     ),
     "rollout_vjp u": (lambda it: it.sim.rollout_vjp(it.u, it.rollout), ["u: expected shape (3, 2, 21)", "got (3, 21)"]),
     "rollout_vjp by q": (
