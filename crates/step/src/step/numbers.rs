@@ -38,9 +38,9 @@ pub struct StepNumbers {
     pub phi: Vec<f64>,
     /// The solver's forces (B, n_warm): a start for steps nearby.
     pub warm: Vec<f64>,
-    /// How each world's solve went (B).
+    /// Status, iterations and residual of each world's contact solve (B).
     pub reports: Vec<Report>,
-    /// The rows themselves, for the adjoint; empty of a tensor program.
+    /// The raw result rows of the step, which its adjoint reads. Empty if the tensor program computed the step.
     rows: Vec<f64>,
 }
 
@@ -68,11 +68,12 @@ pub struct RolloutNumbers {
     pub force: Vec<f64>,
     /// Torques as in [`StepNumbers::torque`] (B, T, n_torsional), N·m.
     pub torque: Vec<f64>,
-    /// How each solve went (B, T).
+    /// Status, iterations and residual of the contact solve of each step of each world (B, T).
     pub reports: Vec<Report>,
-    /// T.
+    /// The number of steps T.
     pub n_steps: usize,
-    /// What the sweep back reads besides: forces with torques, limit forces, reports; empty of a tensor program.
+    /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor program computed the
+    /// rollout.
     kept: [Vec<f64>; 3],
 }
 

@@ -1,4 +1,5 @@
-//! What every step takes from the contacts.
+//! What every step prepares for the solver from a model's contacts: kinematic paths of both sides, shape poses, barrier weights,
+//! friction.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use fingertip_scene::{Params, Shape};
 
 use super::torsion::{Torsion, slips};
 
-/// What moves the two sides of each contact, as the solver counts them.
+/// For each contact of the solver, the screws and degrees of freedom that move its sides A and B, and the motion that its friction
+/// resists.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     let tree = &model.tree;
     let path = |shape: usize| -> Vec<(usize, usize)> {
@@ -54,13 +56,14 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
 /// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
 const LEAST_WEIGHT: f64 = 1e-6;
 
-/// What the solver is told of a model's contacts besides their geometry: weights and friction.
+/// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and torsional twins.
 #[derive(Debug)]
 pub(super) struct ContactTables {
     /// The pair of each contact.
     pairs: Vec<usize>,
     n_pairs: usize,
-    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
+    /// Distance from which on contacts have weight zero, m, if there is one. `fade` is the width of the window below it over which the
+    /// weight falls from 1 to 0.
     distance: Option<f64>,
     fade: f64,
     pub(super) torsion: Torsion,

@@ -32,7 +32,7 @@ use super::limits::LimitTables;
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
 pub(super) const MOTION: usize = 6;
 
-/// Which bodies weigh on which degrees of freedom, and which of them commands hold.
+/// Tables to assemble the quasi-dynamic step's P and g: which bodies' masses act on which degrees of freedom, and which are commanded.
 #[derive(Debug)]
 pub(super) struct ProblemTables {
     /// Entries (i, j), j ≤ i, of P that can be nonzero, as degrees of freedom: those of M, its diagonal first, then the stiffnesses.
@@ -55,7 +55,7 @@ pub(super) struct ProblemTables {
 }
 
 impl ProblemTables {
-    /// Of a step that balances other forces, the second-order one.
+    /// Tables without inertia, stiffness and commands, for the second-order step, which assembles its own P and g. Joint limits are kept.
     pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let none = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (entries, free, incidences, terms, commanded) = none;
@@ -137,7 +137,7 @@ impl ProblemTables {
         [[i[0], i[3], i[4]], [i[3], i[1], i[5]], [i[4], i[5], i[2]]]
     }
 
-    /// Where a body's pose about its centre of mass starts among the kinematics' results.
+    /// The offset of an inertial body's pose, about its centre of mass, in the row of the kinematics' results.
     #[inline(always)]
     pub(super) fn pose(&self, body: usize) -> usize {
         POSE * (self.n_shapes + body)

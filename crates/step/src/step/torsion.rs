@@ -38,7 +38,7 @@ pub(super) const TURNING: usize = 2;
 /// A contact that resists turning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turning {
-    /// Its number.
+    /// Index of the contact among the model's `nc` contacts.
     pub(super) contact: usize,
     /// The place of its coefficient in [`Parameters::torsion`](crate::Parameters::torsion).
     parameter: usize,
@@ -49,7 +49,7 @@ pub(super) struct Turning {
 pub(super) struct Torsion {
     pub(super) nc: usize,
     pub(super) turning: Vec<Turning>,
-    /// Coefficients.
+    /// The number of torsional friction coefficients.
     pub(super) n_pairs: usize,
     /// Factor from the scene's coefficients to those of the two contacts.
     sharing: f64,

@@ -149,7 +149,7 @@ impl Dynamic {
         &self.dynamics
     }
 
-    /// The same step with other parameters.
+    /// A copy of this second-order step with other parameters.
     ///
     /// # Errors
     /// If a parameter's shape or type differs from the model's.

@@ -24,23 +24,23 @@ pub struct RigidContact {
     pub normals: Vec<Vector3<f64>>,
 }
 
-/// What all worlds' problems are made of; rows are worlds, one row may stand for all.
+/// The assembled contact problems of all worlds, for the rigid solvers. Rows are worlds; one row may stand for all.
 pub(super) struct RigidBatch<'a> {
     pub(super) paths: &'a [ContactPaths],
     /// Degree of freedom of each limit and the sign of its gap's slope.
     pub(super) limits: &'a [(usize, f64)],
-    /// Contacts of weight zero are left out.
+    /// Mass matrices, momenta and contact geometry. Contacts of weight zero are left out of the problems.
     pub(super) of: Assembly,
     pub(super) joints: &'a JointForces,
 }
 
-/// A side of a contact.
+/// One side, A or B, of a contact.
 struct Side<'a> {
-    /// The screws that move it, with their degrees of freedom.
+    /// The screws that move this side, each with its degree of freedom.
     path: &'a [(usize, usize)],
-    /// Its witness point, whose velocity is ω × p + m for each screw.
+    /// The witness point on this side, in world axes, m. A screw (ω; m) moves it at ω × p + m.
     point: Vector3<f64>,
-    /// How that counts in B's against A.
+    /// Sign of this side's velocity in the relative velocity of B against A: −1 for A, +1 for B.
     sign: f64,
 }
 
@@ -161,7 +161,8 @@ impl RigidBatch<'_> {
         Some((problem, active))
     }
 
-    /// The same with the contacts' velocities.
+    /// The frictionless problem of a world together with the contacts' full relative-velocity Jacobian and their normals. None if the
+    /// world has no problem.
     pub(super) fn contact(&self, world: usize) -> Option<RigidContact> {
         let (problem, contacts) = self.problem(world)?;
         let mut relative = DMatrix::zeros(3 * contacts.len(), self.nv());

@@ -1,4 +1,4 @@
-//! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
+//! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`] runs them.
 
 use crate::kinematics::{Integrate, ManifoldMap};
 use crate::solve::CONTACT_OPERAND;

@@ -48,8 +48,8 @@ impl Plan {
         gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
-    /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
-    /// which columns.
+    /// Runs a kernel that solves contacts for so many worlds and steps, on the GPU. `report` says which of its results holds the steps'
+    /// reports, `columns` in which columns. In single precision, worlds that are not solved are solved again in double precision.
     fn outcome<T: Number, const N: usize>(
         &self,
         gpu: &Gpu,

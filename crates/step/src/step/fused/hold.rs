@@ -58,7 +58,7 @@ pub(in super::super) fn step_adjoint(
     step_op::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
 }
 
-/// What a rollout of each world writes: see [`Plan::rollout_rows`].
+/// Runs a rollout of each world on plain numbers and gives its result rows: see [`Plan::rollout_rows`].
 pub(in super::super) fn rollout_rows(
     plan: &Plan,
     [q0, u]: [&[f64]; 2],

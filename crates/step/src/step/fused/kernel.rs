@@ -1,4 +1,4 @@
-//! The programs of the step, by name.
+//! The list of a step's programs (kernels), with their names in printed code.
 
 #[cfg(any(feature = "native", feature = "cuda"))]
 use std::{fmt, sync::Arc};
@@ -25,7 +25,7 @@ pub enum Kernel {
     WarmJacobians,
     /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one command.
     Hold,
-    /// The same, only accurate enough to compare commands: each solve ends a step or two sooner.
+    /// [`Kernel::Hold`] with less accurate solves, each ending one or two Newton steps sooner: enough to compare commands.
     RoughHold,
     /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
     Rollout,
@@ -52,10 +52,10 @@ impl Kernel {
         Self::RolloutForceAdjoint,
     ];
 
-    /// Those that [`Dynamic`](crate::step::Dynamic) has.
+    /// The kernels of the second-order step, [`Dynamic`](crate::step::Dynamic).
     pub const SECOND_ORDER: [Self; 3] = [Self::Step, Self::WarmStep, Self::Adjoint];
 
-    /// Its name in printed code.
+    /// The kernel's name in printed code.
     pub fn name(self) -> &'static str {
         match self {
             Self::Step => "step",

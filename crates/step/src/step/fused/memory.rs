@@ -26,37 +26,37 @@ layout! {
         geometry,
         /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
         share,
-        /// Where the shapes of each convex pair are nearest, as in `geometry`.
+        /// Normal, closest points and φ of each convex pair's shapes, laid out as `geometry`.
         nearest,
         contacts,
         motion,
         p,
-        /// What P's entries get by rolling.
+        /// Rolling stiffness to be added to P's entries: see `RollingTables::fill`.
         rolling,
-        /// In the order of elimination.
+        /// The linear term g of the contact problem (nv), in elimination order.
         g,
-        /// NaN where q is not usable.
+        /// The barrier parameter κ; NaN where q is not usable.
         kappa,
         gaps,
         warm,
-        /// 1 where q is usable.
+        /// 1 where q is usable, else 0.
         usable,
         q_next,
-        /// In the order of v.
+        /// The step's displacement δ (nv), in the order of v.
         delta,
-        /// Of a second-order step, as what follows.
+        /// The next velocity v₊ (nv). It and `extra` are numbers of the second-order step only.
         v_next,
         extra,
-        /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
-        /// torque about the normal.
+        /// Force on B of each contact, in world axes. Then, for each contact that resists turning, the normal force that this twin
+        /// carries and the torque about the normal.
         force,
     }
 }
 
 layout! {
-    /// The adjoint's numbers.
+    /// Gradients that the adjoint of a step works with.
     pub(super) struct Gradients {
-        /// Of the results.
+        /// Gradient of q₊ that the adjoint is given, the first of those of the results: up to `share`.
         q_next,
         delta,
         v_next,
@@ -64,7 +64,7 @@ layout! {
         limit,
         geometry,
         share,
-        /// Of the operands.
+        /// Gradient of q, the first of the gradients that the adjoint computes for operands and intermediate numbers.
         q,
         u,
         par,
@@ -77,20 +77,20 @@ layout! {
         gaps,
         kappa,
         wrenches,
-        /// Of q and δ through q ⊕ δ.
+        /// Gradient of q through the retraction q ⊕ δ alone; `through_delta` is that of δ.
         through_q,
         through_delta,
         /// Force and moment on each shape.
         shapes,
-        /// What later steps of a rollout want of q₊, and of the parameters.
+        /// Adjoint sweep of a rollout: the gradient of q₊ that later steps pass on. `par_sum` sums the parameters' gradients over steps.
         carry,
         par_sum,
-        /// Of a second-order step.
+        /// Gradients of the second-order step's extra numbers.
         extra,
     }
 }
 
-/// Where everything is.
+/// Offsets of all numbers of a step, its solve and their gradients in a world's working memory.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) numbers: Numbers<Range<usize>>,

@@ -71,8 +71,8 @@ pub(super) fn dynamic_step(
     Ok((read(plan, &rows)?, v_next))
 }
 
-/// Where solutions by H amplify rounding by more than this, the Jacobians have too few digits left: contacts are that much stiffer
-/// than what they move. Errors of up to 18 such roundings have been seen.
+/// Limit on how much solving with H amplifies rounding. Beyond it the Jacobians have too few correct digits: contacts are that much
+/// stiffer than the bodies that they move. Errors of up to 18 such roundings have been seen.
 const TOO_STIFF: f64 = 1e7;
 
 /// Worlds whose contacts are too stiff for Jacobians that are pushed forward.

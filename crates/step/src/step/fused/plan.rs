@@ -27,14 +27,14 @@ pub(in super::super) struct Plan {
     /// Kernels compiled for this scene, in place of lanes.
     #[cfg(feature = "native")]
     pub(super) native: Option<Arc<super::native::Native>>,
-    /// What the kernels run on.
+    /// The instruction set (lane width) that the kernels run on.
     pub(super) set: InstructionSet,
-    /// The device of a model that is not on the CPU, and what records kernels for it.
+    /// GPU and kernel recorder of a model that is not on the CPU.
     #[cfg(feature = "cuda")]
     pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
     pub(in super::super) nq: usize,
     pub(in super::super) nu: usize,
-    /// Contacts, each once.
+    /// The number of contacts, each counted once: torsional twins are not included.
     pub(super) nc: usize,
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
@@ -93,7 +93,7 @@ impl Plan {
         })
     }
 
-    /// The same plan on other instructions, which the processor must have.
+    /// A copy of this plan whose kernels run on another instruction set, which the processor must have.
     pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
         Self {
             #[cfg(feature = "native")]
@@ -103,7 +103,8 @@ impl Plan {
         }
     }
 
-    /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
+    /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
+    /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let precision = match (self.structure.friction, dtype) {
             // The dynamics know the double one alone.

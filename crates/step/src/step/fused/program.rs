@@ -86,7 +86,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Its adjoint, given its result and the gradient of that.
+/// The adjoint (vector-Jacobian product) of a step, given the step's operands, its result row and the gradient of that row.
 pub(super) struct Backward<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,

@@ -1,4 +1,4 @@
-//! The step's stages in lanes, except for those of kinematics and solve: [`super::program`] has their order.
+//! The stages of a step in lanes, apart from kinematics and the contact solve. [`super::program`] runs them in order.
 
 use candle_core::Result;
 
@@ -23,20 +23,20 @@ pub(super) struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    /// Those of tensors: q, u, parameters, forces.
+    /// Operands from tensors: q, u, parameters and, for a warm start, forces.
     ///
     /// # Errors
-    /// If one is no matrix of `f32` or `f64` on the CPU.
+    /// If a tensor is not a matrix of `f32` or `f64` on the CPU.
     pub(super) fn of([q, u, par]: &'a [TensorGuard<'a>; 3], warm: Option<&'a TensorGuard<'a>>) -> Result<Self> {
         Ok(Self { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: warm.map(TensorGuard::rows).transpose()? })
     }
 
-    /// All of them, those of `none` in place of forces to start from if there are none.
+    /// All operands as rows. If there are no forces to start from, the rows of `none` take their place.
     pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
         [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
     }
 
-    /// Those of some worlds.
+    /// The operands of some of the worlds.
     pub(super) fn of_worlds(&self, worlds: &[usize]) -> Operands<'static> {
         let of = |rows: &Rows| rows.of_worlds(worlds);
         Operands { q: of(&self.q), u: of(&self.u), par: of(&self.par), warm: self.warm.as_ref().map(of) }
@@ -62,8 +62,8 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Where q is not finite and in range or has a quaternion without length, zero or subnormal, the home configuration takes its
-/// place.
+/// Replaces q by the home configuration in worlds whose q cannot be used: not finite, out of range, or with a quaternion of zero or
+/// subnormal length. Marks these worlds in `usable`.
 pub(super) struct Check<'a>(pub(super) &'a Plan);
 
 impl Stage for Check<'_> {
@@ -173,7 +173,7 @@ impl Plan {
         [mu, torsion]
     }
 
-    /// The same of the parameters' gradients.
+    /// The gradients of μ and of the coefficients of torsional friction, among the parameters' gradients.
     #[inline(always)]
     pub(super) fn friction_mut<'a, R>(&self, par: &'a mut [R]) -> [&'a mut [R]; 2] {
         let (mu, torsion) = par[self.at.mu..self.at.stiffness].split_at_mut(self.at.torsion - self.at.mu);

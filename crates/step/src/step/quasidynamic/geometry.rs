@@ -69,7 +69,7 @@ impl Function<2> for UsableContacts {
     fn pull<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
 
-/// What a geometry says, of the shapes and types that it should be of.
+/// Asks a [`Geometry`] for its contacts, and checks that their shapes and types match those of the scene's `own` contacts.
 pub(super) fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> Result<Contacts> {
     let contacts = geometry.contacts(poses, own.clone())?;
     let weight = contacts.weight.as_ref().map(|weight| ("weight", weight, &own.phi));
@@ -95,7 +95,7 @@ pub(super) fn deep(worlds: &Tensor, like: &Tensor) -> Result<Tensor> {
     worlds.reshape(dims)
 }
 
-/// How far from one the square of a normal's length may be: what rounding makes of it, and less than what gradients promise.
+/// Tolerance on ‖n‖² − 1 for a normal n: above rounding, and below the error that the gradients promise.
 pub(super) fn tolerance(dtype: DType) -> f64 {
     if dtype == DType::F32 { 1e-4 } else { 1e-6 }
 }

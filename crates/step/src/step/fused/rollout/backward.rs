@@ -1,4 +1,4 @@
-//! The adjoint sweep.
+//! The adjoint sweep of a rollout: from the last step to the first, with the gradient of the states or of the forces.
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
@@ -15,17 +15,17 @@ use super::super::plan::Plan;
 use super::super::stages::{Load, per};
 use super::forward::Forward;
 
-/// What a backward sweep is given the gradient of.
+/// The results whose gradient a backward sweep is given: the states, or the forces.
 #[derive(Clone, Copy)]
 pub(in super::super) enum Cost {
-    /// The states: what a state gets goes on to the one before.
+    /// Gradient of the states. The gradient of each state is passed on to the step before.
     States,
-    /// The forces: what each state gets is written, the states' own sweep takes it on.
+    /// Gradient of the forces. The gradient of each state is written out, for a sweep of [`Cost::States`] to take on.
     Forces,
 }
 
 impl Cost {
-    /// Its sweep.
+    /// The kernel that sweeps back with this gradient.
     pub(super) fn kernel(self) -> Kernel {
         match self {
             Self::States => Kernel::RolloutAdjoint,
@@ -34,7 +34,7 @@ impl Cost {
     }
 }
 
-/// T steps of a lane, from the last to the first.
+/// The adjoint of T steps of a lane's worlds, from the last to the first.
 pub(in super::super) struct Backward<'a> {
     pub(in super::super) forward: Forward<'a>,
     pub(in super::super) states: Rows<'a>,

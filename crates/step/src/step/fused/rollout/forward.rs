@@ -1,4 +1,4 @@
-//! The forward sweep.
+//! The forward sweep of a rollout: T steps in a row, which write states, forces and reports.
 
 use crate::solve::INFO;
 use fingertip_lanes::lane::{Lane, clear, copy};

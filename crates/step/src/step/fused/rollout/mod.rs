@@ -94,7 +94,7 @@ pub(super) fn adjoint(
     plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (grad.rows(), n_steps), widths)
 }
 
-/// What both adjoints share.
+/// A rollout's data that the adjoints of its states and of its forces share.
 struct Sweep {
     plan: Arc<Plan>,
     n_steps: usize,

@@ -1,4 +1,4 @@
-//! What the second-order step has in place of the quasi-dynamic one's P and g, and what velocities add.
+//! The second-order step in the fused form: P and g from mass, damping and forces, the bound l, and the next velocity.
 //!
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ        v₊ = δ/h
@@ -35,7 +35,7 @@ pub(in super::super) use assembly::{Assembly, CONTACT};
 use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
 
-/// What a second-order step is made of.
+/// The second-order step's own inputs to a [`Plan`]: dynamics, joint forces, bound, stiction speed and P's entries.
 pub(in super::super) struct Choices<'a> {
     pub(in super::super) dynamics: &'a Dynamics,
     pub(in super::super) joints: JointForces,
