@@ -37,7 +37,7 @@ impl FrameSpec {
     }
 }
 
-/// What the kernels walk over.
+/// Joints and frames of a forest as plain tables, over which the kinematic kernels walk.
 #[derive(Debug)]
 pub struct FrameTables {
     joints: Vec<JointTable>,

@@ -103,7 +103,7 @@ impl Map for Integrate {
     }
 }
 
-/// Its inverse: the δ between two configurations.
+/// The inverse retraction: the tangent δ from one configuration to another.
 #[derive(Clone, Copy)]
 pub(crate) struct Difference;
 

@@ -34,11 +34,11 @@ pub struct Tree {
 /// A robot or an object.
 #[derive(Clone, Debug)]
 pub struct Owner {
-    /// Its name in the scene.
+    /// The robot's or object's name in the scene.
     pub name: String,
     /// Is it a robot? Otherwise an object.
     pub robot: bool,
-    /// Its bodies.
+    /// Indices of the robot's or object's bodies.
     pub bodies: std::ops::Range<usize>,
 }
 
@@ -49,7 +49,7 @@ pub struct Coordinate {
     pub name: String,
     /// The body that it moves.
     pub body: usize,
-    /// Its motion.
+    /// The kind of motion, which determines the numbers of coordinates and degrees of freedom.
     pub kind: JointKind,
     /// Index of its first number in q.
     pub q: usize,
@@ -77,7 +77,7 @@ impl Coordinate {
         self.kind.coordinates().iter().map(|(part, _)| self.of(part)).collect()
     }
 
-    /// The same of each degree of freedom: a free body has `"ball.x"` and so on, then `"ball.ωx"`.
+    /// A name for each degree of freedom: the joint's own if it has one. A free body has `"ball.x"` and so on, then `"ball.ωx"`.
     pub fn v_names(&self) -> Vec<String> {
         self.kind.freedoms().iter().map(|(part, _)| self.of(part)).collect()
     }
@@ -366,7 +366,7 @@ impl Tree {
         self.bodies.iter().position(|body| body.name == name)
     }
 
-    /// The same, for a name that must be one.
+    /// The index of the body with this name, or an error if there is none.
     ///
     /// # Errors
     /// A name that is not a body's; the message says which are near.

@@ -22,7 +22,7 @@ const PULL: f64 = 1e-13;
 /// Passes for each row, in the mean, before it gives up.
 const PASSES: usize = 4;
 
-/// Where a row is.
+/// The state of a row of the active set: free, or held at its lower or upper bound.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Free,
@@ -37,7 +37,8 @@ struct ActiveSet<'a> {
 }
 
 impl Delassus {
-    /// Sharpens impulses within their bounds; those that came, if that fails.
+    /// Improves nearly right impulses by the active-set method, within their bounds. Returns the given impulses if that does not reduce
+    /// their residual.
     pub(super) fn polish(&self, impulses: DVector<f64>) -> DVector<f64> {
         let mut set = ActiveSet::new(self, impulses.clone());
         for _ in 0..PASSES * (self.len() + 1) {
@@ -91,7 +92,7 @@ impl<'a> ActiveSet<'a> {
         Some(false)
     }
 
-    /// What the free rows F lack: D_FF x = −w_F by proximal steps.
+    /// The step x of the free rows F to zero slack: D_FF x = −w_F, solved by proximal iterations. None if D_FF has no factor.
     fn way(&self, free: &[usize]) -> Option<DVector<f64>> {
         let slack = self.delassus.slack(&self.impulses);
         let inner = self.delassus.matrix.select_rows(free).select_columns(free);

@@ -27,7 +27,7 @@ use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// Most steps, with those of Newton's method that come first.
+/// Most steps before a world starts again, counting those of Newton's method that come first.
 pub(super) const LONGEST: f64 = 18.0;
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
@@ -38,7 +38,7 @@ const FASTEST: f64 = 0.01;
 const SLOWEST: f64 = 0.9;
 const FIRST: f64 = 0.1;
 
-/// The worlds on the way, and what they aim at.
+/// The worlds that are still on the way to the central path, and the target τ of their next step.
 pub(super) struct Approach<R: Real> {
     pub(super) worlds: R::Mask,
     pub(super) tau: R,
@@ -46,7 +46,7 @@ pub(super) struct Approach<R: Real> {
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
-/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
+/// The arguments of [`super::cone::Cone::scaling`] that define a contact's scaling matrix F.
 struct Scaled<R> {
     at: Vec3<R>,
     h: R,
@@ -131,7 +131,7 @@ impl<R: Real> Approach<R> {
         (scaling, wanted)
     }
 
-    /// How a limit's force answers.
+    /// The linearised response of a joint limit's force to the gap after the step: see [`LimitResponse`].
     #[inline(always)]
     pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
         let mut response = LimitResponse { weight: (kappa * eta * eta).scale(0.5), pull: eta.scale(2.0) };
@@ -148,7 +148,7 @@ impl<R: Real> Approach<R> {
         response
     }
 
-    /// How far to go along the step; leaves there what it does to the slacks.
+    /// The step length to the nearest cone boundary, in Newton steps. Writes the change of the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;

@@ -144,8 +144,8 @@ impl<R: Real> Cone<R> {
         (scale(R::one() / size, add(eta, self.reflected(zeta))), (root_eta / root_zeta).sqrt())
     }
 
-    /// How far x may go along a step before it leaves the cone, in steps: ∞ if it never does. With c₀, c₁, c₂ of
-    /// ρ(x + α step) = c₀ + c₁ α + c₂ α².
+    /// The longest step length α for which x + α step stays in the cone, ∞ if it never leaves it. Also returns c₀, c₁, c₂ of ρ(x + α
+    /// step) = c₀ + c₁ α + c₂ α².
     #[inline(always)]
     pub(super) fn room(&self, x: Vec3<R>, step: Vec3<R>) -> (R, Vec3<R>) {
         let (c0, c1, c2) = (self.rho(x), dot(self.reflected(x), step).scale(2.0), self.rho(step));
@@ -238,7 +238,7 @@ impl<R: Real> Cone<R> {
 }
 
 impl<R: Real> Cone<R> {
-    /// How [`Cone::turning`] changes where the normal turns by ṅ: ∂t = −n (t · ∂n).
+    /// The derivative of [`Cone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the tangent t.
     #[inline(always)]
     pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
         let (n, t) = (self.n, self.tangent());
@@ -246,7 +246,7 @@ impl<R: Real> Cone<R> {
         axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
     }
 
-    /// From the gradient of [`Cone::turning`] to those of what it is made of; that of n is for its turning: ∂t = −n (t · ∂n).
+    /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning: ∂t = −n (t · ∂n).
     #[inline(always)]
     pub(super) fn pull_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
         let (n, t) = (self.n, self.tangent());

@@ -29,7 +29,7 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// How a contact's force responds to its displacement.
+/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ) G.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
     /// G.
@@ -92,7 +92,8 @@ impl<R: Real> Answer<R> {
 }
 
 impl Structure {
-    /// How a contact's force responds at its η, for its own κ; by the relaxed law in worlds of the mask.
+    /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in `relaxed` follow the
+    /// relaxed law.
     #[inline(always)]
     pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
@@ -106,7 +107,8 @@ impl Structure {
         }
     }
 
-    /// The displacement that belongs to a contact's η, for its own κ; by the relaxed law in worlds of the mask.
+    /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in `relaxed` follow
+    /// the relaxed law.
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);

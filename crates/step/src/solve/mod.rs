@@ -93,10 +93,10 @@ pub struct Solution {
     info: usize,
 }
 
-/// How one world's solve went.
+/// Report on one world's contact solve: status, iterations, residual.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// How the solve ended.
+    /// The outcome of the solve: solved, or why there is no solution.
     pub status: Status,
     /// The number of Newton iterations.
     pub iterations: usize,

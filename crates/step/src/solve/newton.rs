@@ -1,4 +1,4 @@
-//! One Newton step.
+//! One Newton step of the barrier solve: its linear system, with the contacts' private degrees of freedom eliminated in closed form.
 //!
 //! With r₁ = P δ + g − J̃ᵀη and r₂ = ζ − 2 R η / (κ ρ(η)) the step solves
 //!
@@ -31,7 +31,7 @@ use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
 
-/// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
+/// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees of freedom.
 #[inline(always)]
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
@@ -135,7 +135,7 @@ pub(super) fn step<R: Real>(
     (decrement, change)
 }
 
-/// What a step starts with: in `work.h` the shared part of P, in `work.step` P δ + g, and in both what the limits add.
+/// Begins a Newton step: writes the shared part of P to `work.h` and P δ + g to `work.step`, and adds the limits' parts to both.
 #[inline(always)]
 pub(super) fn begin<R: Real>(
     s: &Structure,
@@ -170,7 +170,7 @@ pub(super) fn begin<R: Real>(
     }
 }
 
-/// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
+/// Ends a Newton step: solves for the private degrees of freedom in `work.step`, and computes the steps of the limits' forces.
 #[inline(always)]
 pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {

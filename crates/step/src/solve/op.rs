@@ -55,7 +55,7 @@ impl Structure {
     }
 }
 
-/// What every program here needs.
+/// The problem that a program of this operation works on: its structure, its operands and their places in memory.
 struct Base<'a> {
     structure: &'a Structure,
     at: Places,
@@ -78,7 +78,7 @@ impl<'a> Base<'a> {
         Ok(Self::new(structure, rows, None))
     }
 
-    /// The coefficients that a recalled answer has.
+    /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows: see [`Structure::with_twins`].
     fn untwin(&self, group: &mut Group) {
         if !self.structure.twins.is_empty() {
             group.run(&Untwin { structure: self.structure, at: &self.at });
@@ -90,7 +90,7 @@ impl<'a> Base<'a> {
     }
 }
 
-/// How far from one the square of a unit normal may be: in double precision rounding leaves some 1e-16.
+/// Tolerance on ‖n‖² − 1 for a unit normal n. In double precision rounding leaves some 1e-16.
 const UNIT: f64 = 1e-12;
 
 /// Fills in the operands.
@@ -131,12 +131,12 @@ struct Forward<'a> {
     way: Way<'a>,
 }
 
-/// How δ, η and the report come about.
+/// The source of δ, η and the report: a solve, or the row of an earlier result.
 enum Way<'a> {
     Solve {
         max_iterations: usize,
     },
-    /// They are given.
+    /// δ, η and the report are read from these rows of an earlier result.
     Recall(Rows<'a>),
 }
 
@@ -214,7 +214,7 @@ impl Program for Backward<'_> {
 struct Recall<'a> {
     base: &'a Base<'a>,
     result: &'a Rows<'a>,
-    /// Where η begins.
+    /// The column of the result in which η begins.
     eta: usize,
     grad: Option<&'a Rows<'a>>,
 }

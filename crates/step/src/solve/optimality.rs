@@ -12,9 +12,9 @@ use super::structure::Structure;
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
 
-/// What forces prove about feasible δ.
+/// Proof from the contact forces about feasible displacements: a certificate that none of them is near.
 pub(super) struct Certificate<R: Real> {
-    /// That every one of them is [`OUT_OF_REACH`].
+    /// Worlds in which the forces prove that every feasible δ is [`OUT_OF_REACH`].
     pub(super) infeasible: R::Mask,
     /// |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹, J.
     pub(super) energy: R,
@@ -83,7 +83,7 @@ pub(super) fn tolerance<R: Real>() -> f64 {
     }
 }
 
-/// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.
+/// Rounding error of a slack, in units in the last place of the lengths that it is the sum of.
 const ROUNDING: f64 = 16.0;
 
 /// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps it inside its

@@ -14,7 +14,7 @@ use fingertip_shapes::{Error, Result};
 /// ½ xᵀQx + rᵀx + c ≥ 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inequality {
-    /// Its name, such as `"-phi3 f3 >= 0"`.
+    /// The inequality's name, such as `"-phi3 f3 >= 0"`.
     pub name: String,
     /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); repeated entries are added.
     pub q: Vec<(usize, usize, f64)>,
@@ -36,11 +36,11 @@ pub struct Qcqp {
 /// A violated inequality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Its index in [`Qcqp::inequalities`].
+    /// Index of the violated inequality in [`Qcqp::inequalities`].
     pub index: usize,
-    /// Its name.
+    /// Name of the violated inequality.
     pub name: String,
-    /// Its value, negative.
+    /// The inequality's value ½ xᵀQx + rᵀx + c, which is negative.
     pub value: f64,
 }
 

@@ -24,12 +24,12 @@ pub(crate) struct Solve<'a> {
     pub(crate) max_iterations: usize,
     /// Start at the forces in `warm`, where they are inside the cones?
     pub(crate) warm: bool,
-    /// Of the relaxed law's answer; Coulomb's is always found in full.
+    /// Accuracy of the relaxed law's solution. Coulomb's law is always solved in full.
     pub(crate) accuracy: Accuracy,
 }
 
 impl Solve<'_> {
-    /// Runs it, in single precision if that is the program's and the law is the relaxed one.
+    /// Runs the solve: in single precision if that is the program's and the law is the relaxed one.
     pub(crate) fn run(self, group: &mut Group) {
         match self.structure.friction {
             Friction::Relaxed => group.run_in_either(&Relaxed { of: self, rest: false }),

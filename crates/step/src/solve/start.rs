@@ -30,7 +30,7 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
     R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
 }
 
-/// What a contact gives way by along its normal for a force of 1: D_nn with P's diagonal.
+/// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At least `least`.
 #[inline(always)]
 fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
     let mut d = least;
@@ -50,7 +50,8 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
     stiffest.scale(LEAST_COMPLIANCE)
 }
 
-/// First forces and their δ: those given (`warm`), or of contacts that start anew. Gives the worlds with one or more of the latter.
+/// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start anew, of each
+/// contact alone. Returns the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real>(
     s: &Structure,

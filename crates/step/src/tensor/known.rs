@@ -13,11 +13,11 @@ pub(crate) trait Adjoint: Send + Sync + 'static {
     /// The gradients of the operands that are tracked, given the result and its gradient.
     ///
     /// # Errors
-    /// Of what computes them.
+    /// If the computation of the gradients fails.
     fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]>;
 }
 
-/// Those out of all gradients that are tracked.
+/// Keeps the gradients of the operands that candle tracks; none for the others.
 pub(crate) fn wanted(operands: [&Tensor; 3], gradients: [Tensor; 3]) -> [Option<Tensor>; 3] {
     let [a, b, c] = gradients;
     let [of_a, of_b, of_c] = operands.map(Tensor::track_op);

@@ -1,4 +1,4 @@
-//! The iteration: its steps, and the attempts from several starts (multi-start continuation in κ).
+//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_scene::Friction;
@@ -27,7 +27,7 @@ const TRIAL: f64 = 2.0;
 /// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
 /// path from soft to hard ends before it is there, they help.
 const SOFT_KAPPA: f64 = 150.0;
-/// How long steps are.
+/// Step-size rules of an attempt.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
     /// others, with steps that end at its boundary, and longer steps end at other answers.
@@ -38,7 +38,7 @@ struct Pace {
 }
 
 const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 36.0 };
-/// Where the brisk attempts have failed, from a softer start.
+/// The pace of the third attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
 /// The attempts: soft, hard, careful; from the relaxed answer.

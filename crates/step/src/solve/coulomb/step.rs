@@ -169,7 +169,8 @@ pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mu
     (kappa * sum).scale(0.5) / weights.max(R::tiny())
 }
 
-/// How far it is to a boundary along the step, in steps; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
+/// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the slacks by a full
+/// step to `d_slack`.
 #[inline(always)]
 pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
     let (apart, tau) = (approach.worlds, approach.tau);

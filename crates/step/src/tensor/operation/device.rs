@@ -13,7 +13,7 @@ use fingertip_lanes::rows::Rows;
 use super::function::{Differentiable, Given, Signature, check, check_given, each};
 use super::kernels::Kernels;
 
-/// What the rows of a kernel are called; those of N operands first.
+/// Row names of a kernel's operands, in order; an operation of N operands uses the first N.
 const OPERANDS: [&str; 3] = ["first", "second", "third"];
 
 /// Rows that hold their places, one after the other.

@@ -1,4 +1,4 @@
-//! What operations on one structure have on GPUs.
+//! GPU kernels of the tensor operations on one structure.
 
 #[cfg(feature = "cuda")]
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub(crate) struct Kernels {
 
 #[cfg(feature = "cuda")]
 impl Kernels {
-    /// Those on a device.
+    /// The kernels on a device. Connects to the GPU when it is first asked for.
     ///
     /// # Errors
     /// If the driver does not answer.

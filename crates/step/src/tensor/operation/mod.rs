@@ -106,7 +106,7 @@ impl<F: Function<N>, const N: usize> Differentiable<N> for Rowwise<F> {
     }
 }
 
-/// Its tensor operation, on the CPU and, by kernels that are recorded for its structure, on GPUs.
+/// A function as a tensor operation: on the CPU, and on GPUs by kernels that are recorded for its structure.
 pub(crate) struct Operation<F> {
     function: F,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
@@ -121,7 +121,7 @@ impl<F> Operation<F> {
 }
 
 impl<F> Operation<Rowwise<F>> {
-    /// That of a function that is one kernel.
+    /// The operation of a function whose value and adjoint are one kernel each.
     pub(crate) fn rowwise(function: F, kernels: &Kernels) -> Self {
         Self::new(Rowwise(function), kernels)
     }
