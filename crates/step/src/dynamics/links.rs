@@ -79,11 +79,11 @@ pub struct Placed<'a, R> {
 
 /// Gradients by the fields of [`Placed`].
 pub struct PlacedGradients<'a, R> {
-    /// By the screws.
+    /// Gradient by the screws.
     pub screws: &'a mut [R],
-    /// By the inertias.
+    /// Gradient by the links' inertias.
     pub inertias: &'a mut [R],
-    /// By gravity.
+    /// Gradient by gravity.
     pub gravity: Vec3<R>,
 }
 

@@ -55,7 +55,7 @@ struct Scaled<R> {
 
 state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
 
-/// η + Δη = pull − weight · (the gap after the step).
+/// Linear response of a joint limit's force: η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
     pub(super) weight: R,
     pub(super) pull: R,
@@ -64,13 +64,13 @@ pub(super) struct LimitResponse<R> {
 state!(LimitResponse { numbers: [weight, pull], flags: [], states: [] });
 
 impl<R: Real> Approach<R> {
-    /// No world.
+    /// An approach that no world is on.
     #[inline(always)]
     pub(super) fn none() -> Self {
         Self { worlds: R::Mask::splat(false), tau: R::one() }
     }
 
-    /// Takes these worlds in, [`super::start::renew`] has set their slacks.
+    /// Lets worlds join the approach; [`super::start::renew`] has set their slacks.
     #[inline(always)]
     pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         self.worlds = self.worlds.or(worlds);
@@ -85,13 +85,13 @@ impl<R: Real> Approach<R> {
         );
     }
 
-    /// Takes these worlds out.
+    /// Lets worlds leave the approach.
     #[inline(always)]
     pub(super) fn leave(&mut self, worlds: R::Mask) {
         self.worlds = self.worlds.and(worlds.not());
     }
 
-    /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
+    /// A contact's scaling F, and the target of F ζ in the next step, given h = √(κ/2) and 1/h for the contact's own κ.
     #[inline(always)]
     pub(super) fn contact(&self, state: &ContactState<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
         let (cone, eta) = (&state.cone, state.eta);
@@ -148,7 +148,8 @@ impl<R: Real> Approach<R> {
         response
     }
 
-    /// The step length to the nearest cone boundary, in Newton steps. Writes the change of the slacks by a full step to `d_slack`.
+    /// The length of the next step, in Newton steps: [`REACH`] of the way to the nearest cone boundary, at most 1. Writes the change of
+    /// the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
@@ -178,7 +179,8 @@ impl<R: Real> Approach<R> {
         end.scale(REACH).min(R::one())
     }
 
-    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, which worlds have arrived, and the next aim.
+    /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that have arrived, and
+    /// sets the next target τ.
     #[inline(always)]
     pub(super) fn follow(
         &mut self,

@@ -19,7 +19,7 @@ use super::symmetric::Symmetric;
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
 pub const CONTACT_OPERAND: usize = 12;
 
-/// One contact of a problem.
+/// One contact of a problem with its friction cone: normal, witness points, φ, μ and weight.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Cone<R> {
@@ -51,7 +51,7 @@ impl<R: Real> Cone<R> {
         self.weight.gt(R::zero())
     }
 
-    /// The first tangent.
+    /// The first tangent t of the contact's frame.
     #[inline(always)]
     pub(crate) fn tangent(&self) -> Vec3<R> {
         frame(self.n)[1]
@@ -63,7 +63,7 @@ impl<R: Real> Cone<R> {
         axpy(dot(self.n, velocity), self.n, scale(dot(self.n, omega), self.tangent()))
     }
 
-    /// M x.
+    /// M x, with M = n nᵀ + μ (1 − n nᵀ): scales the tangential part by μ.
     #[inline(always)]
     pub(crate) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
         let along = dot(self.n, x);
@@ -77,14 +77,14 @@ impl<R: Real> Cone<R> {
         R::select(there, kappa / R::select(there, self.weight, R::one()), R::zero())
     }
 
-    /// Normal part and tangential vector.
+    /// Splits x into its normal part x · n and its tangential vector.
     #[inline(always)]
     pub(crate) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
         let along = dot(self.n, x);
         (along, axpy(-along, self.n, x))
     }
 
-    /// R x.
+    /// R x, with R = 2 n nᵀ − 1: reflects the tangential part.
     #[inline(always)]
     pub(crate) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
         sub(scale(dot(self.n, x).scale(2.0), self.n), x)
@@ -258,14 +258,14 @@ impl<R: Real> Cone<R> {
     }
 }
 
-/// Gradients of velocity, ω and n: see [`Cone::pull_turning`].
+/// Result of [`Cone::pull_turning`]: gradients by velocity, ω and n.
 pub(super) struct Turning<R> {
     pub(super) by_velocity: Vec3<R>,
     pub(super) by_omega: Vec3<R>,
     pub(super) by_n: Vec3<R>,
 }
 
-/// 1/x; 0 of what is not positive: of a contact of no weight.
+/// 1/x, or 0 if x is not positive, as for a contact without weight.
 #[inline(always)]
 fn inverse<R: Real>(x: R) -> R {
     let there = x.gt(R::zero());
@@ -285,16 +285,16 @@ fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
     rows
 }
 
-/// See [`Cone::rates`].
+/// Derivatives of a contact's force by ζ, d, n and φ: see [`Cone::rates`].
 pub(crate) struct Rates<R> {
-    /// By ζ at fixed n.
+    /// Derivative of the force by ζ at fixed n.
     pub(crate) zeta: Mat3<R>,
     pub(crate) d: Mat3<R>,
     pub(crate) n: Mat3<R>,
     pub(crate) phi: Vec3<R>,
 }
 
-/// See [`Cone::pull`].
+/// Result of the vector-Jacobian product [`Cone::pull`].
 pub(crate) struct Pull<R> {
     pub(crate) d: Vec3<R>,
     pub(crate) n: Vec3<R>,

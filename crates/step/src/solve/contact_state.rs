@@ -7,10 +7,10 @@ use super::cone::Cone;
 use super::response::Response;
 use super::symmetric::Symmetric;
 
-/// Numbers of a [`ContactState`].
+/// Length of a [`ContactState`] in numbers.
 pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of::<f64>();
 
-/// One contact in a lane of problems.
+/// State of one contact during a solve, in a lane of problems: its cone, force, slack and the parts of the present step.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct ContactState<R> {
@@ -28,14 +28,14 @@ pub(super) struct ContactState<R> {
     /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
     pub(super) slack: Vec3<R>,
     pub(super) d_slack: Vec3<R>,
-    /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
+    /// Response A = (W⁻¹ + D)⁻¹ = Zᵀ E Z of the force to a displacement, in factors.
     pub(super) response: Response<R>,
-    /// L⁻¹F r₂ and L⁻¹F e.
+    /// L⁻¹F r₂, the scaled residual; `reduced` is L⁻¹F e, with the private degrees of freedom eliminated.
     pub(super) error: Vec3<R>,
     pub(super) reduced: Vec3<R>,
     /// D = J̃_p P_p⁻¹ J̃_pᵀ, the compliance of the contact's private degrees of freedom.
     pub(super) compliance: Symmetric<R>,
-    /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
+    /// Coefficients c₀, c₁, c₂ of ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
     pub(super) along_step: Vec3<R>,
 }
 

@@ -19,7 +19,7 @@ pub struct Delassus {
     pub lower: DVector<f64>,
     /// Largest impulse: infinite for a contact, c for dry friction.
     pub upper: DVector<f64>,
-    /// M⁻¹ Jᵀ.
+    /// M⁻¹ Jᵀ, which turns impulses into changes of velocity.
     pub(super) response: DMatrix<f64>,
 }
 
@@ -37,7 +37,7 @@ impl Found {
 }
 
 impl Delassus {
-    /// Rows.
+    /// The number of rows: contacts, then degrees of freedom with dry friction.
     pub(super) fn len(&self) -> usize {
         self.offset.len()
     }

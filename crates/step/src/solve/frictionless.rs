@@ -17,7 +17,7 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use super::delassus::Delassus;
 use fingertip_shapes::{Error, Result};
 
-/// One world's problem.
+/// Frictionless rigid contact of one world as a problem in velocities: M, v_f, J, l and the dry friction.
 #[derive(Clone, Debug)]
 pub struct Frictionless {
     pub(super) mass: DMatrix<f64>,
@@ -85,22 +85,22 @@ impl Frictionless {
         self.bounds.len()
     }
 
-    /// M.
+    /// The mass matrix M (nv, nv).
     pub fn mass(&self) -> &DMatrix<f64> {
         &self.mass
     }
 
-    /// v_f.
+    /// The free velocity v_f (nv), without contacts and dry friction.
     pub fn v_free(&self) -> &DVector<f64> {
         &self.v_free
     }
 
-    /// J.
+    /// The contact Jacobian J (nc, nv): normal velocities of B against A for unit rates.
     pub fn jacobian(&self) -> &DMatrix<f64> {
         &self.jacobian
     }
 
-    /// l.
+    /// The bounds l (nc) of J v₊ ≥ l, m/s.
     pub fn bounds(&self) -> &DVector<f64> {
         &self.bounds
     }
@@ -110,7 +110,7 @@ impl Frictionless {
         self.dry.iter().copied().enumerate().filter(|&(_, limit)| limit > 0.0)
     }
 
-    /// The problem in impulses. None if M is not positive definite.
+    /// The problem in impulses, with the Delassus matrix D = J M⁻¹ Jᵀ. None if M is not positive definite.
     pub fn delassus(&self) -> Option<Delassus> {
         Some(self.delassus_of(self.factor.as_ref()?, &(0..self.nc()).collect::<Vec<_>>()))
     }

@@ -37,7 +37,7 @@ struct System<'a, R: Real> {
     columns: &'a [Vec3<R>],
 }
 
-/// Numbers of the contacts, three each, and of the limits.
+/// A vector with three numbers per contact and one per limit.
 struct Parts<'a, R> {
     contacts: &'a mut [R],
     limits: &'a mut [R],

@@ -16,13 +16,13 @@ layout! {
     pub(crate) struct Operands {
         /// The screws, six numbers (ω; m) each.
         screws,
-        /// [`CONTACT_OPERAND`] numbers each.
+        /// The contacts, [`CONTACT_OPERAND`] numbers each.
         contacts,
-        /// P's entries.
+        /// P's entries, in the order of [`Structure`].
         p,
-        /// Linear term, in the order of elimination.
+        /// The linear term g, in elimination order.
         g,
-        /// One number. NaN makes the world one of bad input.
+        /// The barrier parameter κ, one number. NaN makes the world one of bad input.
         kappa,
         /// Gaps to the joint limits.
         gaps,
@@ -50,22 +50,22 @@ layout! {
         limit_slack,
         /// The factor of P alone.
         factor_p,
-        /// 1 over P's diagonal; in a Newton step with what the limits add to it, for private degrees of freedom.
+        /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of freedom.
         pivot,
-        /// In the places of its pattern: H = P + J̃ᵀWJ̃, or in its leading rows what is left without the private degrees of
-        /// freedom; or the factor of either.
+        /// H = P + J̃ᵀWJ̃ in its sparsity pattern, or, in the leading rows, what is left of it without the private degrees of freedom; or
+        /// the factor of either.
         h,
-        /// The upper triangle of H in the same places, where it is not symmetric: see [`super::coulomb`], as for the next two.
+        /// The upper triangle of H in the same pattern, where H is not symmetric. It, `slides` and `kept` are for [`super::coulomb`].
         upper,
         slides,
-        /// Results of the worlds that are settled, while others are solved by the relaxed law: δ, η, report.
+        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law.
         kept,
         /// The displacement δ, in elimination order, as are `step` and `free`.
         delta,
         step,
         /// The displacement that minimises the objective without contacts. The adjoint's linear system uses this room for its residual.
         free,
-        /// [`super::Status::code`], iterations, residual, the gap that slip opens where the status is unsettled.
+        /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is unsettled.
         info,
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     }
 }
 
-/// The contacts, J̃ and the factor of P; gives the worlds that can be solved: numbers in range, P positive definite.
+/// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in range, P positive
+/// definite.
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
@@ -63,7 +64,7 @@ pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
     good
 }
 
-/// D.
+/// A contact's compliance D = J̃_p P_p⁻¹ J̃_pᵀ by its private degrees of freedom.
 #[inline(always)]
 pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
     let mut sum = Symmetric::diagonal(R::zero());
@@ -73,8 +74,8 @@ pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>],
     sum
 }
 
-/// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
-/// the most affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
+/// Computes one Newton step: that of δ in `work.step`, those of forces in the contacts' and limits' states. Returns κ · decrement², and
+/// the step's size in the most affected contact's own measure, Δη · ∇²(−log ρ) Δη, which is no larger unless the contact fades.
 #[inline(always)]
 pub(super) fn step<R: Real>(
     s: &Structure,
@@ -184,7 +185,7 @@ pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work
     }
 }
 
-/// A contact's A, r₂ and e; in `step` r₁ of its private degrees of freedom.
+/// Eliminates a contact's private degrees of freedom: computes its A, r₂ and e, and writes their r₁ to `step`.
 #[inline(always)]
 fn eliminate<R: Real>(
     contact: &ContactColumns,

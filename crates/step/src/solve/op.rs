@@ -22,15 +22,15 @@ use super::structure::Structure;
 /// The start of a solve.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// From forces nearby (1 or B, [`Structure::n_eta`]), or cold.
+    /// From the forces of a problem nearby (1 or B, [`Structure::n_eta`]), a warm start; or cold.
     Forces(Option<Tensor>),
-    /// From its answer, to differentiate it again; nothing is solved. The rows are those of the solved step, here δ, η
-    /// and the report ([`Report::row`]).
+    /// From the problem's own answer, to differentiate it again without solving. The rows are those of the solved step, here δ, η and the
+    /// report ([`Report::row`]).
     Answer(Tensor),
 }
 
 impl Start {
-    /// Without gradients.
+    /// A start from forces, which get no gradient.
     pub(crate) fn forces(warm: Option<&Tensor>) -> Self {
         Self::Forces(warm.map(Tensor::detach))
     }
@@ -44,7 +44,7 @@ pub(super) struct BarrierOp {
 }
 
 impl Structure {
-    /// Numbers of δ and the forces: what gradients flow into.
+    /// Length of the results that gradients flow into: δ and the forces.
     pub(super) fn n_results(&self) -> usize {
         self.nv + self.n_eta()
     }
@@ -93,7 +93,7 @@ impl<'a> Base<'a> {
 /// Tolerance on ‖n‖² − 1 for a unit normal n. In double precision rounding leaves some 1e-16.
 const UNIT: f64 = 1e-12;
 
-/// Fills in the operands.
+/// Loads the operands into the worlds' memory.
 struct Load<'a>(&'a Base<'a>);
 
 impl Stage for Load<'_> {
@@ -162,7 +162,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Writes the result.
+/// Writes the result row: δ, forces, limit forces, η, report.
 struct Store<'a>(&'a Base<'a>);
 
 impl Stage for Store<'_> {
@@ -325,7 +325,7 @@ impl Program for Displacement<'_> {
     }
 }
 
-/// See [`super::smoothing_error`].
+/// Computes [`super::smoothing_error`].
 pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], result: &Tensor) -> Result<Tensor> {
     let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu);
     let [a, b, c] = operands.map(on_cpu);

@@ -16,12 +16,13 @@ const OUT_OF_REACH: f64 = 10.0;
 pub(super) struct Certificate<R: Real> {
     /// Worlds in which the forces prove that every feasible δ is [`OUT_OF_REACH`].
     pub(super) infeasible: R::Mask,
-    /// |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹, J.
+    /// The energy |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹ of the forces, J.
     pub(super) energy: R,
 }
 
-/// For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥ −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces
-/// of largest component 1: where the dual is unbounded they grow beyond what rounding leaves of δ.
+/// Computes the certificate of infeasibility of the present forces. For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥
+/// −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces scaled to a largest component of 1: where the dual is unbounded they grow beyond
+/// what rounding leaves of δ.
 ///
 /// Overwrites `work.step`.
 #[inline(always)]
@@ -74,7 +75,7 @@ fn largest<R: Real>(x: &[R]) -> R {
     max
 }
 
-/// Largest residual of a solution.
+/// Largest residual at which a world counts as solved.
 #[inline(always)]
 pub(super) fn tolerance<R: Real>() -> f64 {
     match R::precision() {

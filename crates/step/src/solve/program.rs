@@ -7,8 +7,8 @@ use clarabel::solver::{
 };
 use nalgebra::{DMatrix, DVector};
 
-/// min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A x, for each
-/// [`CONE`] of the last ones.
+/// A quadratic program with cones: min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A
+/// x, for each [`CONE`] of the last ones.
 #[derive(Clone)]
 pub struct Program {
     /// P (n, n), symmetric and positive semidefinite.
@@ -95,7 +95,7 @@ impl Program {
     }
 }
 
-/// The nonzeros of a matrix, or of its upper triangle, by columns.
+/// A matrix, or its upper triangle, in compressed sparse columns.
 fn sparse(matrix: &DMatrix<f64>, upper: bool) -> CscMatrix<f64> {
     let (m, n) = matrix.shape();
     let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());

@@ -11,7 +11,7 @@ use super::delassus::Delassus;
 use super::frictionless::Frictionless;
 use fingertip_shapes::{Error, Result};
 
-/// ½ xᵀQx + rᵀx + c ≥ 0.
+/// A quadratic inequality ½ xᵀQx + rᵀx + c ≥ 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inequality {
     /// The inequality's name, such as `"-phi3 f3 >= 0"`.
@@ -20,7 +20,7 @@ pub struct Inequality {
     pub q: Vec<(usize, usize, f64)>,
     /// Entries of r.
     pub r: Vec<(usize, f64)>,
-    /// c.
+    /// The constant c.
     pub c: f64,
 }
 
@@ -73,7 +73,7 @@ impl Affine {
         Inequality { name, q: Vec::new(), r: self.r.clone(), c: self.c }
     }
 
-    /// self · other ≥ 0.
+    /// The inequality self · other ≥ 0.
     fn product(&self, other: &Self, name: String) -> Inequality {
         let mut q = Vec::new();
         for &(i, x) in &self.r {
@@ -88,7 +88,7 @@ impl Affine {
 }
 
 impl Inequality {
-    /// ½ xᵀQx + rᵀx + c.
+    /// The value ½ xᵀQx + rᵀx + c at x; the inequality holds if it is ≥ 0.
     pub fn value(&self, x: &DVector<f64>) -> f64 {
         let quadratic: f64 = self.q.iter().map(|&(i, j, value)| value * x[i] * x[j]).sum();
         let linear: f64 = self.r.iter().map(|&(j, value)| value * x[j]).sum();

@@ -38,7 +38,7 @@ impl<R: Real> Response<R> {
         self.z = scaling.rows();
     }
 
-    /// From F and D.
+    /// The response of a contact with private degrees of freedom, from its scaling F and their compliance D.
     #[inline(always)]
     pub(super) fn compliant(scaling: &Symmetric<R>, compliance: &Symmetric<R>) -> Self {
         let [x, y, z] = scaling.rows();

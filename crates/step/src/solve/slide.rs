@@ -1,4 +1,4 @@
-//! A contact's state in the iteration for Coulomb's law.
+//! State that a contact has in addition during the iteration for Coulomb's law.
 
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::Vec3;
@@ -20,7 +20,7 @@ pub(super) struct Slide<R> {
     pub(super) moved: Vec3<R>,
 }
 
-/// Numbers of a [`Slide`].
+/// Length of a [`Slide`] in numbers.
 pub(super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
 
 impl<R: Real> Slide<R> {

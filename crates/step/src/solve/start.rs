@@ -76,7 +76,7 @@ pub(super) fn start<R: Real>(
     cold
 }
 
-/// No forces, in worlds of the mask.
+/// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
 fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     for state in ContactState::of(work.contact_states) {
@@ -101,14 +101,14 @@ pub(super) fn renew_all<R: Real>(
     renew(s, problem, (law, mask, soft), work);
 }
 
-/// No forces, and the δ that follows, in worlds of the mask.
+/// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
 #[inline(always)]
 pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     forget(mask, work);
     balance(s, problem, mask, work);
 }
 
-/// κ at which contacts start anew: see [`SOFT_KAPPA`].
+/// The softer κ at which contacts start anew: see [`SOFT_KAPPA`].
 #[inline(always)]
 pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
     (kappa * R::splat(SOFT_KAPPA)).sqrt()
@@ -186,7 +186,7 @@ pub(super) fn renew<R: Real>(
     }
 }
 
-/// The worlds that are given forces.
+/// The worlds that are given nonzero forces (warm start).
 #[inline(always)]
 pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
     let mut largest = R::zero();

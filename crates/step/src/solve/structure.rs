@@ -15,7 +15,7 @@ use fingertip_scene::Friction;
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub nv: usize,
     /// The leading rows of the factors. The rows behind them are private: at most one contact depends on them and P
     /// couples them to nothing, so Newton's method eliminates them contact by contact.
@@ -109,7 +109,7 @@ pub enum Slip {
 }
 
 impl Structure {
-    /// δ from the order of v to that of elimination.
+    /// Permutes δ from the order of v to elimination order.
     #[inline(always)]
     pub(crate) fn place_all<R: Real>(&self, delta: &[R], to: &mut [R]) {
         for (&delta, &place) in delta.iter().zip_inline(&self.place) {

@@ -49,7 +49,7 @@ pub(super) struct ProblemTables {
     pub(super) at: ParameterPlaces,
     nq: usize,
     n_shapes: usize,
-    /// Numbers of the kinematics' results, and where the screws start among them.
+    /// Length of the kinematics' results; `screws` is the offset of the first screw in them.
     n_kin: usize,
     pub(super) screws: usize,
 }
@@ -118,19 +118,19 @@ impl ProblemTables {
         all.map(|((_, left, _), right, entry)| (left, right, entry)).collect()
     }
 
-    /// Numbers of all incidences.
+    /// Length of the motions of all incidences.
     pub(super) fn n_motions(&self) -> usize {
         MOTION * self.incidences.len()
     }
 
-    /// ε/h².
+    /// The factor ε/h² of the regularised inertia in P.
     #[inline(always)]
     pub(super) fn factor<R: Real>(&self, par: &[R]) -> R {
         let h = par[self.at.h];
         par[self.at.epsilon] / (h * h)
     }
 
-    /// I of a body.
+    /// Inertia tensor I of a body about its centre of mass, kg·m², from the parameters.
     #[inline(always)]
     pub(super) fn inertia<R: Real>(&self, par: &[R], body: usize) -> Mat3<R> {
         let i = &par[self.at.inertia + 6 * body..];
@@ -296,7 +296,7 @@ impl Function<3> for ProblemOp {
         Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.nl() }
     }
 
-    /// Motions and g in another order; their gradients.
+    /// Room for the motions and g in elimination order, and for their gradients.
     fn scratch(&self) -> usize {
         2 * (self.tables.n_motions() + self.structure.nv)
     }

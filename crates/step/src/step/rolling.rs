@@ -37,7 +37,7 @@ pub(super) struct RollingTables {
 #[derive(Debug)]
 pub(super) struct Roller {
     pub(super) contact: usize,
-    /// Is what rolls on side B?
+    /// Is the rolling body on side B?
     pub(super) on_b: bool,
     pub(super) shape: usize,
     /// The fixed line (a cylinder's or capsule's side) that the body rolls on; none if the body itself is an ellipsoid.
@@ -53,7 +53,7 @@ pub(super) struct Roller {
 #[derive(Debug)]
 struct Line {
     shape: usize,
-    /// Is what rolls on it a line too?
+    /// Is the rolling body's own surface a line too, that of a cylinder or capsule?
     under_line: bool,
 }
 
@@ -67,7 +67,7 @@ impl Roller {
         if self.line.is_some() { Curved::Line } else { Curved::Ellipsoid }
     }
 
-    /// Which of the operands are axes that turn with what rolls.
+    /// Offsets among the operands of the axes that turn with the rolling body.
     pub(super) fn carried(&self) -> &'static [usize] {
         match &self.line {
             None => &[11, 14, 17],
@@ -195,8 +195,8 @@ impl RollingTables {
         }
     }
 
-    /// After [`RollingTables::fill`]: adds what the gradients of P's entries say to those of the kinematics' results, of the parameters
-    /// and of the contacts' geometry and weights.
+    /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
+    /// contacts' geometry and weights, given the gradients of P's entries.
     #[inline(always)]
     pub(super) fn pull<'a, R: Real>(
         &self,
@@ -232,7 +232,7 @@ impl RollingTables {
         }
     }
 
-    /// Adds the gradients of [`RollingTables::operands`] to those of what they are taken from.
+    /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
     #[inline(always)]
     fn give<R: Real>(
         &self,
@@ -285,7 +285,7 @@ impl RollingTables {
         kin.apply_op3(contacts, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
     }
 
-    /// ω of a screw.
+    /// Angular part ω of a screw.
     #[inline(always)]
     pub(super) fn turn<R: Real>(&self, kin: &[R], screw: usize) -> Vec3<R> {
         vec3_at(kin, self.screws + SCREW * screw)
@@ -320,7 +320,7 @@ impl RollingOp {
     const LAYOUT: ContactLayout = ContactLayout { numbers: GEOMETRY + 1, weight: GEOMETRY };
 }
 
-/// A contact's geometry and weight among all.
+/// Access to a contact's geometry and weight by its index.
 #[inline(always)]
 fn placed<'a, R: Real>(contacts: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
     inlined(

@@ -11,7 +11,7 @@ use fingertip_lanes::lane::{InstructionSet, Precision};
 use fingertip_lanes::record::{Row, Trace};
 
 impl Dynamic {
-    /// The programs of the step, if it has this one.
+    /// The step's programs, checked to include `kernel`.
     pub fn programs(&self, kernel: Kernel) -> Result<Programs<'_>> {
         if !Kernel::SECOND_ORDER.contains(&kernel) {
             bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());

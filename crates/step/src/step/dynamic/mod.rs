@@ -62,7 +62,7 @@ pub struct Dynamic {
     paths: Arc<Vec<ContactPaths>>,
     limit_dofs: LimitDofs,
     pub(super) plan: Arc<fused::Plan>,
-    /// All parameters in one row.
+    /// All parameters side by side in one row (1 or B, n), as kernels read them.
     pub(super) par: Tensor,
 }
 

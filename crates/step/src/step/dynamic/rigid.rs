@@ -44,7 +44,7 @@ struct Side<'a> {
     sign: f64,
 }
 
-/// Numbers of one world's answer.
+/// Result of one world's rigid step.
 struct Answer {
     v_next: Vec<f64>,
     delta: Vec<f64>,
@@ -53,15 +53,15 @@ struct Answer {
     report: Report,
 }
 
-/// All worlds' answers.
+/// Results of the rigid step of all worlds.
 pub(super) struct RigidStep {
-    /// (B, nv).
+    /// Next velocity v₊ (B, nv).
     pub(super) v_next: Tensor,
-    /// h v₊ (B, nv).
+    /// Displacement δ = h v₊ (B, nv).
     pub(super) delta: Tensor,
-    /// (B, nc, 3), N.
+    /// Contact force on B in world axes (B, nc, 3), N.
     pub(super) force: Tensor,
-    /// (B, nl), N or N·m.
+    /// Forces of the joint limits (B, nl), N or N·m.
     pub(super) limit_force: Tensor,
     pub(super) reports: Vec<Report>,
 }
@@ -71,7 +71,7 @@ impl RigidBatch<'_> {
         self.of.momentum.width()
     }
 
-    /// The configurations (B, nq) that the step starts from, of the type of one.
+    /// The configurations (B, nq) that the step starts from, with the type and device of `like`.
     pub(super) fn q(&self, like: &Tensor) -> Result<Tensor> {
         let q = &self.of.q;
         let all: Vec<f64> = (0..q.rows()).flat_map(|world| q.row(world)).copied().collect();
@@ -179,7 +179,7 @@ impl RigidBatch<'_> {
         Some(RigidContact { problem, contacts, relative, normals })
     }
 
-    /// A and B of contact `i`.
+    /// Sides A and B of contact `i`.
     fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b, .. } = &self.paths[i];
         let (point_a, point_b) = (self.contact_vector(world, i, 1), self.contact_vector(world, i, 2));

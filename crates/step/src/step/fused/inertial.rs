@@ -34,7 +34,7 @@ layout! {
 pub(super) enum Body {
     /// The parameters of the inertial body with this number.
     Parameters(usize),
-    /// The scene: ten numbers.
+    /// Ten fixed numbers that the scene describes.
     Described([f64; INERTIA]),
 }
 
@@ -57,7 +57,7 @@ pub(super) struct SecondOrder {
     pub(super) mass_at: MassNumbers<Range<usize>>,
     pub(super) to: ExtraGradients<Range<usize>>,
     pub(super) mass_to: MassGradients<Range<usize>>,
-    /// Numbers of the offsets of bodies and shapes.
+    /// Length of the offsets of bodies and shapes.
     pub(super) n_offsets: usize,
     /// The parameters as the model has them, for worlds with a number that cannot be used.
     pub(super) own: Vec<f64>,

@@ -38,7 +38,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All of them.
+    /// All kernels of the quasi-dynamic step.
     pub const ALL: [Self; 10] = [
         Self::Step,
         Self::WarmStep,
@@ -80,12 +80,12 @@ impl Kernel {
         }
     }
 
-    /// Has it rows of many steps?
+    /// Does the kernel read or write rows of many steps?
     pub fn has_steps(self) -> bool {
         matches!(self, Self::Hold | Self::RoughHold | Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
 
-    /// Has it a command for each step?
+    /// Does the kernel read a command for each step?
     pub fn has_commands(self) -> bool {
         matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
@@ -106,7 +106,7 @@ impl Kernel {
     }
 }
 
-/// Records kernels, for those that compile them.
+/// A function that records a kernel in a precision, for the compilers of native and GPU code.
 #[cfg(any(feature = "native", feature = "cuda"))]
 #[derive(Clone)]
 pub(super) struct Recorder(pub(super) Arc<dyn Fn(Kernel, Precision) -> Result<Trace> + Send + Sync>);

@@ -101,14 +101,14 @@ pub(super) struct Places {
     pub(super) solve_gradients: solve::Gradients<Range<usize>>,
 }
 
-/// A step's memory, split.
+/// A step's working memory, split into its numbers and the solver's.
 pub(super) struct Memory<'a, R> {
     pub(super) numbers: Numbers<&'a mut [R]>,
     pub(super) work: Work<&'a mut [R]>,
 }
 
 impl Places {
-    /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
+    /// Lays out a step's memory. `extra` has the lengths of a second-order step's further numbers and gradients.
     pub(super) fn new(
         [nq, nu]: [usize; 2],
         s: &Structure,
@@ -216,7 +216,7 @@ impl Places {
         }
     }
 
-    /// A step's parts; the rest comes back.
+    /// Splits a world's memory into the step's parts; returns the rest too.
     #[inline(always)]
     pub(super) fn memory<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, &'a mut [R]) {
         let (numbers, rest) = self.numbers.cut(memory);
@@ -224,7 +224,7 @@ impl Places {
         (Memory { numbers, work }, rest)
     }
 
-    /// The parts of a step and of its adjoint.
+    /// Splits a world's memory into the parts of the step and of its adjoint.
     #[inline(always)]
     pub(super) fn both<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Gradients<&'a mut [R]>) {
         let (memory, rest) = self.memory(memory);

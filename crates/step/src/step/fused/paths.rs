@@ -24,7 +24,7 @@ pub(super) struct PathScrew {
     pub(super) slot: usize,
     /// Is the screw's degree of freedom without command?
     pub(super) free: bool,
-    /// The screws from here on in the path are carried along by this one.
+    /// Index in the path of the first screw that this one carries along; all later ones are carried too.
     pub(super) after: usize,
 }
 
@@ -41,7 +41,7 @@ layout! {
     pub(super) struct Jacobian {
         /// Seed of a vector-Jacobian product: the gradient of one number of a pair's contacts.
         seed,
-        /// For a path: the displacement in the step, as a twist, by all screws from each one on.
+        /// For each screw of a path: the twist Σ δ_j S_j by it and all screws behind it, the displacement of the step.
         sums,
         /// Rates of a convex pair's contacts by a rigid motion (twist) of one of its shapes.
         rates,
@@ -57,12 +57,12 @@ layout! {
         columns,
         /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Three rows by q and u to be written, each with what fills its last block.
+        /// Room for three rows of derivatives by q and u before they are written, each padded to full blocks.
         rows,
     }
 }
 
-/// The tables.
+/// Paths and sparsity of the Jacobians of a model's step, as tables.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     /// For each contact the paths of A and B.
@@ -168,7 +168,7 @@ impl<'a> Screws<'a> {
         Self { tree, joint: joints.collect(), free: tree.screw_dof.iter().map(|&dof| free[dof]).collect() }
     }
 
-    /// The screws from the world to a body.
+    /// The path of screws from the world to a body.
     fn path(&self, s: &Structure, body: usize) -> Vec<PathScrew> {
         let entry = |(k, &screw): (usize, &usize)| {
             let joint = self.joint[screw];

@@ -118,43 +118,43 @@ impl Plan {
         Arithmetic::new(self.set, precision)
     }
 
-    /// Forces to start from that are none.
+    /// Zero warm-start forces, in place of ones that are not given.
     pub(super) fn no_forces(&self) -> Rows<'static> {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// Numbers of v₊: those of v, or none.
+    /// Length of v₊ in a result row: nv for a second-order step, else 0.
     pub(super) fn n_velocities(&self) -> usize {
         self.places.numbers.v_next.len()
     }
 
-    /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).
+    /// Length of a step's forces: see [`Numbers`](super::memory::Numbers).
     pub(super) fn n_forces(&self) -> usize {
         self.places.numbers.force.len()
     }
 
-    /// Numbers of λ: three per contact, and the torques.
+    /// Length of λ: three numbers per contact, then the torques.
     pub(super) fn n_lambda(&self) -> usize {
         3 * self.nc + self.n_turning()
     }
 
-    /// Contacts that resist turning.
+    /// The number of contacts that resist turning.
     pub(super) fn n_turning(&self) -> usize {
         self.contacts.torsion.turning.len()
     }
 
-    /// The structure's contacts behind all of them, and what each is the twin of.
+    /// The twins among the structure's contacts, and the contact that each is the twin of.
     #[inline(always)]
     pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
         self.contacts.torsion.twins()
     }
 
-    /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
+    /// Length of the shares: one number per contact, or 0 where all are 1. See [`Numbers`](super::memory::Numbers).
     pub(super) fn n_shares(&self) -> usize {
         self.places.numbers.share.len()
     }
 
-    /// Numbers of the gradient of q, u and the parameters.
+    /// Length of the gradients of q, u and the parameters side by side.
     pub(in super::super) fn n_gradient(&self) -> usize {
         self.nq + self.nu + self.at.n
     }

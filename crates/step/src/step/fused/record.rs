@@ -79,7 +79,7 @@ impl Plan {
         )
     }
 
-    /// A program as a trace.
+    /// Records a program as a trace, the list of its operations.
     ///
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the

@@ -56,12 +56,12 @@ impl Plan {
         sizes.from(0)
     }
 
-    /// Numbers of a step's row that gradients flow into.
+    /// Length of the part of a step's row that gradients flow into.
     pub(super) fn n_results(&self) -> usize {
         self.row().share.end
     }
 
-    /// Numbers of a step's row.
+    /// Length of a step's row.
     pub(super) fn n_row(&self) -> usize {
         self.row().info.end
     }

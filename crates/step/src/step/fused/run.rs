@@ -63,7 +63,7 @@ impl Plan {
         rows
     }
 
-    /// The rows that it writes.
+    /// The rows that a program writes.
     pub(super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
         let row = |(name, width)| Row::new(name, width);
         match kernel {

@@ -43,7 +43,7 @@ impl<'a> Operands<'a> {
     }
 }
 
-/// Fills in the operands.
+/// Loads the operands into the worlds' memory.
 pub(super) struct Load<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a Operands<'a>,
@@ -80,7 +80,7 @@ impl Stage for Check<'_> {
     }
 }
 
-/// Contacts of all pairs.
+/// Computes the contacts of all pairs: normals, witness points and φ.
 pub(super) struct Geometry<'a>(pub(super) &'a Plan);
 
 impl Stage for Geometry<'_> {
@@ -92,7 +92,7 @@ impl Stage for Geometry<'_> {
     }
 }
 
-/// The problem's operands from geometry, inertia, stiffness and command.
+/// Assembles the operands of the contact problem from geometry, inertia, stiffness and command.
 pub(super) struct Assemble<'a>(pub(super) &'a Plan);
 
 impl Stage for Assemble<'_> {
@@ -106,14 +106,14 @@ impl Stage for Assemble<'_> {
     }
 }
 
-/// x/weight; 0 of a weight that is not positive.
+/// x/weight, or 0 if the weight is not positive.
 #[inline(always)]
 pub(super) fn per<R: Real>(weight: R, x: R) -> R {
     let there = weight.gt(R::zero());
     R::select(there, x / R::select(there, weight, R::one()), R::zero())
 }
 
-/// A contact's part of its pair's barrier.
+/// A contact's share of its pair's barrier; 1 if there are no shares.
 #[inline(always)]
 pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
     if shares.is_empty() { R::one() } else { shares[contact] }
@@ -131,7 +131,7 @@ impl Plan {
         self.contacts.complete(self.friction(m.par), m.contacts);
     }
 
-    /// Adds to P what [`RollingTables`](crate::step::rolling::RollingTables) says.
+    /// Adds the rolling stiffness of [`RollingTables`](crate::step::rolling::RollingTables) to P.
     #[inline(always)]
     fn resist_rolling<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
         let contact = self.placed(m.geometry, m.share);
@@ -181,7 +181,7 @@ impl Plan {
     }
 }
 
-/// δ, forces and q₊ from what the solve has left; the forces are the next one's start.
+/// Finishes a step after the solve: δ in the order of v, forces and q₊. The forces are also the next solve's warm start.
 pub(super) struct Finish<'a>(pub(super) &'a Plan);
 
 impl Stage for Finish<'_> {

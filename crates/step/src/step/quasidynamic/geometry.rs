@@ -64,7 +64,7 @@ impl Function<2> for UsableContacts {
         out[0] = R::select(usable, R::one(), R::zero());
     }
 
-    /// A choice has no slope.
+    /// The gradient stays zero: a choice between 0 and 1 has no slope.
     #[inline(always)]
     fn pull<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
@@ -88,7 +88,7 @@ pub(super) fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> 
     Ok(contacts)
 }
 
-/// A mask of worlds (B, 1) with as many dimensions as a tensor has.
+/// A mask of worlds (B, 1), reshaped to as many dimensions as `like` has.
 pub(super) fn deep(worlds: &Tensor, like: &Tensor) -> Result<Tensor> {
     let mut dims = vec![1; like.rank()];
     dims[0] = worlds.dim(0)?;

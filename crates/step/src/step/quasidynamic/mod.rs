@@ -56,7 +56,7 @@ pub struct Quasidynamic {
 #[derive(Clone, Debug)]
 struct Fused {
     plan: Arc<fused::Plan>,
-    /// All parameters in one row.
+    /// All parameters side by side in one row (1 or B, n), as kernels read them.
     par: Tensor,
 }
 

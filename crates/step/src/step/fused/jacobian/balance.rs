@@ -135,7 +135,7 @@ impl<R: Real> Solid<R> {
 }
 
 impl Plan {
-    /// −∂/∂q of a body's part of P δ + g.
+    /// Adds a body's part of −∂r/∂q, that of its inertia and weight in P δ + g.
     #[inline(always)]
     fn weigh_body<R: Lane>(
         &self,
@@ -169,7 +169,7 @@ impl Plan {
         }
     }
 
-    /// A contact's part of ∂(Jᵀf)/∂q, and the changes of its λ.
+    /// Adds a contact's part of ∂(Jᵀf)/∂q, and computes the changes of its λ.
     #[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
     #[inline(always)]
     fn push_contact<R: Lane>(

@@ -15,7 +15,7 @@ use super::super::plan::Plan;
 use super::super::stages::share;
 use super::balance::sum_up;
 
-/// After [`Balance`](super::balance::Balance).
+/// Adds the rolling stiffness's part of −∂r/∂q; runs after [`Balance`](super::balance::Balance).
 pub(super) struct Rolling<'a>(pub(super) &'a Plan);
 
 impl Stage for Rolling<'_> {

@@ -80,7 +80,7 @@ impl Program for Backward<'_> {
     }
 }
 
-/// Nothing is wanted of the last state by a step behind it.
+/// Clears the gradient that is carried from later steps: there is no step after the last state.
 struct Begin<'a>(&'a Plan);
 
 impl Stage for Begin<'_> {
@@ -92,7 +92,7 @@ impl Stage for Begin<'_> {
     }
 }
 
-/// State, control and result of step t.
+/// Loads state, control and result of step t into memory.
 struct Revisit<'a> {
     backward: &'a Backward<'a>,
     t: usize,
@@ -131,7 +131,7 @@ impl Stage for Revisit<'_> {
     }
 }
 
-/// δ and η of the step from its states and forces.
+/// Recovers δ and η of a step from its two states and its forces.
 struct Recover<'a>(&'a Plan);
 
 impl Stage for Recover<'_> {
@@ -159,7 +159,7 @@ impl Stage for Recover<'_> {
     }
 }
 
-/// A step may turn a body by more than the half turn that two states tell: then δ is what the forces say.
+/// Corrects δ where a body may have turned by half a turn or more, which two states cannot tell: there δ follows from the forces.
 struct Unwind<'a>(&'a Plan);
 
 /// Turns that two states tell for certain, rad: rounding may take what is nearer to π the other way round.
@@ -183,8 +183,8 @@ impl Stage for Unwind<'_> {
     }
 }
 
-/// Writes the gradient of u at step t, carries that of q, which is what the step before is asked or a result, and sums those of
-/// the parameters.
+/// Writes the gradient of u at step t and sums those of the parameters. The gradient of q is carried to the step before, or written as a
+/// result.
 struct Collect<'a> {
     backward: &'a Backward<'a>,
     t: usize,

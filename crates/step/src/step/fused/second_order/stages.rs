@@ -12,7 +12,7 @@ use super::super::inertial::{Body, SecondOrder};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
 
-/// A plan and what its second-order step has beside.
+/// A plan together with its second-order tables.
 #[derive(Clone, Copy)]
 pub(super) struct Of<'a> {
     pub(super) plan: &'a Plan,
@@ -100,13 +100,13 @@ fn clamped<R: Real>(x: R, limit: R) -> R {
 
 /// Dry friction of a joint as a damping c/x̃: see [`SecondOrder::dry`].
 pub(super) struct Dry<R> {
-    /// Speed without friction.
+    /// Velocity v_f that the joint would reach without dry friction.
     pub(super) free: R,
-    /// √(free² + s²).
+    /// Smoothed speed √(free² + s²), s being the stiction speed.
     pub(super) speed: R,
-    /// √(x² + 4 s²).
+    /// The root √(x² + 4 s²) in x̃.
     pub(super) root: R,
-    /// x̃ = ½ (x + root).
+    /// The positive x̃ = ½ (x + root) of the damping c/x̃.
     pub(super) positive: R,
 }
 
@@ -138,7 +138,7 @@ impl SecondOrder {
     }
 }
 
-/// The solver's operands, given contacts, M and b.
+/// Assembles the solver's operands from contacts, M and b.
 pub(super) struct Problem<'a>(pub(super) Of<'a>);
 
 impl Stage for Problem<'_> {
