@@ -23,7 +23,7 @@ pub fn isometry(pose: &[f64; 7]) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::new_normalize(Quaternion::new(w, i, j, k)))
 }
 
-/// Where each body is in its parent's frame; the world is left out.
+/// The pose of each body in its parent's frame; the world is left out.
 pub fn relative(recording: &Recording, configuration: &Configuration) -> Vec<Isometry3<f64>> {
     let poses: Vec<Isometry3<f64>> = configuration.poses.iter().map(isometry).collect();
     recording.bodies.iter().zip(&poses).skip(1).map(|(body, pose)| poses[body.parent].inv_mul(pose)).collect()

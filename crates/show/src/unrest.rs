@@ -1,4 +1,4 @@
-//! What of a recording has not come to rest.
+//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, and steps that raise the energy.
 
 use super::recording::{Recording, StepRecord};
 use fingertip_shapes::largest::larger;
@@ -53,7 +53,7 @@ impl Motion {
 pub struct Mover {
     /// The body.
     pub body: usize,
-    /// Its largest motion in one of them.
+    /// The body's largest motion in one of the last steps.
     pub motion: Motion,
 }
 
@@ -145,8 +145,8 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     found
 }
 
-/// How the energy of gravity, springs and contacts went, where the command stood still: there each step lowers it, if bodies move
-/// along straight lines.
+/// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each step lowers the
+/// energy, if bodies move along straight lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnergyReport {
     /// At the start of the last step, J.

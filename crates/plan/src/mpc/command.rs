@@ -18,7 +18,7 @@ pub enum Law {
 /// A law and the bounds of its v.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// How u follows from v.
+    /// The law by which the command u follows from the decision v.
     pub law: Law,
     /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,

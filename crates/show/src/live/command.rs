@@ -1,4 +1,4 @@
-//! What a page asks of the simulator.
+//! Commands that a live page sends to the simulator.
 
 use std::collections::BTreeMap;
 

@@ -94,7 +94,7 @@ impl Controls {
         self.list.iter().zip(&self.values).map(one).collect()
     }
 
-    /// Where they stand, by name.
+    /// The sliders' present values, by name.
     pub fn values(&self) -> BTreeMap<&str, f64> {
         self.list.iter().zip(&self.values).map(|(control, &value)| (control.name.as_str(), value)).collect()
     }

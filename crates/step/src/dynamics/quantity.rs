@@ -83,16 +83,16 @@ impl Quantity {
 /// Offsets of all operands, intermediate numbers and results in the working memory of a world.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// q and the inputs.
+    /// The state: q, then the quantity's inputs.
     pub(super) state: Range<usize>,
     pub(super) v: Range<usize>,
-    /// a or τ, as the quantity has it.
+    /// The quantity's last input: a or τ.
     pub(super) input: Range<usize>,
     pub(super) parameters: Range<usize>,
     /// The result: poses of bodies with mass, and screws.
     pub(super) frames: FrameNumbers<Range<usize>>,
     pub(super) inertias: Range<usize>,
-    /// V, A, F.
+    /// Velocities V, accelerations A and forces F of the links, six numbers each.
     pub(super) motion: Range<usize>,
     pub(super) composites: Range<usize>,
     /// M in its pattern, or its factor.
@@ -171,7 +171,7 @@ impl Places {
         }
     }
 
-    /// Numbers in all.
+    /// The total length of the working memory.
     pub(super) fn len(&self) -> usize {
         self.work.end
     }

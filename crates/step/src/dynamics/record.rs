@@ -171,7 +171,7 @@ impl Dynamics {
         Ok([of("gravity_vector", &self.gravity)?, of("inertias", &self.inertias)?, of("offsets", &self.offsets)?])
     }
 
-    /// Numbers of q and of v.
+    /// The lengths nq of q and nv of v.
     pub fn dimensions(&self) -> [usize; 2] {
         [self.links.nq, self.links.nv]
     }

@@ -51,11 +51,11 @@ pub struct Coordinate {
     pub body: usize,
     /// The kind of motion, which determines the numbers of coordinates and degrees of freedom.
     pub kind: JointKind,
-    /// Index of its first number in q.
+    /// Index of the joint's first number in q.
     pub q: usize,
-    /// Index of its first degree of freedom.
+    /// Index of the joint's first degree of freedom in v.
     pub v: usize,
-    /// Index in u, if it is commanded.
+    /// Index of the joint's command in u, if it is commanded.
     pub u: Option<usize>,
     /// Range, for joints with one coordinate.
     pub limits: Option<Limits>,
@@ -94,7 +94,7 @@ pub struct Body {
     pub name: String,
     /// Index in [`Tree::owners`]; the world has none.
     pub owner: Option<usize>,
-    /// Index of its parent body. It is smaller than its own.
+    /// Index of the parent body, which is smaller than the body's own.
     pub parent: usize,
     /// Motion relative to the parent.
     pub kind: JointKind,
@@ -110,14 +110,14 @@ pub struct Body {
     pub screw: usize,
     /// q of this joint is `ratio · q[self.q] + shift`: (1, 0) unless it is a mimic joint.
     pub ratio: f64,
-    /// See `ratio`; rad or m.
+    /// Shift of a mimic joint, rad or m: q of this joint is `ratio · q[self.q] + shift`.
     pub shift: f64,
     /// Mass distribution.
     pub inertia: Option<Inertia>,
 }
 
 impl Tree {
-    /// The coordinate with a degree of freedom.
+    /// The coordinate that has this degree of freedom.
     pub fn coordinate_of(&self, dof: usize) -> Option<&Coordinate> {
         self.coordinates.iter().find(|c| (c.v..c.v + c.kind.nv()).contains(&dof))
     }
@@ -361,7 +361,7 @@ impl Tree {
         self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()
     }
 
-    /// The body with this name.
+    /// Index of the body with this name, if there is one.
     pub fn body(&self, name: &str) -> Option<usize> {
         self.bodies.iter().position(|body| body.name == name)
     }
@@ -377,7 +377,7 @@ impl Tree {
 }
 
 struct Actuation {
-    /// None for a passive joint.
+    /// Stiffness of a commanded joint, N·m/rad or N/m; none for a passive joint.
     stiffness: Option<f64>,
     home: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Contact forces of a desired size.
+//! A cost on the difference of contact forces from a desired size.
 
 use nalgebra::{DMatrix, DVector};
 

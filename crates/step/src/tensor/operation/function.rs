@@ -14,14 +14,14 @@ pub(crate) struct Signature<const N: usize> {
 }
 
 impl<const N: usize> Signature<N> {
-    /// The name, as printed code has it.
+    /// The function's name as an identifier in printed code.
     pub(super) fn identifier(&self) -> String {
         self.name.replace(' ', "_")
     }
 }
 
-/// An operand that gets no gradient: what messages say is expected, its columns, its rows if there are any. On a GPU zeros are in the
-/// place of rows that are not there.
+/// An operand that gets no gradient: the phrase for messages that says what is expected, its columns, and its rows if there are any. On a
+/// GPU zeros take the place of missing rows.
 pub(crate) struct Given<'a> {
     pub(crate) expected: &'static str,
     pub(crate) width: usize,
@@ -78,7 +78,7 @@ pub(super) fn check<const N: usize>(of: &Signature<N>, shapes: [&Shape; N], widt
     bail!("{}: expected {named}, got {shapes:?}", of.name)
 }
 
-/// Checks the rows of what is given for so many worlds.
+/// Checks the rows and columns of the [`Given`] operand for so many worlds.
 pub(super) fn check_given(of: &Given, (rows, width): (usize, usize), worlds: usize) -> Result<()> {
     if width == of.width && (rows == worlds || rows == 1) {
         return Ok(());
@@ -86,7 +86,7 @@ pub(super) fn check_given(of: &Given, (rows, width): (usize, usize), worlds: usi
     bail!("{} (1 or {worlds}, {}), got ({rows}, {width})", of.expected, of.width)
 }
 
-/// [`array::map`] of what may fail.
+/// [`array::map`] for a function that may fail.
 pub(super) fn each<const N: usize, T, U>(of: [T; N], f: impl FnMut(T) -> Result<U>) -> Result<[U; N]> {
     let all = of.into_iter().map(f).collect::<Result<Vec<U>>>()?;
     all.try_into().or_else(|_| bail!("expected {N} operands"))

@@ -20,17 +20,17 @@ pub(crate) use function::{Differentiable, Function, Given, Signature};
 use function::{check, check_given, each};
 pub(crate) use kernels::Kernels;
 
-/// A [`Function`] as something [`Differentiable`].
+/// Makes a [`Function`] of one kernel [`Differentiable`].
 pub(crate) struct Rowwise<F>(pub(crate) F);
 
-/// The kernel on its operands; with the result's gradient it is the adjoint.
+/// The program of a function's kernel on its operands. With the result's gradient it is the adjoint's program.
 struct Run<'a, F, const N: usize> {
     function: &'a F,
     operands: [Rows<'a>; N],
     grad: Option<Rows<'a>>,
 }
 
-/// Parts of a memory, one after the other, and the rest.
+/// Splits memory into parts of these widths, one after the other, and the rest.
 #[inline(always)]
 fn cut<R, const N: usize>(mut memory: &mut [R], widths: [usize; N]) -> ([&mut [R]; N], &mut [R]) {
     let parts = widths.map(|width| {
