@@ -14,7 +14,7 @@ pub const GROUND: [f64; 2] = [2.0, 1e-3];
 pub const ARROW: f64 = 0.02;
 /// Contacts whose force is smaller are not drawn, N.
 pub const LEAST_FORCE: f64 = 1e-3;
-/// The colour of those that are.
+/// Colour of the contacts' points and arrows: red, green, blue, opacity.
 pub const RED: [f64; 4] = [0.86, 0.22, 0.18, 1.0];
 
 /// The pose of a body's frame: position, then quaternion (w, x, y, z).

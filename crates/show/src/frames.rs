@@ -52,7 +52,7 @@ impl Layout {
         Self { scalars, q, u, poses, contacts, plan, plan_size }
     }
 
-    /// Numbers in a row.
+    /// The number of numbers in a row.
     pub fn stride(&self) -> usize {
         self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
     }
@@ -127,7 +127,7 @@ impl Layout {
     }
 }
 
-/// Does anything move the body?
+/// Can the body move, by itself or with its parents?
 pub fn moves(recording: &Recording, body: usize) -> bool {
     let mut at = body;
     while at != 0 {

@@ -178,7 +178,7 @@ pub struct PlanRecord {
     pub q: Vec<Vec<f64>>,
     /// The bodies with predicted poses: objects, and links that carry no other link.
     pub bodies: Vec<usize>,
-    /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
+    /// Predicted poses of `bodies` (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
     pub poses: Vec<Vec<[f64; 7]>>,
 }
 

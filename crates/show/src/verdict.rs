@@ -74,7 +74,7 @@ pub struct ObjectReport {
     pub drift: f64,
     /// Largest angle from the last orientation within the window, rad.
     pub turn: f64,
-    /// From the window's first position to its last, by its length, m/s.
+    /// Speed of the drift, m/s: the distance from the window's first position to its last, over the window's length.
     pub creep: f64,
     /// The largest motion in one of its last steps.
     pub motion: Motion,

@@ -16,7 +16,7 @@ pub struct Row {
     pub goal: Value,
     pub start_errors: Value,
     pub errors: Value,
-    /// The control period in which the episode first succeeded; none if it never did.
+    /// The control period in which the episode succeeded; none if it never did.
     pub success: Option<usize>,
     pub steps: usize,
     pub iterations: f64,

@@ -37,7 +37,7 @@ impl Default for Trial {
     }
 }
 
-/// The outcome for the object.
+/// The outcome of a grasp's trial: how far the object moved, and whether it was held.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Distance of the object from its position in the grasp after the rest, m.
@@ -143,7 +143,7 @@ struct Run<'a> {
     load: Load,
     kp: f64,
     start: Tensor,
-    /// τ_hold (B, nv).
+    /// Holding torques τ_hold as generalised forces (B, nv).
     hold: Tensor,
     q: Tensor,
     v: Tensor,

@@ -56,7 +56,7 @@ impl Command {
         Ok(Self { law, bound, keep_limits: true })
     }
 
-    /// The positions that v is added to.
+    /// The base of a joint's command u = v + base: measured position, previous command or a given position.
     pub fn base(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64]) -> f64 {
         match &self.law {
             Law::Relative => q[of.q],

@@ -13,11 +13,11 @@ const LARGEST_CHUNK: u64 = 1 << 30;
 /// The channel of a message: name, schema and encoding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topic {
-    /// `"/q"`.
+    /// The channel's topic, such as `"/q"`.
     pub name: String,
     /// The name of its schema; empty if it has none.
     pub schema: String,
-    /// `"json"`.
+    /// The encoding of the messages, such as `"json"`.
     pub encoding: String,
 }
 

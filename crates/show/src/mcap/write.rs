@@ -10,7 +10,7 @@ use super::{MAGIC, opcode};
 /// A channel of a file: topic, message name and schema.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// `"/q"`.
+    /// The channel's topic, such as `"/q"`.
     pub topic: &'static str,
     /// The name of its messages: `"fingertip.Configuration"`.
     pub name: &'static str,
@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
         self.chunk.records.extend(record(opcode::MESSAGE, &content.concat()));
     }
 
-    /// Bytes that wait.
+    /// The number of bytes that wait to be written as a chunk.
     pub fn waiting(&self) -> usize {
         self.chunk.records.len()
     }

@@ -33,7 +33,7 @@ const TIME: &str = "time";
 /// A column of a table: for each row a list of items.
 pub struct Column {
     archetype: &'static str,
-    /// `"half_sizes"`.
+    /// The field of the archetype, such as `"half_sizes"`.
     field: &'static str,
     /// The type of an item, such as `"HalfSize3D"`.
     kind: &'static str,

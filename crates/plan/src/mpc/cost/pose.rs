@@ -43,7 +43,7 @@ pub struct Orientation {
 }
 
 impl Position {
-    /// For the object with this name.
+    /// The cost of the distance of the object with this name from `goal`, m in the world.
     ///
     /// # Errors
     /// If there is no such object, or the goal is not finite or farther than 1e6 m.

@@ -23,7 +23,7 @@ impl std::fmt::Debug for Residual {
 }
 
 impl Residual {
-    /// From an expression, which must be differentiable in q.
+    /// The cost ‖r(q)‖² of an expression r, which must be differentiable in q.
     ///
     /// # Errors
     /// If a tensor operation fails.

@@ -26,7 +26,7 @@ pub struct Errors {
     pub position: Option<f64>,
     /// Angle between orientations, rad.
     pub rotation: Option<f64>,
-    /// 1 − ⟨q, q*⟩², which is sin² of half the angle.
+    /// Quaternion error 1 − ⟨q, q*⟩², which is sin² of half the angle.
     pub quaternion: Option<f64>,
 }
 

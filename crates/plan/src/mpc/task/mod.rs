@@ -31,7 +31,7 @@ const CAP: usize = 200;
 /// A task, compiled.
 #[derive(Debug)]
 pub struct Task {
-    /// A description in one line.
+    /// Description of the task in one line.
     pub title: String,
     /// The task's scene, with the task's h, κ and ε.
     pub scene: Scene,
