@@ -37,7 +37,7 @@ impl std::fmt::Display for Why {
 }
 
 impl Why {
-    /// Of the step from q (1, nq) under u (1, nu).
+    /// Explains the status of the step from q (1, nq) under u (1, nu).
     pub fn of(scene: &Scene, step: &Quasidynamic, q: &Tensor, u: &Tensor) -> Result<Self> {
         let result = step.step(q, u)?;
         let status = result.reports[0].status;
@@ -53,7 +53,7 @@ impl Why {
         }))
     }
 
-    /// Of the recording's step with index `k`.
+    /// Explains the status of the recording's step with index `k`.
     pub fn of_recording(scene: &Scene, step: &Quasidynamic, recording: &Recording, k: usize) -> Result<Self> {
         let before = k.checked_sub(1).map_or(&recording.start, |before| &recording.steps[before].end);
         let tensor = |row: &[f64]| step.model().tensor(&[row]);
@@ -62,7 +62,7 @@ impl Why {
     }
 }
 
-/// What a status other than bad input means where nothing overlaps.
+/// Explains a status other than bad input where no bodies overlap.
 pub fn alone(status: Status, model: &Model) -> String {
     match status {
         Status::IterationLimit => {

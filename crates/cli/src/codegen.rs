@@ -17,7 +17,7 @@ use super::{Outcome, message};
 
 /// States that the printed program checks itself at, along the scene's script.
 const STATES: usize = 8;
-/// How long a scene without a script is followed, s.
+/// Simulated time for which a scene without a script is followed, s.
 const UNSCRIPTED: f64 = 1.0;
 /// All functions of dynamics.
 const ALL: &str = "all";

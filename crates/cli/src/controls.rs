@@ -30,7 +30,7 @@ pub fn read(path: &Path, model: &Model) -> Result<Vec<Vec<f64>>, String> {
     Ok(rows)
 }
 
-/// What is in a file, or comes through a pipe, of at most [`LARGEST`] bytes.
+/// Reads the text of a file or pipe, of at most [`LARGEST`] bytes.
 fn text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));

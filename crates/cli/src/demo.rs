@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Outcome, mpc};
 
 const TASK: &str = "assets/tasks/hand_turn.toml";
-/// Of the task's episodes that with the largest turn, 90°.
+/// The episode of the task with the largest turn, 90°.
 const EPISODE: usize = 9;
 /// Control periods of 0.05 s.
 const PERIODS: usize = 160;

@@ -27,7 +27,7 @@ const FAILED: u8 = 1;
 /// Exit status when the input is bad.
 const BAD_INPUT: u8 = 2;
 
-/// What a command says: an error for stderr, or the verdict that decides the exit status.
+/// The result of a command: an error for stderr, or the verdict that decides the exit status.
 type Outcome = Result<ExitCode, Box<dyn std::error::Error>>;
 
 /// Differentiable contact simulation for robot hands.

@@ -1,13 +1,13 @@
-//! Errors as lines.
+//! Formats errors as lines of text.
 
 use candle_core::Error;
 
-/// What a tensor error says.
+/// The message of a tensor error, in one line.
 pub fn plain(error: &Error) -> String {
     one_line(&fingertip::message(error))
 }
 
-/// What an error says, a line for each thing that is wrong.
+/// The messages of an error, a line for each thing that is wrong.
 pub fn of(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     if let Some(fingertip::Error::Several(errors)) = error.downcast_ref() {
         return errors.iter().map(|error| one_line(&error.to_string())).collect();
@@ -15,7 +15,7 @@ pub fn of(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     vec![error.downcast_ref::<Error>().map_or_else(|| one_line(&error.to_string()), plain)]
 }
 
-/// That a list has a number of numbers that is not that of their names.
+/// The message for a list whose length is not the number of its names.
 pub fn wrong_length(place: &str, names: &[String], got: usize) -> String {
     const FEW: usize = 12;
     let they_are = match names {

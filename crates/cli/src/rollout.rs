@@ -1,4 +1,4 @@
-//! `fingertip rollout`: many steps, and what came of them.
+//! `fingertip rollout`: simulates many steps and reports their outcome.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

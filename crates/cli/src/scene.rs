@@ -55,7 +55,7 @@ impl SceneArgs {
         Ok((source, step))
     }
 
-    /// The same without a word.
+    /// Reads the file and compiles it without the model's own warnings; missing shapes and hovering bodies are still reported on stderr.
     pub fn load_quietly(&self) -> Result<(Source, Quasidynamic), Box<dyn std::error::Error>> {
         let source = read(&self.scene)?;
         warn(&missing_shapes(&source.scene));
@@ -71,7 +71,7 @@ impl SceneArgs {
         compile_in(&source.scene, &self.overrides()?, target.dtype(), &fingertip::device(&target.device)?)
     }
 
-    /// What is different.
+    /// The overrides of parameters and options that the command line gives.
     pub fn overrides(&self) -> fingertip::Result<Overrides> {
         Overrides::from_json(&self.overrides).map_err(|error| error.within("--with"))
     }
@@ -83,7 +83,7 @@ pub fn natively(step: Quasidynamic, is_wanted: bool) -> TensorResult<Quasidynami
     if is_wanted { step.native() } else { Ok(step) }
 }
 
-/// What a build without native code says when it is asked for.
+/// The error of a build without native code when native code is asked for.
 #[cfg(not(feature = "native"))]
 pub const NOT_NATIVE: &str = "--native: expected a build with the feature `native`, got one without it";
 
@@ -167,7 +167,7 @@ pub fn compile(scene: &Scene, overrides: &Overrides) -> TensorResult<Quasidynami
     compile_in(scene, overrides, DType::F64, &Device::Cpu)
 }
 
-/// The same in numbers of a type on a device.
+/// Compiles a scene with its overrides to a step of a number type on a device.
 pub fn compile_in(scene: &Scene, overrides: &Overrides, dtype: DType, device: &Device) -> TensorResult<Quasidynamic> {
     let mut scene = scene.clone();
     scene.params = overrides.params(&scene.params)?;

@@ -1,4 +1,4 @@
-//! What came of a rollout, in words and tables.
+//! The summary of a rollout, in words and tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -113,7 +113,7 @@ fn distance(Motion { distance, angle }: &Motion) -> String {
     format!("{:.3} mm and {:.3}°", 1e3 * distance, angle.to_degrees())
 }
 
-/// What moves in the last steps, and by how much.
+/// The line that names the bodies that move in the last steps, and by how much; empty if nothing moves.
 fn movers(recording: &Recording) -> String {
     let all = still_moving(recording);
     let named = |Mover { body, motion }: &Mover| format!("{} by {}", recording.bodies[*body].name, distance(motion));

@@ -1,4 +1,4 @@
-//! How tables look.
+//! The style of tables in the terminal.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 

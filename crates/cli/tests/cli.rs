@@ -19,7 +19,7 @@ const Q_TOLERANCE: f64 = 1e-13;
 const FORCE_TOLERANCE: f64 = 1e-12;
 const DERIVATIVE_TOLERANCE: f64 = 1e-8;
 
-/// What a successful run prints.
+/// The output of a run, which must succeed.
 fn said(args: &[&str], input: &str) -> String {
     let output = fingertip(args, input);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -297,7 +297,7 @@ fn overlapping_hand() -> String {
     )
 }
 
-/// Its scene, with a block on a table and these rules.
+/// A scene of the hand with overlapping links and a block on a table, with these pair rules.
 fn overlapping_scene(name: &str, rules: &str) -> String {
     std::fs::write(scratch("overlapping.urdf"), overlapping_hand()).unwrap();
     let path = scratch(name);
@@ -326,7 +326,7 @@ fn a_hand_that_overlaps_itself_is_warned_of() {
     assert!(text.contains(PAIR) && text.contains(RULE), "{text}");
 }
 
-/// What has no solution says why, gives no verdict, and fails.
+/// A run without a solution says why, gives no verdict, and fails.
 #[test]
 fn a_run_without_a_solution_names_the_culprit() {
     let rule = "[[pair]]\na = \"hand\"\nb = \"hand\"\nenabled = true\n";

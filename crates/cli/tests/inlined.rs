@@ -1,5 +1,6 @@
-//! What kernels call is compiled into them. A function that is not is compiled for the baseline processor, calls even the operations of
-//! registers, and hands those over by way of memory: one closure of that kind made every backward pass two to four times as long.
+//! Checks that kernels inline all that they call. A function that is not inlined is compiled for the baseline processor, calls even the
+//! operations of registers, and passes registers through memory: one closure of that kind made every backward pass two to four times as
+//! long.
 //!
 //! The test reads the command line's own instructions with `objdump`; without that, or in builds with lanes of one world alone, it says that
 //! it was skipped.
@@ -9,7 +10,7 @@ use std::process::{Command, Stdio};
 
 /// Operations of registers have names of this module where they are called.
 const OPERATIONS: &str = "core::core_arch::x86";
-/// What has to call none of them.
+/// Name of our own functions, which must call none of these operations.
 const OURS: &str = "fingertip";
 /// Generic functions of the standard library are made for our closures: a call of one of these in them is ours too.
 const STANDARD: [&str; 2] = ["core::array::", "core::ops::try_trait::Wrapped"];

@@ -240,7 +240,7 @@ fn others_read_it() {
     assert_eq!(said.lines().count(), 3);
 }
 
-/// What a controller planned comes back with the goal, and its page shows it.
+/// A controller's plan is read back from a recording with the goal, and its page shows it.
 #[test]
 fn plans_come_back() {
     let path = scratch("plans.mcap");

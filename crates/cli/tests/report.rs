@@ -1,4 +1,4 @@
-//! What `rollout` says of what rests, hangs, creeps, goes back and forth, or stays deep.
+//! Checks the report of `rollout` on bodies that rest, hang, creep, go back and forth, or stay deep in each other.
 
 #[path = "support/command_line.rs"]
 mod command_line;
@@ -17,7 +17,7 @@ use single::compile;
 const BALL: &str = "[[object]]\nname = \"ball\"\nsphere = 0.02\nmass = 0.1\nfreedom = \"free\"\nposition = [0.0, 0.0, 0.0202]\n\
                     [[object]]\nname = \"table\"\nhalfspace = [0.0, 0.0, 1.0, 0.0]\n";
 
-/// Where scene files and what they name are written.
+/// Folder for the scene files of these tests and the files that they name.
 fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
     std::fs::create_dir_all(&folder).unwrap();

@@ -42,19 +42,19 @@ pub fn channels() -> Vec<Channel> {
     ]
 }
 
-/// On `/q`.
+/// Message on `/q`: the configuration.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct QMessage {
     pub q: Vec<f64>,
 }
 
-/// On `/u`.
+/// Message on `/u`: the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct UMessage {
     pub u: Vec<f64>,
 }
 
-/// On `/contacts`: at the step's start.
+/// Message on `/contacts`: the contacts' geometry at the step's start.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ContactsMessage {
     pub phi: Vec<f64>,
@@ -62,13 +62,13 @@ pub struct ContactsMessage {
     pub point: Vec<[f64; 3]>,
 }
 
-/// On `/forces`.
+/// Message on `/forces`: the contacts' forces.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ForcesMessage {
     pub force: Vec<[f64; 3]>,
 }
 
-/// On `/status`: the last message of a step.
+/// Message on `/status`: the report of the solve, the last message of a step.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct StatusMessage {
     pub time: f64,
@@ -79,5 +79,5 @@ pub struct StatusMessage {
     pub seconds: f64,
 }
 
-/// On `/scalars`.
+/// Message on `/scalars`: numbers by name.
 pub type ScalarsMessage = BTreeMap<String, f64>;

@@ -65,7 +65,7 @@ impl Chart {
         self
     }
 
-    /// With a logarithmic x axis; all x must be positive.
+    /// Makes the x axis logarithmic; all x must be positive.
     pub fn logarithmic(mut self) -> Self {
         self.logarithmic = true;
         self
@@ -148,7 +148,7 @@ impl Panel {
         self.with_line(name.into(), points.into_iter().collect(), false)
     }
 
-    /// With a dashed line, for a reference.
+    /// Adds a dashed line through points (x, y), for a reference.
     pub fn dashed(self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         self.with_line(name.into(), points.into_iter().collect(), true)
     }

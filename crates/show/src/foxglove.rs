@@ -14,7 +14,7 @@ pub const GROUND: [f64; 2] = [2.0, 1e-3];
 pub const ARROW: f64 = 0.02;
 /// Contacts whose force is smaller are not drawn, N.
 pub const LEAST_FORCE: f64 = 1e-3;
-/// The colour of those that are.
+/// Colour of the contacts' points and arrows: red, green, blue, opacity.
 pub const RED: [f64; 4] = [0.86, 0.22, 0.18, 1.0];
 
 /// The pose of a body's frame: position, then quaternion (w, x, y, z).
@@ -23,7 +23,7 @@ pub fn isometry(pose: &[f64; 7]) -> Isometry3<f64> {
     Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::new_normalize(Quaternion::new(w, i, j, k)))
 }
 
-/// Where each body is in its parent's frame; the world is left out.
+/// The pose of each body in its parent's frame; the world is left out.
 pub fn relative(recording: &Recording, configuration: &Configuration) -> Vec<Isometry3<f64>> {
     let poses: Vec<Isometry3<f64>> = configuration.poses.iter().map(isometry).collect();
     recording.bodies.iter().zip(&poses).skip(1).map(|(body, pose)| poses[body.parent].inv_mul(pose)).collect()

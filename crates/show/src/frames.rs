@@ -7,9 +7,9 @@ use fingertip_step::solve::Status;
 
 /// Numbers in front of each row: time, status, iterations, residual, seconds.
 const HEAD: usize = 5;
-/// Of a pose.
+/// Numbers of a pose in a row: position and quaternion.
 const POSE: usize = 7;
-/// Of a contact as it is drawn: gap, normal, point, force.
+/// Numbers of a contact as the page draws it: gap (1), normal (3), point (3), force (3).
 const DRAWN_CONTACT: usize = 10;
 
 /// The places of all parts of a row.
@@ -24,10 +24,10 @@ pub struct Layout {
     plan_size: PlanSize,
 }
 
-/// How much of a plan each row has.
+/// The part of a plan that each row has: the number of poses, and the bodies.
 #[derive(Clone, Debug, Default)]
 pub struct PlanSize {
-    /// T + 1.
+    /// The number of predicted poses of each body: T + 1 for T periods.
     pub n_poses: usize,
     pub bodies: Vec<usize>,
 }
@@ -40,7 +40,7 @@ impl Layout {
         Self::with_plans(recording, size.unwrap_or_default())
     }
 
-    /// The same for plans of a given size.
+    /// The layout of rows that also hold a plan of a given size.
     pub fn with_plans(recording: &Recording, plan_size: PlanSize) -> Self {
         let first = recording.steps.first();
         let scalars: Vec<String> = first.map_or_else(Vec::new, |step| step.scalars.keys().cloned().collect());
@@ -52,12 +52,12 @@ impl Layout {
         Self { scalars, q, u, poses, contacts, plan, plan_size }
     }
 
-    /// Numbers in a row.
+    /// The number of numbers in a row.
     pub fn stride(&self) -> usize {
         self.plan + POSE * self.plan_size.n_poses * self.plan_size.bodies.len()
     }
 
-    /// What the page needs besides the rows.
+    /// The page's data besides the rows, as JSON: the recording, the scalars' names, the bodies that touch, and the layout of a row.
     pub fn header(&self, recording: &Recording) -> Value {
         let mut tips: Vec<usize> = recording.contacts.iter().flat_map(|pair| [pair.a, pair.b]).collect();
         tips.sort_unstable();
@@ -127,7 +127,7 @@ impl Layout {
     }
 }
 
-/// Does anything move the body?
+/// Can the body move, by itself or with its parents?
 pub fn moves(recording: &Recording, body: usize) -> bool {
     let mut at = body;
     while at != 0 {

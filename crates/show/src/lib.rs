@@ -1,4 +1,4 @@
-//! What people look at: recordings of rollouts, plots of them, other charts, and where the objects ended up.
+//! Visualisation and analysis: recordings of rollouts, plots, charts, the live page, and reports on where the objects ended up.
 //!
 //! # Recordings
 //!

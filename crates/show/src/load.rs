@@ -56,14 +56,14 @@ impl Loaded {
     }
 }
 
-/// What has been read so far.
+/// State of reading a recording: the scene, the finished steps, and the parts of the step that is being read.
 #[derive(Default)]
 struct Reader {
     scene: Option<Recording>,
     steps: Vec<StepRecord>,
-    /// Where each body is in its parent's frame.
+    /// The pose of each body in its parent's frame, as last read.
     relative: Vec<Isometry3<f64>>,
-    /// Of the step whose status is still to come.
+    /// q of the step whose status is still to come; the fields that follow are of that step too.
     q: Vec<f64>,
     u: Vec<f64>,
     contacts: Option<ContactsMessage>,

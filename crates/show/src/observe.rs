@@ -1,4 +1,4 @@
-//! Where all bodies are, in plain numbers.
+//! Computes the poses of all bodies at a configuration, as plain numbers.
 
 use candle_core::{DType, Device, Result, Tensor};
 use nalgebra::{Matrix3, Rotation3, UnitQuaternion};

@@ -13,7 +13,7 @@ const MOST_LINES: usize = 10;
 const LEAST_FORCE: f64 = 0.02;
 /// Directions in which an object moves less than this are left out, m.
 const LEAST_MOTION: f64 = 1e-3;
-/// Of the panels, in pixels.
+/// Heights of the panels, pixels.
 const HEIGHTS: [f64; 2] = [360.0, 260.0];
 
 /// A name, and points (time in s, y).

@@ -69,7 +69,7 @@ impl Message {
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
     }
 
-    /// What has been written.
+    /// The bytes of the finished message.
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
@@ -84,7 +84,7 @@ impl Message {
     }
 }
 
-/// What a field holds.
+/// The value of a field, by its type on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     Integer(u64),

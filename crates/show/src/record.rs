@@ -52,17 +52,17 @@ pub struct Recorder {
     /// Everything but the steps, unless the caller adds them.
     pub recording: Recording,
     observer: Observer,
-    /// Where the world is (1, nq).
+    /// The present configuration of the world (1, nq).
     q: Tensor,
-    /// Its bodies there.
+    /// The poses of the world's bodies at the present configuration.
     poses: Vec<[f64; 7]>,
     warm: Option<Tensor>,
-    /// s.
+    /// Simulated time, s.
     time: f64,
     n_steps: usize,
     /// Numbers that each step is given from now on.
     notes: BTreeMap<String, f64>,
-    /// Of the next step.
+    /// The controller's plan that the next step is to carry.
     plan: Option<PlanRecord>,
 }
 
@@ -70,15 +70,15 @@ impl Recorder {
     /// A world at home.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn new(source: &Source, step: &Quasidynamic) -> Result<Self> {
         Self::of_model(source, step.model(), step.parameters())
     }
 
-    /// The same for a world that is stepped elsewhere, for example by [`fingertip_step::step::Dynamic`].
+    /// A recorder for a world that is stepped elsewhere, for example by [`fingertip_step::step::Dynamic`].
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn of_model(source: &Source, model: &Model, parameters: &Parameters) -> Result<Self> {
         let observer = Observer::new(model)?;
         let mut recording = cast(source, model, parameters)?;
@@ -121,7 +121,7 @@ impl Recorder {
     /// Moves the world home and restarts the time.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn reset(&mut self, model: &Model) -> Result<()> {
         (self.q, self.warm, self.time, self.n_steps) = (model.home(1)?, None, 0.0, 0);
         self.poses = self.observer.poses(&self.q)?;
@@ -188,7 +188,7 @@ impl Recorder {
     /// commanded positions (nu numbers), if there were any.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn follow<'a>(&mut self, next: impl Into<StepResult<'a>>, u: Vec<f64>) -> Result<StepRecord> {
         let next = next.into();
         self.n_steps += 1;
@@ -220,7 +220,7 @@ impl Recorder {
     }
 }
 
-/// What came of a step of one world, as a [`Step`] and a [`DynamicStep`] have it.
+/// The results of a step of one world that a recorder needs, borrowed from a [`Step`] or a [`DynamicStep`].
 #[derive(Clone, Copy, Debug)]
 pub struct StepResult<'a> {
     q_next: &'a Tensor,

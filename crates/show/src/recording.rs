@@ -39,7 +39,7 @@ pub struct Recording {
     /// are drawn with their other shapes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// What of objects can move: rigid ones, and of those with links each body that moves by a joint or as a whole.
+    /// The movable parts of objects: a rigid object as a whole; of an articulated one, each body that moves by a joint or as a whole.
     pub objects: Vec<ObjectRecord>,
     /// The two sides of each contact.
     pub contacts: Vec<PairRecord>,
@@ -80,9 +80,9 @@ fn yes() -> bool {
 /// A body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyRecord {
-    /// Its name: `"ball"`, `"hand/palm"`.
+    /// The body's name: `"ball"`, `"hand/palm"`.
     pub name: String,
-    /// What the body belongs to.
+    /// The kind of thing that the body belongs to: fixed, an object or a robot.
     pub role: Role,
     /// The body that it is joined to, which comes before it in the list. The world's parent is the world.
     pub parent: usize,
@@ -90,7 +90,7 @@ pub struct BodyRecord {
     pub moves: bool,
 }
 
-/// What a body belongs to.
+/// The kind of thing that a body belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -130,11 +130,11 @@ pub struct ShapeRecord {
 /// An object that can move, or a link of one with all that hangs on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectRecord {
-    /// Its name: `"ball"`, or `"door/hinge"` for what a joint moves.
+    /// The object's name: `"ball"`, or `"door/hinge"` for a part that a joint moves.
     pub name: String,
-    /// Its body.
+    /// Index of the object's body.
     pub body: usize,
-    /// Its mass, kg.
+    /// Mass of the object, kg.
     pub mass: f64,
     /// The component of its weight that can move it, N; zero for an object in a level plane, and for what hangs on a joint.
     pub load: [f64; 3],
@@ -158,17 +158,17 @@ pub struct GoalRecord {
     pub body: usize,
     /// Position of its frame, m. z is ignored for objects in a level plane.
     pub position: Option<[f64; 3]>,
-    /// Its orientation.
+    /// Orientation of the goal as a unit quaternion (w, x, y, z), if it has one.
     pub quaternion: Option<[f64; 4]>,
 }
 
 /// A controller's plan for the coming periods, stored at the start of the first of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
-    /// Its cost. A file keeps finite costs only; others are read as NaN.
+    /// Cost of the plan. A file keeps finite costs only; others are read as NaN.
     #[serde(deserialize_with = "or_nan")]
     pub cost: f64,
-    /// How the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
+    /// The reason for which the search ended: `"converged"`, `"iteration limit"`, `"deadline"`, `"no gradient"`, `"unsolved"`.
     pub outcome: String,
     /// Iterations of the search.
     pub iterations: usize,
@@ -178,7 +178,7 @@ pub struct PlanRecord {
     pub q: Vec<Vec<f64>>,
     /// The bodies with predicted poses: objects, and links that carry no other link.
     pub bodies: Vec<usize>,
-    /// Their predicted poses (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
+    /// Predicted poses of `bodies` (T + 1, bodies), `[x, y, z, w, x, y, z]`. Files store them to 1e-6.
     pub poses: Vec<Vec<[f64; 7]>>,
 }
 
@@ -208,11 +208,11 @@ pub struct StepRecord {
     pub point: Vec<[f64; 3]>,
     /// Force of each contact on B during the step, N.
     pub force: Vec<[f64; 3]>,
-    /// How the solve ended: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"infeasible"` or `"bad_input"`.
+    /// Outcome of the step's contact solve: `"solved"`, `"iteration_limit"`, `"unsettled"`, `"infeasible"` or `"bad_input"`.
     pub status: String,
-    /// Its Newton iterations.
+    /// Newton iterations of the step's contact solve.
     pub iterations: usize,
-    /// Its relative residual.
+    /// Relative residual of the step's contact solve.
     pub residual: f64,
     /// Time to compute the step, s; 0 if it was not measured.
     pub seconds: f64,

@@ -1,4 +1,4 @@
-//! Where a recording's scene comes from.
+//! A recording's source: a scene with its name and the text of its file.
 
 use fingertip_plan::mpc::Task;
 use fingertip_scene::Scene;
@@ -6,7 +6,7 @@ use fingertip_scene::Scene;
 /// A scene and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name.
+    /// Name of the scene.
     pub name: String,
     /// The scene file's text; empty for a scene built in code.
     pub text: String,

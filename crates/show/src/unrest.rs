@@ -1,4 +1,4 @@
-//! What of a recording has not come to rest.
+//! Analysis of unrest: bodies that still move at a recording's end, overlaps that stay, and steps that raise the energy.
 
 use super::recording::{Recording, StepRecord};
 use fingertip_shapes::largest::larger;
@@ -53,7 +53,7 @@ impl Motion {
 pub struct Mover {
     /// The body.
     pub body: usize,
-    /// Its largest motion in one of them.
+    /// The body's largest motion in one of the last steps.
     pub motion: Motion,
 }
 
@@ -62,11 +62,11 @@ pub struct Mover {
 pub struct DeepAgain {
     /// The bodies.
     pub bodies: [usize; 2],
-    /// Steps that start so.
+    /// The number of steps that start about as deep as the step before.
     pub steps: usize,
-    /// The last of them, counted from 1.
+    /// The last of these steps, counted from 1.
     pub last: usize,
-    /// The depth at its start, m.
+    /// Depth of the overlap at the start of the last of these steps, m.
     pub depth: f64,
 }
 
@@ -145,20 +145,20 @@ pub fn deep_again(recording: &Recording) -> Vec<DeepAgain> {
     found
 }
 
-/// How the energy of gravity, springs and contacts went, where the command stood still: there each step lowers it, if bodies move
-/// along straight lines.
+/// Changes of the energy of gravity, springs and contacts over the steps in which the command stood still. There each step lowers the
+/// energy, if bodies move along straight lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EnergyReport {
-    /// At the start of the last step, J.
+    /// Energy at the start of the last step, J.
     pub last: f64,
-    /// Steps that raise it.
+    /// The number of steps that raise the energy.
     pub rises: usize,
     /// The largest rise in a step, J, and the step, counted from 1.
     pub largest: Option<(f64, usize)>,
 }
 
 impl EnergyReport {
-    /// None if the last step has no energy.
+    /// The changes of energy in a recording. None if the last step has no energy.
     pub fn of(recording: &Recording) -> Option<Self> {
         let last = *recording.steps.last()?.scalars.get(ENERGY)?;
         let rise = |(k, pair): (usize, &[StepRecord])| {

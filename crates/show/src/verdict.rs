@@ -1,4 +1,4 @@
-//! Which bodies touch, and is an object held?
+//! Verdicts on a recording's objects: is an object held, and by what?
 
 use super::recording::{ObjectRecord, Recording, Role, StepRecord};
 use super::unrest::{Motion, alternates, motion_per_step};
@@ -37,7 +37,7 @@ pub struct ContactForce {
     pub force: [f64; 3],
 }
 
-/// What became of an object.
+/// The verdict on an object at the end of a recording, such as held, resting or moving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Held: it is at rest, off every fixed body, and robots carry its load. An object without load must be pressed
@@ -58,11 +58,11 @@ pub enum Verdict {
 /// The state of an object at the end of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectReport {
-    /// Its name.
+    /// Name of the object.
     pub object: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Its load: the part of its weight that can move it, N.
+    /// The object's load: the part of its weight that can move it, N.
     pub load: f64,
     /// The part of the load that robots carry, N: the mean over the window of their force against it.
     pub carried: f64,
@@ -74,7 +74,7 @@ pub struct ObjectReport {
     pub drift: f64,
     /// Largest angle from the last orientation within the window, rad.
     pub turn: f64,
-    /// From the window's first position to its last, by its length, m/s.
+    /// Speed of the drift, m/s: the distance from the window's first position to its last, over the window's length.
     pub creep: f64,
     /// The largest motion in one of its last steps.
     pub motion: Motion,
@@ -123,7 +123,7 @@ impl ObjectReport {
     /// ... and within this angle of its last orientation, rad, and does not go back and forth meanwhile.
     pub const NOT_TURNING: f64 = 0.02;
 
-    /// What became of each object that can move.
+    /// The reports on all objects that can move.
     pub fn of_each(recording: &Recording) -> Vec<Self> {
         recording.objects.iter().filter_map(|object| Self::of(recording, object)).collect()
     }

@@ -26,7 +26,7 @@ pub const GRADIENT: f64 = 1e-6;
 const STEPS: [f64; 5] = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8];
 /// With larger ones, curves look like kinks.
 const SMALL: f64 = 1e-6;
-/// Where several kinks meet, the sides that are known are some of many: a gradient may be this part of their range beyond them.
+/// Where several kinks meet, the known slopes are only some of many: a gradient may lie this part of their range beyond them.
 const BEYOND: f64 = 0.1;
 /// Values are rounded by less than this times [`GRADIENT`], relative to the largest of their kind.
 const ROUNDING: f64 = 1e-9;
@@ -37,15 +37,15 @@ const BESIDE: usize = 16;
 /// ... and by this part of them its own input changes there.
 const PART: f64 = 0.1;
 
-/// What came of a comparison.
+/// The result of comparing one derivative with differences.
 pub struct Finding {
-    /// Which kind of quantity.
+    /// The kind of quantity that is differentiated.
     pub kind: Kind,
-    /// The derivative of what by what.
+    /// The name of the derivative: the quantity, and the input that it is taken by.
     pub place: String,
-    /// Is it one by q or u, not by a parameter?
+    /// Is the derivative by q or u, not by a parameter?
     pub is_by_state: bool,
-    /// Is it right?
+    /// The judgement whether the derivative is right.
     pub judgement: Judgement,
 }
 
@@ -64,7 +64,7 @@ impl Display for Finding {
 /// Whether a derivative is right.
 #[derive(Clone, Copy)]
 pub struct Judgement {
-    /// How far it is off, relative.
+    /// Relative error of the derivative.
     pub off: f64,
     /// Has the function a kink there, and is the derivative one of its sides or between them?
     pub is_kink: bool,
@@ -260,8 +260,8 @@ fn one_side(values: &DMatrix<f64>, at: usize, size: f64) -> DVector<f64> {
 pub(super) type Judge = fn(f64, &[Slopes], usize, &dyn Fn(f64) -> f64) -> Judgement;
 
 impl Judgement {
-    /// Of the derivative `claimed` of a row where the function is smooth, or of one of the sides of a kink. `scale` is what an error is
-    /// measured by, of differences of a size. Differences without a solution are NaN, and less than nothing.
+    /// Judges the derivative `claimed` of a row where the function is smooth, or equals one of the sides of a kink. `scale` gives the
+    /// size by which an error is measured, for differences of a step size. Differences without a solution are NaN and are ignored.
     pub(super) fn of(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let mut own = Self { off: f64::INFINITY, is_kink: false, numbers: [claimed, f64::NAN, f64::NAN] };
         for Slopes { size, sides, across } in slopes {
@@ -278,8 +278,8 @@ impl Judgement {
         own
     }
 
-    /// The same where the sides disagree: how far it is beyond them, with a step small enough. Sides of a smooth function are next to
-    /// each other.
+    /// Judges the derivative `claimed` of a row where the slopes on the two sides disagree, as at a kink: the error is how far it lies
+    /// beyond both, for a small enough step. The slopes on both sides of a smooth function are close to each other.
     pub(super) fn of_kink(claimed: f64, slopes: &[Slopes], row: usize, scale: &dyn Fn(f64) -> f64) -> Self {
         let of_size = |Slopes { size, sides, .. }: &Slopes| {
             let all = || sides.iter().map(|side| side[row]);

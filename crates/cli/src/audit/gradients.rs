@@ -29,7 +29,7 @@ impl Gradients {
         Ok(Self(all))
     }
 
-    /// What backpropagation gives, of all quantities by all inputs: a world for each quantity.
+    /// The gradients by backpropagation, of all quantities by all inputs: one world for each quantity.
     pub fn pulled(step: &Quasidynamic, quantities: &Quantities, inputs: &Inputs, warm: &Tensor) -> Result<Self> {
         let model = step.model();
         let n = quantities.count();

@@ -1,4 +1,4 @@
-//! What a step depends on, as one row of numbers: tangents of q, then u, then every parameter.
+//! The inputs of a step as one row of numbers: tangents of q, then u, then every parameter.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of a state (one world).
+    /// The inputs of a step at a state of one world.
     pub fn new(step: &'a Quasidynamic, state: &'a State) -> Result<Self> {
         let model = step.model();
         let mut own = Self {
@@ -125,12 +125,12 @@ impl<'a> Inputs<'a> {
         self.step.with_parameters(&parameters)?.step_from(&q, &u, Some(&warm))
     }
 
-    /// How many there are.
+    /// The number of inputs.
     pub fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// What a column is: `mu of "hand/tip" and "ball"`.
+    /// The name of an input by its column, such as `mu of "hand/tip" and "ball"`.
     pub fn name(&self, column: usize) -> String {
         let Some(group) = self.groups.iter().find(|group| group.columns.contains(&column)) else {
             return String::new();

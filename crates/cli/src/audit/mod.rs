@@ -67,22 +67,22 @@ struct Check {
     limit: Option<f64>,
 }
 
-/// What a check found in a state.
+/// The result of one check in one state.
 struct Value {
     off: f64,
-    /// Where in the state it is worst, if that is known.
+    /// The place in the state where the error is largest, if it is known.
     place: String,
 }
 
-/// What was found in a solved state.
+/// All results of a solved state.
 struct Audited {
     /// The state's number, from 1.
     number: usize,
     optimality: Optimality,
     asymmetry: f64,
-    /// Of `linearize`.
+    /// Findings on the derivatives of `linearize`.
     linearized: Vec<Finding>,
-    /// Of backpropagation: by q and u, and by parameters.
+    /// Findings on the derivatives of backpropagation: by q and u, and by parameters.
     pulled: [Vec<Finding>; 2],
 }
 
@@ -246,7 +246,7 @@ impl Check {
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// What is only reported passes if it is finite: H is positive definite then.
+    /// Does the check pass? One without a limit is only reported, and passes if it is finite: H is positive definite then.
     fn passes(&self) -> bool {
         self.largest().is_finite() && self.limit.is_none_or(|limit| self.largest() <= limit)
     }

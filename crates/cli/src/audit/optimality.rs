@@ -23,13 +23,13 @@ use nalgebra::{DMatrix, DVector, Matrix3, Matrix3xX, Vector3};
 use super::rolling::{Curved, Rolling};
 use super::states::State;
 
-/// How well a step satisfies the conditions, all relative.
+/// Relative errors of a step in the optimality conditions.
 pub struct Optimality {
     /// Force balance.
     pub balance: f64,
     /// Force law, the worst contact.
     pub law: f64,
-    /// That contact.
+    /// The contact with the largest error in the force law.
     pub worst: Option<usize>,
     /// Complementarity, the worst contact.
     pub complementarity: f64,
@@ -182,7 +182,7 @@ impl Law {
 struct Torsion {
     contacts: Vec<usize>,
     coefficients: Vec<f64>,
-    /// How many times as large friction coefficients are.
+    /// Factor on friction coefficients in a contact with torsional friction.
     times: f64,
 }
 
@@ -211,7 +211,7 @@ struct Plant {
     p: DMatrix<f64>,
     g: DVector<f64>,
     screws: Vec<(Vector3<f64>, Vector3<f64>)>,
-    /// Of all frames.
+    /// The poses of all frames, twelve numbers each.
     poses: Vec<f64>,
 }
 
@@ -257,7 +257,7 @@ impl Plant {
         Ok(Self { p, g, screws, poses })
     }
 
-    /// What rolling on contact `i` adds to P; `geometry` is its normal, points on A and B, φ and weight.
+    /// The rolling stiffness that contact `i` adds to P. `geometry` is its normal, points on A and B, φ and weight.
     fn rolling(
         &self,
         step: &Quasidynamic,

@@ -1,4 +1,4 @@
-//! What a step's derivatives are checked of: its motion, and the force and moment of each pair of bodies.
+//! The quantities whose derivatives an audit checks: a step's motion, and the force and moment of each pair of bodies.
 //!
 //! A pair's contacts may exchange places while bodies move, and nothing is wrong then. Their sums over the pair do not know of that.
 
@@ -30,7 +30,7 @@ pub enum Kind {
     Moment,
 }
 
-/// What is looked at of the steps around one. Each is a row of the Jacobians: the motion, the forces, the moments.
+/// The checked quantities of steps around a given one. Each is a row of the Jacobians: the motion, the forces, the moments.
 pub struct Quantities<'a> {
     step: &'a Quasidynamic,
     manifold: Manifold,
@@ -49,7 +49,7 @@ pub struct Quantities<'a> {
 }
 
 impl<'a> Quantities<'a> {
-    /// Of the steps around this one, of a single world.
+    /// The quantities of steps around this one, which is of a single world.
     pub fn new(step: &'a Quasidynamic, result: &Step) -> Result<Self> {
         let model = step.model();
         let (forces, normals) = (vectors(&result.force)?, vectors(&result.contacts.normal)?);
@@ -88,7 +88,7 @@ impl<'a> Quantities<'a> {
         })
     }
 
-    /// How many there are.
+    /// The number of quantities.
     pub fn count(&self) -> usize {
         self.step.model().nv() + (FORCE.len() + MOMENT.len()) * self.pairs.len()
     }
@@ -103,7 +103,7 @@ impl<'a> Quantities<'a> {
         }
     }
 
-    /// What a row is: `normal force of "hand/tip" on "ball"`.
+    /// The name of a quantity by its row, such as `normal force of "hand/tip" on "ball"`.
     pub fn name(&self, row: usize) -> String {
         let model = self.step.model();
         let (names, at): (&[&str], usize) = match self.kind(row) {
@@ -143,7 +143,7 @@ impl<'a> Quantities<'a> {
         Tensor::cat(&[motion, sums(&local, FORCE.len())?, sums(&moment, MOMENT.len())?], 1)
     }
 
-    /// The same as plain numbers, a row per world; NaN where a world has no solution.
+    /// The quantities as plain numbers, a row per world; NaN where a world has no solution.
     pub fn numbers(&self, result: &Step) -> Result<DMatrix<f64>> {
         let all = self.of(result)?;
         let mut matrix = DMatrix::from_row_slice(all.dim(0)?, all.dim(1)?, &numbers(&all)?);

@@ -3,17 +3,17 @@
 use fingertip::description::{Friction, Shape};
 use nalgebra::{Matrix3, Matrix3x2, SymmetricEigen, Vector3};
 
-/// What is curved, in the world's axes.
+/// The curved surface of a rolling contact, in world axes: a rolling ellipsoid, or a fixed line.
 pub enum Curved {
-    /// What rolls: an ellipsoid with these axes as columns, and radii, m.
+    /// A rolling ellipsoid with these axes as columns, and radii, m.
     Ellipsoid(Matrix3<f64>, Vector3<f64>),
-    /// What it rolls on: a fixed line with this axis and radius, m. What rolls may be a line too.
+    /// A fixed line with this axis and radius, m, on which a body rolls. The rolling body may be a line too, the second one.
     Line((Vector3<f64>, f64), Option<(Vector3<f64>, f64)>),
 }
 
 impl Curved {
-    /// Of a shape and what it touches; none if the step knows of nothing curved there. A shape is given with its pose's rotation and its
-    /// sizes; the other one if it is fixed.
+    /// The curved surface between a shape and the other shape that it touches; none if the step has no rolling stiffness there. A shape
+    /// is given with its pose's rotation and its sizes; the other one only if it is fixed.
     pub fn of(
         (shape, turn, sizes): (&Shape, Matrix3<f64>, &[f64]),
         on: Option<(&Shape, Matrix3<f64>, &[f64])>,

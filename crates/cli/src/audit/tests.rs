@@ -10,7 +10,7 @@ use super::differences::{Judge, Judgement, Slopes};
 use super::*;
 use crate::scene::{compile, read};
 
-/// What the audit finds in the state of a scene with this index, with the gradient of a quantity by an input `times` as large.
+/// The findings of an audit in one state of a scene, after the gradient of a quantity by an input has been multiplied by a factor.
 fn findings(scene: &str, state: usize, wrong: Option<(&str, &str, f64)>) -> Vec<Finding> {
     let step = compile(&read(Path::new(scene)).unwrap().scene, &Overrides::default()).unwrap();
     let state = &states::states(&step, state + 1, 1).unwrap()[state];
@@ -44,7 +44,7 @@ fn a_wrong_gradient_by_one_parameter_of_one_contact_is_named() {
     }
 }
 
-/// What is no number is neither right nor on a kink.
+/// A derivative that is NaN is neither right nor on a kink.
 #[test]
 fn a_gradient_that_is_no_number_is_wrong() {
     let of = |claimed: f64, judge: Judge| {
@@ -57,7 +57,7 @@ fn a_gradient_that_is_no_number_is_wrong() {
     }
 }
 
-/// Of equal cubes, the smallest size decides: each has a kink there. What is beyond both sides is wrong all the same.
+/// With equal cubes the smallest size decides, so that each has a kink there. A gradient beyond both sides is wrong all the same.
 #[test]
 fn a_kink_is_one_and_a_gradient_beyond_its_sides_is_wrong() {
     let found = findings("cubes", 0, None);

@@ -1,4 +1,4 @@
-//! What a scene holds, as data. SI units.
+//! The contents of a scene as data for `inspect`, in SI units.
 
 use candle_core::{Result, Tensor};
 use fingertip::contact::UNUSED;

@@ -1,4 +1,4 @@
-//! `fingertip inspect`: what a scene holds.
+//! `fingertip inspect`: lists the contents of a scene.
 
 mod contents;
 mod notes;

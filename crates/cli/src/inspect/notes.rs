@@ -1,4 +1,4 @@
-//! What a scene file says and its model leaves out.
+//! Notes on parts of a scene file that its model leaves out.
 
 use fingertip::Model;
 use fingertip::description::{Articulation, JointKind, ObjectBody, Scene};

@@ -1,4 +1,4 @@
-//! What a scene holds, as tables.
+//! The contents of a scene as tables of text.
 
 use std::fmt::Write;
 

@@ -107,7 +107,7 @@ impl Args {
     }
 }
 
-/// Where tasks are looked for by name.
+/// Folder in which tasks are looked for by name.
 const FOLDER: &str = "assets/tasks";
 /// Longest deadline, ms.
 const LONGEST: f64 = 1e9;

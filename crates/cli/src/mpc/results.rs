@@ -1,4 +1,4 @@
-//! What came of an episode, as a line of JSON or of a table.
+//! The result of an episode, as a line of JSON or of a table.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ pub struct Row {
     pub goal: Value,
     pub start_errors: Value,
     pub errors: Value,
-    /// Of one control period; none if it never came.
+    /// The control period in which the episode succeeded; none if it never did.
     pub success: Option<usize>,
     pub steps: usize,
     pub iterations: f64,
     pub ms: f64,
     pub worst_ms: f64,
-    /// How often each way to end a search has come.
+    /// Number of searches by the reason for which they ended.
     pub outcomes: BTreeMap<&'static str, usize>,
     /// Steps of the plant without a solution.
     pub unsolved: usize,

@@ -120,7 +120,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// What is said to a plant that says nothing.
+    /// The answer to a plant that is silent: hold the last command.
     fn hold(&self) -> Value {
         let u = self.running.as_ref().map(|(_, controller, _)| controller.u_before());
         json!({ "u": u, "status": Planned::Silent.name() })

@@ -1,4 +1,4 @@
-//! `fingertip tasks`: what there is to do.
+//! `fingertip tasks`: lists the tasks.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

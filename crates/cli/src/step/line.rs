@@ -1,4 +1,4 @@
-//! One line: read, step, answer.
+//! Answers one line of JSON: reads the question, steps, and writes the answer.
 
 use candle_core::Result as TensorResult;
 use fingertip::description::unknown;
@@ -13,7 +13,7 @@ use crate::message;
 /// Keys of a line beside those of [`Overrides`].
 const KEYS: [&str; 4] = ["q", "u", "jacobians", "output"];
 
-/// What a line in asks for.
+/// The question of an input line: q, u, overrides and the outputs that are asked for.
 struct Question {
     q: Vec<f64>,
     u: Vec<f64>,

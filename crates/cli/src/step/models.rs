@@ -16,7 +16,7 @@ const KEPT: usize = 16;
 /// The step of the scene, and of the models that overrides have asked for.
 pub struct Models {
     scene: Scene,
-    /// What the command line changes, for all lines.
+    /// The overrides of the command line, which apply to all lines.
     overrides: Overrides,
     base: Quasidynamic,
     /// Are steps compiled to native code?

@@ -1,4 +1,4 @@
-//! What a line out holds.
+//! The fields of an output line.
 
 use candle_core::{DType, Result as TensorResult, Tensor};
 use fingertip::description::unknown;
@@ -24,7 +24,8 @@ pub const OUTPUTS: [&str; 13] = [
     "dlambda_dq",
     "dlambda_du",
 ];
-/// Of these, the ones that are put out on request stand from here on, and those that need Jacobians.
+/// Index in the list of outputs of the first one that is written only on request; `JACOBIANS` is that of the first one that needs
+/// Jacobians.
 const ON_REQUEST: usize = 8;
 const JACOBIANS: usize = 9;
 
@@ -40,7 +41,7 @@ impl Default for Outputs {
 }
 
 impl Outputs {
-    /// Those with these names.
+    /// The outputs with these names.
     pub fn named(names: &[impl AsRef<str>]) -> Result<Self, String> {
         let mut wanted = [false; OUTPUTS.len()];
         for name in names.iter().map(AsRef::as_ref) {

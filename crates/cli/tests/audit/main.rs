@@ -7,7 +7,7 @@ mod command_line;
 use command_line::fingertip;
 use rayon::prelude::*;
 
-/// What an audit prints, which passes.
+/// The output of an audit, which must pass.
 fn passed(args: &[&str]) -> String {
     let args = [&["audit"], args].concat();
     let output = fingertip(&args, "");

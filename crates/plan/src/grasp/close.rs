@@ -38,9 +38,9 @@ pub struct Closing {
     pub joints: f64,
     /// Largest random offset of the object from home in each direction, m and rad.
     pub object: [f64; 2],
-    /// f, N.
+    /// Force f with which each joint pulls its nearest part towards the object, N.
     pub force: f64,
-    /// σ, m.
+    /// Length σ over which parts attract the object, m: weights are w ∝ exp(−φ/σ) of the gap φ.
     pub reach: f64,
     /// Time scale α of a motion α (M + W)⁻¹ F, s²: how far the object falls in a step is α times gravity.
     pub alpha: f64,

@@ -24,11 +24,11 @@ const BALANCED: f64 = 1e-8;
 /// world's axes).
 #[derive(Clone, Debug)]
 pub struct Balance {
-    /// J_a (n, robot's degrees of freedom) and g_a.
+    /// Robot's part of the balance: J_a (n, robot's degrees of freedom) and g_a.
     robot: (DMatrix<f64>, DVector<f64>),
-    /// J_o (n, others) and g_o.
+    /// Object's part of the balance: J_o (n, other degrees of freedom) and g_o.
     object: (DMatrix<f64>, DVector<f64>),
-    /// f_n of each contact (contacts, n).
+    /// Matrix (contacts, n) that gives the normal force f_n of each contact from the unknowns.
     normal: DMatrix<f64>,
     /// μ and the normal of each contact with friction; none without.
     friction: Vec<(f64, Vector3<f64>)>,
@@ -41,7 +41,7 @@ pub struct Effort {
     pub torque: DVector<f64>,
     /// Forces in the unknowns of the balance, N.
     pub force: DVector<f64>,
-    /// ½ ‖τ‖².
+    /// The objective ½ ‖τ‖², the effort that was minimised.
     pub cost: f64,
 }
 

@@ -37,7 +37,7 @@ impl Default for Trial {
     }
 }
 
-/// The outcome for the object.
+/// The outcome of a grasp's trial: how far the object moved, and whether it was held.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Distance of the object from its position in the grasp after the rest, m.
@@ -46,9 +46,9 @@ pub struct Outcome {
     pub pushed: f64,
     /// Distance from that position after the last push and rest, m.
     pub displaced: f64,
-    /// Was it held at rest? That means it is carried by its contacts and nearer to its place than [`LOST`].
+    /// Was the object held at rest, before the pushes? That means it is carried by its contacts and nearer to its place than [`LOST`].
     pub held: bool,
-    /// The same at the end.
+    /// Was the object held at rest at the end too, after the pushes?
     pub held_pushed: bool,
 }
 
@@ -111,7 +111,7 @@ impl Trial {
 /// The object to hold.
 struct Load {
     body: usize,
-    /// Its first numbers in q and v.
+    /// Index of the object's first number in q; `v` is that of its first degree of freedom.
     q: usize,
     v: usize,
     /// m g in world axes, N.
@@ -143,7 +143,7 @@ struct Run<'a> {
     load: Load,
     kp: f64,
     start: Tensor,
-    /// τ_hold (B, nv).
+    /// Holding torques τ_hold as generalised forces (B, nv).
     hold: Tensor,
     q: Tensor,
     v: Tensor,
@@ -186,7 +186,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// How far each object is from where it was, m.
+    /// Distance of each world's object from its start, m.
     fn away(&self) -> Result<Vec<f64>> {
         (&self.q - &self.start)?.narrow(1, self.load.q, 3)?.sqr()?.sum(1)?.sqrt()?.to_vec1()
     }

@@ -19,7 +19,7 @@ pub(super) struct BoxMinimum {
     pub(super) factor: Option<Cholesky<f64, Dyn>>,
 }
 
-/// None if H is not positive definite on the free numbers.
+/// Minimises ½ kᵀH k + gᵀk in a box. None if H is not positive definite on the free numbers.
 pub(super) fn minimise(
     h: &DMatrix<f64>,
     g: &DVector<f64>,

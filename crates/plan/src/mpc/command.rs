@@ -18,7 +18,7 @@ pub enum Law {
 /// A law and the bounds of its v.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// How u follows from v.
+    /// The law by which the command u follows from the decision v.
     pub law: Law,
     /// Bound on |v_j| for each joint (nu), rad or m.
     pub bound: Vec<f64>,
@@ -56,7 +56,7 @@ impl Command {
         Ok(Self { law, bound, keep_limits: true })
     }
 
-    /// The positions that v is added to.
+    /// The base of a joint's command u = v + base: measured position, previous command or a given position.
     pub fn base(&self, joint: usize, of: &Joint, q: &[f64], u_before: &[f64]) -> f64 {
         match &self.law {
             Law::Relative => q[of.q],

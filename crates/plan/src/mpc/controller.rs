@@ -86,7 +86,7 @@ pub struct Answer {
     pub u: Vec<f64>,
     /// v of the period (nu).
     pub v: Vec<f64>,
-    /// How the search ended.
+    /// The reason for which the search ended.
     pub outcome: Outcome,
     /// The plan; none if there was no time or no state to roll it out.
     pub plan: Option<Plan>,

@@ -1,10 +1,10 @@
-//! A method's result, and how the search went.
+//! Results of planning methods: the best trajectory, the outcome and the log of a search.
 
 use std::time::{Duration, Instant};
 
 use super::problem::Trajectory;
 
-/// How a search ended.
+/// The reason for which a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// No nearby plan is better.
@@ -56,7 +56,7 @@ pub struct LogLine {
 pub struct Plan {
     /// The best trajectory found.
     pub best: Trajectory,
-    /// How the search ended.
+    /// The reason for which the search ended.
     pub outcome: Outcome,
     /// The number of iterations.
     pub iterations: usize,

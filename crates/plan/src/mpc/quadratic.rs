@@ -1,4 +1,4 @@
-//! The second-order model of a problem along a trajectory.
+//! The second-order model of a planning problem along a trajectory: linearised dynamics and quadratic costs.
 
 use candle_core::{Result, bail};
 use nalgebra::{DMatrix, DVector};

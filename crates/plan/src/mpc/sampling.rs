@@ -34,7 +34,7 @@ pub enum Sampler {
     Cem,
 }
 
-/// How many plans are tried.
+/// Settings of a search by sampling: the number of plans and rounds, and the spread.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// Plans per round, at least 8.

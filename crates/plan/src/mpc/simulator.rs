@@ -12,11 +12,11 @@ use fingertip_step::step::{Held, Quasidynamic};
 /// A commanded joint.
 #[derive(Clone, Debug)]
 pub struct Joint {
-    /// Its name: `"hand/thumb1"`.
+    /// The joint's name, such as `"hand/thumb1"`.
     pub name: String,
-    /// Its index in q.
+    /// Index of the joint's position in q.
     pub q: usize,
-    /// Its index among the degrees of freedom.
+    /// Index of the joint among the degrees of freedom.
     pub v: usize,
     /// Smallest position, rad or m. −∞ without a limit.
     pub lower: f64,
@@ -109,18 +109,18 @@ impl Simulator {
         Ok(Self { manifold: Manifold::new(&model.tree, &model.device)?, joints, hold, kappa, friction, step })
     }
 
-    /// The same simulator with another barrier parameter κ, 1/J.
+    /// A copy of this simulator with another barrier parameter κ, 1/J.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn with_kappa(&self, kappa: f64) -> Result<Self> {
         let mut parameters = self.step.parameters().clone();
         parameters.kappa = Tensor::from_slice(&[kappa], (1, 1), &Device::Cpu)?;
         Ok(Self { step: self.step.with_parameters(&parameters)?, kappa, ..self.clone() })
     }
 
-    /// The same with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not
-    /// at their first command.
+    /// A copy of this simulator with native code, see [`Quasidynamic::native`]. The kernels that planners need are compiled here, not at
+    /// their first command.
     ///
     /// # Errors
     /// As [`Quasidynamic::native`], and if the compiler rejects the code.

@@ -15,15 +15,15 @@ use super::quadratic::Quadratic;
 
 /// Result of a backward sweep.
 pub(super) struct Sweep {
-    /// For each period.
+    /// Open-loop changes k of the command, for each period.
     pub(super) feed: Vec<DVector<f64>>,
     pub(super) gain: Vec<DMatrix<f64>>,
     /// The decrease predicted for the full step.
     pub(super) expected: f64,
 }
 
-/// With `regularisation` times its largest diagonal entry added to Q_vv's diagonal. None if it is not positive definite
-/// even so.
+/// Runs the backward sweep, with `regularisation` times the largest diagonal entry of Q_vv added to its diagonal. None if Q_vv is not
+/// positive definite even so.
 pub(super) fn backward(quadratics: &[Quadratic], regularisation: f64) -> Option<Sweep> {
     let (nx, nu) = (quadratics.first()?.lx.len(), quadratics.first()?.lv.len());
     let (mut vx, mut vxx) = (DVector::<f64>::zeros(nx), DMatrix::<f64>::zeros(nx, nx));

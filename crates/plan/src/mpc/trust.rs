@@ -26,7 +26,7 @@ use fingertip_step::solve::program::{CONE, Program};
 /// The cones that bound the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// None: sequential quadratic programming in boxes.
+    /// No cones: sequential quadratic programming in boxes.
     Box,
     /// The cones of the forces: the relaxed contact trust region (R-CTR).
     Dual,
@@ -34,7 +34,7 @@ pub enum Region {
     Both,
 }
 
-/// The stopping rules are those of [`Ilqr`].
+/// Sequential convex programming in a trust region. The stopping rules are those of [`Ilqr`].
 #[derive(Clone, Copy, Debug)]
 pub struct Trust {
     /// The cones that bound the region.

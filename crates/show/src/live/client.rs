@@ -18,7 +18,7 @@ use super::simulator::Order;
 
 /// A command is not longer, bytes.
 const LONGEST_COMMAND: usize = 64 << 10;
-/// How long a client listens before it looks for a new frame.
+/// Time for which a client's thread listens for commands before it looks for a new frame.
 const LISTEN: Duration = Duration::from_millis(6);
 /// A client that takes nothing for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! What a page asks of the simulator.
+//! Commands that a live page sends to the simulator.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// Stops, or goes on.
+    /// Stops the world (`true`), or lets it go on (`false`).
     pub pause: Option<bool>,
-    /// One step, while the world stands still.
+    /// Takes one step, while the world is stopped.
     #[serde(default)]
     pub step: bool,
-    /// Everything as at the start.
+    /// Puts everything back to the start.
     #[serde(default)]
     pub reset: bool,
     /// Begins this episode of a task, from its start.
     pub episode: Option<usize>,
     /// Takes the goal of this episode of a task, from where everything is.
     pub goal: Option<usize>,
-    /// Sliders by name.
+    /// New values of sliders, by name.
     #[serde(default)]
     pub set: BTreeMap<String, f64>,
     /// Takes hold of a body, or, null, lets go.
@@ -34,16 +34,16 @@ pub struct Command {
 pub struct Pull {
     /// The body.
     pub body: usize,
-    /// In the body's frame, m.
+    /// The pulled point in the body's frame, m.
     pub at: [f64; 3],
-    /// In the world, m.
+    /// The point of the world that it is pulled to, m.
     pub to: [f64; 3],
-    /// Not by a spring: by the commands of the body's own joints.
+    /// Pull by commands of the body's own joints, instead of a spring?
     #[serde(default)]
     pub joints: bool,
 }
 
-/// Null is something else than nothing.
+/// Reads a field whose `null` differs from its absence.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<Pull>>, D::Error> {
     Option::deserialize(from).map(Some)
 }

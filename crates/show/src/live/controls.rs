@@ -23,21 +23,21 @@ pub struct Control {
     low: f64,
     high: f64,
     start: f64,
-    /// Does the slider go by the logarithm?
+    /// Is the slider's scale logarithmic?
     log: bool,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// Place in u.
+    /// A joint's command, by its place in u.
     Joint(usize),
     Kappa,
     Friction,
     TimeStep,
 }
 
-/// All sliders and where they stand.
+/// All sliders of a live page with their present values.
 #[derive(Clone, Debug)]
 pub struct Controls {
     list: Vec<Control>,
@@ -81,7 +81,7 @@ impl Controls {
         Ok(Self { list, values })
     }
 
-    /// As a page needs them.
+    /// The sliders' description for a page, as JSON.
     pub fn description(&self) -> Value {
         let one = |(control, value): (&Control, &f64)| {
             let Control { name, label, unit, low, high, log, kind, .. } = control;
@@ -94,12 +94,12 @@ impl Controls {
         self.list.iter().zip(&self.values).map(one).collect()
     }
 
-    /// Where they stand, by name.
+    /// The sliders' present values, by name.
     pub fn values(&self) -> BTreeMap<&str, f64> {
         self.list.iter().zip(&self.values).map(|(control, &value)| (control.name.as_str(), value)).collect()
     }
 
-    /// All back to the start.
+    /// Moves all sliders back to their start.
     pub fn reset(&mut self) {
         self.values = self.list.iter().map(|control| control.start).collect();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a client sends on when it is newer than what it has sent.
+/// The newest frame and state, shared by the simulator and all clients. A client sends them on when they are newer than its last ones.
 #[derive(Debug, Default)]
 pub struct Newest(Mutex<News>);
 

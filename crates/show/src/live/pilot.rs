@@ -29,7 +29,7 @@ pub struct Pilot {
     errors: Errors,
     /// Is the object at the goal, as the task's measure says?
     there: bool,
-    /// How the last search ended, and how long it took, s.
+    /// The last search: the reason for which it ended, and the time that it took, s.
     last: Option<(&'static str, f64)>,
     /// The body with the goal.
     body: usize,
@@ -112,12 +112,12 @@ impl Pilot {
         Ok(PlanSize { n_poses: horizon + 1, bodies: PlanRecord::bodies(recording) })
     }
 
-    /// What a page says of the task.
+    /// The task's description for a page, as JSON: title, object, number of goals.
     pub fn description(&self) -> Value {
         json!({ "title": self.task.title, "object": self.task.object(), "n_goals": self.task.n_goals() })
     }
 
-    /// What a page says of the episode.
+    /// The episode's state for a page, as JSON: its number, goal, errors and last search.
     pub fn state(&self) -> Value {
         let (outcome, seconds) = self.last.unzip();
         json!({

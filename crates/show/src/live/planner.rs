@@ -11,9 +11,9 @@ use fingertip_plan::mpc::{Answer, Controller, Task};
 
 /// A question for the command of the coming period.
 pub struct Ask {
-    /// Comes back with the answer.
+    /// Number of the question, which comes back with the answer.
     pub round: u64,
-    /// Begins with a controller of its own.
+    /// If given, a new controller begins this episode.
     pub episode: Option<Episode>,
     /// The state now (nq).
     pub q: Vec<f64>,

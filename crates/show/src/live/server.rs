@@ -23,7 +23,7 @@ use fingertip_step::step::Quasidynamic;
 
 /// Clients at a time; further ones are turned away.
 const MOST_CLIENTS: usize = 128;
-/// How long a new connection may take to send its request.
+/// Time that a new connection has to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A live simulation of a scene, which pages show and can pull at. It stops when this value is dropped.
@@ -35,7 +35,7 @@ pub struct LiveServer {
     door: Option<JoinHandle<()>>,
 }
 
-/// What every connection needs.
+/// Data that all connections share: header, port, newest frame, command queue, stop flag.
 struct Shared {
     header: Value,
     port: u16,
@@ -109,7 +109,7 @@ impl LiveServer {
     /// Waits until the simulation ends; it ends only with an error.
     ///
     /// # Errors
-    /// Of a step.
+    /// If a step fails.
     pub fn wait(mut self) -> Result<()> {
         match self.world.take().map(JoinHandle::join) {
             Some(Ok(outcome)) => outcome,

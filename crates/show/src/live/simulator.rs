@@ -28,7 +28,7 @@ use fingertip_step::tensor::numbers;
 pub const QUEUE: usize = 256;
 /// The state goes out this often at most, s.
 const STATE: f64 = 0.05;
-/// How long the world waits for a plan before it looks again.
+/// Time that the world waits for a plan before it looks again.
 const WAIT: Duration = Duration::from_millis(1);
 
 /// A command and the client that sends it; none when the client has gone.
@@ -117,7 +117,7 @@ impl Simulator {
         &self.recorder.recording.left_out
     }
 
-    /// What a page needs besides the frames.
+    /// The page's data besides the frames, as JSON: the recording's header, controls, movable bodies, limbs and task.
     pub fn header(&self) -> Value {
         let recording = &self.recorder.recording;
         let movable: Vec<bool> = (0..recording.bodies.len()).map(|body| moves(recording, body)).collect();

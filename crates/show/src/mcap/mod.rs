@@ -16,7 +16,7 @@ mod write;
 pub use read::{Topic, read};
 pub use write::{Channel, Schema, Writer};
 
-/// Both ends of a file.
+/// Magic bytes at both ends of a file.
 const MAGIC: [u8; 8] = [0x89, b'M', b'C', b'A', b'P', b'0', b'\r', b'\n'];
 
 /// Kinds of records.

@@ -10,18 +10,18 @@ use super::{MAGIC, opcode};
 /// A chunk that unpacks to more is taken for damage, bytes.
 const LARGEST_CHUNK: u64 = 1 << 30;
 
-/// What a message belongs to.
+/// The channel of a message: name, schema and encoding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Topic {
-    /// `"/q"`.
+    /// The channel's topic, such as `"/q"`.
     pub name: String,
     /// The name of its schema; empty if it has none.
     pub schema: String,
-    /// `"json"`.
+    /// The encoding of the messages, such as `"json"`.
     pub encoding: String,
 }
 
-/// What a file is besides its messages.
+/// Properties of a file apart from its messages: its channels and schemas, and whether it is complete.
 #[derive(Debug, Default)]
 pub struct Log {
     /// Does the file end as it should? Otherwise it was cut off.
@@ -34,7 +34,7 @@ pub struct Log {
 /// its last whole chunk.
 ///
 /// # Errors
-/// What is wrong, for a file that is not MCAP, is damaged or uses another compression than Zstandard; and what `each` says.
+/// Says what is wrong if the file is not MCAP, is damaged, or uses another compression than Zstandard. Errors of `each` are passed on.
 pub fn read<E: From<String>>(
     bytes: &[u8],
     mut each: impl FnMut(&Topic, u64, &[u8]) -> Result<(), E>,

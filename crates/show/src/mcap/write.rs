@@ -7,18 +7,18 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::{MAGIC, opcode};
 
-/// What a channel carries.
+/// A channel of a file: topic, message name and schema.
 #[derive(Clone, Debug)]
 pub struct Channel {
-    /// `"/q"`.
+    /// The channel's topic, such as `"/q"`.
     pub topic: &'static str,
     /// The name of its messages: `"fingertip.Configuration"`.
     pub name: &'static str,
-    /// What they look like.
+    /// The schema of the channel's messages.
     pub schema: Schema,
 }
 
-/// How messages are written, and their definition.
+/// The encoding of messages, with their definition.
 #[derive(Clone, Debug)]
 pub enum Schema {
     /// JSON, with a JSON Schema.
@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
         self.chunk.records.extend(record(opcode::MESSAGE, &content.concat()));
     }
 
-    /// Bytes that wait.
+    /// The number of bytes that wait to be written as a chunk.
     pub fn waiting(&self) -> usize {
         self.chunk.records.len()
     }

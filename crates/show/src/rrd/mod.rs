@@ -110,7 +110,7 @@ fn part(name: &str) -> String {
     name.chars().map(letter).collect()
 }
 
-/// Where the shape's middle is on its body; rerun has a capsule begin at its lower centre, a half-space is the top of a box.
+/// The pose on its body at which rerun draws a shape: rerun places a capsule by its lower centre, and a half-space is the top of a box.
 fn place(shape: &ShapeRecord) -> Isometry3<f64> {
     let [w, i, j, k] = shape.quaternion;
     let [x, y, z] = shape.position;
@@ -192,7 +192,7 @@ fn contacts(recording: &Recording) -> Table {
     ])
 }
 
-/// How contacts look.
+/// Constant drawing attributes of contacts: radii and colours of their points and arrows.
 fn looks() -> Table {
     let thick: ArrayRef = Arc::new(Float32Array::from(vec![single(THICK)]));
     Ok(vec![

@@ -14,15 +14,15 @@ use arrow_schema::{ArrowError, Field, Schema};
 
 use crate::protobuf::Message;
 
-/// What a file begins with: its name, the version of rerun whose format this is, no compression, messages in Protocol Buffers.
+/// The first bytes of a file: its name, the version of rerun whose format this is, no compression, messages in Protocol Buffers.
 const HEADER: [u8; 12] = [b'R', b'R', b'F', b'2', 0, 24, 0, 0, 0, 2, 0, 0];
-/// Of the tables' layout.
+/// Version of the layout of tables.
 const VERSION: &str = "0.1.0";
 /// Kinds of messages.
 const END: u64 = 0;
 const STORE_INFO: u64 = 1;
 const TABLE: u64 = 2;
-/// Of a store, a recording; of a source, one that gives its name; of a table, not compressed, and Arrow.
+/// Codes: a store that is a recording; a source that gives its name; a table without compression; a table of Arrow.
 const RECORDING: u64 = 1;
 const OTHER_SOURCE: u64 = 6;
 const UNCOMPRESSED: u64 = 1;
@@ -33,9 +33,9 @@ const TIME: &str = "time";
 /// A column of a table: for each row a list of items.
 pub struct Column {
     archetype: &'static str,
-    /// `"half_sizes"`.
+    /// The field of the archetype, such as `"half_sizes"`.
     field: &'static str,
-    /// What an item is: `"HalfSize3D"`.
+    /// The type of an item, such as `"HalfSize3D"`.
     kind: &'static str,
     lists: ListArray,
 }
@@ -84,7 +84,7 @@ pub fn fixed<const N: usize>(items: ArrayRef) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(FixedSizeListArray::try_new(item, width, items, None)?))
 }
 
-/// What rerun draws by.
+/// Converts a number to single precision, in which rerun draws.
 #[expect(clippy::cast_possible_truncation, reason = "a screen needs no more")]
 pub fn single(x: f64) -> f32 {
     x as f32
@@ -94,7 +94,7 @@ pub fn single(x: f64) -> f32 {
 pub struct Stream<W: Write> {
     to: W,
     store: Message,
-    /// Of the last table or row.
+    /// Number of the last table or row.
     number: u64,
 }
 

@@ -23,14 +23,14 @@ use fingertip_lanes::vector::{Vec3, add, dot, rotate_back, sub};
 
 use super::links::{Links, Placed};
 
-/// Inertia that a joint below feels: mass need not be the same in all directions.
+/// Articulated-body inertia, as a joint below feels it: the mass need not be the same in all directions.
 #[derive(Clone, Copy)]
 struct Articulated<R> {
-    /// Moment by ω: xx, xy, xz, yy, yz, zz.
+    /// Moment by angular acceleration: xx, xy, xz, yy, yz, zz.
     tensor: [R; 6],
-    /// Moment by m, row by row; force by ω is its transpose.
+    /// Moment by linear acceleration, row by row; force by angular acceleration is its transpose.
     coupling: [Vec3<R>; 3],
-    /// Force by m: xx, xy, xz, yy, yz, zz.
+    /// Force by linear acceleration: xx, xy, xz, yy, yz, zz.
     mass: [R; 6],
 }
 
@@ -101,12 +101,12 @@ impl<R: Real> Articulated<R> {
     }
 }
 
-/// Working memory of [`forward_dynamics`].
+/// Length of the working memory of [`forward_dynamics`].
 pub fn n_work(links: &Links) -> usize {
     (4 * 6 + ARTICULATED + 2) * links.n()
 }
 
-/// Fills in a, given v and τ (nv numbers each), if [`Links::open`].
+/// Forward dynamics: fills in a, given v and τ (nv numbers each). Only for [`Links::open`] forests.
 #[inline(always)]
 pub fn forward_dynamics<R: Real>(links: &Links, placed: &Placed<R>, v: &[R], tau: &[R], a: &mut [R], work: &mut [R]) {
     let n = links.n();

@@ -30,7 +30,7 @@ use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, cross, dot, rotate, rotate_
 use super::links::{Links, Placed};
 use super::rnea::Motion;
 
-/// B: how the inertial force changes with the velocity.
+/// The operator B: the change of a body's inertial force with its velocity.
 #[derive(Clone, Copy)]
 struct Rate<R> {
     /// Moment by angular velocity.
@@ -92,7 +92,7 @@ impl<R: Real> Rate<R> {
     }
 }
 
-/// Working memory of [`inverse_dynamics`].
+/// Length of the working memory of [`inverse_dynamics`].
 pub fn n_work(links: &Links) -> usize {
     (RATE + 18) * links.n()
 }

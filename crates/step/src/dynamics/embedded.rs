@@ -1,4 +1,4 @@
-//! M and b inside of a larger program: the stages of the dynamics on its working memory, and their adjoints.
+//! The mass matrix M and the bias force b inside a larger program: stages on its working memory, and their adjoints.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::stages::{InverseDynamics, MassMatrix, PlaceInertias, Stages};
 use super::{crba, rnea};
 
 layout! {
-    /// Operands, what is computed on the way, results.
+    /// Numbers of the embedded dynamics: operands, intermediate numbers and results.
     pub(crate) struct MassNumbers {
         /// Gravity, then the inertias of the bodies, ten numbers each: to be filled in.
         parameters,
@@ -44,7 +44,7 @@ layout! {
 pub(crate) struct State<'a> {
     /// Poses of the bodies of [`super::Dynamics::bodies`] with their own axes, then all screws.
     pub(crate) placed: &'a Range<usize>,
-    /// v.
+    /// Offset of the velocity v.
     pub(crate) v: &'a Range<usize>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct MassAndBias {
     at: Arc<Places>,
 }
 
-/// No numbers: an acceleration of zero.
+/// An empty range, which stands for an acceleration of zero.
 const NONE: Range<usize> = 0..0;
 
 impl MassNumbers<usize> {
@@ -119,7 +119,7 @@ impl MassAndBias {
         Stages { links: &self.links, at: &self.at }
     }
 
-    /// M and b of the frames and parameters that are there.
+    /// Computes M and b from the frames and parameters in memory.
     pub(crate) fn run(&self, group: &mut Group) {
         let (of, at) = (self.stages(), &*self.at);
         group.run(&PlaceInertias(of));

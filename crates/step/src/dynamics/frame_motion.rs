@@ -14,7 +14,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use crate::kinematics::{FrameSpec, Frames, Kinematics, Tree};
 use crate::tensor::{cross, index};
 
-/// The point and the axes of a velocity.
+/// Reference frame of a velocity: the point that it is the velocity of, and the axes that it is expressed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceFrame {
     /// The velocity of the body's material point at the world's origin, in world axes: the spatial velocity.

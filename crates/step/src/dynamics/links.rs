@@ -26,27 +26,27 @@ use fingertip_lanes::lane::{Real, clear};
 use fingertip_lanes::vector::{Mat3, Vec3, add, axpy, dot, rotate, rotate_back, scale, sub, zero};
 use fingertip_scene::JointKind;
 
-/// Numbers of an inertia.
+/// Numbers of a spatial inertia: mass, first moment (3), inertia tensor (6).
 pub const INERTIA: usize = 10;
 
-/// A screw and what it moves.
+/// A link: one screw, and the mass that it moves if it is the last screw of its joint.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// The link that it hangs from, smaller than its own index.
+    /// The link that this one hangs from; its index is smaller.
     pub above: usize,
-    /// The link that carries its axis.
+    /// The link that carries this link's axis.
     pub base: usize,
     /// The last of the links that turn together: its own index except for the rotation of a floating joint.
     pub end: usize,
-    /// Its degree of freedom.
+    /// The degree of freedom of the link's screw.
     pub dof: usize,
-    /// Its row in the joint-space inertia matrix's [`Pattern`].
+    /// The link's row in the joint-space inertia matrix's [`Pattern`].
     pub slot: usize,
-    /// Has it any inertia of its own?
+    /// Has the link any inertia of its own?
     pub massive: bool,
 }
 
-/// What the kernels walk over.
+/// The forest of links as plain tables, over which all dynamics algorithms walk.
 #[derive(Debug)]
 pub struct Links {
     /// The kinematics, with a frame on each body that has mass and can move.
@@ -55,13 +55,13 @@ pub struct Links {
     pub links: Vec<Link>,
     /// The link of each body that has mass and can move.
     pub bodies: Vec<usize>,
-    /// Where the joint-space inertia matrix has entries.
+    /// Sparsity pattern of the joint-space inertia matrix M.
     pub pattern: Pattern,
-    /// Numbers in q.
+    /// The number of coordinates, the length of q.
     pub nq: usize,
-    /// Degrees of freedom.
+    /// The number of degrees of freedom, the length of v.
     pub nv: usize,
-    /// Joint offsets: three numbers for each body of the tree.
+    /// The length of the joint offsets: three numbers for each body of the tree.
     pub n_offsets: usize,
     /// Does every degree of freedom have a single screw, so that the links are a tree of degrees of freedom?
     pub open: bool,
@@ -79,11 +79,11 @@ pub struct Placed<'a, R> {
 
 /// Gradients by the fields of [`Placed`].
 pub struct PlacedGradients<'a, R> {
-    /// By the screws.
+    /// Gradient by the screws.
     pub screws: &'a mut [R],
-    /// By the inertias.
+    /// Gradient by the links' inertias.
     pub inertias: &'a mut [R],
-    /// By gravity.
+    /// Gradient by gravity.
     pub gravity: Vec3<R>,
 }
 
@@ -144,27 +144,27 @@ impl Links {
         (Self { frames, links, bodies, pattern, nq: tree.nq, nv: tree.nv, n_offsets, open }, massive)
     }
 
-    /// Links, the world included.
+    /// The number of links, the world included.
     pub fn n(&self) -> usize {
         self.links.len()
     }
 
-    /// Numbers of the parameters: gravity, then the inertias of the bodies.
+    /// The length of the parameters: gravity, then the inertias of the bodies.
     pub fn n_parameters(&self) -> usize {
         3 + INERTIA * self.bodies.len()
     }
 
-    /// Poses of the bodies with mass and the screws, as [`FrameTables::forward`] gives them, in one row.
+    /// The length of the row that [`FrameTables::forward`] gives: poses of the bodies with mass, then screws.
     pub fn n_placed(&self) -> usize {
         self.frames.n_outputs()
     }
 
-    /// Where the screws begin in that row.
+    /// The offset of the screws in the row of poses and screws.
     pub fn screws_from(&self) -> usize {
         POSE * self.bodies.len()
     }
 
-    /// Numbers of all links' inertias.
+    /// The length of all links' inertias.
     pub fn n_inertias(&self) -> usize {
         INERTIA * self.n()
     }

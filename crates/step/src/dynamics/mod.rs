@@ -146,7 +146,7 @@ impl Dynamics {
         &self.offsets
     }
 
-    /// The same dynamics with another gravity (1 or B, 3).
+    /// These dynamics with another gravity vector (1 or B, 3), m/s².
     ///
     /// # Errors
     /// If the shape or type is wrong.
@@ -155,7 +155,7 @@ impl Dynamics {
         Ok(self)
     }
 
-    /// The same dynamics with other inertias (1 or B, 10 n), laid out like [`Dynamics::inertias`]; see [`inertias_of`].
+    /// These dynamics with other inertias of the bodies (1 or B, 10 n), laid out like [`Dynamics::inertias`]; see [`inertias_of`].
     ///
     /// # Errors
     /// If the shape or type is wrong.
@@ -164,7 +164,7 @@ impl Dynamics {
         Ok(self)
     }
 
-    /// The same dynamics with joints at other positions (1 or B, 3 bodies), laid out like [`Dynamics::offsets`].
+    /// These dynamics with joints at other positions (1 or B, 3 bodies), m, laid out like [`Dynamics::offsets`].
     ///
     /// # Errors
     /// If the shape or type is wrong.

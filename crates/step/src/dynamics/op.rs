@@ -25,7 +25,7 @@ use super::stages::{
     SolveColumns, Stages, StoreColumns, StoreInverse, StoreMassMatrix, Totals,
 };
 
-/// A quantity's tensor operation.
+/// A quantity as a differentiable tensor operation.
 pub(super) struct DynamicsOp {
     pub(super) links: Arc<Links>,
     pub(super) quantity: Quantity,
@@ -91,7 +91,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// No numbers: an acceleration of zero.
+/// An empty range, which stands for an acceleration of zero.
 const NONE: Range<usize> = 0..0;
 
 /// a = M⁻¹ (τ − b) for τ in the quantity's input; leaves the factor of M.

@@ -12,7 +12,7 @@ use super::rnea::Motion;
 use super::stages::{Stages, view};
 use super::{crba, energy};
 
-/// The adjoint of [`InverseDynamics`] for a gradient of τ; that of a goes to another place.
+/// The vector-Jacobian product of [`InverseDynamics`] for a gradient of τ; the gradient of a goes to another place.
 pub(super) struct PullInverseDynamics<'a> {
     pub(super) of: Stages<'a>,
     pub(super) a: &'a Range<usize>,
@@ -79,7 +79,7 @@ impl Stage for PullMassMatrix<'_> {
     }
 }
 
-/// From the gradient of M⁻¹ to that of M, in its place: M̄ = −M⁻¹ Ḡ M⁻¹.
+/// Turns the gradient of M⁻¹ into that of M, in place: M̄ = −M⁻¹ Ḡ M⁻¹.
 pub(super) struct PullInverse<'a>(pub(super) Stages<'a>);
 
 impl Stage for PullInverse<'_> {
@@ -153,7 +153,7 @@ impl Stage for Seed<'_> {
     }
 }
 
-/// From gradients of the inertias to those of their parameters and poses.
+/// Turns gradients of the links' inertias into those of the bodies' parameters and poses.
 pub(super) struct PullInertias<'a>(pub(super) Stages<'a>);
 
 impl Stage for PullInertias<'_> {

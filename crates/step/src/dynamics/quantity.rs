@@ -1,4 +1,4 @@
-//! What [`super::Dynamics`] computes: operands, results, and the working memory on the way.
+//! The quantities that [`super::Dynamics`] computes: their operands, their results, and the working memory on the way.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Its name in messages and in printed code.
+    /// The quantity's name in messages and in printed code.
     pub fn name(self) -> &'static str {
         match self {
             Self::InverseDynamics => "inverse_dynamics",
@@ -51,7 +51,7 @@ impl Quantity {
         }
     }
 
-    /// Numbers of the state behind q.
+    /// The number of state inputs behind q: v, a or τ.
     pub(super) fn n_inputs(self, links: &Links) -> usize {
         match self {
             Self::InverseDynamics
@@ -63,7 +63,7 @@ impl Quantity {
         }
     }
 
-    /// Numbers of the result.
+    /// The length of the result.
     pub(super) fn n_outputs(self, links: &Links) -> usize {
         let n = links.nv;
         match self {
@@ -80,19 +80,19 @@ impl Quantity {
     }
 }
 
-/// Where everything is in the working memory of a world.
+/// Offsets of all operands, intermediate numbers and results in the working memory of a world.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// q and the inputs.
+    /// The state: q, then the quantity's inputs.
     pub(super) state: Range<usize>,
     pub(super) v: Range<usize>,
-    /// a or τ, as the quantity has it.
+    /// The quantity's last input: a or τ.
     pub(super) input: Range<usize>,
     pub(super) parameters: Range<usize>,
     /// The result: poses of bodies with mass, and screws.
     pub(super) frames: FrameNumbers<Range<usize>>,
     pub(super) inertias: Range<usize>,
-    /// V, A, F.
+    /// Velocities V, accelerations A and forces F of the links, six numbers each.
     pub(super) motion: Range<usize>,
     pub(super) composites: Range<usize>,
     /// M in its pattern, or its factor.
@@ -171,7 +171,7 @@ impl Places {
         }
     }
 
-    /// Numbers in all.
+    /// The total length of the working memory.
     pub(super) fn len(&self) -> usize {
         self.work.end
     }

@@ -23,7 +23,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All but the pivots: values, derivatives, adjoints.
+    /// All kernels except the pivots: values, derivatives, adjoints.
     pub const ALL: [Self; 18] = [
         Self::Value(Quantity::MassMatrix),
         Self::Value(Quantity::InverseMassMatrix),
@@ -45,7 +45,7 @@ impl Kernel {
         Self::Adjoint(Quantity::CentreOfMass),
     ];
 
-    /// Its name in printed code: the quantity's, with `_adjoint` behind that of its adjoint.
+    /// The kernel's name in printed code: that of the quantity, with `_adjoint` appended for an adjoint.
     pub fn name(self) -> String {
         match self {
             Self::Value(quantity) => quantity.name().to_owned(),
@@ -53,14 +53,14 @@ impl Kernel {
         }
     }
 
-    /// What it is of.
+    /// The quantity whose value or adjoint this kernel computes.
     pub fn quantity(self) -> Quantity {
         let (Self::Value(quantity) | Self::Adjoint(quantity)) = self;
         quantity
     }
 }
 
-/// What a quantity reads behind q, and what it writes.
+/// Names of a quantity's rows: the inputs that it reads behind q, and its outputs.
 struct Names {
     inputs: &'static [&'static str],
     outputs: &'static [&'static str],
@@ -87,7 +87,7 @@ impl Quantity {
         !matches!(self, Self::InverseDynamicsDerivatives | Self::ForwardDynamicsDerivatives)
     }
 
-    /// Does it ask for M⁻¹?
+    /// Does the quantity need M⁻¹?
     fn divides_by_mass(self) -> bool {
         matches!(self, Self::InverseMassMatrix | Self::ForwardDynamics | Self::ForwardDynamicsDerivatives)
     }
@@ -162,7 +162,7 @@ impl Dynamics {
     /// of the first world if there are many.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn constants(&self) -> Result<[(Row, Vec<f64>); 3]> {
         let of = |name, tensor| {
             let numbers = from_tensor(tensor)?.row(0).to_vec();
@@ -171,7 +171,7 @@ impl Dynamics {
         Ok([of("gravity_vector", &self.gravity)?, of("inertias", &self.inertias)?, of("offsets", &self.offsets)?])
     }
 
-    /// Numbers of q and of v.
+    /// The lengths nq of q and nv of v.
     pub fn dimensions(&self) -> [usize; 2] {
         [self.links.nq, self.links.nv]
     }
@@ -198,7 +198,7 @@ impl Dynamics {
     }
 }
 
-/// What the gradient of an operand is called.
+/// The name of the row with the gradient of an operand.
 fn gradient_name(operand: &str) -> &'static str {
     match operand {
         "q" => "grad_q",

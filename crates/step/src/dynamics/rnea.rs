@@ -25,21 +25,21 @@ use super::links::{Links, Placed, PlacedGradients};
 
 /// Velocities, accelerations and total forces of the links.
 pub struct Motion<'a, R> {
-    /// V, six numbers for each link.
+    /// Spatial velocities V, six numbers for each link.
     pub velocities: &'a mut [R],
-    /// A, with −g for the world: six numbers for each link.
+    /// Spatial accelerations A, with −g for the world: six numbers for each link.
     pub accelerations: &'a mut [R],
-    /// F: the force that passes through each link's joint, six numbers each.
+    /// Total forces F that pass through the links' joints, six numbers each.
     pub forces: &'a mut [R],
 }
 
-/// Numbers of a [`Motion`].
+/// Length of a [`Motion`] in numbers.
 pub fn n_motion(links: &Links) -> usize {
     18 * links.n()
 }
 
 impl<'a, R: Real> Motion<'a, R> {
-    /// Takes its numbers, [`n_motion`], from working memory.
+    /// A motion on working memory of [`n_motion`] numbers.
     #[inline(always)]
     pub fn new(links: &Links, memory: &'a mut [R]) -> Self {
         let (velocities, memory) = memory.split_at_mut(6 * links.n());

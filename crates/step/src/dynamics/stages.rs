@@ -26,7 +26,7 @@ pub(super) struct Operands<'a> {
     pub(super) offsets: Rows<'a>,
 }
 
-/// The parts as a placed forest.
+/// A view of screws, inertias and gravity in memory as a placed forest.
 #[inline(always)]
 pub(super) fn view<'a, R: Real>(links: &Links, placed: &'a [R], inertias: &'a [R], parameters: &[R]) -> Placed<'a, R> {
     let gravity = [parameters[0], parameters[1], parameters[2]];
@@ -49,7 +49,7 @@ impl Stage for Load<'_> {
     }
 }
 
-/// After the kinematics: the inertias in the world.
+/// Computes the links' inertias in the world, after the kinematics.
 pub(super) struct PlaceInertias<'a>(pub(super) Stages<'a>);
 
 impl Stage for PlaceInertias<'_> {
@@ -61,7 +61,7 @@ impl Stage for PlaceInertias<'_> {
     }
 }
 
-/// RNEA at an acceleration; τ goes to another place.
+/// Inverse dynamics (RNEA) at an acceleration; τ goes to another place.
 pub(super) struct InverseDynamics<'a> {
     pub(super) of: Stages<'a>,
     pub(super) a: &'a Range<usize>,
@@ -79,7 +79,7 @@ impl Stage for InverseDynamics<'_> {
     }
 }
 
-/// M in its pattern and the composite inertias.
+/// Computes M in its sparsity pattern (CRBA), and the composite inertias.
 pub(super) struct MassMatrix<'a>(pub(super) Stages<'a>);
 
 impl Stage for MassMatrix<'_> {
@@ -92,7 +92,7 @@ impl Stage for MassMatrix<'_> {
     }
 }
 
-/// The factor of M in M's place.
+/// Factors M in place.
 pub(super) struct Factor<'a>(pub(super) Stages<'a>);
 
 impl Stage for Factor<'_> {
@@ -103,7 +103,7 @@ impl Stage for Factor<'_> {
     }
 }
 
-/// `to` = M⁻¹ (of − less), or M⁻¹ of.
+/// Solves with the factor of M: `to` = M⁻¹ (of − less), or M⁻¹ of.
 pub(super) struct Solve<'a> {
     pub(super) stages: Stages<'a>,
     pub(super) of: &'a Range<usize>,
@@ -125,7 +125,7 @@ impl Stage for Solve<'_> {
     }
 }
 
-/// ABA: a into the result.
+/// Forward dynamics (ABA): writes a to the result.
 pub(super) struct ForwardDynamics<'a>(pub(super) Stages<'a>);
 
 impl Stage for ForwardDynamics<'_> {
@@ -138,7 +138,7 @@ impl Stage for ForwardDynamics<'_> {
     }
 }
 
-/// ∂τ/∂q and ∂τ/∂v, column by column.
+/// Computes ∂τ/∂q and ∂τ/∂v, column by column.
 pub(super) struct Columns<'a>(pub(super) Stages<'a>);
 
 impl Stage for Columns<'_> {
@@ -154,7 +154,7 @@ impl Stage for Columns<'_> {
     }
 }
 
-/// Both matrices of [`Columns`] times M⁻¹.
+/// Multiplies both matrices of [`Columns`] by M⁻¹.
 pub(super) struct SolveColumns<'a>(pub(super) Stages<'a>);
 
 impl Stage for SolveColumns<'_> {
@@ -169,7 +169,7 @@ impl Stage for SolveColumns<'_> {
     }
 }
 
-/// A vector and both matrices of [`Columns`], with a sign, to the beginning of the result.
+/// Writes a vector and both matrices of [`Columns`], with a sign, to the beginning of the result.
 pub(super) struct StoreColumns<'a> {
     pub(super) of: Stages<'a>,
     pub(super) vector: &'a Range<usize>,
@@ -190,7 +190,7 @@ impl Stage for StoreColumns<'_> {
     }
 }
 
-/// M to the end of the result.
+/// Writes M to the end of the result.
 pub(super) struct StoreMassMatrix<'a>(pub(super) Stages<'a>);
 
 impl Stage for StoreMassMatrix<'_> {
@@ -203,7 +203,7 @@ impl Stage for StoreMassMatrix<'_> {
     }
 }
 
-/// M⁻¹ to the end of the result.
+/// Writes M⁻¹ to the end of the result.
 pub(super) struct StoreInverse<'a>(pub(super) Stages<'a>);
 
 impl Stage for StoreInverse<'_> {
@@ -216,7 +216,7 @@ impl Stage for StoreInverse<'_> {
     }
 }
 
-/// Energies or, where there is no v, the centre of mass.
+/// Computes kinetic and potential energy or, if there is no v, the centre of mass.
 pub(super) struct Totals<'a>(pub(super) Stages<'a>);
 
 impl Stage for Totals<'_> {

@@ -37,7 +37,7 @@ impl FrameSpec {
     }
 }
 
-/// What the kernels walk over.
+/// Joints and frames of a forest as plain tables, over which the kinematic kernels walk.
 #[derive(Debug)]
 pub struct FrameTables {
     joints: Vec<JointTable>,
@@ -65,27 +65,27 @@ impl FrameTables {
         Self { joints, frames, nq: tree.nq, ns: tree.ns }
     }
 
-    /// Numbers in q.
+    /// The number of coordinates in q.
     pub fn nq(&self) -> usize {
         self.nq
     }
 
-    /// Offsets: the positions of all joints in their parents (body by body), then of all frames in their bodies.
+    /// Length of the offsets: the positions of all joints in their parents (body by body), then of all frames in their bodies.
     pub fn n_offsets(&self) -> usize {
         3 * (self.joints.len() + self.frames.len())
     }
 
-    /// Numbers that [`FrameTables::forward`] gives: the frames' poses, then the screws.
+    /// Length of the result of [`FrameTables::forward`]: the frames' poses, then the screws.
     pub fn n_outputs(&self) -> usize {
         POSE * self.frames.len() + SCREW * self.ns
     }
 
-    /// Working memory of [`FrameTables::forward`].
+    /// Length of the working memory of [`FrameTables::forward`]: a pose per body.
     pub fn n_bodies(&self) -> usize {
         POSE * self.joints.len()
     }
 
-    /// Poses of all bodies, of the frames, and the screws.
+    /// Forward kinematics: computes the poses of all bodies and frames, and the screws.
     #[inline(always)]
     pub fn forward<R: Real>(&self, q: &[R], offsets: &[R], bodies: &mut [R], out: &mut [R]) {
         let (frames, screws) = out.split_at_mut(POSE * self.frames.len());
@@ -109,7 +109,7 @@ impl FrameTables {
         }
     }
 
-    /// Working memory of [`FrameTables::backward`]: a wrench per body.
+    /// Length of the working memory of [`FrameTables::backward`]: a wrench per body.
     pub fn n_wrenches(&self) -> usize {
         6 * self.joints.len()
     }

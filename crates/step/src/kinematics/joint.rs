@@ -25,13 +25,13 @@ pub(super) struct JointTable {
 #[derive(Clone, Copy, Debug)]
 enum Motion {
     Fixed,
-    /// About the axis with this index, with this sign.
+    /// Turning about the coordinate axis with this index, with this sign.
     AboutAxis(usize, f64),
     About([f64; 3]),
     Along([f64; 3]),
-    /// In the plane of the first two, about the third.
+    /// Sliding in the plane of the first two vectors, and turning about the third.
     Planar([[f64; 3]; 3]),
-    /// Along the parent's axes, which are the rows of this matrix in the joint's frame; none for the identity.
+    /// Sliding along the parent's axes, which are the rows of this matrix in the joint's frame; none for the identity.
     Translation(Option<[[f64; 3]; 3]>),
     Floating,
 }
@@ -53,14 +53,14 @@ pub(super) fn accumulate<R: Real>(to: &mut [R], k: usize, v: Vec3<R>) {
     write3(to, k, add(read3(to, k), v));
 }
 
-/// Moment about the world's origin and force.
+/// A wrench: moment about the world's origin, and force.
 pub(super) struct Wrench<R> {
     pub(super) moment: Vec3<R>,
     pub(super) force: Vec3<R>,
 }
 
 impl<R: Real> Wrench<R> {
-    /// S · wrench.
+    /// The power S · wrench of a screw S: the gradient of its coordinate.
     #[inline(always)]
     fn along(&self, screw: &[R]) -> R {
         dot(read3(screw, 0), self.moment) + dot(read3(screw, 3), self.force)
@@ -257,7 +257,7 @@ fn plane(axis: [f64; 3]) -> [[f64; 3]; 3] {
     [[1.0 + sign * x * x * a, sign * b, -sign * x], [b, sign + y * y * a, -y], axis]
 }
 
-/// e turned about the unit axis a (Rodrigues).
+/// The vector e turned about the unit axis a by the angle with sine s and cosine c (Rodrigues).
 #[inline(always)]
 fn turn<R: Real>(e: Vec3<R>, a: Vec3<R>, s: R, c: R) -> Vec3<R> {
     let along = dot(e, a) * (R::one() - c);

@@ -22,7 +22,7 @@ use super::tree::{Coordinate, Tree};
 pub struct Manifold {
     nq: usize,
     nv: usize,
-    /// None if nothing rotates freely: then q ⊕ δ = q + δ.
+    /// Index tensors for quaternions; none if nothing rotates freely, where q ⊕ δ = q + δ.
     floating: Option<Floating>,
     retraction: Arc<Retraction>,
     kernels: Kernels,
@@ -32,13 +32,13 @@ pub struct Manifold {
 #[derive(Clone, Debug)]
 struct Floating {
     n: usize,
-    /// Numbers of q that add, and their degrees of freedom.
+    /// Places in q of the numbers that add; `plain_v` has their degrees of freedom.
     plain_q: Tensor,
     plain_v: Tensor,
-    /// Four numbers of q, three degrees of freedom for each quaternion.
+    /// Places in q of each quaternion's four numbers; `quaternion_v` has its three degrees of freedom.
     quaternion_q: Tensor,
     quaternion_v: Tensor,
-    /// From [plain, quaternions] back to the order of q, of v.
+    /// Permutation from [plain, quaternions] back to the order of q; `order_v` is the one to the order of v.
     order_q: Tensor,
     order_v: Tensor,
 }

@@ -15,7 +15,7 @@ pub(super) struct ManifoldOp<M> {
 }
 
 impl<M: Map> ManifoldOp<M> {
-    /// Its tensor operation.
+    /// This map as a differentiable tensor operation.
     pub(super) fn operation(retraction: &Arc<Retraction>, kernels: &Kernels) -> Operation<Rowwise<Self>> {
         Operation::rowwise(Self { retraction: retraction.clone(), map: PhantomData }, kernels)
     }

@@ -49,7 +49,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Fills in the operands.
+/// Loads the operands into the worlds' memory.
 struct Load<'a>(&'a Forward<'a>);
 
 impl Stage for Load<'_> {
@@ -92,7 +92,7 @@ impl Program for Backward<'_> {
     }
 }
 
-/// The result's gradient; zeros for the others.
+/// Loads the result's gradient, and clears the others.
 struct Seed<'a> {
     gradients: &'a FrameGradients<Range<usize>>,
     grad: &'a Rows<'a>,

@@ -28,7 +28,7 @@ pub(super) fn zeros(n: usize) -> Vec<One> {
 pub struct Points {
     tables: FrameTables,
     offsets: Vec<One>,
-    /// (screw, degree of freedom) of what moves each point.
+    /// The (screw, degree of freedom) pairs that move each point.
     paths: Vec<Vec<(usize, usize)>>,
     nv: usize,
 }
@@ -79,7 +79,7 @@ impl Points {
         Ok((points, jacobian))
     }
 
-    /// Poses, then screws.
+    /// Computes the frames' poses, then the screws.
     fn place(&self, q: &[f64]) -> Result<Vec<f64>> {
         if q.len() != self.tables.nq() {
             bail!("points: expected {} numbers in q, got {}", self.tables.nq(), q.len());

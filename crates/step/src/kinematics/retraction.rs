@@ -17,9 +17,9 @@ use super::tree::{Coordinate, Tree};
 /// The tables of the retraction: which numbers simply add, and where quaternions are.
 #[derive(Debug)]
 pub(crate) struct Retraction {
-    /// (place in q, place in δ).
+    /// The numbers that add, as (place in q, place in δ).
     additive: Vec<(usize, usize)>,
-    /// (first place in q, first place in δ) of quaternions.
+    /// The quaternions, as (first place in q, first place in δ).
     quaternions: Vec<(usize, usize)>,
     nq: usize,
     nv: usize,
@@ -50,7 +50,7 @@ impl Retraction {
 
 /// A map of two points or a point and a tangent vector.
 pub(crate) trait Map: Copy + Send + Sync + 'static {
-    /// For error messages.
+    /// Name of the map in error messages.
     const NAME: &'static str;
     /// The operands' names.
     const OPERANDS: [&'static str; 2];
@@ -58,7 +58,7 @@ pub(crate) trait Map: Copy + Send + Sync + 'static {
     fn widths(retraction: &Retraction) -> [usize; 3];
     /// Fills in the result.
     fn value<R: Real>(retraction: &Retraction, a: &[R], b: &[R], out: &mut [R]);
-    /// Fills in the gradients, given that of the result.
+    /// The vector-Jacobian product: fills in the gradients of both operands, given that of the result.
     fn pull<R: Real>(retraction: &Retraction, a: &[R], b: &[R], grad: &[R], grad_a: &mut [R], grad_b: &mut [R]);
 }
 
@@ -103,7 +103,7 @@ impl Map for Integrate {
     }
 }
 
-/// Its inverse: the δ between two configurations.
+/// The inverse retraction: the tangent δ from one configuration to another.
 #[derive(Clone, Copy)]
 pub(crate) struct Difference;
 

@@ -1,4 +1,4 @@
-//! Configurations for a start.
+//! Starting configurations: neutral and random ones.
 
 use candle_core::{DType, Device, Result, Tensor};
 use rand::{RngExt, SeedableRng};

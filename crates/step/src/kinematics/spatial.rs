@@ -9,9 +9,9 @@ use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, scale, sub, zero};
 /// A motion: angular part, and the velocity of the material point at the world's origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Twist<R> {
-    /// ω, rad/s for a velocity.
+    /// Angular part ω, rad/s for a velocity.
     pub omega: Vec3<R>,
-    /// m, m/s for a velocity.
+    /// Linear part m, at the world's origin, m/s for a velocity.
     pub m: Vec3<R>,
 }
 
@@ -26,9 +26,9 @@ impl<R: Real> Twist<R> {
 /// A force: moment about the world's origin, and force.
 #[derive(Clone, Copy, Debug)]
 pub struct Wrench<R> {
-    /// N·m.
+    /// Moment about the world's origin, N·m.
     pub moment: Vec3<R>,
-    /// N.
+    /// Force, N.
     pub force: Vec3<R>,
 }
 
@@ -46,18 +46,18 @@ pub struct SpatialInertia<R> {
 macro_rules! six_numbers {
     ($type:ident, $first:ident, $second:ident) => {
         impl<R: Real> $type<R> {
-            /// Zero.
+            /// Zero in both halves.
             #[inline(always)]
             pub fn zero() -> Self {
                 Self { $first: zero(), $second: zero() }
             }
-            /// The one with index `i` in rows of six numbers.
+            /// Reads the motion or force with index `i` from rows of six numbers.
             #[inline(always)]
             pub fn read(from: &[R], i: usize) -> Self {
                 let from = &from[6 * i..6 * i + 6];
                 Self { $first: [from[0], from[1], from[2]], $second: [from[3], from[4], from[5]] }
             }
-            /// Sets the one with index `i`.
+            /// Writes the motion or force to index `i` of rows of six numbers.
             #[inline(always)]
             pub fn write(self, to: &mut [R], i: usize) {
                 let to = &mut to[6 * i..6 * i + 6];
@@ -122,7 +122,7 @@ impl<R: Real> SpatialInertia<R> {
     /// Numbers of an inertia: mass, first moment, second moment.
     pub const LEN: usize = 10;
 
-    /// The one with index `i` in rows of ten numbers.
+    /// Reads the inertia with index `i` from rows of ten numbers.
     #[inline(always)]
     pub fn read(from: &[R], i: usize) -> Self {
         let x = &from[Self::LEN * i..Self::LEN * (i + 1)];

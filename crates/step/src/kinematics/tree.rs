@@ -34,11 +34,11 @@ pub struct Tree {
 /// A robot or an object.
 #[derive(Clone, Debug)]
 pub struct Owner {
-    /// Its name in the scene.
+    /// The robot's or object's name in the scene.
     pub name: String,
     /// Is it a robot? Otherwise an object.
     pub robot: bool,
-    /// Its bodies.
+    /// Indices of the robot's or object's bodies.
     pub bodies: std::ops::Range<usize>,
 }
 
@@ -49,13 +49,13 @@ pub struct Coordinate {
     pub name: String,
     /// The body that it moves.
     pub body: usize,
-    /// Its motion.
+    /// The kind of motion, which determines the numbers of coordinates and degrees of freedom.
     pub kind: JointKind,
-    /// Index of its first number in q.
+    /// Index of the joint's first number in q.
     pub q: usize,
-    /// Index of its first degree of freedom.
+    /// Index of the joint's first degree of freedom in v.
     pub v: usize,
-    /// Index in u, if it is commanded.
+    /// Index of the joint's command in u, if it is commanded.
     pub u: Option<usize>,
     /// Range, for joints with one coordinate.
     pub limits: Option<Limits>,
@@ -77,7 +77,7 @@ impl Coordinate {
         self.kind.coordinates().iter().map(|(part, _)| self.of(part)).collect()
     }
 
-    /// The same of each degree of freedom: a free body has `"ball.x"` and so on, then `"ball.ωx"`.
+    /// A name for each degree of freedom: the joint's own if it has one. A free body has `"ball.x"` and so on, then `"ball.ωx"`.
     pub fn v_names(&self) -> Vec<String> {
         self.kind.freedoms().iter().map(|(part, _)| self.of(part)).collect()
     }
@@ -94,7 +94,7 @@ pub struct Body {
     pub name: String,
     /// Index in [`Tree::owners`]; the world has none.
     pub owner: Option<usize>,
-    /// Index of its parent body. It is smaller than its own.
+    /// Index of the parent body, which is smaller than the body's own.
     pub parent: usize,
     /// Motion relative to the parent.
     pub kind: JointKind,
@@ -110,14 +110,14 @@ pub struct Body {
     pub screw: usize,
     /// q of this joint is `ratio · q[self.q] + shift`: (1, 0) unless it is a mimic joint.
     pub ratio: f64,
-    /// See `ratio`; rad or m.
+    /// Shift of a mimic joint, rad or m: q of this joint is `ratio · q[self.q] + shift`.
     pub shift: f64,
     /// Mass distribution.
     pub inertia: Option<Inertia>,
 }
 
 impl Tree {
-    /// The coordinate with a degree of freedom.
+    /// The coordinate that has this degree of freedom.
     pub fn coordinate_of(&self, dof: usize) -> Option<&Coordinate> {
         self.coordinates.iter().find(|c| (c.v..c.v + c.kind.nv()).contains(&dof))
     }
@@ -361,12 +361,12 @@ impl Tree {
         self.coordinates.iter().flat_map(|coordinate| coordinate.home.iter().copied()).collect()
     }
 
-    /// The body with this name.
+    /// Index of the body with this name, if there is one.
     pub fn body(&self, name: &str) -> Option<usize> {
         self.bodies.iter().position(|body| body.name == name)
     }
 
-    /// The same, for a name that must be one.
+    /// The index of the body with this name, or an error if there is none.
     ///
     /// # Errors
     /// A name that is not a body's; the message says which are near.
@@ -377,7 +377,7 @@ impl Tree {
 }
 
 struct Actuation {
-    /// None for a passive joint.
+    /// Stiffness of a commanded joint, N·m/rad or N/m; none for a passive joint.
     stiffness: Option<f64>,
     home: Option<f64>,
 }

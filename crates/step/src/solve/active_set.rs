@@ -17,12 +17,12 @@ use super::delassus::Delassus;
 /// 1e-10 over the eigenvalue of what was there.
 const PROXIMAL: f64 = 1e-10;
 const REPETITIONS: usize = 4;
-/// w of a held row beyond this part of the problem's largest velocity is no rounding.
+/// A held row whose |w| is beyond this part of the problem's largest velocity pulls into its range; less is rounding.
 const PULL: f64 = 1e-13;
-/// Passes for each row, in the mean, before it gives up.
+/// Most passes of the method per row before it gives up.
 const PASSES: usize = 4;
 
-/// Where a row is.
+/// The state of a row of the active set: free, or held at its lower or upper bound.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Free,
@@ -37,7 +37,8 @@ struct ActiveSet<'a> {
 }
 
 impl Delassus {
-    /// Sharpens impulses within their bounds; those that came, if that fails.
+    /// Improves nearly right impulses by the active-set method, within their bounds. Returns the given impulses if that does not reduce
+    /// their residual.
     pub(super) fn polish(&self, impulses: DVector<f64>) -> DVector<f64> {
         let mut set = ActiveSet::new(self, impulses.clone());
         for _ in 0..PASSES * (self.len() + 1) {
@@ -67,7 +68,7 @@ impl<'a> ActiveSet<'a> {
         Self { delassus, impulses, places }
     }
 
-    /// Moves the free rows towards w = 0; did they arrive? None if the numbers do not allow it.
+    /// Moves the free rows towards w = 0, up to the first bound. True if they arrived; none if the numbers do not allow a step.
     fn advance(&mut self) -> Option<bool> {
         let Delassus { lower, upper, .. } = self.delassus;
         let free: Vec<usize> = (0..self.places.len()).filter(|&i| self.places[i] == Place::Free).collect();
@@ -91,7 +92,7 @@ impl<'a> ActiveSet<'a> {
         Some(false)
     }
 
-    /// What the free rows F lack: D_FF x = −w_F by proximal steps.
+    /// The step x of the free rows F to zero slack: D_FF x = −w_F, solved by proximal iterations. None if D_FF has no factor.
     fn way(&self, free: &[usize]) -> Option<DVector<f64>> {
         let slack = self.delassus.slack(&self.impulses);
         let inner = self.delassus.matrix.select_rows(free).select_columns(free);
@@ -106,7 +107,7 @@ impl<'a> ActiveSet<'a> {
         way.iter().all(|x| x.is_finite()).then_some(way)
     }
 
-    /// Frees the held row that pulls hardest into its range; is there one?
+    /// Frees the held row that pulls hardest into its range. False if none pulls.
     fn set_free(&mut self) -> bool {
         let slack = self.delassus.slack(&self.impulses);
         let pull = |i: usize| match self.places[i] {

@@ -27,7 +27,7 @@ use super::problem::with_private;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// Most steps, with those of Newton's method that come first.
+/// Most steps before a world starts again, counting those of Newton's method that come first.
 pub(super) const LONGEST: f64 = 18.0;
 /// A contact's misfit within Newton's reach: it halves the error at least, see [`super::cone::Cone::misfit`].
 const ARRIVED: f64 = 0.5;
@@ -38,7 +38,7 @@ const FASTEST: f64 = 0.01;
 const SLOWEST: f64 = 0.9;
 const FIRST: f64 = 0.1;
 
-/// The worlds on the way, and what they aim at.
+/// The worlds that are still on the way to the central path, and the target τ of their next step.
 pub(super) struct Approach<R: Real> {
     pub(super) worlds: R::Mask,
     pub(super) tau: R,
@@ -46,7 +46,7 @@ pub(super) struct Approach<R: Real> {
 
 state!(Approach { numbers: [tau], flags: [worlds], states: [] });
 
-/// How a contact is scaled: the arguments of [`super::cone::Cone::scaling`].
+/// The arguments of [`super::cone::Cone::scaling`] that define a contact's scaling matrix F.
 struct Scaled<R> {
     at: Vec3<R>,
     h: R,
@@ -55,7 +55,7 @@ struct Scaled<R> {
 
 state!(Scaled { numbers: [h, rho], flags: [], states: [at] });
 
-/// η + Δη = pull − weight · (the gap after the step).
+/// Linear response of a joint limit's force: η + Δη = pull − weight · (the gap after the step).
 pub(super) struct LimitResponse<R> {
     pub(super) weight: R,
     pub(super) pull: R,
@@ -64,13 +64,13 @@ pub(super) struct LimitResponse<R> {
 state!(LimitResponse { numbers: [weight, pull], flags: [], states: [] });
 
 impl<R: Real> Approach<R> {
-    /// No world.
+    /// An approach that no world is on.
     #[inline(always)]
     pub(super) fn none() -> Self {
         Self { worlds: R::Mask::splat(false), tau: R::one() }
     }
 
-    /// Takes these worlds in, [`super::start::renew`] has set their slacks.
+    /// Lets worlds join the approach; [`super::start::renew`] has set their slacks.
     #[inline(always)]
     pub(super) fn join(&mut self, worlds: R::Mask, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         self.worlds = self.worlds.or(worlds);
@@ -85,13 +85,13 @@ impl<R: Real> Approach<R> {
         );
     }
 
-    /// Takes these worlds out.
+    /// Lets worlds leave the approach.
     #[inline(always)]
     pub(super) fn leave(&mut self, worlds: R::Mask) {
         self.worlds = self.worlds.and(worlds.not());
     }
 
-    /// A contact's F, and what F ζ should be: given h and 1/h for its own κ.
+    /// A contact's scaling F, and the target of F ζ in the next step, given h = √(κ/2) and 1/h for the contact's own κ.
     #[inline(always)]
     pub(super) fn contact(&self, state: &ContactState<R>, h: R, inverse_h: R) -> (Symmetric<R>, Vec3<R>) {
         let (cone, eta) = (&state.cone, state.eta);
@@ -131,7 +131,7 @@ impl<R: Real> Approach<R> {
         (scaling, wanted)
     }
 
-    /// How a limit's force answers.
+    /// The linearised response of a joint limit's force to the gap after the step: see [`LimitResponse`].
     #[inline(always)]
     pub(super) fn limit(&self, kappa: R, eta: R, slack: R) -> LimitResponse<R> {
         let mut response = LimitResponse { weight: (kappa * eta * eta).scale(0.5), pull: eta.scale(2.0) };
@@ -148,7 +148,8 @@ impl<R: Real> Approach<R> {
         response
     }
 
-    /// How far to go along the step; leaves there what it does to the slacks.
+    /// The length of the next step, in Newton steps: [`REACH`] of the way to the nearest cone boundary, at most 1. Writes the change of
+    /// the slacks by a full step to `d_slack`.
     #[inline(always)]
     pub(super) fn length(s: &Structure, work: &mut Work<&mut [R]>) -> R {
         let columns = work.columns.as_chunks().0;
@@ -178,7 +179,8 @@ impl<R: Real> Approach<R> {
         end.scale(REACH).min(R::one())
     }
 
-    /// After a step of length α for δ and the forces in worlds of the mask: that of the slacks, which worlds have arrived, and the next aim.
+    /// Follows a step of length α of δ and the forces in worlds of the mask: steps the slacks, finds the worlds that have arrived, and
+    /// sets the next target τ.
     #[inline(always)]
     pub(super) fn follow(
         &mut self,

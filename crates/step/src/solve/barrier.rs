@@ -49,7 +49,8 @@ const NOISE: f64 = 16.0;
 const NEAR_PATH: f64 = 0.5;
 /// κ · decrement² below which a full step is sure to stay inside and to decrease (self-concordance: decrement < 1/4).
 const FULL_STEP: f64 = 0.05;
-/// Number of steps from given forces, and κ · decrement²: a world above the second after the first tries another way.
+/// Warm start: number of trial steps from given forces. A world whose κ · decrement² is above the second constant after them tries
+/// another start.
 const TRIAL: f64 = 2.0;
 const FAR: f64 = 10.0;
 /// Steps after which worlds that began with given forces begin again without: forces of a step before may lead along the boundary of
@@ -124,7 +125,7 @@ pub(crate) fn solve<R: Real>(
     copy(work.info, &[status, iterations, R::select(keep, residual, R::zero()), R::zero()]);
 }
 
-/// State of the iteration, except δ and the forces.
+/// State of the Newton iteration of a lane's worlds, except δ and the forces.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     kappa: R,
@@ -132,12 +133,12 @@ struct Iterate<R: Real> {
     iterations: R,
     /// κ · decrement² of the step before.
     last: R,
-    /// Iterations before the present start.
+    /// Number of iterations before the present start.
     began: R,
     /// Steps in a row that were far from the path, and the number from which an iterate is stuck.
     slow: R,
     patience: R,
-    /// Were forces given to begin with?
+    /// Worlds that were given forces to start from (warm start).
     given: R::Mask,
     running: R::Mask,
 }
@@ -149,7 +150,7 @@ state!(Iterate {
 });
 
 impl<R: Real> Iterate<R> {
-    /// One iteration.
+    /// One Newton iteration of all running worlds.
     #[inline(always)]
     fn advance(
         &mut self,

@@ -19,7 +19,7 @@ use super::symmetric::Symmetric;
 /// Numbers of a contact operand: normal, point on A, point on B, φ, μ, weight.
 pub const CONTACT_OPERAND: usize = 12;
 
-/// One contact of a problem.
+/// One contact of a problem with its friction cone: normal, witness points, φ, μ and weight.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Cone<R> {
@@ -51,7 +51,7 @@ impl<R: Real> Cone<R> {
         self.weight.gt(R::zero())
     }
 
-    /// The first tangent.
+    /// The first tangent t of the contact's frame.
     #[inline(always)]
     pub(crate) fn tangent(&self) -> Vec3<R> {
         frame(self.n)[1]
@@ -63,7 +63,7 @@ impl<R: Real> Cone<R> {
         axpy(dot(self.n, velocity), self.n, scale(dot(self.n, omega), self.tangent()))
     }
 
-    /// M x.
+    /// M x, with M = n nᵀ + μ (1 − n nᵀ): scales the tangential part by μ.
     #[inline(always)]
     pub(crate) fn scaled(&self, x: Vec3<R>) -> Vec3<R> {
         let along = dot(self.n, x);
@@ -77,14 +77,14 @@ impl<R: Real> Cone<R> {
         R::select(there, kappa / R::select(there, self.weight, R::one()), R::zero())
     }
 
-    /// Normal part and tangential vector.
+    /// Splits x into its normal part x · n and its tangential vector.
     #[inline(always)]
     pub(crate) fn split(&self, x: Vec3<R>) -> (R, Vec3<R>) {
         let along = dot(self.n, x);
         (along, axpy(-along, self.n, x))
     }
 
-    /// R x.
+    /// R x, with R = 2 n nᵀ − 1: reflects the tangential part.
     #[inline(always)]
     pub(crate) fn reflected(&self, x: Vec3<R>) -> Vec3<R> {
         sub(scale(dot(self.n, x).scale(2.0), self.n), x)
@@ -144,8 +144,8 @@ impl<R: Real> Cone<R> {
         (scale(R::one() / size, add(eta, self.reflected(zeta))), (root_eta / root_zeta).sqrt())
     }
 
-    /// How far x may go along a step before it leaves the cone, in steps: ∞ if it never does. With c₀, c₁, c₂ of
-    /// ρ(x + α step) = c₀ + c₁ α + c₂ α².
+    /// The longest step length α for which x + α step stays in the cone, ∞ if it never leaves it. Also returns c₀, c₁, c₂ of ρ(x + α
+    /// step) = c₀ + c₁ α + c₂ α².
     #[inline(always)]
     pub(super) fn room(&self, x: Vec3<R>, step: Vec3<R>) -> (R, Vec3<R>) {
         let (c0, c1, c2) = (self.rho(x), dot(self.reflected(x), step).scale(2.0), self.rho(step));
@@ -238,7 +238,7 @@ impl<R: Real> Cone<R> {
 }
 
 impl<R: Real> Cone<R> {
-    /// How [`Cone::turning`] changes where the normal turns by ṅ: ∂t = −n (t · ∂n).
+    /// The derivative of [`Cone::turning`] when the normal turns at the rate ṅ, with ∂t = −n (t · ∂n) for the tangent t.
     #[inline(always)]
     pub(crate) fn turning_rate(&self, [velocity, omega]: [Vec3<R>; 2], rate: Vec3<R>) -> Vec3<R> {
         let (n, t) = (self.n, self.tangent());
@@ -246,7 +246,7 @@ impl<R: Real> Cone<R> {
         axpy(dot(n, velocity), rate, axpy(along, n, scale(dot(rate, omega), t)))
     }
 
-    /// From the gradient of [`Cone::turning`] to those of what it is made of; that of n is for its turning: ∂t = −n (t · ∂n).
+    /// The vector-Jacobian product of [`Cone::turning`]: gradients of velocity, ω and n. That of n is for its turning: ∂t = −n (t · ∂n).
     #[inline(always)]
     pub(super) fn pull_turning(&self, velocity: Vec3<R>, omega: Vec3<R>, grad: Vec3<R>) -> Turning<R> {
         let (n, t) = (self.n, self.tangent());
@@ -258,14 +258,14 @@ impl<R: Real> Cone<R> {
     }
 }
 
-/// Gradients of velocity, ω and n: see [`Cone::pull_turning`].
+/// Result of [`Cone::pull_turning`]: gradients by velocity, ω and n.
 pub(super) struct Turning<R> {
     pub(super) by_velocity: Vec3<R>,
     pub(super) by_omega: Vec3<R>,
     pub(super) by_n: Vec3<R>,
 }
 
-/// 1/x; 0 of what is not positive: of a contact of no weight.
+/// 1/x, or 0 if x is not positive, as for a contact without weight.
 #[inline(always)]
 fn inverse<R: Real>(x: R) -> R {
     let there = x.gt(R::zero());
@@ -285,16 +285,16 @@ fn matrix<R: Real>(s: R, products: [(Vec3<R>, Vec3<R>); 2]) -> Mat3<R> {
     rows
 }
 
-/// See [`Cone::rates`].
+/// Derivatives of a contact's force by ζ, d, n and φ: see [`Cone::rates`].
 pub(crate) struct Rates<R> {
-    /// By ζ at fixed n.
+    /// Derivative of the force by ζ at fixed n.
     pub(crate) zeta: Mat3<R>,
     pub(crate) d: Mat3<R>,
     pub(crate) n: Mat3<R>,
     pub(crate) phi: Vec3<R>,
 }
 
-/// See [`Cone::pull`].
+/// Result of the vector-Jacobian product [`Cone::pull`].
 pub(crate) struct Pull<R> {
     pub(crate) d: Vec3<R>,
     pub(crate) n: Vec3<R>,

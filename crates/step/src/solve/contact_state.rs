@@ -7,34 +7,35 @@ use super::cone::Cone;
 use super::response::Response;
 use super::symmetric::Symmetric;
 
-/// Numbers of a [`ContactState`].
+/// Length of a [`ContactState`] in numbers.
 pub(super) const CONTACT_STATE: usize = size_of::<ContactState<f64>>() / size_of::<f64>();
 
-/// One contact in a lane of problems.
+/// State of one contact during a solve, in a lane of problems: its cone, force, slack and the parts of the present step.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct ContactState<R> {
     pub(super) cone: Cone<R>,
-    /// 1 over the contact's weight, 0 for one of no weight, which has no force: κ times this is κ of its own barrier.
+    /// 1 over the contact's weight; 0 for a contact without weight, which has no force. κ times this is the κ of the contact's own
+    /// barrier.
     pub(super) share: R,
-    /// Its force, scaled.
+    /// The contact's scaled force η, in the Lorentz cone. `d_eta` is its change Δη in a step.
     pub(super) eta: Vec3<R>,
     pub(super) d_eta: Vec3<R>,
-    /// Its slack at δ, scaled.
+    /// The contact's scaled slack ζ = J̃ δ + φ n at the present δ.
     pub(super) zeta: Vec3<R>,
-    /// What a step's shared degrees of freedom make of it.
+    /// The change of the scaled slack by a step of the shared degrees of freedom, J̃_s Δδ_s.
     pub(super) moved: Vec3<R>,
     /// A slack inside the cone, of worlds on the way to the central path: see [`super::approach`].
     pub(super) slack: Vec3<R>,
     pub(super) d_slack: Vec3<R>,
-    /// A = (W⁻¹ + D)⁻¹ = Zᵀ E Z.
+    /// Response A = (W⁻¹ + D)⁻¹ = Zᵀ E Z of the force to a displacement, in factors.
     pub(super) response: Response<R>,
-    /// L⁻¹F r₂ and L⁻¹F e.
+    /// L⁻¹F r₂, the scaled residual; `reduced` is L⁻¹F e, with the private degrees of freedom eliminated.
     pub(super) error: Vec3<R>,
     pub(super) reduced: Vec3<R>,
-    /// D, the compliance of its private degrees of freedom.
+    /// D = J̃_p P_p⁻¹ J̃_pᵀ, the compliance of the contact's private degrees of freedom.
     pub(super) compliance: Symmetric<R>,
-    /// ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
+    /// Coefficients c₀, c₁, c₂ of ρ(η + α Δη) = c₀ + c₁ α + c₂ α² along a step.
     pub(super) along_step: Vec3<R>,
 }
 
@@ -45,14 +46,14 @@ state!(ContactState {
 });
 
 impl<R: Real> ContactState<R> {
-    /// The contacts in [`CONTACT_STATE`] numbers each.
+    /// Views a slice of numbers as contact states, [`CONTACT_STATE`] numbers each.
     #[inline(always)]
     pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
         // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `CONTACT_STATE` of them.
         unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), numbers.len() / CONTACT_STATE) }
     }
 
-    /// The contact as given.
+    /// Resets the state to contact i of the operands, with zero force and slack.
     #[inline(always)]
     pub(super) fn start(&mut self, contacts: &[R], i: usize) {
         self.cone = Cone::read(contacts, i);

@@ -19,7 +19,7 @@ pub struct Delassus {
     pub lower: DVector<f64>,
     /// Largest impulse: infinite for a contact, c for dry friction.
     pub upper: DVector<f64>,
-    /// M⁻¹ Jᵀ.
+    /// M⁻¹ Jᵀ, which turns impulses into changes of velocity.
     pub(super) response: DMatrix<f64>,
 }
 
@@ -37,7 +37,7 @@ impl Found {
 }
 
 impl Delassus {
-    /// Rows.
+    /// The number of rows: contacts, then degrees of freedom with dry friction.
     pub(super) fn len(&self) -> usize {
         self.offset.len()
     }
@@ -47,8 +47,8 @@ impl Delassus {
         &self.matrix * impulses + &self.offset
     }
 
-    /// How far impulses are from complementarity, m/s: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii
-    /// times the bounds of Λ_i. For a contact that is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
+    /// The complementarity residual of impulses Λ, m/s: the largest |D_ii Λ_i − clamp(D_ii Λ_i − w_i)|, clamped to D_ii times the bounds
+    /// of Λ_i. For a contact that is |min(D_ii Λ_i, w_i)|. NaN if a number is NaN.
     pub fn residual(&self, impulses: &DVector<f64>) -> f64 {
         let slack = self.slack(impulses);
         largest((0..self.len()).map(|i| {

@@ -1,12 +1,12 @@
-//! The order in which degrees of freedom are eliminated.
+//! Minimum-degree ordering: the order in which degrees of freedom are eliminated, so that the factor of H stays sparse.
 
 use fingertip_lanes::factor::Pattern;
 
 /// Bits of a word.
 const BITS: usize = u64::BITS as usize;
 
-/// Which of n vertices are joined, a row of bits each: where every body may touch every other one, all are, and whole words
-/// of neighbours are joined at once.
+/// An undirected graph of n vertices as a bit matrix, one row for each vertex. Where every body may touch every other one, the graph is
+/// complete, and whole words of neighbours are joined at once.
 #[derive(Clone)]
 pub(super) struct Graph {
     n: usize,
@@ -28,19 +28,20 @@ impl Graph {
         }
     }
 
-    /// Joins each of these vertices with each.
+    /// Joins each of these vertices with each other.
     pub(super) fn join_all(&mut self, vertices: impl Iterator<Item = usize> + Clone) {
         let mut all = vec![0; self.words];
         vertices.clone().for_each(|i| all[i / BITS] |= 1 << (i % BITS));
         vertices.for_each(|i| self.join_to(i, &all));
     }
 
-    /// Neighbours of a vertex.
+    /// The number of neighbours of a vertex.
     pub(super) fn degree(&self, vertex: usize) -> usize {
         self.row(vertex).iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// An order of elimination: after the given ones always the vertex with the fewest neighbours, among equals the last.
+    /// A minimum-degree elimination order. It begins with the given vertices; then always the vertex with the fewest neighbours follows,
+    /// among equals the last.
     pub(super) fn minimum_degree(&self, mut order: Vec<usize>) -> Vec<usize> {
         let mut graph = self.clone();
         let mut left = vec![true; self.n];
@@ -103,7 +104,7 @@ impl Graph {
     }
 }
 
-/// Each vertex's row: the last to be eliminated is the first.
+/// The row of each vertex in the factor, for an elimination order: the vertex that is eliminated last has row 0.
 pub(super) fn rows(order: &[usize]) -> Vec<usize> {
     let mut rows = vec![0; order.len()];
     order.iter().rev().enumerate().for_each(|(row, &vertex)| rows[vertex] = row);
@@ -116,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// The same with sets of neighbours, word for word what the order says.
+    /// Minimum degree with sets of neighbours, word for word as its definition says: the reference for the bit matrix.
     fn by_sets(n: usize, edges: &[(usize, usize)], first: &[usize]) -> Vec<usize> {
         let mut around = vec![BTreeSet::new(); n];
         for &(i, j) in edges.iter().filter(|(i, j)| i != j) {

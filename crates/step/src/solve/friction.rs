@@ -29,12 +29,12 @@ use super::status::is_relaxed;
 use super::structure::Structure;
 use super::symmetric::Symmetric;
 
-/// How a contact's force responds to its displacement.
+/// The linearised response dη = −W̃ dz of a contact's scaled force to its displacement, in factors: W̃ = G (1 + b nᵀ) G.
 #[derive(Clone, Copy)]
 pub(super) struct Answer<R> {
-    /// G.
+    /// The symmetric factor G of W̃ = G (1 + b nᵀ) G.
     pub(super) root: Symmetric<R>,
-    /// b, 0 in the relaxed law, where G = W^½.
+    /// The vector b of W̃ = G (1 + b nᵀ) G; 0 in the relaxed law, where G = W^½.
     pub(super) tilt: Vec3<R>,
 }
 
@@ -50,14 +50,14 @@ pub(super) struct Scaling<R> {
 state!(Scaling { numbers: [sqrt_q, t], flags: [], states: [v] });
 
 impl<R: Real> Scaling<R> {
-    /// At forces and the slacks that belong to them, for this contact's own κ.
+    /// The scaling at forces η and the slacks that belong to them, for this contact's own κ.
     #[inline(always)]
     pub(super) fn of_forces(cone: &Cone<R>, kappa: R, eta: Vec3<R>) -> Self {
         let (h, root) = (kappa.scale(0.5).sqrt(), cone.rho(eta).sqrt());
         Self { sqrt_q: kappa.sqrt() * dot(cone.n, eta), v: scale(R::one() / root, eta), t: h * root }
     }
 
-    /// q (n + k) nᵀ + S in factors.
+    /// W̃ = q (n + k) nᵀ + S in the factors of [`Answer`].
     ///
     /// With N = 1 + 2‖v_t‖²: S = t² (1 − 2 v_t v_tᵀ/N) across n, k = 2 v_n v_t/N.
     #[inline(always)]
@@ -92,7 +92,8 @@ impl<R: Real> Answer<R> {
 }
 
 impl Structure {
-    /// How a contact's force responds at its η, for its own κ; by the relaxed law in worlds of the mask.
+    /// The response of a contact's force to its displacement at the force η, with the contact's own κ. Worlds in `relaxed` follow the
+    /// relaxed law.
     #[inline(always)]
     pub(super) fn answer<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Answer<R> {
         let root = cone.scaling(kappa.scale(0.5).sqrt(), eta, cone.rho(eta));
@@ -106,7 +107,8 @@ impl Structure {
         }
     }
 
-    /// The displacement that belongs to a contact's η, for its own κ; by the relaxed law in worlds of the mask.
+    /// The displacement z that belongs to a contact's force η by the friction law, with the contact's own κ. Worlds in `relaxed` follow
+    /// the relaxed law.
     #[inline(always)]
     pub(super) fn displacement<R: Real>(&self, cone: &Cone<R>, kappa: R, eta: Vec3<R>, relaxed: R::Mask) -> Vec3<R> {
         let rho = cone.rho(eta);
@@ -202,7 +204,7 @@ impl<R: Real> Cone<R> {
         Rates { zeta: by_zeta, d: by_d, n: by_n, phi: by_phi }
     }
 
-    /// ζ of a displacement z by a law.
+    /// The point ζ of the cone that belongs to a displacement z by a friction law.
     #[inline(always)]
     pub(super) fn by(&self, law: Friction, z: Vec3<R>) -> Vec3<R> {
         match law {
@@ -211,7 +213,7 @@ impl<R: Real> Cone<R> {
         }
     }
 
-    /// ζ of a displacement z by Coulomb's law.
+    /// The point ζ = z + ‖z‖ n of the cone that belongs to a displacement z by Coulomb's law.
     #[inline(always)]
     pub(super) fn lifted(&self, z: Vec3<R>) -> Vec3<R> {
         axpy(dot(z, z).sqrt(), self.n, z)

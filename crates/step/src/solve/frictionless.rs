@@ -17,7 +17,7 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use super::delassus::Delassus;
 use fingertip_shapes::{Error, Result};
 
-/// One world's problem.
+/// Frictionless rigid contact of one world as a problem in velocities: M, v_f, J, l and the dry friction.
 #[derive(Clone, Debug)]
 pub struct Frictionless {
     pub(super) mass: DMatrix<f64>,
@@ -49,7 +49,7 @@ impl Frictionless {
         Ok(Self { mass, v_free, jacobian, bounds, dry: DVector::zeros(nv), factor })
     }
 
-    /// The same from the momentum M v_f, with sizes that fit; none if M is not positive definite.
+    /// The frictionless problem from the momentum M v_f instead of v_f, for sizes that already fit. None if M is not positive definite.
     pub(crate) fn of_momentum(
         mass: DMatrix<f64>,
         momentum: &DVector<f64>,
@@ -61,7 +61,7 @@ impl Frictionless {
         Some(Self { mass, v_free, jacobian, bounds, dry, factor: Some(factor) })
     }
 
-    /// The same problem with dry friction: the largest impulse h · friction in each degree of freedom (nv), not
+    /// This problem with dry friction in the joints. `dry` is the largest impulse h · friction in each degree of freedom (nv), not
     /// negative.
     ///
     /// # Errors
@@ -85,22 +85,22 @@ impl Frictionless {
         self.bounds.len()
     }
 
-    /// M.
+    /// The mass matrix M (nv, nv).
     pub fn mass(&self) -> &DMatrix<f64> {
         &self.mass
     }
 
-    /// v_f.
+    /// The free velocity v_f (nv), without contacts and dry friction.
     pub fn v_free(&self) -> &DVector<f64> {
         &self.v_free
     }
 
-    /// J.
+    /// The contact Jacobian J (nc, nv): normal velocities of B against A for unit rates.
     pub fn jacobian(&self) -> &DMatrix<f64> {
         &self.jacobian
     }
 
-    /// l.
+    /// The bounds l (nc) of J v₊ ≥ l, m/s.
     pub fn bounds(&self) -> &DVector<f64> {
         &self.bounds
     }
@@ -110,7 +110,7 @@ impl Frictionless {
         self.dry.iter().copied().enumerate().filter(|&(_, limit)| limit > 0.0)
     }
 
-    /// The problem in impulses. None if M is not positive definite.
+    /// The problem in impulses, with the Delassus matrix D = J M⁻¹ Jᵀ. None if M is not positive definite.
     pub fn delassus(&self) -> Option<Delassus> {
         Some(self.delassus_of(self.factor.as_ref()?, &(0..self.nc()).collect::<Vec<_>>()))
     }

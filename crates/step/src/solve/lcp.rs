@@ -21,22 +21,22 @@ const TIE: f64 = 1e-12;
 /// Sweeps whose largest change is below this part of the largest value have converged.
 const STILL: f64 = 1e-14;
 
-/// A linear complementarity problem.
+/// A linear complementarity problem: find z with 0 ≤ z ⟂ w = M z + q ≥ 0.
 #[derive(Clone, Debug)]
 pub struct Lcp {
     matrix: DMatrix<f64>,
     vector: DVector<f64>,
 }
 
-/// z and w, with the status of the solve.
+/// Solution of a linear complementarity problem: z and w, with the status of the solve.
 #[derive(Clone, Debug)]
 pub struct LcpSolution {
     /// z. Zero if infeasible or not finite.
     pub z: DVector<f64>,
     /// w = M z + q.
     pub w: DVector<f64>,
-    /// How the solve ended. Solved means that the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible
-    /// means that Lemke's path ended on a ray.
+    /// The outcome of the solve. Solved means that the residual is below 1e-9 of the largest |q_i| and |s_i z_i|. Infeasible means that
+    /// Lemke's path ended on a ray.
     pub status: Status,
     /// The number of pivots or sweeps.
     pub iterations: usize,

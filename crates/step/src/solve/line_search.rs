@@ -1,4 +1,4 @@
-//! How far to go along a Newton step.
+//! Line search along a Newton step: the step length that approximately minimises the dual function.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_lanes::vector::dot;
@@ -15,13 +15,13 @@ const FLAT: f64 = 0.1;
 /// Longest step, in Newton steps: where the dual is unbounded forces grow fast enough by it, and stay finite.
 const LONGEST_STEP: f64 = 100.0;
 
-/// Where the search is.
+/// The state of a line search: a bracket around the minimum, the present step length, and the derivatives there.
 struct Search<R: Real> {
-    /// A minimum is between these.
+    /// Lower end of the bracket around the minimum; `high` is its upper end.
     low: R,
     high: R,
     alpha: R,
-    /// Slope and curvature there.
+    /// Slope of the dual function at `alpha`; `second` is its curvature there.
     first: R,
     second: R,
     searching: R::Mask,
@@ -29,8 +29,8 @@ struct Search<R: Real> {
 
 state!(Search { numbers: [low, high, alpha, first, second], flags: [searching], states: [] });
 
-/// About the minimum of the dual function along the Newton step, in worlds that are `far` from the solution, where
-/// its slope is −`decrement` at first; 1 in others.
+/// The step length α that approximately minimises the dual function along the Newton step, in worlds that are `far` from the solution;
+/// there the slope is −`decrement` at α = 0. It is 1 in the other worlds.
 #[inline(always)]
 pub(super) fn line_search<R: Real>(
     s: &Structure,

@@ -22,9 +22,9 @@ use super::problem::{add_force, along, put_triple, times_p, triple};
 use super::status::is_relaxed;
 use super::structure::Structure;
 
-/// An imbalance of this part of its largest term is solved for again.
+/// Relative tolerance of the iterative refinement: equations whose imbalance exceeds this part of their largest term are solved again.
 const BALANCED: f64 = 1e-12;
-/// How often at most.
+/// Most rounds of iterative refinement.
 const REFINEMENTS: usize = 5;
 
 /// The contacts and limits at a solution.
@@ -32,12 +32,12 @@ struct System<'a, R: Real> {
     s: &'a Structure,
     problem: &'a Problem<'a, R>,
     eta: &'a [R],
-    /// Worlds with forces of the relaxed law.
+    /// Worlds whose forces follow the relaxed law.
     relaxed: R::Mask,
     columns: &'a [Vec3<R>],
 }
 
-/// Numbers of the contacts, three each, and of the limits.
+/// A vector with three numbers per contact and one per limit.
 struct Parts<'a, R> {
     contacts: &'a mut [R],
     limits: &'a mut [R],
@@ -45,12 +45,12 @@ struct Parts<'a, R> {
 
 state!(Parts<'a> { numbers: [], flags: [], states: [contacts, limits] });
 
-/// How far the refinement has got.
+/// The state of the iterative refinement: the solution y so far, and the residual of P y + Σ J̃ᵀF w = δ̄.
 struct Refinement<'a, R: Real> {
     y: &'a mut [R],
-    /// What is left of the first equation.
+    /// Residual of the first equation, P y + Σ J̃ᵀF w = δ̄, in elimination order.
     free: &'a mut [R],
-    /// Is that too much?
+    /// Worlds whose residual is too large, and which are refined once more.
     again: R::Mask,
 }
 
@@ -72,7 +72,7 @@ impl<R: Real> System<'_, R> {
         );
     }
 
-    /// What W̃ᵀ makes of x, with one F still to come.
+    /// Multiplies x by all factors of W̃ᵀ but the last: F x by the relaxed law, (1 + n bᵀ) G x by Coulomb's law.
     #[inline(always)]
     fn gather(&self, cone: &Cone<R>, answer: &Answer<R>, x: Vec3<R>) -> Vec3<R> {
         match self.s.friction {
@@ -123,7 +123,7 @@ impl<R: Real> System<'_, R> {
         }
     }
 
-    /// What is left of the second equation.
+    /// Writes the residual of the second equation, F (J̃ y + M f̄) − w, for all contacts and limits.
     #[inline(always)]
     fn left(&self, y: &[R], grad_force: &[R], grad_limit: &[R], w: &Parts<R>, to: &mut Parts<R>) {
         for (i, contact) in R::parts(self.s.contacts.iter().enumerate()) {

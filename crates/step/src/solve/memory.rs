@@ -12,17 +12,17 @@ use super::slide::SLIDE;
 use super::structure::Structure;
 
 layout! {
-    /// A problem's numbers.
+    /// The operands of a contact problem in a world's memory.
     pub(crate) struct Operands {
-        /// Six numbers each.
+        /// The screws, six numbers (ω; m) each.
         screws,
-        /// [`CONTACT_OPERAND`] numbers each.
+        /// The contacts, [`CONTACT_OPERAND`] numbers each.
         contacts,
-        /// P's entries.
+        /// P's entries, in the order of [`Structure`].
         p,
-        /// Linear term, in the order of elimination.
+        /// The linear term g, in elimination order.
         g,
-        /// One number. NaN makes the world one of bad input.
+        /// The barrier parameter κ, one number. NaN makes the world one of bad input.
         kappa,
         /// Gaps to the joint limits.
         gaps,
@@ -32,52 +32,52 @@ layout! {
 }
 
 layout! {
-    /// What a solve works on.
+    /// The working memory of a solve.
     pub(crate) struct Work {
         /// J̃ column by column, three numbers per slot.
         columns,
-        /// Of one contact's shared degrees of freedom, in the coordinates of its response.
+        /// Columns of J̃ for one contact's shared degrees of freedom, in the coordinates of its response A = Zᵀ E Z.
         scaled,
-        /// Forces: three numbers per contact, one per limit.
+        /// Scaled forces η: three numbers per contact, one per limit.
         eta,
         /// [`CONTACT_STATE`] numbers for each contact.
         contact_states,
         limit_force,
         limit_step,
-        /// At δ.
+        /// Gaps to the joint limits at δ.
         limit_gap,
-        /// As the contacts' own.
+        /// Slacks of the joint limits in worlds on the way to the central path, like the contacts' `slack`.
         limit_slack,
-        /// Of P.
+        /// The factor of P alone.
         factor_p,
-        /// 1 over P's diagonal; in a Newton step with what the limits add to it, for private degrees of freedom.
+        /// The inverse of P's diagonal. In a Newton step, the limits' terms are included for private degrees of freedom.
         pivot,
-        /// In the places of its pattern: H = P + J̃ᵀWJ̃, or in its leading rows what is left without the private degrees of
-        /// freedom; or the factor of either.
+        /// H = P + J̃ᵀWJ̃ in its sparsity pattern, or, in the leading rows, what is left of it without the private degrees of freedom; or
+        /// the factor of either.
         h,
-        /// The upper triangle of H in the same places, where it is not symmetric: see [`super::coulomb`], as for the next two.
+        /// The upper triangle of H in the same pattern, where H is not symmetric. It, `slides` and `kept` are for [`super::coulomb`].
         upper,
         slides,
-        /// Results of the worlds that are settled, while others are solved by the relaxed law: δ, η, report.
+        /// Results (δ, η, report) of settled worlds, kept while others are solved by the relaxed law.
         kept,
-        /// In the order of elimination, as the vectors that follow.
+        /// The displacement δ, in elimination order, as are `step` and `free`.
         delta,
         step,
-        /// Where everything would go without contacts.
+        /// The displacement that minimises the objective without contacts. The adjoint's linear system uses this room for its residual.
         free,
-        /// [`super::Status::code`], iterations, residual, the gap that slip opens where the status is unsettled.
+        /// The report: [`super::Status::code`], iterations, residual, and the gap that slip opens where the status is unsettled.
         info,
     }
 }
 
 layout! {
-    /// Gradients of the results, and of the operands that they reach.
+    /// Gradients that the solve's adjoint is given (of the results) and computes (of the operands).
     pub(crate) struct Gradients {
-        /// Of the forces on B.
+        /// Gradient of the contact forces on B, three numbers per contact.
         force,
-        /// Of the limits' forces.
+        /// Gradient of the joint limits' forces.
         limit,
-        /// Of δ in the order of elimination; then y of [`super::adjoint`], −y being the gradient of g.
+        /// Gradient of δ, in elimination order. The solve's adjoint replaces it by y of [`super::adjoint`]; −y is the gradient of g.
         y,
         screws,
         contacts,
@@ -138,7 +138,7 @@ impl Gradients<usize> {
     }
 }
 
-/// Where a problem and its working memory are: operands first.
+/// Offsets of a problem's operands and of its working memory in a world's memory, operands first.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) operands: Operands<Range<usize>>,
@@ -146,7 +146,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The problem, and what to work on.
+    /// Splits a world's memory into the problem's operands and the solve's working memory.
     #[inline(always)]
     pub(crate) fn of<'a, R: Real>(&self, memory: &'a mut [R]) -> (Problem<'a, R>, Work<&'a mut [R]>) {
         let (operands, work) = memory.split_at_mut(self.work.columns.start);
@@ -154,7 +154,7 @@ impl Places {
     }
 }
 
-/// A lane of problems.
+/// The operands of a lane of contact problems, one in each world of the lane.
 pub(crate) struct Problem<'a, R> {
     pub(crate) screws: &'a [R],
     pub(crate) contacts: &'a [R],

@@ -89,14 +89,14 @@ pub struct Solution {
     pub warm: Tensor,
     /// The whole result of the operation. No gradient.
     packed: Tensor,
-    /// The first column of the report in it.
+    /// The first column of the report in `packed`.
     info: usize,
 }
 
-/// How one world's solve went.
+/// Report on one world's contact solve: status, iterations, residual.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// How the solve ended.
+    /// The outcome of the solve: solved, or why there is no solution.
     pub status: Status,
     /// The number of Newton iterations.
     pub iterations: usize,
@@ -123,7 +123,7 @@ pub fn barrier(
     barrier_from(structure, problem, max_iterations, Start::forces(warm))
 }
 
-/// [`barrier`] with any start.
+/// [`barrier`] from any start: cold, from forces (warm start), or from an answer that is differentiated again.
 pub(crate) fn barrier_from(
     structure: &Arc<Structure>,
     problem: &ContactProblem,
@@ -158,23 +158,23 @@ impl Solution {
 }
 
 impl Report {
-    /// The reports in rows (n, [`INFO`]).
+    /// Reads reports from rows (n, [`INFO`]).
     pub(crate) fn read(info: &Tensor) -> Result<Vec<Self>> {
         Ok(Self::of(&numbers(info)?).collect())
     }
 
-    /// By Coulomb's law: is the answer the relaxed one?
+    /// Is the answer that of the relaxed law, in a problem with Coulomb's law?
     pub(crate) fn is_relaxed(&self) -> bool {
         matches!(self.status, Status::IterationLimit | Status::Unsettled)
     }
 
-    /// The report in [`INFO`] numbers.
+    /// Writes the report as [`INFO`] numbers.
     pub(crate) fn row(&self) -> [f64; INFO] {
         #[expect(clippy::cast_precision_loss, reason = "a count")]
         [self.status.code(), self.iterations as f64, self.residual, self.slip_gap]
     }
 
-    /// The reports in [`INFO`] numbers each: see [`Report::row`].
+    /// Reads reports from [`INFO`] numbers each: see [`Report::row`].
     pub(crate) fn of(rows: &[f64]) -> impl Iterator<Item = Self> {
         rows.as_chunks().0.iter().map(|&[status, iterations, residual, slip_gap]: &[f64; INFO]| Self {
             status: Status::from_code(status),

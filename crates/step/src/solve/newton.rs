@@ -1,4 +1,4 @@
-//! One Newton step.
+//! One Newton step of the barrier solve: its linear system, with the contacts' private degrees of freedom eliminated in closed form.
 //!
 //! With r₁ = P δ + g − J̃ᵀη and r₂ = ζ − 2 R η / (κ ρ(η)) the step solves
 //!
@@ -31,7 +31,7 @@ use super::shared;
 use super::structure::{ContactColumns, Structure};
 use super::symmetric::Symmetric;
 
-/// What the steps of a solve start from: 1 over P's diagonal and the contacts' compliances by it.
+/// Prepares a solve's Newton steps: the inverse of P's diagonal, and each contact's compliance D by its private degrees of freedom.
 #[inline(always)]
 pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     fill_pivots(s, problem.p, work.pivot);
@@ -43,7 +43,8 @@ pub(super) fn prepare<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut W
     }
 }
 
-/// The contacts, J̃ and the factor of P; gives the worlds that can be solved: numbers in range, P positive definite.
+/// Sets up a solve: the contacts' states, J̃ and the factor of P. Returns the worlds that can be solved: numbers in range, P positive
+/// definite.
 #[inline(always)]
 pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) -> R::Mask {
     let mut good = acceptable(s, problem);
@@ -63,7 +64,7 @@ pub(super) fn set_up<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
     good
 }
 
-/// D.
+/// A contact's compliance D = J̃_p P_p⁻¹ J̃_pᵀ by its private degrees of freedom.
 #[inline(always)]
 pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], pivot: &[R]) -> Symmetric<R> {
     let mut sum = Symmetric::diagonal(R::zero());
@@ -73,8 +74,8 @@ pub(super) fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>],
     sum
 }
 
-/// One Newton step into `work.step` and the contacts' and limits' own; gives κ · decrement², and how far the step goes in
-/// the most affected contact's own measure, Δη · ∇²(−log ρ) Δη: no more than the former unless the contact fades.
+/// Computes one Newton step: that of δ in `work.step`, those of forces in the contacts' and limits' states. Returns κ · decrement², and
+/// the step's size in the most affected contact's own measure, Δη · ∇²(−log ρ) Δη, which is no larger unless the contact fades.
 #[inline(always)]
 pub(super) fn step<R: Real>(
     s: &Structure,
@@ -135,7 +136,7 @@ pub(super) fn step<R: Real>(
     (decrement, change)
 }
 
-/// What a step starts with: in `work.h` the shared part of P, in `work.step` P δ + g, and in both what the limits add.
+/// Begins a Newton step: writes the shared part of P to `work.h` and P δ + g to `work.step`, and adds the limits' parts to both.
 #[inline(always)]
 pub(super) fn begin<R: Real>(
     s: &Structure,
@@ -170,7 +171,7 @@ pub(super) fn begin<R: Real>(
     }
 }
 
-/// What it ends with: the private degrees of freedom in `work.step`, and the limits' own steps.
+/// Ends a Newton step: solves for the private degrees of freedom in `work.step`, and computes the steps of the limits' forces.
 #[inline(always)]
 pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     for (x, &pivot) in work.step[s.n_shared..].iter_mut().zip_inline(&work.pivot[s.n_shared..]) {
@@ -184,7 +185,7 @@ pub(super) fn end<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work
     }
 }
 
-/// A contact's A, r₂ and e; in `step` r₁ of its private degrees of freedom.
+/// Eliminates a contact's private degrees of freedom: computes its A, r₂ and e, and writes their r₁ to `step`.
 #[inline(always)]
 fn eliminate<R: Real>(
     contact: &ContactColumns,

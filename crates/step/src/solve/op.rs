@@ -22,15 +22,15 @@ use super::structure::Structure;
 /// The start of a solve.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// From forces nearby (1 or B, [`Structure::n_eta`]), or cold.
+    /// From the forces of a problem nearby (1 or B, [`Structure::n_eta`]), a warm start; or cold.
     Forces(Option<Tensor>),
-    /// From its answer, to differentiate it again; nothing is solved. The rows are those of the solved step, here δ, η
-    /// and the report ([`Report::row`]).
+    /// From the problem's own answer, to differentiate it again without solving. The rows are those of the solved step, here δ, η and the
+    /// report ([`Report::row`]).
     Answer(Tensor),
 }
 
 impl Start {
-    /// Without gradients.
+    /// A start from forces, which get no gradient.
     pub(crate) fn forces(warm: Option<&Tensor>) -> Self {
         Self::Forces(warm.map(Tensor::detach))
     }
@@ -44,7 +44,7 @@ pub(super) struct BarrierOp {
 }
 
 impl Structure {
-    /// Numbers of δ and the forces: what gradients flow into.
+    /// Length of the results that gradients flow into: δ and the forces.
     pub(super) fn n_results(&self) -> usize {
         self.nv + self.n_eta()
     }
@@ -55,7 +55,7 @@ impl Structure {
     }
 }
 
-/// What every program here needs.
+/// The problem that a program of this operation works on: its structure, its operands and their places in memory.
 struct Base<'a> {
     structure: &'a Structure,
     at: Places,
@@ -78,7 +78,7 @@ impl<'a> Base<'a> {
         Ok(Self::new(structure, rows, None))
     }
 
-    /// The coefficients that a recalled answer has.
+    /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows: see [`Structure::with_twins`].
     fn untwin(&self, group: &mut Group) {
         if !self.structure.twins.is_empty() {
             group.run(&Untwin { structure: self.structure, at: &self.at });
@@ -90,10 +90,10 @@ impl<'a> Base<'a> {
     }
 }
 
-/// How far from one the square of a unit normal may be: in double precision rounding leaves some 1e-16.
+/// Tolerance on ‖n‖² − 1 for a unit normal n. In double precision rounding leaves some 1e-16.
 const UNIT: f64 = 1e-12;
 
-/// Fills in the operands.
+/// Loads the operands into the worlds' memory.
 struct Load<'a>(&'a Base<'a>);
 
 impl Stage for Load<'_> {
@@ -131,12 +131,12 @@ struct Forward<'a> {
     way: Way<'a>,
 }
 
-/// How δ, η and the report come about.
+/// The source of δ, η and the report: a solve, or the row of an earlier result.
 enum Way<'a> {
     Solve {
         max_iterations: usize,
     },
-    /// They are given.
+    /// δ, η and the report are read from these rows of an earlier result.
     Recall(Rows<'a>),
 }
 
@@ -162,7 +162,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Writes the result.
+/// Writes the result row: δ, forces, limit forces, η, report.
 struct Store<'a>(&'a Base<'a>);
 
 impl Stage for Store<'_> {
@@ -214,7 +214,7 @@ impl Program for Backward<'_> {
 struct Recall<'a> {
     base: &'a Base<'a>,
     result: &'a Rows<'a>,
-    /// Where η begins.
+    /// The column of the result in which η begins.
     eta: usize,
     grad: Option<&'a Rows<'a>>,
 }
@@ -325,7 +325,7 @@ impl Program for Displacement<'_> {
     }
 }
 
-/// See [`super::smoothing_error`].
+/// Computes [`super::smoothing_error`].
 pub(super) fn smoothing_error(structure: &Structure, operands: [&Tensor; 3], result: &Tensor) -> Result<Tensor> {
     let on_cpu = |t: &Tensor| t.to_device(&Device::Cpu);
     let [a, b, c] = operands.map(on_cpu);

@@ -12,16 +12,17 @@ use super::structure::Structure;
 /// No feasible δ is nearer than this (rad, m, in every degree of freedom): the world is declared infeasible.
 const OUT_OF_REACH: f64 = 10.0;
 
-/// What forces prove about feasible δ.
+/// Proof from the contact forces about feasible displacements: a certificate that none of them is near.
 pub(super) struct Certificate<R: Real> {
-    /// That every one of them is [`OUT_OF_REACH`].
+    /// Worlds in which the forces prove that every feasible δ is [`OUT_OF_REACH`].
     pub(super) infeasible: R::Mask,
-    /// |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹, J.
+    /// The energy |φ · η_n| + ‖J̃ᵀη‖²_P⁻¹ of the forces, J.
     pub(super) energy: R,
 }
 
-/// For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥ −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces
-/// of largest component 1: where the dual is unbounded they grow beyond what rounding leaves of δ.
+/// Computes the certificate of infeasibility of the present forces. For feasible δ, ζ · η ≥ 0 gives (J̃ᵀη) · δ ≥ −φ · η_n, hence ‖δ‖_P ≥
+/// −φ · η_n / ‖J̃ᵀη‖_P⁻¹. All is computed from forces scaled to a largest component of 1: where the dual is unbounded they grow beyond
+/// what rounding leaves of δ.
 ///
 /// Overwrites `work.step`.
 #[inline(always)]
@@ -74,7 +75,7 @@ fn largest<R: Real>(x: &[R]) -> R {
     max
 }
 
-/// Largest residual of a solution.
+/// Largest residual at which a world counts as solved.
 #[inline(always)]
 pub(super) fn tolerance<R: Real>() -> f64 {
     match R::precision() {
@@ -83,7 +84,7 @@ pub(super) fn tolerance<R: Real>() -> f64 {
     }
 }
 
-/// What rounding leaves of a slack, in units of the last place of the lengths that it is the sum of.
+/// Rounding error of a slack, in units in the last place of the lengths that it is the sum of.
 const ROUNDING: f64 = 16.0;
 
 /// κ · decrement² that rounding leaves: the square of the largest rounding of a force relative to ρ(η), all that keeps it inside its

@@ -1,4 +1,4 @@
-//! What the iteration and the adjoint need of a problem: its Jacobian, forces along it, H.
+//! Parts of a contact problem that the iteration and the adjoint share: the Jacobian J̃, products with it, and H = P + J̃ᵀWJ̃.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear, copy, inlined};
 use fingertip_lanes::vector::{Vec3, add, axpy, cross, dot, sub, zero};
@@ -10,7 +10,7 @@ use super::memory::{Problem, Work};
 use super::shared;
 use super::structure::{ContactColumns, Entry, Slip, Structure};
 
-/// The i-th of triples side by side.
+/// Reads three numbers: the i-th triple of a row of triples.
 #[inline(always)]
 pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
     // One check of bounds in place of three.
@@ -18,14 +18,13 @@ pub(crate) fn triple<R: Real>(from: &[R], i: usize) -> Vec3<R> {
     [from[0], from[1], from[2]]
 }
 
-/// Writes the i-th of triples side by side.
+/// Writes three numbers: the i-th triple of a row of triples.
 #[inline(always)]
 pub(crate) fn put_triple<R: Real>(to: &mut [R], i: usize, v: Vec3<R>) {
     copy(&mut to[3 * i..3 * i + 3], &v);
 }
 
-/// The motion that one of its screws gives a contact, at the point on the screw's side: see [`Slip`]. A's counts as
-/// negative.
+/// The motion that one screw gives a contact, at the witness point on the screw's side: see [`Slip`]. The caller subtracts A's.
 #[inline(always)]
 pub(super) fn seen<R: Real>(screws: &[R], slip: Slip, cone: &Cone<R>, screw: usize, b: bool) -> Vec3<R> {
     let (omega, m) = (triple(screws, 2 * screw), triple(screws, 2 * screw + 1));

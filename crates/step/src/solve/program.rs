@@ -7,8 +7,8 @@ use clarabel::solver::{
 };
 use nalgebra::{DMatrix, DVector};
 
-/// min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A x, for each
-/// [`CONE`] of the last ones.
+/// A quadratic program with cones: min ½ xᵀPx + qᵀx subject to A x = b in the first rows, A x ≤ b in the next, and ‖s_t‖ ≤ s_1, s = b − A
+/// x, for each [`CONE`] of the last ones.
 #[derive(Clone)]
 pub struct Program {
     /// P (n, n), symmetric and positive semidefinite.
@@ -19,15 +19,15 @@ pub struct Program {
     pub a: DMatrix<f64>,
     /// b (m).
     pub b: DVector<f64>,
-    /// Rows of A that hold with equality.
+    /// Number of rows of A, the first ones, that hold with equality.
     pub equal: usize,
-    /// Cones.
+    /// Number of second-order cones, which take the last rows of A.
     pub cones: usize,
-    /// How near to the optimum.
+    /// The accuracy that is asked of the solution.
     pub accuracy: Accuracy,
 }
 
-/// Gap and feasibility that are asked of the method; linear systems are solved twice where it is fine.
+/// Tolerance on the duality gap and on feasibility for an accuracy. For [`Accuracy::Fine`] linear systems are also refined.
 fn tolerance(accuracy: Accuracy) -> f64 {
     match accuracy {
         Accuracy::Rough => 1e-5,
@@ -35,18 +35,18 @@ fn tolerance(accuracy: Accuracy) -> f64 {
     }
 }
 
-/// Rows of a cone.
+/// Rows of A that a second-order cone takes.
 pub const CONE: usize = 4;
 
-/// What the method found; its numbers may not be finite where there is no optimum.
+/// Result of the interior-point method. The numbers may not be finite where there is no optimum.
 pub struct Optimum {
     /// x (n).
     pub x: Vec<f64>,
     /// Multipliers of the rows of A.
     pub z: Vec<f64>,
-    /// Iterations of the method.
+    /// The number of interior-point iterations.
     pub iterations: usize,
-    /// Why there is no optimum, where that is proved.
+    /// Proof that there is no optimum, if the method found one.
     pub none: Option<NoOptimum>,
 }
 
@@ -95,7 +95,7 @@ impl Program {
     }
 }
 
-/// The nonzeros of a matrix, or of its upper triangle, by columns.
+/// A matrix, or its upper triangle, in compressed sparse columns.
 fn sparse(matrix: &DMatrix<f64>, upper: bool) -> CscMatrix<f64> {
     let (m, n) = matrix.shape();
     let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());

@@ -11,16 +11,16 @@ use super::delassus::Delassus;
 use super::frictionless::Frictionless;
 use fingertip_shapes::{Error, Result};
 
-/// ½ xᵀQx + rᵀx + c ≥ 0.
+/// A quadratic inequality ½ xᵀQx + rᵀx + c ≥ 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inequality {
-    /// Its name, such as `"-phi3 f3 >= 0"`.
+    /// The inequality's name, such as `"-phi3 f3 >= 0"`.
     pub name: String,
     /// Entries (i, j, value) of the symmetric Q, both (i, j) and (j, i); repeated entries are added.
     pub q: Vec<(usize, usize, f64)>,
     /// Entries of r.
     pub r: Vec<(usize, f64)>,
-    /// c.
+    /// The constant c.
     pub c: f64,
 }
 
@@ -36,11 +36,11 @@ pub struct Qcqp {
 /// A violated inequality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Its index in [`Qcqp::inequalities`].
+    /// Index of the violated inequality in [`Qcqp::inequalities`].
     pub index: usize,
-    /// Its name.
+    /// Name of the violated inequality.
     pub name: String,
-    /// Its value, negative.
+    /// The inequality's value ½ xᵀQx + rᵀx + c, which is negative.
     pub value: f64,
 }
 
@@ -73,7 +73,7 @@ impl Affine {
         Inequality { name, q: Vec::new(), r: self.r.clone(), c: self.c }
     }
 
-    /// self · other ≥ 0.
+    /// The inequality self · other ≥ 0.
     fn product(&self, other: &Self, name: String) -> Inequality {
         let mut q = Vec::new();
         for &(i, x) in &self.r {
@@ -88,7 +88,7 @@ impl Affine {
 }
 
 impl Inequality {
-    /// ½ xᵀQx + rᵀx + c.
+    /// The value ½ xᵀQx + rᵀx + c at x; the inequality holds if it is ≥ 0.
     pub fn value(&self, x: &DVector<f64>) -> f64 {
         let quadratic: f64 = self.q.iter().map(|&(i, j, value)| value * x[i] * x[j]).sum();
         let linear: f64 = self.r.iter().map(|&(j, value)| value * x[j]).sum();

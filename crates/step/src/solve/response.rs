@@ -1,4 +1,4 @@
-//! How a contact's force answers a displacement once its private degrees of freedom are gone.
+//! The response A = (W⁻¹ + D)⁻¹ of a contact's force to a displacement, once the contact's private degrees of freedom are eliminated.
 //!
 //! W = F² with the symmetric scaling F of the cone, see [`super::cone::Cone::scaling`]; with their compliance D
 //!
@@ -13,7 +13,7 @@ use fingertip_lanes::vector::{Mat3, Vec3, axpy, dot, rotate, rotate_back, zero};
 
 use super::symmetric::Symmetric;
 
-/// A in factors.
+/// The response A = Zᵀ E Z of a contact's force to a displacement, in factors.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Response<R> {
@@ -38,7 +38,7 @@ impl<R: Real> Response<R> {
         self.z = scaling.rows();
     }
 
-    /// From F and D.
+    /// The response of a contact with private degrees of freedom, from its scaling F and their compliance D.
     #[inline(always)]
     pub(super) fn compliant(scaling: &Symmetric<R>, compliance: &Symmetric<R>) -> Self {
         let [x, y, z] = scaling.rows();

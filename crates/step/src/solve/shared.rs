@@ -60,7 +60,7 @@ pub(super) fn add<R: Real>(
     add_products(scaled, weighed, &contact.entries, h);
 }
 
-/// E x of a contact's answer.
+/// E x of a contact's response A = Zᵀ E Z.
 #[inline(always)]
 pub(super) fn weighed<R: Real>(contact: &ContactColumns, response: &Response<R>, x: Vec3<R>) -> Vec3<R> {
     if contact.is_rigid() { x } else { response.weighed(x) }

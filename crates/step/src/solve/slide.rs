@@ -1,4 +1,4 @@
-//! A contact's state in the iteration for Coulomb's law.
+//! State that a contact has in addition during the iteration for Coulomb's law.
 
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::Vec3;
@@ -11,20 +11,20 @@ use super::friction::Scaling;
 #[repr(C)]
 pub(super) struct Slide<R> {
     pub(super) scaling: Scaling<R>,
-    /// s_n.
+    /// The slack s_n of the normal gap.
     pub(super) gap: R,
-    /// x, y.
+    /// The vectors x (`up`) and y (`down`) of the rank-one part x yᵀ of the unsymmetric response: see [`super::coulomb`].
     pub(super) up: Vec3<R>,
     pub(super) down: Vec3<R>,
-    /// The change of z in the step.
+    /// The change of the scaled displacement z in the step.
     pub(super) moved: Vec3<R>,
 }
 
-/// Numbers of a [`Slide`].
+/// Length of a [`Slide`] in numbers.
 pub(super) const SLIDE: usize = size_of::<Slide<f64>>() / size_of::<f64>();
 
 impl<R: Real> Slide<R> {
-    /// The contacts in [`SLIDE`] numbers each.
+    /// Views a slice of numbers as the contacts' slides, [`SLIDE`] numbers each.
     #[inline(always)]
     pub(super) fn of(numbers: &mut [R]) -> &mut [Self] {
         // SAFETY: a `repr(C)` struct of nothing but `R`s is as aligned as one and as large as `SLIDE` of them.

@@ -16,7 +16,7 @@ use super::problem::{add_force, balance, factor_p, fill_columns, fill_h, fill_pa
 use super::status::{Accuracy, Status, is_relaxed};
 use super::structure::Structure;
 
-/// The solve by the structure's law: δ, η and the report are left in the working memory.
+/// The solve by the structure's friction law as a program's stages. It leaves δ, η and the report in the working memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Solve<'a> {
     pub(crate) structure: &'a Structure,
@@ -24,12 +24,12 @@ pub(crate) struct Solve<'a> {
     pub(crate) max_iterations: usize,
     /// Start at the forces in `warm`, where they are inside the cones?
     pub(crate) warm: bool,
-    /// Of the relaxed law's answer; Coulomb's is always found in full.
+    /// Accuracy of the relaxed law's solution. Coulomb's law is always solved in full.
     pub(crate) accuracy: Accuracy,
 }
 
 impl Solve<'_> {
-    /// Runs it, in single precision if that is the program's and the law is the relaxed one.
+    /// Runs the solve: in single precision if that is the program's and the law is the relaxed one.
     pub(crate) fn run(self, group: &mut Group) {
         match self.structure.friction {
             Friction::Relaxed => group.run_in_either(&Relaxed { of: self, rest: false }),
@@ -50,7 +50,7 @@ impl Solve<'_> {
 /// The Newton iteration for the relaxed law.
 struct Relaxed<'a> {
     of: Solve<'a>,
-    /// For worlds alone that Coulomb's law has not settled?
+    /// Solve only the worlds that Coulomb's law has not settled?
     rest: bool,
 }
 
@@ -77,7 +77,7 @@ impl Stage for Relaxed<'_> {
 /// The iteration for Coulomb's law.
 struct Coulomb<'a> {
     of: Solve<'a>,
-    /// After the relaxed one, from its answer?
+    /// Start from the answer of the relaxed law, after its solve?
     again: bool,
 }
 
@@ -90,7 +90,7 @@ impl Stage for Coulomb<'_> {
     }
 }
 
-/// In worlds that Coulomb's law has not settled, the coefficients of the relaxed law, see [`Untwin`]; all results are kept.
+/// Puts all results aside, and gives the worlds that Coulomb's law has not settled the relaxed law's coefficients: see [`Untwin`].
 struct Alone<'a>(Solve<'a>);
 
 impl Stage for Alone<'_> {
@@ -102,7 +102,7 @@ impl Stage for Alone<'_> {
     }
 }
 
-/// After the relaxed solve with these coefficients: the kept results in other worlds.
+/// After the relaxed solve with its own coefficients: puts the kept results back in the other worlds.
 struct Unsettled<'a>(Solve<'a>);
 
 impl Stage for Unsettled<'_> {
@@ -134,7 +134,7 @@ impl Stage for Untwin<'_> {
     }
 }
 
-/// The δ that belongs to the forces, P⁻¹ (J̃ᵀη − g), in `free`: η is in the working memory. Leaves J̃ there too.
+/// Computes the δ that belongs to given forces η, P⁻¹ (J̃ᵀη − g), in `free`. Leaves J̃ in the working memory too.
 pub(crate) struct Balance<'a> {
     pub(crate) structure: &'a Structure,
     pub(crate) at: &'a Places,
@@ -183,11 +183,11 @@ impl Stage for Factor<'_> {
     }
 }
 
-/// After [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds without a solution.
+/// The solve's adjoint, after [`Factor`]: from the gradients of the results to those of the operands; zeros in worlds without a solution.
 pub(crate) struct Pull<'a> {
     pub(crate) structure: &'a Structure,
     pub(crate) at: &'a Places,
-    /// Behind the working memory.
+    /// Offsets of the gradients, which lie behind the working memory.
     pub(crate) gradients: &'a Gradients<std::ops::Range<usize>>,
 }
 

@@ -30,7 +30,7 @@ fn root<R: Real>(d: R, c: R, kappa: R) -> R {
     R::select(c.gt(R::zero()), apart, (discriminant - c) / d.scale(2.0))
 }
 
-/// What a contact gives way by along its normal for a force of 1: D_nn with P's diagonal.
+/// The contact's compliance along its normal, D_nn by P's diagonal: how far the two sides part for a unit force. At least `least`.
 #[inline(always)]
 fn compliance<R: Real>(contact: &ContactColumns, columns: &[Vec3<R>], n: Vec3<R>, pivot: &[R], least: R) -> R {
     let mut d = least;
@@ -50,7 +50,8 @@ fn least_compliance<R: Real>(pivot: &[R]) -> R {
     stiffest.scale(LEAST_COMPLIANCE)
 }
 
-/// First forces and their δ: those given (`warm`), or of contacts that start anew. Gives the worlds with one or more of the latter.
+/// Sets the first forces and the δ that follows from them. Forces are those given (`warm`) or, for contacts that start anew, of each
+/// contact alone. Returns the worlds with one or more of the latter.
 #[inline(always)]
 pub(super) fn start<R: Real>(
     s: &Structure,
@@ -75,7 +76,7 @@ pub(super) fn start<R: Real>(
     cold
 }
 
-/// No forces, in worlds of the mask.
+/// Sets the forces to zero in worlds of the mask.
 #[inline(always)]
 fn forget<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     for state in ContactState::of(work.contact_states) {
@@ -100,14 +101,14 @@ pub(super) fn renew_all<R: Real>(
     renew(s, problem, (law, mask, soft), work);
 }
 
-/// No forces, and the δ that follows, in worlds of the mask.
+/// Sets the forces to zero, and δ to the one that follows, in worlds of the mask.
 #[inline(always)]
 pub(super) fn forget_all<R: Real>(s: &Structure, problem: &Problem<R>, mask: R::Mask, work: &mut Work<&mut [R]>) {
     forget(mask, work);
     balance(s, problem, mask, work);
 }
 
-/// κ at which contacts start anew: see [`SOFT_KAPPA`].
+/// The softer κ at which contacts start anew: see [`SOFT_KAPPA`].
 #[inline(always)]
 pub(super) fn soft_kappa<R: Real>(kappa: R) -> R {
     (kappa * R::splat(SOFT_KAPPA)).sqrt()
@@ -185,7 +186,7 @@ pub(super) fn renew<R: Real>(
     }
 }
 
-/// The worlds that are given forces.
+/// The worlds that are given nonzero forces (warm start).
 #[inline(always)]
 pub(super) fn are_given<R: Real>(problem: &Problem<R>) -> R::Mask {
     let mut largest = R::zero();

@@ -1,8 +1,8 @@
-//! How accurate a solve must be, and how it ends.
+//! The accuracy that is asked of a solve, and the outcomes that it can have.
 
 use fingertip_lanes::lane::{Mask, Real};
 
-/// How close to the minimiser a solve must come.
+/// The accuracy with which a solve approximates the minimiser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accuracy {
     /// To about 1e-5 of the forces, or of the other unknowns: enough to compare plans, or to see which constraints are
@@ -12,7 +12,7 @@ pub enum Accuracy {
     Fine,
 }
 
-/// How a world's solve ended.
+/// The outcome of one world's contact solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The minimiser was found: the relative residual is at most 1e-8, or 1e-3 in single precision.

@@ -15,36 +15,36 @@ use fingertip_scene::Friction;
 /// Sparsity of a family of contact problems: P's entries, the contacts' columns, the factor.
 #[derive(Clone, Debug)]
 pub struct Structure {
-    /// Degrees of freedom.
+    /// The number of degrees of freedom.
     pub nv: usize,
     /// The leading rows of the factors. The rows behind them are private: at most one contact depends on them and P
     /// couples them to nothing, so Newton's method eliminates them contact by contact.
     pub(crate) n_shared: usize,
     /// The number of leading rows if H couples all of them with each other, else 0.
     pub(crate) n_dense: usize,
-    /// Screws.
+    /// The number of screws.
     pub ns: usize,
     /// Row of each degree of freedom in the factors; elimination goes from the last row up.
     pub(crate) place: Vec<usize>,
-    /// P's entries.
+    /// The entries of P that can be nonzero.
     pub(crate) entries: Vec<Entry>,
-    /// Those of shared degrees of freedom: number among P's entries and among those of H.
+    /// Entries of P that couple shared degrees of freedom: the index among P's entries and the index among those of H.
     pub(crate) shared_entries: Vec<(usize, usize)>,
-    /// Those off the diagonal.
+    /// Indices of P's off-diagonal entries.
     pub(crate) couplings: Vec<usize>,
     pub(crate) contacts: Vec<ContactColumns>,
     /// Place and sign of the degree of freedom that each limit bounds.
     pub(crate) limits: Vec<(usize, f64)>,
-    /// Factor of P alone, and of H.
+    /// Sparsity pattern of the factor of P alone; `factor_h` is that of H.
     pub(crate) factor_p: Pattern,
     pub(crate) factor_h: Pattern,
-    /// P's diagonal among its entries.
+    /// Indices of P's diagonal entries.
     pub(crate) diagonal: Vec<usize>,
     /// Private degrees of freedom that have limits.
     pub(crate) limited: Vec<usize>,
     /// Sum of the contacts' slots.
     pub(crate) n_slots: usize,
-    /// The law of all contacts.
+    /// The friction law of all contacts.
     pub(crate) friction: Friction,
     /// Contacts whose coefficients are twice as large by Coulomb's law: see [`Structure::with_twins`].
     pub(crate) twins: Vec<usize>,
@@ -56,25 +56,25 @@ pub struct Structure {
 pub(crate) struct Entry {
     pub(crate) row: usize,
     pub(crate) column: usize,
-    /// Among the entries of H, and of P alone.
+    /// Index of this entry among those of H; `in_p` is the one in the pattern of P alone.
     pub(crate) in_h: usize,
     pub(crate) in_p: usize,
 }
 
-/// How a contact depends on the degrees of freedom.
+/// The sparsity of a contact's Jacobian: the degrees of freedom that move the contact, and their screws.
 #[derive(Clone, Debug)]
 pub(crate) struct ContactColumns {
-    /// First slot in the list of all contacts' slots.
+    /// Index of this contact's first slot in the list of all contacts' slots.
     pub(crate) first: usize,
     /// Places of the degrees of freedom that move the contact, ascending: one slot each.
     pub(crate) dofs: Vec<usize>,
-    /// Slots of shared degrees of freedom, which come first.
+    /// Number of slots of shared degrees of freedom, which come first.
     pub(crate) n_shared: usize,
-    /// Their number if they are the leading rows of H and all of these are coupled, else 0.
+    /// `n_shared` if the contact's shared degrees of freedom are the leading rows of H and all of these are coupled, else 0.
     pub(crate) n_leading: usize,
     /// Places of the private degrees of freedom.
     pub(crate) private: Range<usize>,
-    /// Do its private degrees of freedom have limits?
+    /// Do the contact's private degrees of freedom have limits?
     pub(crate) limited: bool,
     pub(crate) slip: Slip,
     /// (screw, slot, on B?), slot by slot: a slot's column is the sum of its screws' velocities at p_B, less those at p_A.
@@ -83,14 +83,14 @@ pub(crate) struct ContactColumns {
     pub(crate) entries: Vec<usize>,
 }
 
-/// What moves the two sides of a contact: (screw, degree of freedom) from the root down.
+/// Kinematic paths of a contact's two sides: the (screw, degree of freedom) pairs that move side A and side B, from the root down.
 #[derive(Clone, Debug, Default)]
 pub struct ContactPaths {
-    /// Side A.
+    /// Screws that move side A, with their degrees of freedom.
     pub a: Vec<(usize, usize)>,
-    /// Side B.
+    /// Screws that move side B, with their degrees of freedom.
     pub b: Vec<(usize, usize)>,
-    /// What the contact's friction resists.
+    /// The motion that the contact's friction resists: sliding or turning.
     pub slip: Slip,
 }
 
@@ -109,7 +109,7 @@ pub enum Slip {
 }
 
 impl Structure {
-    /// δ from the order of v to that of elimination.
+    /// Permutes δ from the order of v to elimination order.
     #[inline(always)]
     pub(crate) fn place_all<R: Real>(&self, delta: &[R], to: &mut [R]) {
         for (&delta, &place) in delta.iter().zip_inline(&self.place) {
@@ -189,14 +189,14 @@ impl Structure {
         }
     }
 
-    /// The same structure with another law of friction; [`Structure::new`] has the relaxed one.
+    /// This structure with another friction law; [`Structure::new`] has the relaxed one.
     pub fn with_friction(self, friction: Friction) -> Self {
         Self { friction, kernels: Kernels::default(), ..self }
     }
 
-    /// The same structure where these contacts carry a normal force in pairs. By Coulomb's law each carries half of it, and problems
-    /// have twice the coefficients; a world that has the relaxed law's answer, which shares the force freely, has it for the
-    /// coefficients themselves.
+    /// This structure with twins: pairs of contacts that carry one normal force together, `twins` being the contacts of all pairs. By
+    /// Coulomb's law each of two carries half of the force, and problems have twice the friction coefficients. The relaxed law shares the
+    /// force freely, so a world that falls back on it is solved with the coefficients themselves.
     pub fn with_twins(self, twins: Vec<usize>) -> Self {
         let twins = if self.friction == Friction::Coulomb { twins } else { Vec::new() };
         Self { twins, kernels: Kernels::default(), ..self }
@@ -224,13 +224,13 @@ impl Structure {
 }
 
 impl ContactColumns {
-    /// Has it no private degrees of freedom? Then W is its whole answer.
+    /// Has the contact no private degrees of freedom? Then its response A is W itself.
     #[inline(always)]
     pub(crate) fn is_rigid(&self) -> bool {
         self.private.is_empty()
     }
 
-    /// Places of the shared degrees of freedom.
+    /// Places in elimination order of the shared degrees of freedom that move the contact.
     #[inline(always)]
     pub(crate) fn shared(&self) -> &[usize] {
         &self.dofs[..self.n_shared]
@@ -242,19 +242,19 @@ impl ContactColumns {
         &self.dofs[self.n_leading..self.n_shared]
     }
 
-    /// The contact's own columns among all.
+    /// This contact's columns among those of all contacts.
     #[inline(always)]
     pub(crate) fn part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
         &columns[self.first..self.first + self.dofs.len()]
     }
 
-    /// Its columns of shared degrees of freedom.
+    /// This contact's columns of shared degrees of freedom, among the columns of all contacts.
     #[inline(always)]
     pub(crate) fn shared_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
         &columns[self.first..self.first + self.n_shared]
     }
 
-    /// Its columns of private degrees of freedom.
+    /// This contact's columns of private degrees of freedom, among the columns of all contacts.
     #[inline(always)]
     pub(crate) fn private_part<'a, T>(&self, columns: &'a [T]) -> &'a [T] {
         &columns[self.first + self.n_shared..self.first + self.dofs.len()]

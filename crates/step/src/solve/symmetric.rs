@@ -3,10 +3,10 @@
 use fingertip_lanes::lane::{Real, Slot, State, Zip};
 use fingertip_lanes::vector::{Mat3, Vec3, rotate, scale};
 
-/// Numbers of a matrix: xx, xy, yy, xz, yz, zz.
+/// The six stored numbers of a symmetric matrix: xx, xy, yy, xz, yz, zz.
 const SYMMETRIC: usize = 6;
 
-/// A symmetric matrix.
+/// A symmetric 3×3 matrix.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct Symmetric<R>([R; SYMMETRIC]);
@@ -18,7 +18,7 @@ impl<R: Real> State<R> for Symmetric<R> {
 }
 
 impl<R: Real> Symmetric<R> {
-    /// s 1.
+    /// The matrix s 1, a multiple of the identity.
     #[inline(always)]
     pub(super) fn diagonal(s: R) -> Self {
         let zero = R::zero();

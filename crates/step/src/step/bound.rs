@@ -1,4 +1,4 @@
-//! How fast contacts may close in a second-order step.
+//! Bounds on how fast gaps may close in a second-order step: the right-hand side l of the contact constraint J v₊ ≥ l.
 
 /// The bound l of the non-penetration constraint J v₊ ≥ l: how fast a contact's gap may close.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ impl Bound {
         }
     }
 
-    /// The shares of a contact's gap that the step counts: of one that is not negative, and of a negative one.
+    /// The factors [a, b] by which a contact's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the bodies penetrate.
     #[inline(always)]
     pub(super) fn contact_slopes(self) -> [f64; 2] {
         match self {
@@ -37,7 +37,7 @@ impl Bound {
         }
     }
 
-    /// The same of a limit's gap.
+    /// The factors [a, b] by which a joint limit's gap φ enters its bound l: −h l = a φ where φ ≥ 0, and b φ where the limit is exceeded.
     #[inline(always)]
     pub(super) fn limit_slopes(self) -> [f64; 2] {
         match self {

@@ -15,7 +15,7 @@
 
 use candle_core::{Result, Tensor};
 
-/// Where the joints should be and how they should move.
+/// Desired joint motion that a control law tracks: position, velocity and acceleration of n joints.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// Position q_d (1 or B, n), rad or m.
@@ -65,7 +65,7 @@ impl Gains {
     /// K_p (1 or B, n) with K_v = 2 √K_p, critical damping at unit inertia.
     ///
     /// # Errors
-    /// Those of the tensor operations.
+    /// If a tensor operation fails.
     pub fn critical(kp: &Tensor) -> Result<Self> {
         Ok(Self { kp: kp.clone(), kv: (kp.sqrt()? * 2.0)? })
     }

@@ -8,7 +8,7 @@ use fingertip_lanes::lane::{Real, Zip};
 /// Degree of freedom of each limit and the sign of its gap's slope.
 pub(super) type LimitDofs = Vec<(usize, f64)>;
 
-/// The joint limits that count.
+/// Joint limits of a model as tables: for each the gap of a coordinate to one end of its range.
 #[derive(Clone, Debug)]
 pub(super) struct LimitTables {
     limits: Vec<Limit>,
@@ -45,7 +45,7 @@ impl LimitTables {
         }
     }
 
-    /// Adds to the gradient of q what comes from that of the gaps.
+    /// The vector-Jacobian product of `fill`: adds to the gradient of q, given the gradient of the gaps.
     #[inline(always)]
     pub(super) fn pull_fill<R: Real>(&self, grad: &[R], q: &mut [R]) {
         for (&grad, &Limit { q: at, sign, .. }) in grad.iter().zip_inline(&self.limits) {

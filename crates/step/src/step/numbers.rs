@@ -30,32 +30,32 @@ pub struct StepNumbers {
     pub limit_force: Vec<f64>,
     /// Unit normal of each contact from A to B (B, nc, 3).
     pub normal: Vec<f64>,
-    /// Contact points on A and on B (B, nc, 3), m.
+    /// Contact points on A (B, nc, 3), m, in world axes.
     pub point_a: Vec<f64>,
-    /// See `point_a`.
+    /// Contact points on B (B, nc, 3), m, in world axes.
     pub point_b: Vec<f64>,
     /// Signed distances φ (B, nc), m.
     pub phi: Vec<f64>,
     /// The solver's forces (B, n_warm): a start for steps nearby.
     pub warm: Vec<f64>,
-    /// How each world's solve went (B).
+    /// Status, iterations and residual of each world's contact solve (B).
     pub reports: Vec<Report>,
-    /// The rows themselves, for the adjoint; empty of a tensor program.
+    /// The raw result rows of the step, which its adjoint reads. Empty if the tensor program computed the step.
     rows: Vec<f64>,
 }
 
 /// Gradients of a cost by the results of a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StepCotangent<'a> {
-    /// By q₊ (B, nq).
+    /// Gradient of the cost by q₊ (B, nq).
     pub q_next: &'a [f64],
-    /// By v₊ of a second-order step (B, nv).
+    /// Gradient of the cost by v₊ of a second-order step (B, nv).
     pub v_next: &'a [f64],
-    /// By the contact forces in world axes (B, nc, 3).
+    /// Gradient of the cost by the contact forces in world axes (B, nc, 3).
     pub force: &'a [f64],
-    /// By the torques (B, n_torsional).
+    /// Gradient of the cost by the torques of contacts with torsional friction (B, n_torsional).
     pub torque: &'a [f64],
-    /// By the signed distances φ (B, nc).
+    /// Gradient of the cost by the signed distances φ (B, nc).
     pub phi: &'a [f64],
 }
 
@@ -68,26 +68,27 @@ pub struct RolloutNumbers {
     pub force: Vec<f64>,
     /// Torques as in [`StepNumbers::torque`] (B, T, n_torsional), N·m.
     pub torque: Vec<f64>,
-    /// How each solve went (B, T).
+    /// Status, iterations and residual of the contact solve of each step of each world (B, T).
     pub reports: Vec<Report>,
-    /// T.
+    /// The number of steps T.
     pub n_steps: usize,
-    /// What the sweep back reads besides: forces with torques, limit forces, reports; empty of a tensor program.
+    /// Further results that the adjoint sweep reads: forces with torques, limit forces, reports. Empty if the tensor program computed the
+    /// rollout.
     kept: [Vec<f64>; 3],
 }
 
 /// Gradients of a cost by what a step or a rollout was given.
 #[derive(Clone, Debug)]
 pub struct GradientNumbers {
-    /// By q, q₀ of a rollout (B, nq).
+    /// Gradient of the cost by q, or by q₀ of a rollout (B, nq).
     pub q: Vec<f64>,
-    /// By u: (B, nu) of a step, (B, T, nu) of a rollout, (B, 2 nv) of a second-order step, v and then τ.
+    /// Gradient of the cost by u: (B, nu) of a step, (B, T, nu) of a rollout, (B, 2 nv) of a second-order step, v and then τ.
     pub u: Vec<f64>,
-    /// By each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
+    /// Gradients of the cost by each of [`Parameters::NAMES`]: rows (1 or B, as the parameter has) times its columns.
     pub parameters: Vec<Vec<f64>>,
 }
 
-/// The lengths of a batch's rows fit, or an error says what was expected.
+/// Checks that a slice has `rows` × `width` numbers, or none if it is `optional`. The error says what was expected.
 fn expect(what: &str, given: &[f64], rows: usize, width: usize, optional: bool) -> Result<()> {
     if given.len() == rows * width || (optional && given.is_empty()) {
         return Ok(());
@@ -96,7 +97,7 @@ fn expect(what: &str, given: &[f64], rows: usize, width: usize, optional: bool) 
     bail!("{what}: expected {rows} × {width} numbers{or}, got {}", given.len())
 }
 
-/// Worlds of rows that have `width` numbers each.
+/// The number of worlds B of a slice that has `width` numbers for each, at least one world.
 fn count(what: &str, given: &[f64], width: usize) -> Result<usize> {
     match given.len() / width.max(1) {
         b if b > 0 && b * width == given.len() => Ok(b),
@@ -104,12 +105,12 @@ fn count(what: &str, given: &[f64], width: usize) -> Result<usize> {
     }
 }
 
-/// Columns of rows.
+/// Copies a range of columns out of rows of `width` numbers.
 fn columns(rows: &[f64], width: usize, at: std::ops::Range<usize>) -> Vec<f64> {
     rows.chunks_exact(width).flat_map(|row| &row[at.clone()]).copied().collect()
 }
 
-/// Some of the numbers of each item of `n`, in columns of rows.
+/// Copies the numbers `of` out of each item of `n` numbers, where the items lie in the columns `at` of rows of `width` numbers.
 fn items(rows: &[f64], width: usize, at: &std::ops::Range<usize>, n: usize, of: std::ops::Range<usize>) -> Vec<f64> {
     let items = rows.chunks_exact(width).flat_map(|row| row[at.clone()].chunks_exact(n));
     items.flat_map(|item| &item[of.clone()]).copied().collect()
@@ -167,7 +168,7 @@ impl StepCotangent<'_> {
         expect("gradient by phi", self.phi, b, nc, true)
     }
 
-    /// As the gradient of rows.
+    /// The cotangent as gradients of the step's result rows, one row for each world.
     fn rows(&self, plan: &Plan, b: usize) -> Vec<f64> {
         let at = plan.row();
         let n = at.share.end;
@@ -188,7 +189,7 @@ impl StepCotangent<'_> {
         rows
     }
 
-    /// The cost whose gradient it is, as a number that candle can pull back.
+    /// A scalar tensor whose gradient by the step's results is this cotangent, so that candle can pull it back.
     fn cost(&self, step: &Step) -> Result<Tensor> {
         let parts = [
             (self.q_next, &step.q_next),
@@ -200,7 +201,7 @@ impl StepCotangent<'_> {
     }
 }
 
-/// The sum of products of numbers with tensors that have as many, 0 of none.
+/// The sum of the inner products of numbers with tensors of the same size; parts without numbers count as zero.
 fn dot<const N: usize>(parts: [(&[f64], &Tensor); N], like: &Tensor) -> Result<Tensor> {
     let mut cost = (like.sum_all()? * 0.0)?;
     for (numbers, tensor) in parts.into_iter().filter(|(numbers, _)| !numbers.is_empty()) {
@@ -211,8 +212,8 @@ fn dot<const N: usize>(parts: [(&[f64], &Tensor); N], like: &Tensor) -> Result<T
 }
 
 impl GradientNumbers {
-    /// From rows of gradients by the parameters (B, n), side by side; where a parameter has one row for all worlds, what is finite of
-    /// theirs is summed.
+    /// Splits gradients by all parameters side by side (B, n) into single parameters. Where a parameter has one row for all worlds, the
+    /// finite gradients of all worlds are summed.
     fn new(q: Vec<f64>, u: Vec<f64>, by_parameters: &[f64], parameters: &Parameters) -> Result<Self> {
         let tensors = parameters.tensors();
         let shapes = tensors.iter().map(|t| t.dims2()).collect::<Result<Vec<_>>>()?;
@@ -227,7 +228,7 @@ impl GradientNumbers {
         Ok(Self { q, u, parameters: all })
     }
 
-    /// The gradient by a parameter, by its name.
+    /// The gradient by the parameter with this name, one of [`Parameters::NAMES`]; none for other names.
     pub fn parameter(&self, name: &str) -> Option<&[f64]> {
         let place = Parameters::NAMES.iter().position(|own| *own == name)?;
         self.parameters.get(place).map(Vec::as_slice)
@@ -242,7 +243,7 @@ fn summed(rows: &[f64], width: usize) -> Vec<f64> {
     sum
 }
 
-/// A step's rows cut into gradients by q, u and parameters.
+/// Splits the rows of a step's adjoint into gradients by q, u and parameters.
 fn split(plan: &Plan, rows: &[f64], parameters: &Parameters) -> Result<GradientNumbers> {
     let n = plan.n_gradient();
     let of_u = plan.nq..plan.nq + plan.nu;
@@ -359,7 +360,7 @@ impl Quasidynamic {
         })
     }
 
-    /// Worlds of q₀ (B, nq) and u (B, T, nu).
+    /// Checks the lengths of q₀ (B, nq) and u (B, T, nu), and returns the number of worlds B.
     fn lengths(&self, q0: &[f64], u: &[f64], n_steps: usize) -> Result<usize> {
         if self.model().dtype != DType::F64 {
             bail!("plain numbers: expected a model of F64, got {:?}", self.model().dtype);
@@ -378,7 +379,7 @@ impl Quasidynamic {
         Ok((q0, Tensor::from_slice(u, (b, n_steps, model.nu()), device)?))
     }
 
-    /// Gradients of a cost through candle's graph.
+    /// Gradients of a cost by q, u and parameters through candle's graph, for steps that have no fused form.
     fn pull_by_tensors(
         &self,
         q: &[f64],
@@ -428,7 +429,7 @@ impl Dynamic {
         split(plan, &rows, self.parameters())
     }
 
-    /// Worlds, and v and τ side by side.
+    /// Checks the lengths of q, v and τ; returns the number of worlds, and v and τ side by side in each world's row.
     fn motion(&self, q: &[f64], v: &[f64], tau: &[f64]) -> Result<(usize, Vec<f64>)> {
         self.programs(fused::Kernel::Step)?;
         let (nq, nv) = (self.model().nq(), self.model().nv());

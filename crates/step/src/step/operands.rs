@@ -1,4 +1,5 @@
-//! What every step takes from the contacts.
+//! The solver's input from a model's contacts, for every kind of step: kinematic paths of both sides, shape poses, barrier weights,
+//! friction.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use fingertip_scene::{Params, Shape};
 
 use super::torsion::{Torsion, slips};
 
-/// What moves the two sides of each contact, as the solver counts them.
+/// For each contact of the solver, the screws and degrees of freedom that move its sides A and B, and the motion that its friction
+/// resists.
 pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     let tree = &model.tree;
     let path = |shape: usize| -> Vec<(usize, usize)> {
@@ -30,7 +32,7 @@ pub(super) fn contact_paths(model: &Model) -> Vec<ContactPaths> {
     slips(model).map(of).collect()
 }
 
-/// The contacts where the frames are.
+/// Detects the contacts between the shapes at these frames.
 pub(super) fn detect(model: &Model, parameters: &Parameters, frames: &Frames) -> Result<Contacts> {
     let [poses, sizes] = shapes(model, parameters, frames)?;
     model.pairs.detect(&poses, &sizes)
@@ -54,13 +56,14 @@ pub(super) fn shape_poses(model: &Model, frames: &Frames) -> Result<Tensor> {
 /// less than rounding nothing can be computed. The force of a contact that is not pressed is too small to be seen at this weight.
 const LEAST_WEIGHT: f64 = 1e-6;
 
-/// What the solver is told of a model's contacts besides their geometry: weights and friction.
+/// The solver's input for a model's contacts apart from their geometry: barrier weights, friction coefficients and torsional twins.
 #[derive(Debug)]
 pub(super) struct ContactTables {
-    /// The pair of each contact.
+    /// Index of the pair of shapes of each contact.
     pairs: Vec<usize>,
     n_pairs: usize,
-    /// From where on contacts have no weight, if there is such a distance, and the width of the window below it.
+    /// Distance from which on contacts have weight zero, m, if there is one. `fade` is the width of the window below it over which the
+    /// weight falls from 1 to 0.
     distance: Option<f64>,
     fade: f64,
     pub(super) torsion: Torsion,
@@ -96,7 +99,7 @@ impl ContactTables {
         (R::select(faint, R::splat(LEAST_WEIGHT), weight), R::select(faint, R::zero(), slope))
     }
 
-    /// The solver's contacts, given the geometry and weights that each of them has once.
+    /// Completes the solver's contacts in place: adds μ, and splits each contact with torsional friction into two twins.
     #[inline(always)]
     pub(super) fn complete<R: Real>(&self, [mu, torsion]: [&[R]; 2], contacts: &mut [R]) {
         for (c, &pair) in R::parts(self.pairs.iter().enumerate()) {
@@ -166,7 +169,7 @@ impl Function<1> for Weights {
 struct Complete(Arc<ContactTables>);
 
 impl Complete {
-    /// Numbers of a contact's geometry and weight.
+    /// Length of a contact's geometry and weight.
     const OWN: usize = GEOMETRY + 1;
 }
 
@@ -220,7 +223,7 @@ pub(super) fn is_usable<R: Real>(q: &[R], quaternions: &[usize]) -> R::Mask {
     usable
 }
 
-/// First numbers in q of the quaternions.
+/// Offsets in q of the quaternions, of their first numbers.
 pub(super) fn quaternions(tree: &Tree) -> Vec<usize> {
     tree.coordinates.iter().filter(|c| c.kind.nq() == 7).map(|c| c.q + 3).collect()
 }
@@ -247,12 +250,12 @@ impl Function<1> for UsableState {
         out[0] = R::select(is_usable(q, &self.quaternions), R::one(), R::zero());
     }
 
-    /// A choice has no slope.
+    /// The gradient stays zero: a choice between 0 and 1 has no slope.
     #[inline(always)]
     fn pull<R: Lane>(&self, _: [&[R]; 1], _: &mut [R], _: &[R], _: [&mut [R]; 1]) {}
 }
 
-/// A mask (B, 1) of the worlds where a number (B, 1) is not zero; none if all are in it. That alone is what the host asks for.
+/// The mask (B, 1) of worlds with a nonzero number, or none if that is every world. Only this question is copied to the host.
 pub(super) fn mask(worlds: &Tensor) -> Result<Option<Tensor>> {
     let mask = worlds.detach().ne(0.0)?;
     let is_all = mask.flatten_all()?.to_vec1::<u8>()?.iter().all(|&good| good != 0);

@@ -32,7 +32,7 @@ use super::limits::LimitTables;
 /// Numbers of an incidence: velocity of the centre of mass, angular velocity in the body's axes.
 pub(super) const MOTION: usize = 6;
 
-/// Which bodies weigh on which degrees of freedom, and which of them commands hold.
+/// Tables to assemble the quasi-dynamic step's P and g: which bodies' masses act on which degrees of freedom, and which are commanded.
 #[derive(Debug)]
 pub(super) struct ProblemTables {
     /// Entries (i, j), j ≤ i, of P that can be nonzero, as degrees of freedom: those of M, its diagonal first, then the stiffnesses.
@@ -49,13 +49,13 @@ pub(super) struct ProblemTables {
     pub(super) at: ParameterPlaces,
     nq: usize,
     n_shapes: usize,
-    /// Numbers of the kinematics' results, and where the screws start among them.
+    /// Length of the kinematics' results; `screws` is the offset of the first screw in them.
     n_kin: usize,
     pub(super) screws: usize,
 }
 
 impl ProblemTables {
-    /// Of a step that balances other forces, the second-order one.
+    /// Tables without inertia, stiffness and commands, for the second-order step, which assembles its own P and g. Joint limits are kept.
     pub(super) fn nothing(model: &Model, limits: &Arc<LimitTables>) -> Result<Self> {
         let none = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (entries, free, incidences, terms, commanded) = none;
@@ -118,26 +118,26 @@ impl ProblemTables {
         all.map(|((_, left, _), right, entry)| (left, right, entry)).collect()
     }
 
-    /// Numbers of all incidences.
+    /// Length of the motions of all incidences.
     pub(super) fn n_motions(&self) -> usize {
         MOTION * self.incidences.len()
     }
 
-    /// ε/h².
+    /// The factor ε/h² of the regularised inertia in P.
     #[inline(always)]
     pub(super) fn factor<R: Real>(&self, par: &[R]) -> R {
         let h = par[self.at.h];
         par[self.at.epsilon] / (h * h)
     }
 
-    /// I of a body.
+    /// Inertia tensor I of a body about its centre of mass, kg·m², from the parameters.
     #[inline(always)]
     pub(super) fn inertia<R: Real>(&self, par: &[R], body: usize) -> Mat3<R> {
         let i = &par[self.at.inertia + 6 * body..];
         [[i[0], i[3], i[4]], [i[3], i[1], i[5]], [i[4], i[5], i[2]]]
     }
 
-    /// Where a body's pose about its centre of mass starts among the kinematics' results.
+    /// The offset of an inertial body's pose, about its centre of mass, in the row of the kinematics' results.
     #[inline(always)]
     pub(super) fn pose(&self, body: usize) -> usize {
         POSE * (self.n_shapes + body)
@@ -296,7 +296,7 @@ impl Function<3> for ProblemOp {
         Signature { name: "force balance", operands, width: s.np() + s.nv + 1 + s.nl() }
     }
 
-    /// Motions and g in another order; their gradients.
+    /// Room for the motions and g in elimination order, and for their gradients.
     fn scratch(&self) -> usize {
         2 * (self.tables.n_motions() + self.structure.nv)
     }

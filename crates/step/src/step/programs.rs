@@ -7,7 +7,7 @@ use crate::model::Model;
 use fingertip_lanes::lane::Precision;
 use fingertip_lanes::record::{Row, Trace};
 
-/// What a step computes with.
+/// A step's kernels as programs: they can be recorded as a list of operations, or run on plain numbers.
 #[derive(Clone, Copy)]
 pub struct Programs<'a> {
     pub(super) plan: &'a Plan,

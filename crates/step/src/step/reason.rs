@@ -1,4 +1,4 @@
-//! Which number makes a world one of bad input.
+//! Explains [`Status::BadInput`](crate::solve::Status::BadInput): finds the number of a world that makes it unusable.
 
 use candle_core::{Result, Tensor};
 
@@ -8,7 +8,7 @@ use crate::kinematics::Tree;
 use crate::parameters::Parameters;
 use crate::tensor::numbers;
 
-/// Largest number that is computed with.
+/// Largest magnitude of usable numbers; beyond it a world is bad input.
 const LARGEST: f64 = 1e30;
 /// Parameters that must be positive.
 const POSITIVE: [&str; 5] = ["h", "kappa", "epsilon", "stiffness", "mass"];
@@ -84,7 +84,7 @@ fn row(t: &Tensor, world: usize) -> Result<Vec<f64>> {
     numbers(&t.narrow(0, if t.dim(0)? == 1 { 0 } else { world }, 1)?)
 }
 
-/// The first number that is none.
+/// A message for the first of these numbers that is not finite or beyond the range; none if all can be used.
 fn of(place: &str, values: &[f64], names: impl Iterator<Item = String>) -> Option<String> {
     let (x, name) = values.iter().zip(names).find(|(x, _)| is_bad(**x))?;
     Some(format!("{place}: expected finite numbers up to {LARGEST:e}, got {x:e} for \"{name}\""))

@@ -67,7 +67,7 @@ impl Step {
     /// Contact force λ (B, nc, 3) in each contact's frame: along the normal and two tangents, N.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn lambda(&self) -> Result<Tensor> {
         crate::contact::frame(&self.contacts.normal)?.broadcast_mul(&self.force.unsqueeze(2)?)?.sum(3)
     }
@@ -75,7 +75,7 @@ impl Step {
     /// λ of all contacts, then the torques (B, n_lambda), in the order of the rows of C and D in a [`Linearization`].
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn lambda_and_torque(&self) -> Result<Tensor> {
         let lambda = self.lambda()?.flatten_from(1)?;
         if self.torque.dim(1)? == 0 { Ok(lambda) } else { Tensor::cat(&[&lambda, &self.torque], 1) }

@@ -21,31 +21,31 @@ use fingertip_scene::{Friction, Shape};
 
 use super::problem::ProblemTables;
 
-/// Which contacts resist rolling, and what they stiffen.
+/// The contacts that resist rolling, and the entries of P to which their rolling stiffness is added.
 #[derive(Debug)]
 pub(super) struct RollingTables {
     pub(super) contacts: Vec<Roller>,
     /// Entries of P that are stiffened, among all.
     pub(super) entries: Vec<usize>,
-    /// See [`rolling`].
+    /// The factor k of the rolling stiffness, which depends on the friction law: see [`rolling`].
     pub(super) k: f64,
     pub(super) at: ParameterPlaces,
     screws: usize,
 }
 
-/// A contact of an ellipsoid, or of something on a line.
+/// A contact that resists rolling: of an ellipsoid, or of a body that rolls on the side of a fixed cylinder or capsule.
 #[derive(Debug)]
 pub(super) struct Roller {
     pub(super) contact: usize,
-    /// Is what rolls on side B?
+    /// Is the rolling body on side B?
     pub(super) on_b: bool,
     pub(super) shape: usize,
-    /// The line that it rolls on, unless it is an ellipsoid.
+    /// The fixed line (a cylinder's or capsule's side) that the body rolls on; none if the body itself is an ellipsoid.
     line: Option<Line>,
-    /// Its body among the inertial ones, and where that one's centre of mass is among the kinematics' results.
+    /// Index of the rolling body among the inertial bodies. `centre` is the offset of its centre of mass in the kinematics' results.
     pub(super) body: usize,
     centre: usize,
-    /// (screw, screw, place in `entries`).
+    /// (screw, screw, index into [`RollingTables::entries`]): products ωᵢ · M ωⱼ that are added to that entry of P.
     terms: Vec<(usize, usize, usize)>,
 }
 
@@ -53,21 +53,21 @@ pub(super) struct Roller {
 #[derive(Debug)]
 struct Line {
     shape: usize,
-    /// Is what rolls on it a line too?
+    /// Is the rolling body's own surface a line too, that of a cylinder or capsule?
     under_line: bool,
 }
 
-/// Where a line's axis is in its pose, and what else is in it.
+/// Offset of a line's axis (the z axis of its shape) in the shape's pose of twelve numbers.
 const AXIS: usize = 9;
 
 impl Roller {
-    /// What is curved.
+    /// Which side of the contact is curved: a fixed line, or the rolling ellipsoid.
     #[inline(always)]
     pub(super) fn curved(&self) -> Curved {
         if self.line.is_some() { Curved::Line } else { Curved::Ellipsoid }
     }
 
-    /// Which of the operands are axes that turn with what rolls.
+    /// Offsets among the operands of the axes that turn with the rolling body.
     pub(super) fn carried(&self) -> &'static [usize] {
         match &self.line {
             None => &[11, 14, 17],
@@ -84,7 +84,8 @@ pub(super) fn matrix<R: Real>([xx, yy, zz, xy, xz, yz]: [R; STIFFNESS]) -> Mat3<
 }
 
 impl RollingTables {
-    /// Those of a model; none if it does without, or of a problem that balances other forces.
+    /// Finds the contacts of a model that resist rolling. There are none if the model's `rolling` is off, or for a second-order step,
+    /// whose `problem` has no entries.
     pub(super) fn new(model: &Model, problem: &ProblemTables) -> Self {
         let k = match model.params.friction {
             Friction::Relaxed => 2.0,
@@ -133,7 +134,8 @@ impl RollingTables {
         }
     }
 
-    /// What a contact's stiffness is computed of.
+    /// Gathers the operands of [`rolling::stiffness`] for a contact: normal, witness point, gap, weight, centre of mass, axes, sizes, κ,
+    /// mass, gravity.
     #[inline(always)]
     pub(super) fn operands<R: Real>(
         &self,
@@ -168,7 +170,8 @@ impl RollingTables {
         v
     }
 
-    /// What P's entries get, in the order of [`RollingTables::entries`]; `of` is a contact's geometry and weight.
+    /// Writes the rolling stiffness that is added to P, in the order of [`RollingTables::entries`]. `of` gives a contact's geometry and
+    /// weight.
     #[inline(always)]
     pub(super) fn fill<'a, R: Real>(&self, [kin, par]: [&[R]; 2], of: impl Fn(usize) -> (&'a [R], R), out: &mut [R]) {
         clear(out);
@@ -192,8 +195,8 @@ impl RollingTables {
         }
     }
 
-    /// After [`RollingTables::fill`]: adds what the gradients of P's entries say to those of the kinematics' results, of the parameters
-    /// and of the contacts' geometry and weights.
+    /// The vector-Jacobian product of [`RollingTables::fill`]: adds to the gradients of the kinematics' results, the parameters and the
+    /// contacts' geometry and weights, given the gradients of P's entries.
     #[inline(always)]
     pub(super) fn pull<'a, R: Real>(
         &self,
@@ -229,7 +232,7 @@ impl RollingTables {
         }
     }
 
-    /// Adds the gradients of [`RollingTables::operands`] to those of what they are taken from.
+    /// Adds gradients by [`RollingTables::operands`] to those of the numbers that these were gathered from.
     #[inline(always)]
     fn give<R: Real>(
         &self,
@@ -282,21 +285,21 @@ impl RollingTables {
         kin.apply_op3(contacts, &parameters.packed()?, Operation::rowwise(op, &structure.kernels))
     }
 
-    /// ω of a screw.
+    /// Angular part ω of a screw.
     #[inline(always)]
     pub(super) fn turn<R: Real>(&self, kin: &[R], screw: usize) -> Vec3<R> {
         vec3_at(kin, self.screws + SCREW * screw)
     }
 }
 
-/// How many numbers a contact has, and where its weight is among them; its geometry comes first.
+/// Layout of a contact's numbers: how many there are, and the offset of the weight. The geometry comes first.
 #[derive(Clone, Copy)]
 pub(super) struct ContactLayout {
     pub(super) numbers: usize,
     pub(super) weight: usize,
 }
 
-/// What x · M y says of M's numbers.
+/// Adds `factor` times the gradient of x · M y by the six numbers of the symmetric M.
 #[inline(always)]
 fn add_outer<R: Real>(factor: R, x: Vec3<R>, y: Vec3<R>, to: &mut [R; STIFFNESS]) {
     for (k, (i, j)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
@@ -317,7 +320,7 @@ impl RollingOp {
     const LAYOUT: ContactLayout = ContactLayout { numbers: GEOMETRY + 1, weight: GEOMETRY };
 }
 
-/// A contact's geometry and weight among all.
+/// Access to a contact's geometry and weight by its index.
 #[inline(always)]
 fn placed<'a, R: Real>(contacts: &'a [R]) -> impl Fn(usize) -> (&'a [R], R) {
     inlined(

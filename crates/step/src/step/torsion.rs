@@ -30,7 +30,7 @@ use fingertip_lanes::lane::{Lane, Real, Zip, copy};
 use fingertip_lanes::vector::{add_vec3, axpy, dot, put_vec3, scale, vec3_at};
 use fingertip_scene::Friction;
 
-/// The weight of each of the two.
+/// Factor on the barrier weight: each of two twins has half of the contact's weight.
 const HALF: f64 = 0.5;
 /// Length of the forces of a contact that resists turning: the twin's normal force, and the torque about the normal.
 pub(super) const TURNING: usize = 2;
@@ -38,9 +38,9 @@ pub(super) const TURNING: usize = 2;
 /// A contact that resists turning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turning {
-    /// Its number.
+    /// Index of the contact among the model's `nc` contacts.
     pub(super) contact: usize,
-    /// The place of its coefficient in [`Parameters::torsion`](crate::Parameters::torsion).
+    /// Index of the contact's coefficient γ in [`Parameters::torsion`](crate::Parameters::torsion).
     parameter: usize,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct Turning {
 pub(super) struct Torsion {
     pub(super) nc: usize,
     pub(super) turning: Vec<Turning>,
-    /// Coefficients.
+    /// The number of torsional friction coefficients.
     pub(super) n_pairs: usize,
-    /// Factor from the scene's coefficients to those of the two contacts.
+    /// Factor from the scene's friction coefficients to those of the two twins: 1 by the relaxed law, 2 by Coulomb's.
     sharing: f64,
     kernels: Kernels,
 }
@@ -71,28 +71,28 @@ impl Torsion {
         Self { nc: model.nc(), turning, n_pairs: pairs.len(), sharing, kernels: Kernels::default() }
     }
 
-    /// The numbers of the twins among the solver's contacts.
+    /// The twins among the solver's contacts: each one's index, and the contact that it is the twin of.
     #[inline(always)]
     pub(super) fn twins(&self) -> impl Iterator<Item = (usize, Turning)> {
         self.turning.iter().enumerate().map(|(k, &turning)| (self.nc + k, turning))
     }
 
-    /// The contact that one of the solver's is.
+    /// Index among the model's contacts of one of the solver's contacts, which may be a twin.
     pub(super) fn once(&self, contact: usize) -> usize {
         if contact < self.nc { contact } else { self.turning[contact - self.nc].contact }
     }
 
-    /// The solver's contacts.
+    /// The number of the solver's contacts, twins included.
     pub(super) fn n_contacts(&self) -> usize {
         self.nc + self.turning.len()
     }
 
-    /// Numbers of a step's forces: three of each contact, then [`TURNING`] of each that resists turning.
+    /// Length of a step's forces: three numbers for each contact, then [`TURNING`] for each that resists turning.
     pub(super) fn n_forces(&self) -> usize {
         3 * self.nc + TURNING * self.turning.len()
     }
 
-    /// The solver's contacts, given those that are there once, with coefficients (n) of torsional friction.
+    /// Splits each contact that resists turning into two twins, in place, with the coefficients (n) of torsional friction.
     #[inline(always)]
     pub(super) fn split<R: Real>(&self, torsion: &[R], contacts: &mut [R]) {
         for (twin, Turning { contact, parameter }) in self.twins() {
@@ -105,8 +105,8 @@ impl Torsion {
         }
     }
 
-    /// From the gradients of the solver's contacts to those of the contacts, in their place, and of the coefficients, to which
-    /// they are added.
+    /// The vector-Jacobian product of `split`: joins the gradients of twins to those of the model's contacts, in place, and adds to the
+    /// gradients of the coefficients.
     #[inline(always)]
     pub(super) fn pull_split<R: Real>(&self, torsion: &mut [R], contacts: &mut [R]) {
         for (twin, Turning { contact, parameter }) in R::parts(self.twins()) {
@@ -197,7 +197,7 @@ impl Torsion {
         contacts * Tensor::from_vec(all, (reports.len(), width), contacts.device())?.to_dtype(contacts.dtype())?
     }
 
-    /// The solver's contacts that share a normal force with another.
+    /// The solver's contacts that share a normal force with another one: all contacts that resist turning, and their twins.
     pub(super) fn twinned(&self) -> impl Iterator<Item = usize> {
         self.twins().flat_map(|(twin, turning)| [turning.contact, twin])
     }
@@ -232,7 +232,7 @@ impl Function<3> for Totals {
     }
 }
 
-/// What the friction of a model's contacts resists, as the solver counts them: the pair and the slip of each.
+/// Pair and slip of each of the solver's contacts: the model's contacts resist sliding, and the twins behind them resist turning.
 pub(super) fn slips(model: &Model) -> impl Iterator<Item = (usize, Slip)> {
     let pairs = &model.pairs;
     let of = |slip| move |&contact: &usize| (pairs.pair_of_contact[contact], slip);

@@ -13,18 +13,18 @@ pub(crate) trait Adjoint: Send + Sync + 'static {
     /// The gradients of the operands that are tracked, given the result and its gradient.
     ///
     /// # Errors
-    /// Of what computes them.
+    /// If the computation of the gradients fails.
     fn pull(&self, operands: [&Tensor; 3], result: &Tensor, grad: &Tensor) -> Result<[Option<Tensor>; 3]>;
 }
 
-/// Those out of all gradients that are tracked.
+/// Keeps the gradients of the operands that candle tracks; none for the others.
 pub(crate) fn wanted(operands: [&Tensor; 3], gradients: [Tensor; 3]) -> [Option<Tensor>; 3] {
     let [a, b, c] = gradients;
     let [of_a, of_b, of_c] = operands.map(Tensor::track_op);
     [of_a.then_some(a), of_b.then_some(b), of_c.then_some(c)]
 }
 
-/// The numbers of a result, until they are the operation's.
+/// A tensor operation whose result is already known: it hands the numbers over when it runs, and computes gradients by its [`Adjoint`].
 pub(crate) struct Known<A> {
     numbers: Mutex<Option<Storage>>,
     shape: Shape,

@@ -32,14 +32,14 @@ pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     tensor.flatten_all()?.to_dtype(DType::F64)?.to_vec1()
 }
 
-/// [`Tensor::narrow`], but nothing is a tensor of its own: candle panics where the numbers are read of a view without
-/// any that starts behind the end of what it views.
+/// [`Tensor::narrow`], except that an empty part is a tensor of its own: candle panics when it reads an empty view that starts behind the
+/// end of the tensor that it views.
 pub fn part(tensor: &Tensor, dim: usize, start: usize, len: usize) -> Result<Tensor> {
     let part = tensor.narrow(dim, start, len)?;
     if part.elem_count() > 0 { Ok(part) } else { Tensor::zeros(part.shape(), part.dtype(), part.device()) }
 }
 
-/// [`Tensor::index_select`], also where nothing is left: candle's kernels for GPUs fail without numbers.
+/// [`Tensor::index_select`] that also works for empty results: candle's GPU kernels fail without numbers.
 pub fn gather(tensor: &Tensor, index: &Tensor, dim: usize) -> Result<Tensor> {
     let mut shape = tensor.dims().to_vec();
     shape[dim] = index.dim(0)?;
@@ -49,7 +49,7 @@ pub fn gather(tensor: &Tensor, index: &Tensor, dim: usize) -> Result<Tensor> {
     tensor.contiguous()?.index_select(index, dim)
 }
 
-/// [`Tensor::cat`], also where parts have no numbers: candle's gradients on a GPU fail for those.
+/// [`Tensor::cat`] that also works if parts are empty: candle's gradients on a GPU fail for those.
 pub fn beside(parts: &[&Tensor], dim: usize) -> Result<Tensor> {
     let there: Vec<&Tensor> = parts.iter().copied().filter(|part| part.elem_count() > 0).collect();
     if !there.is_empty() {
@@ -60,7 +60,7 @@ pub fn beside(parts: &[&Tensor], dim: usize) -> Result<Tensor> {
     Tensor::zeros(shape, parts[0].dtype(), parts[0].device())
 }
 
-/// Lengths up to this one, in metres, count as zero where a direction is asked for: see [`Precision::no_length`].
+/// Lengths up to this one, m, count as zero where a direction is computed: see [`Precision::no_length`].
 pub const fn no_length(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => Precision::Single.no_length(),
@@ -74,9 +74,9 @@ pub fn finite_or_zero(x: &Tensor) -> Result<Tensor> {
     (x * 0.0)?.eq(&zero)?.where_cond(x, &zero)
 }
 
-/// x (1 or B, n) as rows of each world's own (B, n), if it is tracked: what a world's gradient has that is not finite is dropped,
-/// number by number, before a row that all worlds share is the sum of theirs. Nothing has no gradient: candle's kernels for GPUs fail
-/// without numbers.
+/// Expands a tracked x (1 or B, n) to a row for each world (B, n), so that a bad world does not spoil a shared gradient: numbers of a
+/// world's gradient that are not finite are dropped before the gradients of a shared row are summed. An empty x gets no gradient:
+/// candle's GPU kernels fail without numbers.
 pub fn guarded(x: &Tensor, worlds: usize) -> Result<Tensor> {
     if !x.track_op() || x.elem_count() == 0 {
         return Ok(if x.elem_count() == 0 { x.detach() } else { x.clone() });

@@ -66,7 +66,7 @@ impl<'a> TensorGuard<'a> {
     }
 }
 
-/// Where the entries of a matrix are in its storage, row by row.
+/// The indices of a matrix's entries in its storage, row by row.
 fn entries(layout: &Layout, rows: usize, width: usize) -> impl Iterator<Item = usize> {
     let (start, stride) = (layout.start_offset(), (layout.stride()[0], layout.stride()[1]));
     (0..rows).flat_map(move |i| (0..width).map(move |j| start + i * stride.0 + j * stride.1))

@@ -1,4 +1,4 @@
-//! Points on a robot on all sides of an object.
+//! A cost that keeps points on a robot on all sides of an object.
 
 use candle_core::Result;
 use nalgebra::{DMatrix, DVector, Matrix3, Vector3};

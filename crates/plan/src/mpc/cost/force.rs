@@ -1,10 +1,10 @@
-//! Contact forces of a desired size.
+//! A cost on the difference of contact forces from a desired size.
 
 use nalgebra::{DMatrix, DVector};
 
 use crate::mpc::simulator::Forces;
 
-/// weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
+/// Cost weight · (‖f‖ − size)² at the end of each control period, with f all forces of some contacts side by side. A size of
 /// 0 asks for small forces. Another size asks to keep the contacts, with about that force.
 #[derive(Clone, Debug)]
 pub struct ContactForce {
@@ -33,7 +33,7 @@ impl ContactForce {
         self.weight * (self.length(|i| force[i]) - self.size).powi(2)
     }
 
-    /// By C and D. Forces that are zero have no direction.
+    /// The residual and its derivatives by C and D. Forces that are zero have no direction, and give no derivative.
     pub(in crate::mpc) fn rates(&self, forces: &Forces) -> ForceRates {
         let Forces { lambda, c, d } = forces;
         let length = self.length(|i| lambda[i]);

@@ -9,19 +9,19 @@ use crate::mpc::command::within;
 /// Squared distance of the commanded joints from a posture, rad² or m².
 #[derive(Clone, Debug)]
 pub struct Posture {
-    /// (place in q, degree of freedom, position).
+    /// The commanded joints: (place in q, degree of freedom, position of the posture).
     joints: Vec<(usize, usize, f64)>,
 }
 
 /// Squared excess of the commanded joints over their limits, rad² or m².
 #[derive(Clone, Debug)]
 pub struct JointLimits {
-    /// (place in q, degree of freedom, lower, upper).
+    /// The commanded joints: (place in q, degree of freedom, lower limit, upper limit).
     joints: Vec<(usize, usize, f64, f64)>,
 }
 
 impl Posture {
-    /// With the joints' positions in q (nq numbers) as the posture.
+    /// The cost whose posture is the joints' positions in q (nq numbers).
     pub fn new(simulator: &Simulator, q: &[f64]) -> Self {
         Self { joints: simulator.joints().iter().map(|joint| (joint.q, joint.v, q[joint.q])).collect() }
     }

@@ -27,7 +27,7 @@ pub use residual::Residual;
 
 /// A function of a state: a sum of squares.
 pub trait Cost: std::fmt::Debug + Send + Sync {
-    /// Its value at q (nq numbers).
+    /// The cost's value at q (nq numbers).
     ///
     /// # Errors
     /// If q has a wrong length.
@@ -68,9 +68,9 @@ impl Expansion {
 pub struct Term {
     /// The function.
     pub cost: Arc<dyn Cost>,
-    /// Its weight at every state but the last, per squared unit of its residual.
+    /// The term's weight at every state but the last, per squared unit of its residual.
     pub running: f64,
-    /// Its weight at the last state.
+    /// The term's weight at the last state, per squared unit of its residual.
     pub terminal: f64,
     /// Is this term part of the task's purpose? Only such terms count in the check for a missing gradient.
     pub purpose: bool,
@@ -105,7 +105,7 @@ impl Objective {
             .try_fold(0.0, |sum, (weight, term)| Ok(weight.mul_add(term.cost.value(q)?, sum)))
     }
 
-    /// The same to second order.
+    /// Adds the gradient and the Gauss–Newton Hessian of [`Objective::state`] to an expansion.
     ///
     /// # Errors
     /// As [`Objective::state`].

@@ -1,4 +1,4 @@
-//! An object's position and orientation relative to a goal.
+//! A cost on an object's position and orientation relative to a goal.
 
 use candle_core::{Result, bail};
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
@@ -12,7 +12,7 @@ use fingertip_step::model::Model;
 pub struct Goal {
     /// Position of its frame, m. z is ignored for planar objects.
     pub position: Option<[f64; 3]>,
-    /// Its orientation.
+    /// Orientation of the object, if the goal has one.
     pub turn: Option<Turn>,
 }
 
@@ -43,7 +43,7 @@ pub struct Orientation {
 }
 
 impl Position {
-    /// For the object with this name.
+    /// The cost of the distance of the object with this name from `goal`, m in the world.
     ///
     /// # Errors
     /// If there is no such object, or the goal is not finite or farther than 1e6 m.
@@ -111,7 +111,7 @@ impl Orientation {
     }
 }
 
-/// The same angle in (−π, π].
+/// Wraps an angle to (−π, π].
 fn wrapped(angle: f64) -> f64 {
     use std::f64::consts::{PI, TAU};
     PI - (PI - angle).rem_euclid(TAU)

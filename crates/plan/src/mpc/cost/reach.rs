@@ -25,7 +25,7 @@ impl Reach {
         Ok(Self { points: self::points(model, points, object)?, n: points.len(), distance, nv: model.nv() })
     }
 
-    /// How far point i is beyond `distance`, and the direction to it from the object.
+    /// The distance of point i from the object in excess of `distance`, m, and the unit vector from the object to the point.
     fn excess(&self, points: &[[f64; 3]], i: usize) -> (f64, [f64; 3]) {
         let (p, o) = (points[i], points[self.n]);
         let d: [f64; 3] = std::array::from_fn(|k| p[k] - o[k]);

@@ -23,10 +23,10 @@ impl std::fmt::Debug for Residual {
 }
 
 impl Residual {
-    /// From an expression, which must be differentiable in q.
+    /// The cost ‖r(q)‖² of an expression r, which must be differentiable in q.
     ///
     /// # Errors
-    /// Those of the tensor operations.
+    /// If a tensor operation fails.
     pub fn new(model: &Model, expression: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static) -> Result<Self> {
         let manifold = Manifold::new(&model.tree, &model.device)?;
         Ok(Self { expression: Box::new(expression), manifold, model: model.clone() })

@@ -1,4 +1,4 @@
-//! Poses, given or drawn.
+//! Poses of starts and goals in task files: given, or drawn at random.
 
 use nalgebra::{Quaternion, Unit, UnitQuaternion, Vector3};
 
@@ -115,7 +115,7 @@ pub(super) fn quaternion(q: UnitQuaternion<f64>) -> Turn {
 }
 
 impl Goal {
-    /// The same goal, given relative to a pose: the position is added, the rotation comes after the pose's.
+    /// A relative goal composed with a start pose: the position is added, and the rotation is applied after that of the pose.
     pub(super) fn after(self, start: &Self) -> Self {
         let position = self.position.zip(start.position).map(|(d, p)| std::array::from_fn(|k| p[k] + d[k]));
         let turn = self.turn.zip(start.turn).map(|turns| match turns {

@@ -11,7 +11,7 @@ use fingertip_step::kinematics::Coordinate;
 /// A start and a goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
-    /// Its number.
+    /// The episode's number. Its random draws depend only on the seed and on this number.
     pub number: usize,
     /// The initial configuration, with commands at the joints' positions.
     pub start: Start,
@@ -19,14 +19,14 @@ pub struct Episode {
     pub goal: Goal,
 }
 
-/// How far an object is from its goal; none for a part that is free.
+/// Distances of an object's pose from its goal. A part of the pose that the goal leaves free has none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
     /// Distance of positions, m.
     pub position: Option<f64>,
     /// Angle between orientations, rad.
     pub rotation: Option<f64>,
-    /// 1 − ⟨q, q*⟩², which is sin² of half the angle.
+    /// Quaternion error 1 − ⟨q, q*⟩², which is sin² of half the angle.
     pub quaternion: Option<f64>,
 }
 

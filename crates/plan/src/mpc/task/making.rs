@@ -19,7 +19,7 @@ impl Task {
     /// A controller for an episode.
     ///
     /// # Errors
-    /// Of the first roll-out.
+    /// If the first roll-out fails.
     pub fn controller(&self, episode: &Episode) -> candle_core::Result<Controller> {
         let mut settings = self.settings;
         let measure = &self.file.success;

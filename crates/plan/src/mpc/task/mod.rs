@@ -31,15 +31,15 @@ const CAP: usize = 200;
 /// A task, compiled.
 #[derive(Debug)]
 pub struct Task {
-    /// A description in one line.
+    /// Description of the task in one line.
     pub title: String,
-    /// Its scene, with the task's h, κ and ε.
+    /// The task's scene, with the task's h, κ and ε.
     pub scene: Scene,
     /// The path of the scene's file.
     pub scene_path: PathBuf,
     /// The most control periods of an episode.
     pub cap: usize,
-    /// The options of its controller.
+    /// The options of the task's controller.
     pub settings: Settings,
     file: TaskFile,
     /// The model for each κ; the plan of the last one counts.
@@ -131,7 +131,7 @@ impl Task {
         Ok(task)
     }
 
-    /// The same task, planned with native code: see [`Simulator::native`].
+    /// A copy of this task that is planned with native code: see [`Simulator::native`].
     ///
     /// # Errors
     /// As [`Simulator::native`].

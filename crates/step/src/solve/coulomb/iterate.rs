@@ -1,4 +1,4 @@
-//! The iteration: its steps, and the attempts from several starts (multi-start continuation in κ).
+//! The iteration for Coulomb's law: its steps, and the attempts from several starts (multi-start continuation in κ).
 
 use fingertip_lanes::lane::{Mask, Real, Zip, state};
 use fingertip_scene::Friction;
@@ -27,7 +27,7 @@ const TRIAL: f64 = 2.0;
 /// correction of the relaxed law does. From harder starts one in fifty recorded states of fingertips and a cube ends elsewhere; where the
 /// path from soft to hard ends before it is there, they help.
 const SOFT_KAPPA: f64 = 150.0;
-/// How long steps are.
+/// Step-size rules of an attempt.
 struct Pace {
     /// Part of the way to a boundary that a step goes, and the least part to which τ falls in one. Less leaves some contact behind the
     /// others, with steps that end at its boundary, and longer steps end at other answers.
@@ -38,7 +38,7 @@ struct Pace {
 }
 
 const BRISK: Pace = Pace { reach: 0.9, fastest: 0.1, longest: 36.0 };
-/// Where the brisk attempts have failed, from a softer start.
+/// The pace of the third attempt, from a softer start, where the attempts with the brisk pace have failed.
 const CAREFUL: Pace = Pace { reach: 0.7, fastest: 0.6, longest: 120.0 };
 const SOFTEST_KAPPA: f64 = 30.0;
 /// The attempts: soft, hard, careful; from the relaxed answer.
@@ -46,12 +46,12 @@ const HARD: f64 = 1.0;
 const CAREFULLY: f64 = 2.0;
 const FROM_RELAXED: f64 = 3.0;
 
-/// The state of the iteration.
+/// State of the iteration for Coulomb's law in a lane's worlds.
 struct Iterate<R: Real> {
     approach: Approach<R>,
     running: R::Mask,
     found: R::Mask,
-    /// Steps of the present attempt, and which one it is.
+    /// Number of steps of the present attempt; `attempt` says which attempt it is.
     steps: R,
     attempt: R,
     iterations: R,
@@ -61,7 +61,7 @@ struct Iterate<R: Real> {
 
 state!(Iterate { numbers: [steps, attempt, iterations, last], flags: [running, found], states: [approach] });
 
-/// Gives the worlds with an answer, and the iterations that it took.
+/// Runs the iteration. Returns the worlds with an answer, and the numbers of iterations that it took.
 #[inline(always)]
 pub(super) fn find<R: Real>(
     s: &Structure,
@@ -100,14 +100,14 @@ pub(super) fn find<R: Real>(
     (iterate.found, iterate.iterations)
 }
 
-/// A number of the pace that worlds go at.
+/// A number of the pace of each world: that of the careful pace in worlds of the mask, else of the brisk one.
 #[inline(always)]
 fn pace<R: Real>(careful: R::Mask, brisk: f64, careful_one: f64) -> R {
     R::select(careful, R::splat(careful_one), R::splat(brisk))
 }
 
 impl<R: Real> Iterate<R> {
-    /// One step of the worlds that are running, and where they go from there.
+    /// One step of the running worlds; decides which have found an answer, go on, or make the next attempt.
     #[inline(always)]
     fn advance(&mut self, s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
         let (running, apart) = (self.running, self.approach.worlds);
@@ -159,13 +159,13 @@ impl<R: Real> Iterate<R> {
         );
     }
 
-    /// Are worlds in this attempt?
+    /// The worlds that are in this attempt.
     #[inline(always)]
     fn is_in(&self, attempt: f64) -> R::Mask {
         self.attempt.gt(R::splat(attempt - 0.5)).and(self.attempt.lt(R::splat(attempt + 0.5)))
     }
 
-    /// An attempt has failed: worlds of the mask make the next one, and none after the careful one.
+    /// Gives up an attempt that has failed: worlds of the mask make the next one, and none after the careful one.
     #[inline(always)]
     fn give_up(&mut self, s: &Structure, problem: &Problem<R>, lost: R::Mask, work: &mut Work<&mut [R]>) {
         let again = lost.and(self.attempt.lt(R::splat(CAREFULLY - 0.5)));

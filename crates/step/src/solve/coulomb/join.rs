@@ -11,7 +11,7 @@ use super::super::slide::Slide;
 use super::super::structure::Structure;
 use super::step::mean_product;
 
-/// The relaxed answer's forces, and its slacks.
+/// Takes the forces and slacks of the relaxed law's answer.
 #[inline(always)]
 pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Work<&mut [R]>) {
     let states = ContactState::of(work.contact_states).iter_mut().zip_inline(Slide::of(work.slides).iter_mut());
@@ -28,7 +28,7 @@ pub(super) fn recall<R: Real>(s: &Structure, problem: &Problem<R>, work: &mut Wo
     }
 }
 
-/// Takes worlds in whose slacks are those of [`renew`], each with the gap that belongs to it.
+/// Lets worlds join the iteration whose slacks [`renew`] has set, each contact with the gap that belongs to its slack.
 #[inline(always)]
 pub(super) fn join_anew<R: Real>(
     worlds: R::Mask,
@@ -45,7 +45,7 @@ pub(super) fn join_anew<R: Real>(
     join(worlds, s, problem, approach, work);
 }
 
-/// Takes worlds in whose slacks and gaps are there.
+/// Lets worlds join the iteration whose slacks and gaps are already set.
 #[inline(always)]
 pub(super) fn join<R: Real>(
     worlds: R::Mask,

@@ -12,7 +12,7 @@ use super::super::problem::triple;
 use super::super::status::{Status, is_relaxed};
 use super::super::structure::Structure;
 
-/// η and the report, zeros for δ and η where there is no answer.
+/// Writes η and the report; zeros for δ and η in worlds without an answer.
 #[inline(always)]
 pub(super) fn report<R: Real>(
     s: &Structure,
@@ -54,7 +54,7 @@ fn are_shared<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) -> R::Mask {
     shared
 }
 
-/// Keeps the results.
+/// Copies the results to `kept`.
 #[inline(always)]
 pub(in super::super) fn put_aside<R: Real>(work: &mut Work<&mut [R]>) {
     let results = work.delta.iter().chain(work.eta.iter()).chain(work.info.iter());
@@ -76,7 +76,7 @@ pub(super) fn keep_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     copy_where(mask, &mut info[..work.info.len()], work.info);
 }
 
-/// The kept results, in worlds of the mask.
+/// Restores the kept results in worlds of the mask.
 #[inline(always)]
 fn recall_where<R: Real>(mask: R::Mask, work: &mut Work<&mut [R]>) {
     let (delta, rest) = work.kept.split_at(work.delta.len());

@@ -1,4 +1,4 @@
-//! One step of the iteration.
+//! One step of the primal-dual iteration for Coulomb's law: its linear system, its length, and taking it.
 
 use fingertip_lanes::lane::{Mask, Real, Zip, clear};
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, scale, select, sub, zero};
@@ -14,7 +14,7 @@ use super::super::shared;
 use super::super::slide::Slide;
 use super::super::structure::{ContactColumns, Structure};
 
-/// The step of δ into `work.step`, and the contacts' and limits' own.
+/// Computes a step: that of δ in `work.step`, those of forces in the contacts' and limits' states.
 #[inline(always)]
 pub(super) fn step<R: Real>(s: &Structure, problem: &Problem<R>, approach: &Approach<R>, work: &mut Work<&mut [R]>) {
     let kappa = problem.kappa;
@@ -77,7 +77,7 @@ fn displace<R: Real>(s: &Structure, work: &mut Work<&mut [R]>) {
     }
 }
 
-/// (W̃⁻¹ + D)⁻¹ x.
+/// (W̃⁻¹ + D)⁻¹ x: the response of a contact's force, with its private degrees of freedom eliminated.
 #[inline(always)]
 fn answer<R: Real>(response: &Response<R>, slide: &Slide<R>, x: Vec3<R>) -> Vec3<R> {
     let symmetric = response.force(response.weighed(response.along(x)));
@@ -169,7 +169,8 @@ pub(super) fn mean_product<R: Real>(s: &Structure, kappa: R, work: &mut Work<&mu
     (kappa * sum).scale(0.5) / weights.max(R::tiny())
 }
 
-/// How far it is to a boundary along the step, in steps; leaves in `d_slack` what a whole one does to the slacks. Not finite where the step is not.
+/// The step length to the nearest cone boundary, in steps; not finite where the step is not. Writes the change of the slacks by a full
+/// step to `d_slack`.
 #[inline(always)]
 pub(super) fn length<R: Real>(s: &Structure, kappa: R, approach: &Approach<R>, work: &mut Work<&mut [R]>) -> R {
     let (apart, tau) = (approach.worlds, approach.tau);

@@ -3,7 +3,7 @@
 use crate::kinematics::{Coordinate, Tree};
 use crate::step::fused::JointForces;
 
-/// The joints' numbers, degree of freedom by degree of freedom.
+/// Damping, dry friction and effort limits of a model's joints, for each degree of freedom.
 pub(super) fn joint_forces(tree: &Tree) -> JointForces {
     let row = |of: fn(&Coordinate) -> f64, nothing: f64| {
         let mut values = vec![nothing; tree.nv];

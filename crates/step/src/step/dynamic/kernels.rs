@@ -11,7 +11,7 @@ use fingertip_lanes::lane::{InstructionSet, Precision};
 use fingertip_lanes::record::{Row, Trace};
 
 impl Dynamic {
-    /// The programs of the step, if it has this one.
+    /// The step's programs, checked to include `kernel`.
     pub fn programs(&self, kernel: Kernel) -> Result<Programs<'_>> {
         if !Kernel::SECOND_ORDER.contains(&kernel) {
             bail!("{}: expected a program that the second-order step has: step, step_from or adjoint", kernel.name());
@@ -24,9 +24,8 @@ impl Dynamic {
         }
     }
 
-    /// The same step on lanes of a chosen width, for comparison; the default is the widest that the processor has. The
-    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse
-    /// multiply-adds.
+    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the processor has. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions.
@@ -77,7 +76,7 @@ impl Dynamic {
     /// the operand `par` of a recording.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn packed_parameters(&self) -> Result<Tensor> {
         Ok(self.par.clone())
     }

@@ -62,7 +62,7 @@ pub struct Dynamic {
     paths: Arc<Vec<ContactPaths>>,
     limit_dofs: LimitDofs,
     pub(super) plan: Arc<fused::Plan>,
-    /// All parameters in one row.
+    /// All parameters side by side in one row (1 or B, n), as kernels read them.
     pub(super) par: Tensor,
 }
 
@@ -149,7 +149,7 @@ impl Dynamic {
         &self.dynamics
     }
 
-    /// The same step with other parameters.
+    /// A copy of this second-order step with other parameters.
     ///
     /// # Errors
     /// If a parameter's shape or type differs from the model's.

@@ -19,7 +19,7 @@ pub enum ContactModel {
 pub struct DynamicParams {
     /// The contact model.
     pub contact: ContactModel,
-    /// How fast a gap may close. Joint limits always use the bound of a gap, with the same β, or with 0 if there is
+    /// The bound on how fast contact gaps may close. Joint limits always use [`Bound::Gap`], with the same β, or β = 0 if this bound has
     /// none.
     pub bound: Bound,
     /// Stiction speed of dry friction under [`ContactModel::Barrier`], rad/s or m/s, positive, usually 1e-4 … 1e-2. A

@@ -24,27 +24,27 @@ pub struct RigidContact {
     pub normals: Vec<Vector3<f64>>,
 }
 
-/// What all worlds' problems are made of; rows are worlds, one row may stand for all.
+/// The assembled contact problems of all worlds, for the rigid solvers. Rows are worlds; one row may stand for all.
 pub(super) struct RigidBatch<'a> {
     pub(super) paths: &'a [ContactPaths],
     /// Degree of freedom of each limit and the sign of its gap's slope.
     pub(super) limits: &'a [(usize, f64)],
-    /// Contacts of weight zero are left out.
+    /// Mass matrices, momenta and contact geometry. Contacts of weight zero are left out of the problems.
     pub(super) of: Assembly,
     pub(super) joints: &'a JointForces,
 }
 
-/// A side of a contact.
+/// One side, A or B, of a contact.
 struct Side<'a> {
-    /// The screws that move it, with their degrees of freedom.
+    /// The screws that move this side, each with its degree of freedom.
     path: &'a [(usize, usize)],
-    /// Its witness point, whose velocity is ω × p + m for each screw.
+    /// The witness point on this side, in world axes, m. A screw (ω; m) moves it at ω × p + m.
     point: Vector3<f64>,
-    /// How that counts in B's against A.
+    /// Sign of this side's velocity in the relative velocity of B against A: −1 for A, +1 for B.
     sign: f64,
 }
 
-/// Numbers of one world's answer.
+/// Result of one world's rigid step.
 struct Answer {
     v_next: Vec<f64>,
     delta: Vec<f64>,
@@ -53,15 +53,15 @@ struct Answer {
     report: Report,
 }
 
-/// All worlds' answers.
+/// Results of the rigid step of all worlds.
 pub(super) struct RigidStep {
-    /// (B, nv).
+    /// Next velocity v₊ (B, nv).
     pub(super) v_next: Tensor,
-    /// h v₊ (B, nv).
+    /// Displacement δ = h v₊ (B, nv).
     pub(super) delta: Tensor,
-    /// (B, nc, 3), N.
+    /// Contact force on B in world axes (B, nc, 3), N.
     pub(super) force: Tensor,
-    /// (B, nl), N or N·m.
+    /// Forces of the joint limits (B, nl), N or N·m.
     pub(super) limit_force: Tensor,
     pub(super) reports: Vec<Report>,
 }
@@ -71,7 +71,7 @@ impl RigidBatch<'_> {
         self.of.momentum.width()
     }
 
-    /// The configurations (B, nq) that the step starts from, of the type of one.
+    /// The configurations (B, nq) that the step starts from, with the type and device of `like`.
     pub(super) fn q(&self, like: &Tensor) -> Result<Tensor> {
         let q = &self.of.q;
         let all: Vec<f64> = (0..q.rows()).flat_map(|world| q.row(world)).copied().collect();
@@ -161,7 +161,8 @@ impl RigidBatch<'_> {
         Some((problem, active))
     }
 
-    /// The same with the contacts' velocities.
+    /// The frictionless problem of a world together with the contacts' full relative-velocity Jacobian and their normals. None if the
+    /// world has no problem.
     pub(super) fn contact(&self, world: usize) -> Option<RigidContact> {
         let (problem, contacts) = self.problem(world)?;
         let mut relative = DMatrix::zeros(3 * contacts.len(), self.nv());
@@ -178,7 +179,7 @@ impl RigidBatch<'_> {
         Some(RigidContact { problem, contacts, relative, normals })
     }
 
-    /// A and B of contact `i`.
+    /// Sides A and B of contact `i`.
     fn sides(&self, world: usize, i: usize) -> [Side<'_>; 2] {
         let ContactPaths { a, b, .. } = &self.paths[i];
         let (point_a, point_b) = (self.contact_vector(world, i, 1), self.contact_vector(world, i, 2));

@@ -12,14 +12,14 @@ use crate::tensor::rows::from_tensor;
 use fingertip_lanes::rows::Rows;
 
 impl Dynamic {
-    /// With the barrier: one operation, on lanes of worlds.
+    /// The step with the barrier's smoothed contact: one tensor operation, on lanes of worlds.
     pub(super) fn smooth(&self, q: &Tensor, motion: &Tensor, warm: Option<&Tensor>) -> Result<DynamicStep> {
         let (step, v_next) = fused::dynamic_step(&self.plan, q, motion, &self.par, Start::forces(warm))?;
         let Step { q_next, force, torque, contacts, limit_force, reports, warm, .. } = step;
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: Some(warm) })
     }
 
-    /// With rigid contact, world by world.
+    /// The step with rigid contact, solved world by world.
     pub(super) fn rigid(&self, q: &Tensor, motion: &Tensor, method: Method) -> Result<DynamicStep> {
         let next = self.rigid_once(q, motion, method)?;
         let marks = next.marks()?;
@@ -41,7 +41,7 @@ impl Dynamic {
         Ok(DynamicStep { q_next, v_next, force, torque, contacts, limit_force, reports, warm: None })
     }
 
-    /// All worlds' rigid problems.
+    /// Assembles the rigid contact problems of all worlds.
     pub(super) fn batch(&self, q: &Tensor, motion: &Tensor) -> Result<RigidBatch<'_>> {
         Ok(RigidBatch {
             paths: &self.paths,

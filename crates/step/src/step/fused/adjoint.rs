@@ -1,4 +1,4 @@
-//! The adjoints of [`super::stages`], in the order in which [`super::program`] has them.
+//! The adjoints (vector-Jacobian products) of the stages in [`super::stages`], in the order in which [`super::program`] runs them.
 
 use crate::kinematics::{Integrate, ManifoldMap};
 use crate::solve::CONTACT_OPERAND;
@@ -38,7 +38,7 @@ impl Stage for Recall<'_> {
     }
 }
 
-/// From the gradients of q₊ and δ to that of the solve's δ.
+/// The vector-Jacobian product of the retraction: from the gradients of q₊ and δ to that of the solve's δ.
 pub(super) struct PullIntegrate<'a>(pub(super) &'a Plan);
 
 impl Stage for PullIntegrate<'_> {
@@ -66,7 +66,7 @@ impl Stage for PullForces<'_> {
     }
 }
 
-/// From the problem's operands to poses, screws, q, u and parameters.
+/// The vector-Jacobian product of the problem's assembly: from its operands to poses, screws, q, u and parameters.
 pub(super) struct PullAssemble<'a>(pub(super) &'a Plan);
 
 impl Stage for PullAssemble<'_> {
@@ -110,7 +110,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The part of [`RollingTables`](crate::step::rolling::RollingTables).
+    /// The vector-Jacobian product of the rolling stiffness: see [`RollingTables`](crate::step::rolling::RollingTables).
     #[inline(always)]
     fn pull_rolling<R: Real>(&self, m: &Numbers<&mut [R]>, to: &mut Gradients<&mut [R]>) {
         const LAYOUT: ContactLayout = ContactLayout { numbers: CONTACT_OPERAND, weight: 11 };
@@ -123,7 +123,7 @@ impl Plan {
     }
 }
 
-/// From the contacts' geometry to the shapes' poses and sizes.
+/// The vector-Jacobian product of contact detection: from the contacts' geometry to the shapes' poses and sizes.
 pub(super) struct PullGeometry<'a>(pub(super) &'a Plan);
 
 impl Stage for PullGeometry<'_> {
@@ -141,7 +141,7 @@ impl Stage for PullGeometry<'_> {
     }
 }
 
-/// Adds what q gets through q ⊕ δ; worlds whose numbers are unusable have no gradient.
+/// Adds the gradient that q gets through the retraction q ⊕ δ, and clears the gradients of worlds whose numbers are unusable.
 pub(super) struct Clean<'a>(pub(super) &'a Plan);
 
 impl Stage for Clean<'_> {

@@ -19,10 +19,10 @@ use super::kernel::{Kernel, Recorder};
 use super::plan::Plan;
 use super::run::Swept;
 
-/// Worlds whose rows in between are there at the same time; a multiple of what is summed at a time.
+/// Worlds per chunk: only one chunk's intermediate rows are in memory at a time. A multiple of the worlds that are summed together.
 const CHUNK: usize = 64 * SEGMENT;
 
-/// The worlds of a batch, so many at a time.
+/// Splits a batch of worlds into chunks of [`CHUNK`].
 fn chunks(worlds: usize) -> impl Iterator<Item = Range<usize>> {
     (0..worlds).step_by(CHUNK).map(move |first| first..worlds.min(first + CHUNK))
 }
@@ -37,7 +37,7 @@ impl Plan {
         Ok((gpu, recorder))
     }
 
-    /// A kernel for numbers of T on the device.
+    /// The compiled GPU kernel for numbers of type T.
     fn kernel<T: Number>(&self, kernel: Kernel) -> Result<Arc<cuda::Kernel>> {
         let (gpu, recorder) = self.on_gpu()?;
         // Jacobians are three times as long as a step, and a step is done far more often.
@@ -48,8 +48,8 @@ impl Plan {
         gpu.kernel::<T>(kernel.name(), effort, || recorder.0(kernel, T::PRECISION))
     }
 
-    /// What a kernel that solves makes of worlds and steps. The report says in which of its results each step's report is, and in
-    /// which columns.
+    /// Runs a kernel that solves contacts for so many worlds and steps, on the GPU. `report` says which of its results holds the steps'
+    /// reports, `columns` in which columns. In single precision, worlds that are not solved are solved again in double precision.
     fn outcome<T: Number, const N: usize>(
         &self,
         gpu: &Gpu,
@@ -108,7 +108,7 @@ pub(super) fn step(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -
     }
 }
 
-/// The rows of a block, as results of operations.
+/// The rows of a device block as storage and shape, the result of a tensor operation.
 fn numbers<T: Number>(block: Block<T>, gpu: &Gpu) -> (Storage, Shape) {
     let rows = block.rows(gpu);
     let shape = Shape::from((rows.rows, rows.width));
@@ -130,8 +130,8 @@ pub(super) fn step_adjoint(
     })
 }
 
-/// The gradients of three operands by a kernel that reads these rows, the last of them a gradient; `cut` has each operand's among
-/// the results.
+/// Runs an adjoint kernel on the rows `read`, the last of which is a gradient, and returns the gradients of the three operands. `cut`
+/// picks each operand's gradient out of the kernel's results.
 fn pulled<const N: usize>(
     plan: &Plan,
     kernel: Kernel,
@@ -157,7 +157,7 @@ fn pulled<const N: usize>(
     Ok(wanted(operands, gradients.tensors(grad.dtype())?))
 }
 
-/// Gradients of three operands, which come some worlds at a time; those of the last are summed if it has one row for all.
+/// Collects the gradients of three operands from chunks of worlds. Those of the last operand are summed if it has one row for all worlds.
 struct Gradients<'a> {
     gpu: &'a Gpu,
     parts: [Block<f64>; 3],

@@ -58,7 +58,7 @@ pub(in super::super) fn step_adjoint(
     step_op::adjoint(plan, operands(plan, [q, u, &[]], par, b)?, rows, grad, b)
 }
 
-/// What a rollout of each world writes: see [`Plan::rollout_rows`].
+/// Runs a rollout of each world on plain numbers and gives its result rows: see [`Plan::rollout_rows`].
 pub(in super::super) fn rollout_rows(
     plan: &Plan,
     [q0, u]: [&[f64]; 2],
@@ -95,7 +95,7 @@ pub(in super::super) fn rollout_adjoint(
     rollout::adjoint(cost, Forward { plan, operands: &operands, n_steps }, [a, f, l, i, grad])
 }
 
-/// The first state of each world.
+/// Copies the first state of each world out of rows of states.
 fn first_states(states: &[f64], width: usize, nq: usize) -> Vec<f64> {
     states.chunks_exact(width).flat_map(|of_world| &of_world[..nq]).copied().collect()
 }
@@ -129,7 +129,7 @@ pub(in super::super) fn jacobians(
 }
 
 impl Plan {
-    /// The forces of a step's row, each along its contact's normal and tangents, and the torques.
+    /// λ of a step's row: each force along its contact's normal and tangents, then the torques.
     fn lambda(&self, row: &[f64]) -> Vec<f64> {
         let at = self.row();
         let mut lambda = Vec::with_capacity(self.n_lambda());
@@ -144,13 +144,13 @@ impl Plan {
         lambda
     }
 
-    /// Gradients by forces (·, nc, 3), step by step, with those by torques, which are zero.
+    /// Extends gradients by forces (·, nc, 3), step by step, with zero gradients by the torques.
     pub(in super::super) fn with_torques(&self, by_force: &[f64]) -> Vec<f64> {
         let turning = vec![0.0; TURNING * self.n_turning()];
         by_force.chunks_exact((3 * self.nc).max(1)).flat_map(|step| step.iter().chain(&turning)).copied().collect()
     }
 
-    /// Forces and torques, step by step.
+    /// Splits the forces of steps into contact forces and torques, each step by step.
     pub(in super::super) fn split_forces(&self, forces: Vec<f64>) -> [Vec<f64>; 2] {
         if self.n_turning() == 0 {
             return [forces, Vec::new()];
@@ -168,7 +168,7 @@ fn operands<'a>(plan: &Plan, [q, u, warm]: [&'a [f64]; 3], par: Rows<'a>, b: usi
     Ok(operands)
 }
 
-/// Steps under one command.
+/// The program of several steps under one command (zero-order hold).
 pub(super) struct Hold<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a Operands<'a>,
@@ -195,7 +195,7 @@ impl Program for Hold<'_> {
     }
 }
 
-/// There are no forces for the first step to start from.
+/// Clears the warm-start forces: the first step starts cold.
 struct Forget<'a>(&'a Plan);
 
 impl Stage for Forget<'_> {
@@ -205,7 +205,7 @@ impl Stage for Forget<'_> {
     }
 }
 
-/// Writes what step t has given, and goes on to the next.
+/// Writes the results of step t, and makes q₊ the q of the next step.
 struct Keep<'a> {
     plan: &'a Plan,
     t: usize,

@@ -1,4 +1,4 @@
-//! The tables of a second-order step.
+//! Tables and memory layout that only the second-order step has: inertias, joint forces, momentum.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use crate::step::limits::LimitTables;
 use fingertip_lanes::layout;
 
 layout! {
-    /// Numbers that the quasi-dynamic step does not have; those of the dynamics follow.
+    /// Working numbers of a second-order step that the quasi-dynamic one does not have. Those of the dynamics follow behind.
     pub(super) struct Extra {
-        /// Of all frames of the kinematics.
+        /// Offsets (positions) of all frames of the kinematics, three numbers each, m.
         offsets,
-        /// M v, in the order of v.
+        /// Generalised momentum M v (nv), in the order of v.
         momentum,
-        /// τ within the joints' efforts, with the external forces, less b.
+        /// Generalised force τ − b (nv): τ clamped to the joints' largest efforts, plus the external forces, less the bias force b.
         force,
     }
 }
 
 layout! {
-    /// Gradients; those of the dynamics follow.
+    /// Gradients of a second-order step's extra numbers. Those of the dynamics follow behind.
     pub(super) struct ExtraGradients {
         offsets,
-        /// Of M v.
+        /// Gradient of the momentum M v.
         momentum,
     }
 }
 
-/// Where a body's inertia comes from.
+/// The source of a body's inertia: the differentiable parameters, or fixed numbers from the scene.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     /// The parameters of the inertial body with this number.
     Parameters(usize),
-    /// The scene: ten numbers.
+    /// Ten fixed numbers that the scene describes.
     Described([f64; INERTIA]),
 }
 
-/// What the joints themselves do, for each degree of freedom.
+/// Damping, dry friction and effort limits of the joints, one number for each degree of freedom.
 #[derive(Clone, Debug)]
 pub(in crate::step) struct JointForces {
     /// Viscous damping D, N·m·s/rad or N·s/m.
@@ -57,7 +57,7 @@ pub(super) struct SecondOrder {
     pub(super) mass_at: MassNumbers<Range<usize>>,
     pub(super) to: ExtraGradients<Range<usize>>,
     pub(super) mass_to: MassGradients<Range<usize>>,
-    /// Numbers of the offsets of bodies and shapes.
+    /// Length of the offsets of bodies and shapes.
     pub(super) n_offsets: usize,
     /// The parameters as the model has them, for worlds with a number that cannot be used.
     pub(super) own: Vec<f64>,

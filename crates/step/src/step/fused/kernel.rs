@@ -1,4 +1,4 @@
-//! The programs of the step, by name.
+//! The list of a step's programs (kernels), with their names in printed code.
 
 #[cfg(any(feature = "native", feature = "cuda"))]
 use std::{fmt, sync::Arc};
@@ -25,7 +25,7 @@ pub enum Kernel {
     WarmJacobians,
     /// (q₀, u, parameters, forces) → q₁ … q_T, forces to start from, forces, gaps and reports of T steps under one command.
     Hold,
-    /// The same, only accurate enough to compare commands: each solve ends a step or two sooner.
+    /// [`Kernel::Hold`] with less accurate solves, each ending one or two Newton steps sooner: enough to compare commands.
     RoughHold,
     /// (q₀, u₀ … u_T₋₁, parameters) → q₀ … q_T, contact forces, limit forces and reports of T steps.
     Rollout,
@@ -38,7 +38,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All of them.
+    /// All kernels of the quasi-dynamic step.
     pub const ALL: [Self; 10] = [
         Self::Step,
         Self::WarmStep,
@@ -52,10 +52,10 @@ impl Kernel {
         Self::RolloutForceAdjoint,
     ];
 
-    /// Those that [`Dynamic`](crate::step::Dynamic) has.
+    /// The kernels of the second-order step, [`Dynamic`](crate::step::Dynamic).
     pub const SECOND_ORDER: [Self; 3] = [Self::Step, Self::WarmStep, Self::Adjoint];
 
-    /// Its name in printed code.
+    /// The kernel's name in printed code.
     pub fn name(self) -> &'static str {
         match self {
             Self::Step => "step",
@@ -80,12 +80,12 @@ impl Kernel {
         }
     }
 
-    /// Has it rows of many steps?
+    /// Does the kernel read or write rows of many steps?
     pub fn has_steps(self) -> bool {
         matches!(self, Self::Hold | Self::RoughHold | Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
 
-    /// Has it a command for each step?
+    /// Does the kernel read a command for each step?
     pub fn has_commands(self) -> bool {
         matches!(self, Self::Rollout | Self::RolloutAdjoint | Self::RolloutForceAdjoint)
     }
@@ -106,7 +106,7 @@ impl Kernel {
     }
 }
 
-/// Records kernels, for those that compile them.
+/// A function that records a kernel in a precision, for the compilers of native and GPU code.
 #[cfg(any(feature = "native", feature = "cuda"))]
 #[derive(Clone)]
 pub(super) struct Recorder(pub(super) Arc<dyn Fn(Kernel, Precision) -> Result<Trace> + Send + Sync>);

@@ -26,37 +26,37 @@ layout! {
         geometry,
         /// Each contact's part of its pair's barrier; nothing where that is 1 for all.
         share,
-        /// Where the shapes of each convex pair are nearest, as in `geometry`.
+        /// Normal, closest points and φ of each convex pair's shapes, laid out as `geometry`.
         nearest,
         contacts,
         motion,
         p,
-        /// What P's entries get by rolling.
+        /// Rolling stiffness to be added to P's entries: see `RollingTables::fill`.
         rolling,
-        /// In the order of elimination.
+        /// The linear term g of the contact problem (nv), in elimination order.
         g,
-        /// NaN where q is not usable.
+        /// The barrier parameter κ; NaN where q is not usable.
         kappa,
         gaps,
         warm,
-        /// 1 where q is usable.
+        /// 1 where q is usable, else 0.
         usable,
         q_next,
-        /// In the order of v.
+        /// The step's displacement δ (nv), in the order of v.
         delta,
-        /// Of a second-order step, as what follows.
+        /// The next velocity v₊ (nv). It and `extra` are numbers of the second-order step only.
         v_next,
         extra,
-        /// Force on B of each contact; then, of each contact that resists turning, the normal force that this part of it carries and the
-        /// torque about the normal.
+        /// Force on B of each contact, in world axes. Then, for each contact that resists turning, the normal force that this twin
+        /// carries and the torque about the normal.
         force,
     }
 }
 
 layout! {
-    /// The adjoint's numbers.
+    /// Gradients that the adjoint of a step works with.
     pub(super) struct Gradients {
-        /// Of the results.
+        /// Gradient of q₊ that the adjoint is given, the first of those of the results: up to `share`.
         q_next,
         delta,
         v_next,
@@ -64,7 +64,7 @@ layout! {
         limit,
         geometry,
         share,
-        /// Of the operands.
+        /// Gradient of q, the first of the gradients that the adjoint computes for operands and intermediate numbers.
         q,
         u,
         par,
@@ -77,20 +77,20 @@ layout! {
         gaps,
         kappa,
         wrenches,
-        /// Of q and δ through q ⊕ δ.
+        /// Gradient of q through the retraction q ⊕ δ alone; `through_delta` is that of δ.
         through_q,
         through_delta,
         /// Force and moment on each shape.
         shapes,
-        /// What later steps of a rollout want of q₊, and of the parameters.
+        /// Adjoint sweep of a rollout: the gradient of q₊ that later steps pass on. `par_sum` sums the parameters' gradients over steps.
         carry,
         par_sum,
-        /// Of a second-order step.
+        /// Gradients of the second-order step's extra numbers.
         extra,
     }
 }
 
-/// Where everything is.
+/// Offsets of all numbers of a step, its solve and their gradients in a world's working memory.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     pub(super) numbers: Numbers<Range<usize>>,
@@ -101,14 +101,14 @@ pub(super) struct Places {
     pub(super) solve_gradients: solve::Gradients<Range<usize>>,
 }
 
-/// A step's memory, split.
+/// A step's working memory, split into its numbers and the solver's.
 pub(super) struct Memory<'a, R> {
     pub(super) numbers: Numbers<&'a mut [R]>,
     pub(super) work: Work<&'a mut [R]>,
 }
 
 impl Places {
-    /// The places of a step's numbers; a second-order step has so many more, and so many more gradients.
+    /// Lays out a step's memory. `extra` has the lengths of a second-order step's further numbers and gradients.
     pub(super) fn new(
         [nq, nu]: [usize; 2],
         s: &Structure,
@@ -216,7 +216,7 @@ impl Places {
         }
     }
 
-    /// A step's parts; the rest comes back.
+    /// Splits a world's memory into the step's parts; returns the rest too.
     #[inline(always)]
     pub(super) fn memory<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, &'a mut [R]) {
         let (numbers, rest) = self.numbers.cut(memory);
@@ -224,7 +224,7 @@ impl Places {
         (Memory { numbers, work }, rest)
     }
 
-    /// The parts of a step and of its adjoint.
+    /// Splits a world's memory into the parts of the step and of its adjoint.
     #[inline(always)]
     pub(super) fn both<'a, R>(&self, memory: &'a mut [R]) -> (Memory<'a, R>, Gradients<&'a mut [R]>) {
         let (memory, rest) = self.memory(memory);

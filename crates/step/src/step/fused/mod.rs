@@ -71,11 +71,11 @@ pub(super) fn dynamic_step(
     Ok((read(plan, &rows)?, v_next))
 }
 
-/// Where solutions by H amplify rounding by more than this, the Jacobians have too few digits left: contacts are that much stiffer
-/// than what they move. Errors of up to 18 such roundings have been seen.
+/// Limit on how much solving with H amplifies rounding. Beyond it the Jacobians have too few correct digits: contacts are that much
+/// stiffer than the bodies that they move. Errors of up to 18 such roundings have been seen.
 const TOO_STIFF: f64 = 1e7;
 
-/// Worlds whose contacts are too stiff for Jacobians that are pushed forward.
+/// Worlds whose contacts are too stiff for forward-mode Jacobians; theirs are computed in reverse.
 pub(super) struct Stiff {
     pub(super) worlds: Vec<u32>,
     /// The rows of a step of all worlds.
@@ -100,7 +100,7 @@ pub(super) fn linearize(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tenso
     Ok((linear, stiff))
 }
 
-/// A step from its rows.
+/// Reads a [`Step`] from the rows of results.
 fn read(plan: &Plan, rows: &Tensor) -> Result<Step> {
     let (row, nc, detached) = (plan.row(), plan.nc, rows.detach());
     let of = |at: Range<usize>| part(rows, 1, at.start, at.len());

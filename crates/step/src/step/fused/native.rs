@@ -1,5 +1,5 @@
-//! The step's kernels as native code, each compiled when it is first asked for, for registers that its number of worlds fills. A cold
-//! start is one from forces of zero: one kernel does for both.
+//! Native kernels of a step: each is compiled when it is first asked for, with registers as wide as its number of worlds fills. A cold
+//! start is a warm start from zero forces, so one kernel does both.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use fingertip_lanes::native::Function;
 
 use super::kernel::{Kernel, Recorder};
 
-/// A kernel that was asked for, or why there is none.
+/// A compiled kernel, or the reason why it could not be compiled. Empty while its compilation runs.
 type Made = Arc<OnceLock<std::result::Result<Arc<Function>, String>>>;
 
-/// Kernels of one plan, those that were asked for.
+/// The native kernels of one plan that have been asked for so far.
 pub(super) struct Native {
     set: InstructionSet,
     recorder: Recorder,
@@ -29,7 +29,7 @@ impl fmt::Debug for Native {
 }
 
 impl Native {
-    /// None yet, for instructions that the processor has.
+    /// An empty set of kernels for an instruction set, which the processor has.
     pub(super) fn new(set: InstructionSet, recorder: Recorder) -> Self {
         Self { set, recorder, kernels: Mutex::default() }
     }

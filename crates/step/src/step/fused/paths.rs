@@ -1,4 +1,4 @@
-//! What moves what, for the step's Jacobians: the screws above each contact's sides and each body, as plain tables.
+//! Kinematic paths for the step's Jacobians, as plain tables: the screws that move each side of a contact and each body.
 
 use crate::kinematics::{Body, Tree};
 use crate::model::Model;
@@ -17,52 +17,52 @@ pub(super) const BLOCK: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathScrew {
     pub(super) screw: usize,
-    /// Its degree of freedom, and the place of that in the order of elimination.
+    /// The degree of freedom of this screw. `place` is its place in elimination order.
     pub(super) dof: usize,
     pub(super) place: usize,
-    /// Slot of its degree of freedom in the contact's list; the contact's paths only.
+    /// On paths of contacts: the slot of the screw's degree of freedom among those that move the contact.
     pub(super) slot: usize,
-    /// Is its degree of freedom without command?
+    /// Is the screw's degree of freedom without command?
     pub(super) free: bool,
-    /// The screws from here on in the path are carried along by this one.
+    /// Index in the path of the first screw that this one carries along; all later ones are carried too.
     pub(super) after: usize,
 }
 
 /// A body whose inertia or weight depends on q.
 #[derive(Clone, Debug)]
 pub(super) struct BodyPath {
-    /// Its place among the inertial bodies.
+    /// Index of the body among the inertial bodies.
     pub(super) body: usize,
     pub(super) screws: Vec<PathScrew>,
 }
 
 layout! {
-    /// The Jacobians' numbers, behind those of the step.
+    /// Working numbers of the Jacobian kernels, stored behind those of the step.
     pub(super) struct Jacobian {
-        /// Gradient of one number of a pair's contacts.
+        /// Seed of a vector-Jacobian product: the gradient of one number of a pair's contacts.
         seed,
-        /// For a path: the displacement in the step, as a twist, by all screws from each one on.
+        /// For each screw of a path: the twist Σ δ_j S_j by it and all screws behind it, the displacement of the step.
         sums,
-        /// How a convex pair's contacts change with a motion of one of its shapes.
+        /// Rates of a convex pair's contacts by a rigid motion (twist) of one of its shapes.
         rates,
-        /// Change of each contact's geometry with each slot's degree of freedom, ...
+        /// Derivative of each contact's geometry by the degree of freedom of each of its slots.
         geometry,
-        /// ... and of its share; nothing where those are 1 for all.
+        /// Derivative of each contact's barrier share by the degree of freedom of each slot; nothing where all shares are 1.
         share,
-        /// Change of the force on B with it at fixed δ.
+        /// Derivative of the force on B by the degree of freedom of each slot at fixed δ.
         force,
-        /// The same for λ.
+        /// Derivative of λ by the degree of freedom of each slot at fixed δ.
         lambda,
-        /// Change of λ with δ: three numbers per slot.
+        /// Derivative of each contact's λ by δ: three numbers per slot.
         columns,
         /// −∂r/∂q, −∂r/∂u, then ∂δ/∂q, ∂δ/∂u: see [`Paths::entry`].
         x,
-        /// Three rows by q and u to be written, each with what fills its last block.
+        /// Room for three rows of derivatives by q and u before they are written, each padded to full blocks.
         rows,
     }
 }
 
-/// The tables.
+/// Paths and sparsity of the Jacobians of a model's step, as tables.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     /// For each contact the paths of A and B.
@@ -143,15 +143,15 @@ impl Paths {
         Self { contacts, bodies, reach, dofs, nv: s.nv, at: sizes.from(start) }
     }
 
-    /// Where x has an entry: block by block, in each row by row, [`BLOCK`] columns side by side. Columns are degrees of freedom, then
-    /// commands; rows are in the order of elimination.
+    /// Offset of an entry of x. Blocks of [`BLOCK`] columns follow each other; in a block, each row has its columns side by side. Columns
+    /// are degrees of freedom, then commands; rows are in elimination order.
     #[inline(always)]
     pub(super) fn entry(&self, column: usize, row: usize) -> usize {
         (column / BLOCK * self.nv + row) * BLOCK + column % BLOCK
     }
 }
 
-/// What each screw belongs to.
+/// The joint of each screw, and whether its degree of freedom is free of a command.
 struct Screws<'a> {
     tree: &'a Tree,
     joint: Vec<&'a Body>,
@@ -168,7 +168,7 @@ impl<'a> Screws<'a> {
         Self { tree, joint: joints.collect(), free: tree.screw_dof.iter().map(|&dof| free[dof]).collect() }
     }
 
-    /// The screws from the world to a body.
+    /// The path of screws from the world to a body.
     fn path(&self, s: &Structure, body: usize) -> Vec<PathScrew> {
         let entry = |(k, &screw): (usize, &usize)| {
             let joint = self.joint[screw];

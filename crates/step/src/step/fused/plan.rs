@@ -27,14 +27,14 @@ pub(in super::super) struct Plan {
     /// Kernels compiled for this scene, in place of lanes.
     #[cfg(feature = "native")]
     pub(super) native: Option<Arc<super::native::Native>>,
-    /// What the kernels run on.
+    /// The instruction set (lane width) that the kernels run on.
     pub(super) set: InstructionSet,
-    /// The device of a model that is not on the CPU, and what records kernels for it.
+    /// GPU and kernel recorder of a model that is not on the CPU.
     #[cfg(feature = "cuda")]
     pub(super) gpu: Option<(Arc<crate::cuda::Gpu>, super::kernel::Recorder)>,
     pub(in super::super) nq: usize,
     pub(in super::super) nu: usize,
-    /// Contacts, each once.
+    /// The number of contacts, each counted once: torsional twins are not included.
     pub(super) nc: usize,
     pub(super) structure: Arc<Structure>,
     pub(super) frames: Arc<FrameTables>,
@@ -93,7 +93,7 @@ impl Plan {
         })
     }
 
-    /// The same plan on other instructions, which the processor must have.
+    /// A copy of this plan whose kernels run on another instruction set, which the processor must have.
     pub(in super::super) fn on(&self, set: InstructionSet) -> Self {
         Self {
             #[cfg(feature = "native")]
@@ -103,7 +103,8 @@ impl Plan {
         }
     }
 
-    /// What kernels compute in for tensors of a type: Coulomb's law asks for double precision.
+    /// Instruction set and precision in which kernels compute for tensors of `dtype`. Single precision is for `f32` tensors with the
+    /// relaxed friction law; Coulomb's law and the second-order step always compute in double precision.
     pub(super) fn arithmetic(&self, dtype: DType) -> Arithmetic {
         let precision = match (self.structure.friction, dtype) {
             // The dynamics know the double one alone.
@@ -117,43 +118,43 @@ impl Plan {
         Arithmetic::new(self.set, precision)
     }
 
-    /// Forces to start from that are none.
+    /// Zero warm-start forces, in place of ones that are not given.
     pub(super) fn no_forces(&self) -> Rows<'static> {
         Rows::owned(vec![0.0; self.structure.n_eta()])
     }
 
-    /// Numbers of v₊: those of v, or none.
+    /// Length of v₊ in a result row: nv for a second-order step, else 0.
     pub(super) fn n_velocities(&self) -> usize {
         self.places.numbers.v_next.len()
     }
 
-    /// Numbers of a step's forces: see [`Numbers`](super::memory::Numbers).
+    /// Length of a step's forces: see [`Numbers`](super::memory::Numbers).
     pub(super) fn n_forces(&self) -> usize {
         self.places.numbers.force.len()
     }
 
-    /// Numbers of λ: three per contact, and the torques.
+    /// Length of λ: three numbers per contact, then the torques.
     pub(super) fn n_lambda(&self) -> usize {
         3 * self.nc + self.n_turning()
     }
 
-    /// Contacts that resist turning.
+    /// The number of contacts that resist turning.
     pub(super) fn n_turning(&self) -> usize {
         self.contacts.torsion.turning.len()
     }
 
-    /// The structure's contacts behind all of them, and what each is the twin of.
+    /// The twins among the structure's contacts, and the contact that each is the twin of.
     #[inline(always)]
     pub(super) fn turning(&self) -> impl Iterator<Item = (usize, Turning)> {
         self.contacts.torsion.twins()
     }
 
-    /// As many as contacts, or none: see [`Numbers`](super::memory::Numbers).
+    /// Length of the shares: one number per contact, or 0 where all are 1. See [`Numbers`](super::memory::Numbers).
     pub(super) fn n_shares(&self) -> usize {
         self.places.numbers.share.len()
     }
 
-    /// Numbers of the gradient of q, u and the parameters.
+    /// Length of the gradients of q, u and the parameters side by side.
     pub(in super::super) fn n_gradient(&self) -> usize {
         self.nq + self.nu + self.at.n
     }

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::stages::{Assemble, Check, Finish, Geometry, Load, Operands, Store};
 
 impl Plan {
-    /// Everything up to the solve, once q, u and the parameters are there.
+    /// Runs all stages up to the solve, once q, u and the parameters are loaded.
     pub(super) fn prepare(&self, group: &mut Group) {
         group.run_in_either(&Check(self));
         self.set_up_second_order(group);
@@ -22,12 +22,12 @@ impl Plan {
         }
     }
 
-    /// The solve, forces and q₊; `warm` starts it at the forces that are there.
+    /// Runs the solve, then the forces and q₊. With `warm` the solve starts from the forces in memory.
     pub(super) fn solve(&self, group: &mut Group, warm: bool) {
         self.solve_to(Accuracy::Fine, group, warm);
     }
 
-    /// [`Plan::solve`], so accurately.
+    /// [`Plan::solve`] with a given accuracy.
     pub(super) fn solve_to(&self, accuracy: Accuracy, group: &mut Group, warm: bool) {
         let (structure, at, max_iterations) = (&*self.structure, &self.places.solve, self.max_iterations);
         solve::Solve { structure, at, max_iterations, warm, accuracy }.run(group);
@@ -35,19 +35,19 @@ impl Plan {
         self.finish_second_order(group);
     }
 
-    /// The coefficients that a recalled answer has.
+    /// Gives the contacts of a recalled answer the friction coefficients of the law that it follows.
     pub(super) fn untwin(&self, group: &mut Group) {
         if !self.structure.twins.is_empty() {
             group.run(&solve::Untwin { structure: &self.structure, at: &self.places.solve });
         }
     }
 
-    /// Factors H at the solution that is there.
+    /// Factors H at the solution in memory.
     pub(super) fn factor(&self, group: &mut Group, solved: bool) {
         group.run(&solve::Factor { structure: &self.structure, at: &self.places.solve, solved });
     }
 
-    /// From the gradients of the results to those of q, u and the parameters.
+    /// Runs the adjoint stages: from the gradients of the results to those of q, u and the parameters.
     pub(super) fn pull(&self, group: &mut Group) {
         let Places { frames, frame_gradients, solve, solve_gradients, .. } = &self.places;
         self.pull_finish_second_order(group);
@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-/// One step.
+/// The program of one step: from the operands to the step's result row.
 pub(super) struct Forward<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a Operands<'a>,
@@ -86,7 +86,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Its adjoint, given its result and the gradient of that.
+/// The adjoint (vector-Jacobian product) of a step, given the step's operands, its result row and the gradient of that row.
 pub(super) struct Backward<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,

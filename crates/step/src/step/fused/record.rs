@@ -79,7 +79,7 @@ impl Plan {
         )
     }
 
-    /// A program as a trace.
+    /// Records a program as a trace, the list of its operations.
     ///
     /// # Errors
     /// If the contacts of a pair come from a query that branches as it likes, as of all pairs without a formula but boxes; the
@@ -109,8 +109,8 @@ impl Plan {
         .or_else(|reason| bail!("record: this step cannot be recorded: {reason}"))
     }
 
-    /// What a program computes of so many steps in the narrowest lanes with fused multiply-adds, row after row; nothing where this
-    /// processor or this build has none of that precision.
+    /// Runs a kernel of one world for so many steps on plain numbers, and gives its result rows one after the other. It runs in the
+    /// narrowest lane with fused multiply-adds; the result is `None` where this processor or build has no such lane of that precision.
     ///
     /// # Errors
     /// If a row is of another length than [`Plan::rows_of`] says, or there is no step.
@@ -143,14 +143,14 @@ impl Plan {
         Ok(Some(parts.concat()))
     }
 
-    /// What records the kernels of this plan, whose pairs have been found to be such as can be recorded.
+    /// A recorder of this plan's kernels, for compilers. All pairs must have formulas, see `Plan::check_pairs`.
     #[cfg(any(feature = "native", feature = "cuda"))]
     fn recorder(&self) -> Recorder {
         let plan = self.on(self.set);
         Recorder(Arc::new(move |kernel, precision| plan.record(kernel, precision, |_| ("", ""))))
     }
 
-    /// The same plan with kernels compiled for an instruction set, or the widest that the processor has.
+    /// A copy of this plan with native kernels compiled for an instruction set, or for the widest one that the processor has.
     ///
     /// # Errors
     /// If the processor lacks the set or fused multiply-adds, if a kernel cannot be recorded (`names` are those of a contact),
@@ -180,7 +180,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan with kernels for a device.
+    /// This plan with kernels for a device: the plan itself on the CPU, recorded kernels on a GPU.
     ///
     /// # Errors
     /// As [`Plan::check_pairs`]; if the GPU cannot be used.

@@ -1,4 +1,4 @@
-//! The rows of numbers that steps and rollouts give: what is in them, and where. Everything that writes or reads them asks here.
+//! Layout of the result rows of steps and rollouts. All code that writes or reads these rows asks here.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ layout! {
         v_next,
         /// Force on B of each contact (nc, 3), world axes.
         force,
-        /// Of each contact that resists turning: the normal force that this part of it carries, the torque about the normal.
+        /// For each contact that resists turning: the normal force that this twin carries, N, and the torque about the normal, N·m.
         turning,
         /// Forces of the joint limits (nl).
         limit_force,
@@ -37,7 +37,7 @@ layout! {
 }
 
 impl Plan {
-    /// Where the parts of a step's row are.
+    /// The ranges of the parts of a step's result row.
     pub(in super::super) fn row(&self) -> StepRow<Range<usize>> {
         let s = &self.structure;
         let turning = TURNING * self.n_turning();
@@ -56,12 +56,12 @@ impl Plan {
         sizes.from(0)
     }
 
-    /// Numbers of a step's row that gradients flow into.
+    /// Length of the part of a step's row that gradients flow into.
     pub(super) fn n_results(&self) -> usize {
         self.row().share.end
     }
 
-    /// Numbers of a step's row.
+    /// Length of a step's row.
     pub(super) fn n_row(&self) -> usize {
         self.row().info.end
     }
@@ -75,7 +75,7 @@ impl Plan {
         there.map(|(name, at)| Row::new(name, at.len())).chain(report.map(|name| Row::new(name, 1))).collect()
     }
 
-    /// What steps under one command write.
+    /// The result rows of `Kernel::Hold`: states, forces for a warm start, forces, gaps and reports of steps under one command.
     pub(super) fn hold_rows(&self) -> [Row; 5] {
         let s = &self.structure;
         let parts = [
@@ -88,7 +88,7 @@ impl Plan {
         parts.map(|(name, width)| Row { name, width, step: width })
     }
 
-    /// What a rollout writes.
+    /// The result rows of a rollout: states, forces, limit forces and reports.
     pub(super) fn rollout_rows(&self) -> [Row; 4] {
         let s = &self.structure;
         let of_step = |name, width| Row { name, width, step: width };

@@ -10,16 +10,16 @@ use fingertip_lanes::rows::Rows;
 use super::kernel::Kernel;
 use super::plan::Plan;
 
-/// What a rollout gives: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T n_forces), which become results of operations; limit forces
-/// (B, T nl) and reports (B, T INFO).
+/// Results of a rollout. First, as storage that becomes results of tensor operations: q₀ … q_T (B, (T + 1) nq) and contact forces (B, T
+/// n_forces). Then, as tensors: limit forces (B, T nl) and reports (B, T INFO).
 pub(super) type Swept = ([(Storage, Shape); 2], [Tensor; 2]);
 
 impl Plan {
-    /// What a kernel computes of so many worlds and steps: in lanes, by its program, or natively, of the rows that
-    /// [`Plan::operand_rows`] says.
+    /// Runs a kernel on so many worlds and steps and gives its result rows. It runs `program` in lanes, or the compiled native kernel on
+    /// the rows that [`Plan::operand_rows`] lists.
     ///
     /// # Errors
-    /// If it is to be compiled, and cannot be.
+    /// If the kernel is to be compiled natively, and cannot be.
     #[cfg_attr(not(feature = "native"), allow(clippy::unnecessary_wraps, unused_variables))]
     pub(super) fn run_kernel<P: Program, const N: usize>(
         &self,
@@ -63,7 +63,7 @@ impl Plan {
         rows
     }
 
-    /// The rows that it writes.
+    /// The rows that a program writes.
     pub(super) fn result_rows(&self, kernel: Kernel) -> Vec<Row> {
         let row = |(name, width)| Row::new(name, width);
         match kernel {

@@ -11,12 +11,13 @@ use fingertip_lanes::lane::{Arithmetic, Precision};
 
 use super::stages::Operands;
 
-/// Does a world's report say so?
+/// Does a world's report say that it is solved?
 pub(super) fn is_solved(info: &[f64]) -> bool {
     info.first() == Some(&Status::Solved.code())
 }
 
-/// Runs a program over all worlds, and over those that are not solved in double precision.
+/// Runs a program over all worlds. If that was in single precision, runs it again in double precision over the worlds that are not
+/// solved.
 pub(super) fn solve_all<const N: usize>(
     arithmetic: Arithmetic,
     worlds: usize,

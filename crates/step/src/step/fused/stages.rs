@@ -1,4 +1,4 @@
-//! The step's stages in lanes, except for those of kinematics and solve: [`super::program`] has their order.
+//! The stages of a step in lanes, apart from kinematics and the contact solve. [`super::program`] runs them in order.
 
 use candle_core::Result;
 
@@ -23,27 +23,27 @@ pub(super) struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    /// Those of tensors: q, u, parameters, forces.
+    /// Operands from tensors: q, u, parameters and, for a warm start, forces.
     ///
     /// # Errors
-    /// If one is no matrix of `f32` or `f64` on the CPU.
+    /// If a tensor is not a matrix of `f32` or `f64` on the CPU.
     pub(super) fn of([q, u, par]: &'a [TensorGuard<'a>; 3], warm: Option<&'a TensorGuard<'a>>) -> Result<Self> {
         Ok(Self { q: q.rows()?, u: u.rows()?, par: par.rows()?, warm: warm.map(TensorGuard::rows).transpose()? })
     }
 
-    /// All of them, those of `none` in place of forces to start from if there are none.
+    /// All operands as rows. If there are no forces to start from, the rows of `none` take their place.
     pub(super) fn rows<'b>(&'b self, none: &'b Rows) -> [&'b Rows<'b>; 4] {
         [&self.q, &self.u, &self.par, self.warm.as_ref().unwrap_or(none)]
     }
 
-    /// Those of some worlds.
+    /// The operands of some of the worlds.
     pub(super) fn of_worlds(&self, worlds: &[usize]) -> Operands<'static> {
         let of = |rows: &Rows| rows.of_worlds(worlds);
         Operands { q: of(&self.q), u: of(&self.u), par: of(&self.par), warm: self.warm.as_ref().map(of) }
     }
 }
 
-/// Fills in the operands.
+/// Loads the operands into the worlds' memory.
 pub(super) struct Load<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: &'a Operands<'a>,
@@ -62,8 +62,8 @@ impl Stage for Load<'_> {
     }
 }
 
-/// Where q is not finite and in range or has a quaternion without length, zero or subnormal, the home configuration takes its
-/// place.
+/// Replaces q by the home configuration in worlds whose q cannot be used: not finite, out of range, or with a quaternion of zero or
+/// subnormal length. Marks these worlds in `usable`.
 pub(super) struct Check<'a>(pub(super) &'a Plan);
 
 impl Stage for Check<'_> {
@@ -80,7 +80,7 @@ impl Stage for Check<'_> {
     }
 }
 
-/// Contacts of all pairs.
+/// Computes the contacts of all pairs: normals, witness points and φ.
 pub(super) struct Geometry<'a>(pub(super) &'a Plan);
 
 impl Stage for Geometry<'_> {
@@ -92,7 +92,7 @@ impl Stage for Geometry<'_> {
     }
 }
 
-/// The problem's operands from geometry, inertia, stiffness and command.
+/// Assembles the operands of the contact problem from geometry, inertia, stiffness and command.
 pub(super) struct Assemble<'a>(pub(super) &'a Plan);
 
 impl Stage for Assemble<'_> {
@@ -106,14 +106,14 @@ impl Stage for Assemble<'_> {
     }
 }
 
-/// x/weight; 0 of a weight that is not positive.
+/// x/weight, or 0 if the weight is not positive.
 #[inline(always)]
 pub(super) fn per<R: Real>(weight: R, x: R) -> R {
     let there = weight.gt(R::zero());
     R::select(there, x / R::select(there, weight, R::one()), R::zero())
 }
 
-/// A contact's part of its pair's barrier.
+/// A contact's share of its pair's barrier; 1 if there are no shares.
 #[inline(always)]
 pub(super) fn share<R: Real>(shares: &[R], contact: usize) -> R {
     if shares.is_empty() { R::one() } else { shares[contact] }
@@ -131,7 +131,7 @@ impl Plan {
         self.contacts.complete(self.friction(m.par), m.contacts);
     }
 
-    /// Adds to P what [`RollingTables`](crate::step::rolling::RollingTables) says.
+    /// Adds the rolling stiffness of [`RollingTables`](crate::step::rolling::RollingTables) to P.
     #[inline(always)]
     fn resist_rolling<R: Real>(&self, m: &mut Numbers<&mut [R]>) {
         let contact = self.placed(m.geometry, m.share);
@@ -173,7 +173,7 @@ impl Plan {
         [mu, torsion]
     }
 
-    /// The same of the parameters' gradients.
+    /// The gradients of μ and of the coefficients of torsional friction, among the parameters' gradients.
     #[inline(always)]
     pub(super) fn friction_mut<'a, R>(&self, par: &'a mut [R]) -> [&'a mut [R]; 2] {
         let (mu, torsion) = par[self.at.mu..self.at.stiffness].split_at_mut(self.at.torsion - self.at.mu);
@@ -181,7 +181,7 @@ impl Plan {
     }
 }
 
-/// δ, forces and q₊ from what the solve has left; the forces are the next one's start.
+/// Finishes a step after the solve: δ in the order of v, forces and q₊. The forces are also the next solve's warm start.
 pub(super) struct Finish<'a>(pub(super) &'a Plan);
 
 impl Stage for Finish<'_> {

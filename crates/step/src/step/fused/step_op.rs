@@ -25,7 +25,7 @@ pub(super) fn step(plan: &Arc<Plan>, operands: [&Tensor; 3], start: Start) -> Re
     Known::tensor(StepAdjoint(plan.clone()), operands, row)
 }
 
-/// The row's numbers.
+/// Computes the numbers of the step's rows.
 fn solved(plan: &Plan, operands: [&Tensor; 3], warm: Option<&Tensor>) -> Result<(Storage, Shape)> {
     #[cfg(feature = "cuda")]
     if operands[0].device().is_cuda() {
@@ -62,7 +62,7 @@ pub(super) fn adjoint(plan: &Plan, operands: Operands, result: Rows, grad: Rows,
     Ok(data)
 }
 
-/// From the gradient of the row to those of q, u and the parameters.
+/// The step's adjoint: from the gradient of the result row to those of q, u and the parameters.
 struct StepAdjoint(Arc<Plan>);
 
 impl Adjoint for StepAdjoint {

@@ -9,7 +9,7 @@ use crate::step::operands::{ContactTables, worlds_with_usable_q};
 use crate::step::result::Step;
 use crate::tensor::{constant, select};
 
-/// What a step solves, before the solve.
+/// The contacts and the contact problem of a step, before the solve.
 pub(super) struct Assembled {
     pub(super) contacts: Contacts,
     pub(super) problem: ContactProblem,

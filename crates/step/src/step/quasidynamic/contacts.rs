@@ -13,8 +13,8 @@ use crate::tensor::operation::Operation;
 use crate::tensor::select;
 
 impl Quasidynamic {
-    /// The same step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it and
-    /// differentiates through the geometry.
+    /// A copy of this step with contacts from `geometry` instead of the scene's shapes. The tensor program computes it and differentiates
+    /// through the geometry.
     #[must_use]
     pub fn with_geometry(&self, geometry: Arc<dyn Geometry>) -> Self {
         let mut step = self.as_tensor_program();

@@ -64,12 +64,12 @@ impl Function<2> for UsableContacts {
         out[0] = R::select(usable, R::one(), R::zero());
     }
 
-    /// A choice has no slope.
+    /// The gradient stays zero: a choice between 0 and 1 has no slope.
     #[inline(always)]
     fn pull<R: Lane>(&self, _: [&[R]; 2], _: &mut [R], _: &[R], _: [&mut [R]; 2]) {}
 }
 
-/// What a geometry says, of the shapes and types that it should be of.
+/// Asks a [`Geometry`] for its contacts, and checks that their shapes and types match those of the scene's `own` contacts.
 pub(super) fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> Result<Contacts> {
     let contacts = geometry.contacts(poses, own.clone())?;
     let weight = contacts.weight.as_ref().map(|weight| ("weight", weight, &own.phi));
@@ -88,14 +88,14 @@ pub(super) fn asked(geometry: &dyn Geometry, poses: &Tensor, own: &Contacts) -> 
     Ok(contacts)
 }
 
-/// A mask of worlds (B, 1) with as many dimensions as a tensor has.
+/// A mask of worlds (B, 1), reshaped to as many dimensions as `like` has.
 pub(super) fn deep(worlds: &Tensor, like: &Tensor) -> Result<Tensor> {
     let mut dims = vec![1; like.rank()];
     dims[0] = worlds.dim(0)?;
     worlds.reshape(dims)
 }
 
-/// How far from one the square of a normal's length may be: what rounding makes of it, and less than what gradients promise.
+/// Tolerance on ‖n‖² − 1 for a normal n: above rounding, and below the error that the gradients promise.
 pub(super) fn tolerance(dtype: DType) -> f64 {
     if dtype == DType::F32 { 1e-4 } else { 1e-6 }
 }

@@ -55,7 +55,7 @@ impl Quasidynamic {
     /// the operand `par` of a recording.
     ///
     /// # Errors
-    /// Of the tensor operations.
+    /// If a tensor operation fails.
     pub fn packed_parameters(&self) -> Result<Tensor> {
         self.parameters.packed()
     }

@@ -1,4 +1,4 @@
-//! All derivatives of a step at once.
+//! All first derivatives of a step at once: the matrices A, B, C, D of its linearisation.
 
 use candle_core::{Result, Tensor, Var};
 

@@ -56,7 +56,7 @@ pub struct Quasidynamic {
 #[derive(Clone, Debug)]
 struct Fused {
     plan: Arc<fused::Plan>,
-    /// All parameters in one row.
+    /// All parameters side by side in one row (1 or B, n), as kernels read them.
     par: Tensor,
 }
 
@@ -65,7 +65,7 @@ struct Fused {
 pub enum Form {
     /// The default: one kernel, on SIMD lanes of worlds or on a GPU.
     Fused,
-    /// The same kernels, each as a tensor operation, so that other tensors may stand between them.
+    /// The kernels of the fused form, each as its own tensor operation, so that other tensors may stand between them.
     TensorProgram,
 }
 
@@ -108,15 +108,14 @@ impl Quasidynamic {
         if self.fused.is_some() { Form::Fused } else { Form::TensorProgram }
     }
 
-    /// The same step, computed by the tensor program.
+    /// A copy of this step that the tensor program computes.
     #[must_use]
     pub fn as_tensor_program(&self) -> Self {
         Self { fused: None, ..self.clone() }
     }
 
-    /// The same step on lanes of a chosen width, for comparison; the default is the widest that the processor has. The
-    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse
-    /// multiply-adds.
+    /// A copy of this step that runs in lanes of a chosen width, for comparison. The default is the widest that the processor has. The
+    /// results have the same bits, except on [`InstructionSet::Baseline`], which rounds twice where the others fuse multiply-adds.
     ///
     /// # Errors
     /// If the processor lacks the instructions, or the step has no fused form.
@@ -129,9 +128,9 @@ impl Quasidynamic {
         Ok(Self { fused: Some(Fused { plan, par: par.clone() }), ..self.clone() })
     }
 
-    /// The same step with native kernels: printed for this scene, compiled by the machine's C compiler for the
-    /// processor's widest registers, and loaded. The bits are the same and it takes less time. It serves steps,
-    /// rollouts, their gradients and `linearize`.
+    /// A copy of this step with native kernels: printed for this scene, compiled by the machine's C compiler for the processor's widest
+    /// registers, and loaded. The results have the same bits and take less time. Native kernels serve steps, rollouts, their gradients
+    /// and `linearize`.
     ///
     /// A kernel is compiled when it is first needed, which takes seconds, and cached in a folder of the user's
     /// (`native` in `FINGERTIP_CACHE`, or in `fingertip` in `XDG_CACHE_HOME` or `~/.cache`). The compiler is `$CC`, or
@@ -195,7 +194,7 @@ impl Quasidynamic {
         &self.parameters
     }
 
-    /// The same step with other parameters.
+    /// A copy of this step with other parameters.
     ///
     /// # Errors
     /// If a parameter's shape or type differs from the model's.

@@ -19,7 +19,7 @@ pub struct Held {
     pub torque: Vec<f64>,
     /// The gap that each step leaves at each contact (B, n, nc), m: see [`Quasidynamic::gaps`].
     pub gap: Vec<f64>,
-    /// How each solve went (B, n).
+    /// Status, iterations and residual of each step's contact solve (B, n).
     pub reports: Vec<Report>,
 }
 

@@ -1,4 +1,4 @@
-//! Motions that nothing holds and that move no mass. A model that has one has no step.
+//! Checks for motions that no command holds and that move no mass: the step of a model with such a motion has no answer.
 
 use candle_core::{DType, Device, Result, bail};
 

@@ -13,10 +13,10 @@ use fingertip_lanes::rows::Rows;
 use super::function::{Differentiable, Given, Signature, check, check_given, each};
 use super::kernels::Kernels;
 
-/// What the rows of a kernel are called; those of N operands first.
+/// Row names of a kernel's operands, in order; an operation of N operands uses the first N.
 const OPERANDS: [&str; 3] = ["first", "second", "third"];
 
-/// Rows that hold their places, one after the other.
+/// Rows of a kernel to be recorded: each number holds its own place, one after the other.
 struct Places {
     rows: Vec<Row>,
     next: usize,
@@ -29,7 +29,7 @@ impl Places {
         Rows::of_worlds_of(places(self.next - width, width), 1, width)
     }
 
-    /// No rows yet but those of the operands.
+    /// The operands' rows, with no other rows yet.
     fn of<const N: usize>(signature: &Signature<N>) -> (Self, [Rows<'static>; N]) {
         let mut all = Self { rows: Vec::new(), next: 0 };
         let rows = std::array::from_fn(|k| all.add(OPERANDS[k], signature.operands[k].1));

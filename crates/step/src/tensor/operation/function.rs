@@ -1,4 +1,4 @@
-//! What an operation is made of: programs for a value and its adjoint, or kernels, and what they take and give.
+//! The traits of a differentiable operation, as a pair of programs or as a pair of kernels, and its signature.
 
 use candle_core::{Result, Shape, Tensor, bail};
 
@@ -6,7 +6,7 @@ use fingertip_lanes::lane::Lane;
 use fingertip_lanes::program::Program;
 use fingertip_lanes::rows::Rows;
 
-/// What a function takes and gives: its name for messages, names and columns of the operands, columns of the result.
+/// Signature of a function: its name for messages, names and columns of the operands, columns of the result.
 pub(crate) struct Signature<const N: usize> {
     pub(crate) name: &'static str,
     pub(crate) operands: [(&'static str, usize); N],
@@ -14,14 +14,14 @@ pub(crate) struct Signature<const N: usize> {
 }
 
 impl<const N: usize> Signature<N> {
-    /// The name, as printed code has it.
+    /// The function's name as an identifier in printed code.
     pub(super) fn identifier(&self) -> String {
         self.name.replace(' ', "_")
     }
 }
 
-/// An operand that gets no gradient: what messages say is expected, its columns, its rows if there are any. On a GPU zeros are in the
-/// place of rows that are not there.
+/// An operand that gets no gradient: the phrase for messages that says what is expected, its columns, and its rows if there are any. On a
+/// GPU zeros take the place of missing rows.
 pub(crate) struct Given<'a> {
     pub(crate) expected: &'static str,
     pub(crate) width: usize,
@@ -30,15 +30,15 @@ pub(crate) struct Given<'a> {
 
 /// A function of N operands, matrices with a row per world or one for all, whose value and adjoint are programs.
 pub(crate) trait Differentiable<const N: usize>: Send + Sync {
-    /// What it takes and gives.
+    /// Names and columns of the function's operands and result.
     fn signature(&self) -> Signature<N>;
 
-    /// What the value's program reads besides.
+    /// A further operand without gradient that the value's program reads, if there is one.
     fn given(&self) -> Option<Given<'_>> {
         None
     }
 
-    /// What the value's program is called among those of the same [`Kernels`].
+    /// The name of the value's program, unique among those that share the same [`Kernels`].
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
     fn kernel(&self) -> String {
         self.signature().identifier()
@@ -53,10 +53,10 @@ pub(crate) trait Differentiable<const N: usize>: Send + Sync {
 
 /// A function of one world's operands that is one kernel, as is its adjoint. Implementations of both are `#[inline(always)]`.
 pub(crate) trait Function<const N: usize>: Send + Sync {
-    /// What it takes and gives.
+    /// Names and columns of the function's operands and result.
     fn signature(&self) -> Signature<N>;
 
-    /// Numbers that either kernel works on besides.
+    /// The length of the scratch memory that the kernels of value and adjoint need.
     fn scratch(&self) -> usize {
         0
     }
@@ -64,7 +64,8 @@ pub(crate) trait Function<const N: usize>: Send + Sync {
     /// Fills in the result.
     fn value<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], out: &mut [R]);
 
-    /// Fills in the gradients of all operands, which are zero, given that of the result.
+    /// The vector-Jacobian product: fills in the gradients `to` of all operands, which are zero on entry, given the gradient of the
+    /// result.
     fn pull<R: Lane>(&self, operands: [&[R]; N], scratch: &mut [R], grad: &[R], to: [&mut [R]; N]);
 }
 
@@ -77,7 +78,7 @@ pub(super) fn check<const N: usize>(of: &Signature<N>, shapes: [&Shape; N], widt
     bail!("{}: expected {named}, got {shapes:?}", of.name)
 }
 
-/// Checks the rows of what is given for so many worlds.
+/// Checks the rows and columns of the [`Given`] operand for so many worlds.
 pub(super) fn check_given(of: &Given, (rows, width): (usize, usize), worlds: usize) -> Result<()> {
     if width == of.width && (rows == worlds || rows == 1) {
         return Ok(());
@@ -85,7 +86,7 @@ pub(super) fn check_given(of: &Given, (rows, width): (usize, usize), worlds: usi
     bail!("{} (1 or {worlds}, {}), got ({rows}, {width})", of.expected, of.width)
 }
 
-/// [`array::map`] of what may fail.
+/// [`array::map`] for a function that may fail.
 pub(super) fn each<const N: usize, T, U>(of: [T; N], f: impl FnMut(T) -> Result<U>) -> Result<[U; N]> {
     let all = of.into_iter().map(f).collect::<Result<Vec<U>>>()?;
     all.try_into().or_else(|_| bail!("expected {N} operands"))

@@ -1,4 +1,4 @@
-//! What operations on one structure have on GPUs.
+//! GPU kernels of the tensor operations on one structure.
 
 #[cfg(feature = "cuda")]
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +9,8 @@ use candle_core::{Result, backend::BackendDevice, cuda_backend::CudaDevice};
 #[cfg(feature = "cuda")]
 use crate::cuda::Gpu;
 
-/// The kernels of operations on GPUs, recorded and compiled when they are first asked for. What owns the tables that operations read
-/// has one, and hands it to all of them; copies are the same kernels.
+/// GPU kernels of a family of operations, recorded and compiled when they are first asked for. The owner of the tables that the
+/// operations read has one and hands it to all of them. Copies share the same kernels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kernels {
     #[cfg(feature = "cuda")]
@@ -19,7 +19,7 @@ pub(crate) struct Kernels {
 
 #[cfg(feature = "cuda")]
 impl Kernels {
-    /// Those on a device.
+    /// The kernels on a device. Connects to the GPU when it is first asked for.
     ///
     /// # Errors
     /// If the driver does not answer.

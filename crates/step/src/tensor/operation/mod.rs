@@ -20,17 +20,17 @@ pub(crate) use function::{Differentiable, Function, Given, Signature};
 use function::{check, check_given, each};
 pub(crate) use kernels::Kernels;
 
-/// A [`Function`] as something [`Differentiable`].
+/// Makes a [`Function`] of one kernel [`Differentiable`].
 pub(crate) struct Rowwise<F>(pub(crate) F);
 
-/// The kernel on its operands; with the result's gradient it is the adjoint.
+/// The program of a function's kernel on its operands. With the result's gradient it is the adjoint's program.
 struct Run<'a, F, const N: usize> {
     function: &'a F,
     operands: [Rows<'a>; N],
     grad: Option<Rows<'a>>,
 }
 
-/// Parts of a memory, one after the other, and the rest.
+/// Splits memory into parts of these widths, one after the other, and the rest.
 #[inline(always)]
 fn cut<R, const N: usize>(mut memory: &mut [R], widths: [usize; N]) -> ([&mut [R]; N], &mut [R]) {
     let parts = widths.map(|width| {
@@ -106,7 +106,7 @@ impl<F: Function<N>, const N: usize> Differentiable<N> for Rowwise<F> {
     }
 }
 
-/// Its tensor operation, on the CPU and, by kernels that are recorded for its structure, on GPUs.
+/// A function as a tensor operation: on the CPU, and on GPUs by kernels that are recorded for its structure.
 pub(crate) struct Operation<F> {
     function: F,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "for GPUs"))]
@@ -121,7 +121,7 @@ impl<F> Operation<F> {
 }
 
 impl<F> Operation<Rowwise<F>> {
-    /// That of a function that is one kernel.
+    /// The operation of a function whose value and adjoint are one kernel each.
     pub(crate) fn rowwise(function: F, kernels: &Kernels) -> Self {
         Self::new(Rowwise(function), kernels)
     }

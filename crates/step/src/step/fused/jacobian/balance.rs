@@ -20,7 +20,7 @@ use super::super::stages::{per, share};
 /// Slots of a contact whose rates go to the rows together: numbers of one world fill a register.
 const TOGETHER: usize = 4;
 
-/// What λ of a contact that turns does along the normal: a force and a torque.
+/// The force and the torque along the normal n that λ of a torsional contact stands for.
 #[inline(always)]
 fn acting<R: Real>(lambda: Vec3<R>, n: Vec3<R>) -> [Vec3<R>; 2] {
     [scale(lambda[0], n), scale(lambda[1], n)]
@@ -32,7 +32,7 @@ fn at_point<R: Real>(p: Vec3<R>, force: Vec3<R>) -> Wrench<R> {
     Wrench { moment: cross(p, force), force }
 }
 
-/// ±x: what B has is its own, what A has counts negative.
+/// x for side B (1), −x for side A (0): relative motion and force count B's side positive.
 #[inline(always)]
 fn signed<R: Real>(side: usize, x: Vec3<R>) -> Vec3<R> {
     if side == 0 { sub(zero(), x) } else { x }
@@ -135,7 +135,7 @@ impl<R: Real> Solid<R> {
 }
 
 impl Plan {
-    /// −∂/∂q of a body's part of P δ + g.
+    /// Adds a body's part of −∂r/∂q, that of its inertia and weight in P δ + g.
     #[inline(always)]
     fn weigh_body<R: Lane>(
         &self,
@@ -169,7 +169,7 @@ impl Plan {
         }
     }
 
-    /// A contact's part of ∂(Jᵀf)/∂q, and the changes of its λ.
+    /// Adds a contact's part of ∂(Jᵀf)/∂q, and computes the changes of its λ.
     #[expect(clippy::too_many_arguments, reason = "operands of a kernel")]
     #[inline(always)]
     fn push_contact<R: Lane>(

@@ -1,4 +1,4 @@
-//! The rates of the contacts' geometry by the degrees of freedom that move it.
+//! Derivatives of the contacts' geometry (normal, witness points, φ) by the degrees of freedom that move it.
 
 use crate::contact::OWN_RATES;
 use crate::contact::kernels::{Method, PULL, PairKernel};
@@ -74,7 +74,7 @@ impl Stage for ContactRates<'_> {
 /// The poses and sizes of a pair's shapes.
 type Shapes<'a, R> = lanes::convex::Places<'a, R>;
 
-/// The screws that move a pair's shapes, and where the rates of its contacts by them go.
+/// Writes the derivatives of a pair's contact geometry by each screw that moves one of the pair's shapes.
 struct ByScrews<'a, R> {
     plan: &'a Plan,
     pair: &'a PairKernel,
@@ -85,7 +85,7 @@ struct ByScrews<'a, R> {
 }
 
 impl<R: Real> ByScrews<'_, R> {
-    /// By those that move one side, as `motions` says it.
+    /// Adds the derivatives by the screws that move one side; `motions` places a screw's motion on that side.
     #[inline(always)]
     fn each_of(
         &mut self,
@@ -126,7 +126,8 @@ impl<R: Real> Motions<R> for ByScrews<'_, R> {
 }
 
 impl Plan {
-    /// Of any other kind: number by number, except for the point on B, which is p_A + φ n.
+    /// Derivatives of a pair's contacts where its formula has no push (jvp): one vector-Jacobian product for each number of the geometry.
+    /// The point on B is not differentiated, but follows as p_A + φ n.
     #[inline(always)]
     fn pull_pair<R: Lane>(
         &self,
@@ -178,8 +179,8 @@ impl Plan {
         heaviest
     }
 
-    /// Of a convex pair, whose contacts' rates are by a motion of one of its shapes: a motion of the other is one of both, which
-    /// carries normal and points, less one of this.
+    /// Derivatives of a convex pair's contacts, from `rates`, the rates by a motion of one of its two shapes. A motion of the other shape
+    /// is a common motion of both, which carries the normal and the points along, minus the same motion of the first shape.
     #[inline(always)]
     fn carry_pair<R: Lane>(
         &self,
@@ -215,17 +216,17 @@ impl Plan {
     }
 }
 
-/// A motion of one of two shapes.
+/// A screw's motion of one of the two shapes of a convex pair.
 struct OneMoves<R: Real> {
-    /// Of the origin of the shape that rates are by, and its angular velocity.
+    /// Velocity of the origin of the shape that the rates refer to; `omega` is the angular velocity.
     velocity: Vec3<R>,
     omega: Vec3<R>,
-    /// Is it that shape that moves?
+    /// Is the moving shape the one that the rates refer to?
     own: R::Mask,
 }
 
 impl<R: Real> OneMoves<R> {
-    /// The rate of a number, given its six, and its rate by a motion of both shapes.
+    /// The rate of one number of the geometry, given its six derivatives by velocity and ω, and `common`, its rate if both shapes move.
     #[inline(always)]
     fn rate(&self, six: &[R], common: R) -> R {
         let rate = dot(vec3_at(six, 0), self.velocity) + dot(vec3_at(six, 3), self.omega);

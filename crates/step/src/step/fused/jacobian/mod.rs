@@ -80,7 +80,7 @@ pub(super) struct Linearize<'a> {
     pub(super) plan: &'a Plan,
     pub(super) operands: Operands<'a>,
     pub(super) forces: bool,
-    /// Of the solve.
+    /// Accuracy of the contact solve before the linearisation.
     pub(super) accuracy: Accuracy,
 }
 

@@ -18,10 +18,10 @@ const C: usize = 3;
 const D: usize = 4;
 const GROWTH: usize = 5;
 
-/// Numbers that are looked at together: several rows of a block.
+/// Numbers that are checked for finiteness together: several rows of a block.
 const TOGETHER: usize = 64;
 
-/// Zeros for what is not finite.
+/// Replaces numbers that are not finite by zero.
 #[inline(always)]
 fn clean<R: Real>(numbers: &mut [R]) {
     // Sums that do not wait for each other.

@@ -1,4 +1,5 @@
-//! The part of −∂r/∂q that comes from what P gets by rolling, M ω: see [`RollingTables`](crate::step::rolling::RollingTables).
+//! The part of −∂r/∂q that comes from rolling stiffness, through M and ω of the moment M ω: see
+//! [`RollingTables`](crate::step::rolling::RollingTables).
 
 use crate::contact::lanes::rolling::{self, OPERANDS, STIFFNESS};
 use crate::kinematics::spatial::Twist;
@@ -14,7 +15,7 @@ use super::super::plan::Plan;
 use super::super::stages::share;
 use super::balance::sum_up;
 
-/// After [`Balance`](super::balance::Balance).
+/// Adds the rolling stiffness's part of −∂r/∂q; runs after [`Balance`](super::balance::Balance).
 pub(super) struct Rolling<'a>(pub(super) &'a Plan);
 
 impl Stage for Rolling<'_> {
@@ -36,7 +37,7 @@ fn by_stiffness<R: Real>([x, y, z]: Vec3<R>) -> [[R; STIFFNESS]; 3] {
 }
 
 impl Plan {
-    /// Of one contact.
+    /// Adds one rolling contact's part of −∂r/∂q to x.
     #[inline(always)]
     fn push_roller<R: Lane>(&self, roller: &Roller, m: &Numbers<&mut [R]>, delta: &[R], to: &mut Jacobian<&mut [R]>) {
         let contact = self.placed(m.geometry, m.share)(roller.contact);

@@ -1,4 +1,4 @@
-//! The adjoint sweep.
+//! The adjoint sweep of a rollout: from the last step to the first, with the gradient of the states or of the forces.
 
 use crate::kinematics::{Difference, ManifoldMap};
 use crate::solve::{self, CONTACT_OPERAND, Cone, INFO, Status};
@@ -15,17 +15,17 @@ use super::super::plan::Plan;
 use super::super::stages::{Load, per};
 use super::forward::Forward;
 
-/// What a backward sweep is given the gradient of.
+/// The results whose gradient a backward sweep is given: the states, or the forces.
 #[derive(Clone, Copy)]
 pub(in super::super) enum Cost {
-    /// The states: what a state gets goes on to the one before.
+    /// Gradient of the states. The gradient of each state is passed on to the step before.
     States,
-    /// The forces: what each state gets is written, the states' own sweep takes it on.
+    /// Gradient of the forces. The gradient of each state is written out, for a sweep of [`Cost::States`] to take on.
     Forces,
 }
 
 impl Cost {
-    /// Its sweep.
+    /// The kernel that sweeps back with this gradient.
     pub(super) fn kernel(self) -> Kernel {
         match self {
             Self::States => Kernel::RolloutAdjoint,
@@ -34,7 +34,7 @@ impl Cost {
     }
 }
 
-/// T steps of a lane, from the last to the first.
+/// The adjoint of T steps of a lane's worlds, from the last to the first.
 pub(in super::super) struct Backward<'a> {
     pub(in super::super) forward: Forward<'a>,
     pub(in super::super) states: Rows<'a>,
@@ -80,7 +80,7 @@ impl Program for Backward<'_> {
     }
 }
 
-/// Nothing is wanted of the last state by a step behind it.
+/// Clears the gradient that is carried from later steps: there is no step after the last state.
 struct Begin<'a>(&'a Plan);
 
 impl Stage for Begin<'_> {
@@ -92,7 +92,7 @@ impl Stage for Begin<'_> {
     }
 }
 
-/// State, control and result of step t.
+/// Loads state, control and result of step t into memory.
 struct Revisit<'a> {
     backward: &'a Backward<'a>,
     t: usize,
@@ -131,7 +131,7 @@ impl Stage for Revisit<'_> {
     }
 }
 
-/// δ and η of the step from its states and forces.
+/// Recovers δ and η of a step from its two states and its forces.
 struct Recover<'a>(&'a Plan);
 
 impl Stage for Recover<'_> {
@@ -159,7 +159,7 @@ impl Stage for Recover<'_> {
     }
 }
 
-/// A step may turn a body by more than the half turn that two states tell: then δ is what the forces say.
+/// Corrects δ where a body may have turned by half a turn or more, which two states cannot tell: there δ follows from the forces.
 struct Unwind<'a>(&'a Plan);
 
 /// Turns that two states tell for certain, rad: rounding may take what is nearer to π the other way round.
@@ -183,8 +183,8 @@ impl Stage for Unwind<'_> {
     }
 }
 
-/// Writes the gradient of u at step t, carries that of q, which is what the step before is asked or a result, and sums those of
-/// the parameters.
+/// Writes the gradient of u at step t and sums those of the parameters. The gradient of q is carried to the step before, or written as a
+/// result.
 struct Collect<'a> {
     backward: &'a Backward<'a>,
     t: usize,

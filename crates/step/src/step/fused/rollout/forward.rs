@@ -1,4 +1,4 @@
-//! The forward sweep.
+//! The forward sweep of a rollout: T steps in a row, which write states, forces and reports.
 
 use crate::solve::INFO;
 use fingertip_lanes::lane::{Lane, clear, copy};
@@ -10,7 +10,7 @@ use super::super::memory::Memory;
 use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
 
-/// T steps of a lane.
+/// The program of T steps of a lane's worlds.
 pub(in super::super) struct Forward<'a> {
     pub(in super::super) plan: &'a Plan,
     pub(in super::super) operands: &'a Operands<'a>,
@@ -43,7 +43,7 @@ impl Program for Forward<'_> {
     }
 }
 
-/// Writes the first state, and has no forces for the first step to start from.
+/// Writes the first state, and clears the warm-start forces: the first step starts cold.
 struct Begin<'a>(&'a Plan);
 
 impl Stage for Begin<'_> {
@@ -55,7 +55,7 @@ impl Stage for Begin<'_> {
     }
 }
 
-/// u of step t from the controls.
+/// Loads u of step t from the controls.
 struct Enter<'a> {
     forward: &'a Forward<'a>,
     t: usize,
@@ -69,7 +69,7 @@ impl Stage for Enter<'_> {
     }
 }
 
-/// Writes what step t has given, and goes on to the next.
+/// Writes the results of step t, and makes q₊ the q of the next step.
 struct Leave<'a> {
     forward: &'a Forward<'a>,
     t: usize,

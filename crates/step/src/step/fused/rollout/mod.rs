@@ -40,7 +40,7 @@ pub(super) fn run(plan: &Arc<Plan>, n_steps: usize, operands: [&Tensor; 3]) -> R
     Ok((states, force, reports))
 }
 
-/// The forward sweep.
+/// Runs the forward sweep, on the CPU or the GPU.
 fn sweep(plan: &Plan, n_steps: usize, operands: [&Tensor; 3]) -> Result<Swept> {
     #[cfg(feature = "cuda")]
     if operands[0].device().is_cuda() {
@@ -94,7 +94,7 @@ pub(super) fn adjoint(
     plan.run_kernel(cost.kernel(), plan.set.into(), &program, &rows, (grad.rows(), n_steps), widths)
 }
 
-/// What both adjoints share.
+/// A rollout's data that the adjoints of its states and of its forces share.
 struct Sweep {
     plan: Arc<Plan>,
     n_steps: usize,

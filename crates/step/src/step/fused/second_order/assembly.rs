@@ -1,4 +1,4 @@
-//! A second-order step's problem before it is solved, for solvers that are no kernels.
+//! A second-order step's problem before it is solved, for solvers outside the kernels, such as rigid contact.
 
 use candle_core::{Device, Result, Tensor};
 
@@ -13,7 +13,8 @@ use super::super::plan::Plan;
 use super::super::stages::{Load, Operands};
 use super::stages::{Of, allowed};
 
-/// Rows of numbers, one for each world; those of worlds that cannot be used are the home's, at rest.
+/// The assembled problem: matrices with one row for each world. Worlds that cannot be used have the numbers of the home configuration at
+/// rest.
 pub(in super::super::super) struct Assembly {
     /// 1 where the world can be used.
     pub(in super::super::super) usable: Rows<'static>,
@@ -25,9 +26,9 @@ pub(in super::super::super) struct Assembly {
     share: Rows<'static>,
     /// Weight of each contact by its φ.
     pub(in super::super::super) weight: Rows<'static>,
-    /// What of its gap the step may close.
+    /// The part of each contact's gap that the step may close, −h l of the `Bound`, m.
     pub(in super::super::super) gap: Rows<'static>,
-    /// The same of the joint limits.
+    /// The part of each joint limit's gap that the step may close, rad or m.
     pub(in super::super::super) limit_gap: Rows<'static>,
     pub(in super::super::super) screws: Rows<'static>,
     /// M, row by row.

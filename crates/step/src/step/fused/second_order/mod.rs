@@ -1,4 +1,4 @@
-//! What the second-order step has in place of the quasi-dynamic one's P and g, and what velocities add.
+//! The second-order step in the fused form: P and g from mass, damping and forces, the bound l, and the next velocity.
 //!
 //! ```text
 //! P = M/h² + D/h        g = −(M v/h + τ − b)        −h l in place of φ        v₊ = δ/h
@@ -35,7 +35,7 @@ pub(in super::super) use assembly::{Assembly, CONTACT};
 use pulls::{PullFinish, PullParameters, PullProblem};
 use stages::{Finish, Problem, SetUp};
 
-/// What a second-order step is made of.
+/// The second-order step's own inputs to a [`Plan`]: dynamics, joint forces, bound, stiction speed and P's entries.
 pub(in super::super) struct Choices<'a> {
     pub(in super::super) dynamics: &'a Dynamics,
     pub(in super::super) joints: JointForces,
@@ -116,14 +116,14 @@ impl Plan {
         })
     }
 
-    /// Before the kinematics.
+    /// Runs the stage of a second-order step that comes before the kinematics: see [`SetUp`].
     pub(super) fn set_up_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run_in_either(&SetUp(of));
         }
     }
 
-    /// The problem, once frames and contacts are there; is there a second-order step?
+    /// Assembles the problem of a second-order step from frames and contacts. False if the plan is of a quasi-dynamic step.
     pub(super) fn assemble_second_order(&self, group: &mut Group) -> bool {
         let Some(of) = self.of_second_order() else { return false };
         of.more.mass.run(group);
@@ -131,7 +131,7 @@ impl Plan {
         true
     }
 
-    /// After δ: v₊, and all results of worlds that have none.
+    /// Computes v₊ from δ, and replaces the results of worlds that cannot be used or have no solution.
     pub(super) fn finish_second_order(&self, group: &mut Group) {
         if let Some(of) = self.of_second_order() {
             group.run_in_either(&Finish(of));
@@ -145,7 +145,7 @@ impl Plan {
         }
     }
 
-    /// The adjoint of [`Plan::assemble_second_order`]; is there a second-order step?
+    /// The adjoint of [`Plan::assemble_second_order`]. False if the plan is of a quasi-dynamic step.
     pub(super) fn pull_second_order(&self, group: &mut Group) -> bool {
         let Some(of) = self.of_second_order() else { return false };
         group.run(&PullProblem(of));

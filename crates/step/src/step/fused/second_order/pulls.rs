@@ -1,4 +1,4 @@
-//! The adjoints of [`super::stages`].
+//! The adjoints (vector-Jacobian products) of the stages in [`super::stages`].
 
 use crate::dynamics::{INERTIA, pull_ten};
 use crate::solve::{CONTACT_OPERAND, Status};

@@ -12,7 +12,7 @@ use super::super::inertial::{Body, SecondOrder};
 use super::super::memory::{GEOMETRY, Memory};
 use super::super::plan::Plan;
 
-/// A plan and what its second-order step has beside.
+/// A plan together with its second-order tables.
 #[derive(Clone, Copy)]
 pub(super) struct Of<'a> {
     pub(super) plan: &'a Plan,
@@ -20,7 +20,7 @@ pub(super) struct Of<'a> {
 }
 
 impl Plan {
-    /// Where the screws start among the kinematics' results.
+    /// The offset of the first screw in the row of the kinematics' results.
     pub(super) fn first_screw(&self) -> usize {
         self.frames.n_outputs() - SCREW * self.structure.ns
     }
@@ -30,8 +30,8 @@ impl Plan {
     }
 }
 
-/// Where a number of the state cannot be used, the home configuration at rest with the model's own parameters takes its place.
-/// Fills in what the kinematics and the dynamics take from the parameters.
+/// Prepares a world: if its q, v, τ or h cannot be used, puts the home configuration at rest with the model's own parameters in its
+/// place. Then fills in the offsets, gravity and inertias that kinematics and dynamics read.
 pub(super) struct SetUp<'a>(pub(super) Of<'a>);
 
 impl Stage for SetUp<'_> {
@@ -85,7 +85,7 @@ impl Stage for SetUp<'_> {
     }
 }
 
-/// What of a gap the step counts, and the slope of that; where the gap is zero, that of one that opens.
+/// The part of a gap that the step may close, and its slope by the gap: `open` for gaps ≥ 0, `closed` for negative ones.
 #[inline(always)]
 pub(super) fn allowed<R: Real>(gap: R, [open, closed]: [f64; 2]) -> (R, R) {
     let slope = R::select(gap.lt(R::zero()), R::splat(closed), R::splat(open));
@@ -100,22 +100,22 @@ fn clamped<R: Real>(x: R, limit: R) -> R {
 
 /// Dry friction of a joint as a damping c/x̃: see [`SecondOrder::dry`].
 pub(super) struct Dry<R> {
-    /// Speed without friction.
+    /// Velocity v_f that the joint would reach without dry friction.
     pub(super) free: R,
-    /// √(free² + s²).
+    /// Smoothed speed √(free² + s²), s being the stiction speed.
     pub(super) speed: R,
-    /// √(x² + 4 s²).
+    /// The root √(x² + 4 s²) in x̃.
     pub(super) root: R,
-    /// x̃ = ½ (x + root).
+    /// The positive x̃ = ½ (x + root) of the damping c/x̃.
     pub(super) positive: R,
 }
 
 impl SecondOrder {
     /// Dry friction as a damping d = c/x̃ that a smooth step can take, given the stiction speed s: −c sign(v₊) as −d v₊.
     ///
-    /// Of one joint of inertia m alone, that without friction would reach v* in this step, v₊ = v* (1 − h c/(m |v*|)), so
-    /// that d = c/x with x = |v*| − h c/m. Where x ≤ 0 it sticks. The stiction speed replaces |v*| by √(v*² + s²) and x by
-    /// ½ (x + √(x² + 4 s²)): smooth, and of a joint that sticks with x ≪ −s, v₊ = v* s²/(h c/m)² or so.
+    /// For a single joint of inertia m that would reach the velocity v_f in this step without friction, v₊ = v_f (1 − h c/(m |v_f|)). So
+    /// d = c/x with x = |v_f| − h c/m. Where x ≤ 0 the joint sticks. To make this smooth, the stiction speed s replaces |v_f| by √(v_f² +
+    /// s²) and x by x̃ = ½ (x + √(x² + 4 s²)). A joint that sticks with x ≪ −s then moves at about v₊ = v_f s²/(h c/m)².
     #[inline(always)]
     pub(super) fn dry<R: Real>(&self, c: f64, h: R, mass: R, momentum: R, force: R) -> Dry<R> {
         let s = self.stiction_speed;
@@ -138,7 +138,7 @@ impl SecondOrder {
     }
 }
 
-/// The solver's operands, given contacts, M and b.
+/// Assembles the solver's operands from contacts, M and b.
 pub(super) struct Problem<'a>(pub(super) Of<'a>);
 
 impl Stage for Problem<'_> {
