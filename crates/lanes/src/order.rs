@@ -1,6 +1,6 @@
-//! The order of steps over time.
+//! The direction of a loop over time steps: forward for a simulation, backward for its adjoint.
 
-/// In which order steps follow each other.
+/// The order in which a program visits time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// From the first to the last.
@@ -10,7 +10,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// So many steps.
+    /// The indices of `n` steps in this order.
     pub(super) fn steps(self, n: usize) -> impl Iterator<Item = usize> {
         (0..n).map(move |k| if self == Self::Forward { k } else { n - 1 - k })
     }

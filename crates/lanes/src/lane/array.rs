@@ -1,15 +1,15 @@
-//! Lanes as arrays, for processors whose registers have no type here: the compiler vectorises them.
+//! Lanes as arrays of numbers, for processors whose SIMD registers have no lane type here. The compiler vectorises them.
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use super::{Flags, Mask, Number, Packed, Real, Routine, State, trigonometry};
 
-/// `W` numbers; multiply-adds are fused.
+/// A lane of `W` numbers in an array, with fused multiply-adds.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct Array<N, const W: usize>([N; W]);
 
-/// `W` flags.
+/// One flag for each world of an [`Array`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArrayMask<const W: usize>([bool; W]);
 

@@ -18,10 +18,9 @@ pub enum Item {
     Part,
 }
 
-/// The kind of control flow that a region is.
+/// The kind of control flow that a region is: a branch, a loop, or `Whole`, the whole program.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// The whole program.
     Whole,
     /// A branch: executed where the flag `mask` is set.
     Branch {
