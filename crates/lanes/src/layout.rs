@@ -39,7 +39,7 @@ macro_rules! layout {
         }
 
         impl $Name<std::ops::Range<usize>> {
-            /// Where the last part ends.
+            /// The index behind the last part, where the memory ends.
             $vis fn end(&self) -> usize {
                 [$(self.$field.end,)*].into_iter().fold(0, usize::max)
             }

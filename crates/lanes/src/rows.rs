@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::lane::{Lane, Number, Zip};
 
-/// How many numbers of a row are moved at a time before the same ones of the next world: blocks that stay in the cache.
+/// Transposition moves so many numbers of a row before it moves on to the next world: blocks that stay in the cache.
 const BLOCK: usize = 8;
 
 /// A matrix operand: one row per world, or one row for all worlds.

@@ -21,7 +21,7 @@ pub(super) enum Slot {
     Result { row: usize, place: usize },
 }
 
-/// How a slot of the printed function differs from instance to instance of its kind.
+/// A difference between functions of one kind: the column of the table that a slot is adjusted by.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Difference {
     /// The slot's index shifts by this column of [`Table::offsets`].
@@ -30,7 +30,7 @@ pub(super) enum Difference {
     Constant(usize),
 }
 
-/// What differs between the functions of one kind. Each table has one row per function and one column per difference.
+/// The table of differences between functions of one kind, with a row per function and a column per difference.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// Differences of indices into memory and rows, relative to the first function.
@@ -49,7 +49,7 @@ impl Table {
         self.slots.is_empty()
     }
 
-    /// How a slot differs between the functions of this kind; `None` if it is the same in all.
+    /// The difference of a slot between the functions of this kind; `None` if it is the same in all.
     pub(super) fn difference(&self, slot: Slot) -> Option<Difference> {
         self.slots.get(&slot).copied()
     }

@@ -1,4 +1,4 @@
-//! Shapes on bodies, and two that may touch.
+//! Collision shapes on bodies, and pairs of shapes that may touch.
 
 use crate::kinematics::FrameSpec;
 use fingertip_scene::Shape;
@@ -19,7 +19,7 @@ pub struct BodyShape {
 }
 
 impl BodyShape {
-    /// The shape's frame on its body.
+    /// The frame of the shape relative to its body.
     pub(crate) fn frame(&self) -> FrameSpec {
         FrameSpec { body: self.body, rotation: self.rotation, xyz: self.xyz }
     }
@@ -41,6 +41,6 @@ pub struct Pair {
     pub torsion: f64,
     /// The number of contacts of the pair.
     pub contacts: usize,
-    /// The pair's formula. None for pairs whose contacts have weights.
+    /// The formula of the pair; `None` for pairs whose contacts have weights.
     pub(crate) formula: Option<PairFunction>,
 }

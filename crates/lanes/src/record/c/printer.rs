@@ -8,7 +8,7 @@ use super::super::op::{Id, Node};
 use super::super::schedule::Schedule;
 use super::super::trace::{Output, Row, Trace};
 
-/// How many worlds the printed code computes at a time.
+/// The number of worlds that the printed code computes at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Worlds {
     /// One world, in plain C.
@@ -24,7 +24,7 @@ pub enum Worlds {
 /// Threads per block on a GPU. Threads do not cooperate, so a block is as small as the hardware's warp.
 pub const THREADS: u32 = 32;
 
-/// Where in the printed code an expression stands.
+/// The function, or the driver, in which an expression of the printed code stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
     /// In the function with this index.

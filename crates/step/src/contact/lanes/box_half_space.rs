@@ -1,4 +1,5 @@
-//! Box A, rounded or not, half-space B: the sphere in each corner, corner k having the signs of k's bits, bit 0 for x.
+//! Box A (rounded or not) against half-space B: eight contacts, one for the sphere in each corner. The bits of k are the signs of
+//! corner k, bit 0 for x (0 for −, 1 for +).
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
@@ -6,6 +7,7 @@ use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back};
 
 #[inline(always)]
+/// The vector v with the signs of corner k.
 fn signed<R: Real>(k: usize, mut v: Vec3<R>) -> Vec3<R> {
     for i in 0..3 {
         v[i] = v[i].scale(if k >> i & 1 == 0 { -1.0 } else { 1.0 });

@@ -1,11 +1,11 @@
-//! Capsule A, half-space B: the sphere at each end, the negative end first.
+//! Capsule A against half-space B: two contacts, one for the sphere at each end, the end at negative z first.
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, dot, scale};
 
-/// ∓h u: from the capsule's origin to its ends, with the sign.
+/// The vector from the capsule's origin to the end k of its axis, ∓h u in the world, and the sign of that end.
 #[inline(always)]
 fn arm<R: Real>(a: &Side<R>, k: usize) -> (Vec3<R>, R) {
     let sign = R::splat(if k == 0 { -1.0 } else { 1.0 });

@@ -1,4 +1,5 @@
-//! Sphere A, box B, rounded or not: a centre inside the box's core leaves through the nearest face.
+//! Sphere A against box B (rounded or not): one contact. If the sphere's centre is inside the box's core, the normal is that of the
+//! nearest face.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -6,7 +7,8 @@ use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back, sub};
 
-/// d from the box's origin to the sphere's, and that point against the box's core, in the box's frame.
+/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to the box's
+/// core.
 #[inline(always)]
 fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
     let d = sub(a.pose.p, b.pose.p);

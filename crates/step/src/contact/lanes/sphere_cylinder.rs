@@ -1,5 +1,5 @@
-//! Sphere A, cylinder B: a block in the half-plane of radius ρ and height z through the sphere's centre, on the axis
-//! that of the cylinder's x axis.
+//! Sphere A against cylinder B: one contact. The cylinder is a block in the half-plane of radius ρ and height z that contains the
+//! sphere's centre. If the centre is on the axis, it is the half-plane of the cylinder's x axis.
 
 use super::block::{self, Nearest};
 use super::core;
@@ -8,15 +8,17 @@ use super::total::{Unit, unit};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, axpy, dot, rotate, rotate_back, scale, sub};
 
-/// The sphere's centre in the cylinder's frame.
+/// The sphere's centre relative to the cylinder, and its signed distance.
 struct Placed<R: Real> {
-    /// From the cylinder's origin, in the world.
+    /// The vector from the cylinder's origin to the sphere's centre, in the world.
     d: Vec3<R>,
-    /// The same in the cylinder's frame.
+    /// The sphere's centre in the cylinder's frame.
     p: Vec3<R>,
+    /// The radial unit vector in the cylinder's frame.
     radial: Unit<R, 3>,
+    /// The signed distance in the half-plane of radius and height.
     nearest: Nearest<R, 2>,
-    /// In the world.
+    /// The unit vector from the sphere's centre to the cylinder's surface, in the world.
     normal: Vec3<R>,
 }
 

@@ -1,4 +1,4 @@
-//! Sphere A, half-space B.
+//! Sphere A against half-space B: one contact.
 
 use super::half_space;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};

@@ -1,10 +1,11 @@
-//! Sphere A, sphere B: along the line of centres, along world +z where the centres coincide.
+//! Sphere A against sphere B: one contact along the line of centres, or along world +z if the centres coincide.
 
 use super::core::Between;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, splat, zero};
 
+/// Both centres and radii, and the normal for centres that coincide.
 #[inline(always)]
 fn between<R: Real>(a: &Side<R>, b: &Side<R>) -> (Between<R>, Vec3<R>) {
     let between = Between { core_a: a.pose.p, radius_a: a.size[0], core_b: b.pose.p, radius_b: b.size[0] };
