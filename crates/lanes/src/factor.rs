@@ -1,8 +1,7 @@
 //! Sparse symmetric matrices over a kinematic tree, and their factorization M = Lᵀ D L without fill-in.
 //!
 //! Entry (i, j) can be non-zero only if one of i and j is an ancestor of the other. A row stores its entries with its ancestors,
-//! from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern (Featherstone, ch. 6, tables 6.3
-//! and 6.5).
+//! from the root down, and then its diagonal entry. Eliminating leaves first keeps that pattern (Featherstone, ch. 6, tables 6.3 and 6.5).
 
 use super::lane::{Real, Zip, clear};
 

@@ -73,8 +73,7 @@ macro_rules! layout {
 use std::mem::{MaybeUninit, transmute_copy};
 use std::ops::Range;
 
-/// Splits a memory into parts at disjoint ranges, in any order. It is the standard library's `get_disjoint_mut`, but always
-/// inlined.
+/// Splits a memory into parts at disjoint ranges, in any order. It is the standard library's `get_disjoint_mut`, but always inlined.
 ///
 /// # Panics
 /// If the ranges overlap or reach beyond the memory. That is a mistake in a layout, never caused by input.

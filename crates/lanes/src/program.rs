@@ -198,8 +198,7 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
     data
 }
 
-/// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one vector per
-/// matrix.
+/// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one vector per matrix.
 ///
 /// # Panics
 /// As [`run_on`].

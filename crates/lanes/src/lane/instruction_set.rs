@@ -160,8 +160,7 @@ impl Arithmetic {
     }
 
     /// The narrowest arithmetic that does so many worlds with one lane, or else this one. A lane costs the same however few of its
-    /// worlds are used: a lane of four costs 1.2 times as much as a single world, and a lane of eight 1.6 times as much as a lane
-    /// of four.
+    /// worlds are used: a lane of four costs 1.2 times as much as a single world, and a lane of eight 1.6 times as much as a lane of four.
     pub fn within(self, worlds: usize) -> Self {
         let narrower = match (self.set, self.precision) {
             (InstructionSet::Eight, _) => InstructionSet::Four,

@@ -240,8 +240,7 @@ macro_rules! halves {
                 Self(unsafe { $joined })
             }
 
-            /// Sine and cosine by way of double precision, as single precision has too few digits for reducing the angle to a
-            /// quadrant.
+            /// Sine and cosine by way of double precision, as single precision has too few digits for reducing the angle to a quadrant.
             #[inline(always)]
             fn sin_cos_by_halves(self) -> (Self, Self) {
                 let [low, high] = self.halves();

@@ -1,5 +1,4 @@
-//! The state that a branch or a loop of a kernel may change. Kernels name it, so that a recording knows which numbers become
-//! variables.
+//! The state that a branch or a loop of a kernel may change. Kernels name it, so that a recording knows which numbers become variables.
 
 use super::Real;
 
@@ -56,8 +55,7 @@ impl<R: Real, A: State<R>, B: State<R>, C: State<R>> State<R> for (A, B, C) {
     }
 }
 
-/// Implements [`State`] for a struct over `R: Real`, given the names of its fields: numbers, flags, and fields that are states
-/// themselves.
+/// Implements [`State`] for a struct over `R: Real`, given the names of its fields: numbers, flags, and fields that are states themselves.
 #[macro_export]
 macro_rules! state {
     ($Name:ident$(<$life:lifetime>)? {

@@ -24,8 +24,7 @@ use super::program::share;
 use super::rows::{Output, Rows};
 use super::scratch::{Block, Blocks};
 
-/// The signature of the compiled function: pointers to the rows of operands and results, the number of time steps, the working
-/// memory.
+/// The signature of the compiled function: pointers to the rows of operands and results, the number of time steps, the working memory.
 type Entry = unsafe extern "C" fn(*const *mut c_void, c_ulonglong, *mut c_void);
 
 /// The name of the compiled function in the library.

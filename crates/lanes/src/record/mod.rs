@@ -28,16 +28,14 @@ use super::lane::{Precision, Real};
 use super::order::Order;
 use super::rows::{Output, Part};
 
-/// The recording counterpart of a lane of worlds: the working memory that a program's stages read and write while they are
-/// recorded.
+/// The recording counterpart of a lane of worlds: the working memory that a program's stages read and write while they are recorded.
 pub struct Recorder {
     /// One recorded number for each number of the program's working memory.
     memory: Vec<Recorded>,
 }
 
 impl Recorder {
-    /// Records one stage of a program: `run` gets the working memory, and its operations are filed under the name of the stage's
-    /// type.
+    /// Records one stage of a program: `run` gets the working memory, and its operations are filed under the name of the stage's type.
     pub(super) fn stage<S>(&mut self, _: &S, run: impl FnOnce(&mut [Recorded])) {
         let path = std::any::type_name::<S>();
         let path = path.split('<').next().unwrap_or(path);
@@ -91,8 +89,7 @@ impl Recorder {
     }
 }
 
-/// Numbers `first`, `first + 1`, …: the row of an operand while a program is recorded. Each number is its own index among all
-/// operands.
+/// Numbers `first`, `first + 1`, …: the row of an operand while a program is recorded. Each number is its own index among all operands.
 pub fn places(first: usize, n: usize) -> Vec<f64> {
     #[expect(clippy::cast_precision_loss, reason = "places in rows")]
     (first..first + n).map(|place| place as f64).collect()

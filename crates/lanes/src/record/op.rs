@@ -14,8 +14,7 @@ pub enum Op {
     Flag,
     /// A number of the operands; [`Node::bits`] is its index among all operands.
     Input,
-    /// A number of the operands that has another value in each time step. [`Node::bits`] is the index that it has in the first
-    /// step.
+    /// A number of the operands that has another value in each time step. [`Node::bits`] is the index that it has in the first step.
     InputOfStep,
     /// A number that a branch or a loop sets: see [`Variable`](super::trace::Variable).
     Variable,

@@ -1,6 +1,5 @@
 //! The tape during a recording. It appends operations inside nested branches and loops, and simplifies them on the way: constant
-//! folding, common subexpression elimination, and moving computations that do not depend on the time step out of the loop over
-//! time.
+//! folding, common subexpression elimination, and moving computations that do not depend on the time step out of the loop over time.
 //!
 //! A simplified operation has the bits of the original, except for the sign and payload of NaN. So x + 0 becomes x only if x cannot
 //! be −0, and x · 0 stays, as x may be infinite.
@@ -376,8 +375,7 @@ impl Tape {
         }
     }
 
-    /// Closes a branch. Given the state before it and at its end, returns the state behind it: a new variable for each number that
-    /// changed.
+    /// Closes a branch. Given the state before it and at its end, returns the state behind it: a new variable for each number that changed.
     pub(super) fn close_branch(&mut self, region: usize, before: &[Id], end: &[Id]) -> Vec<Id> {
         let merged = before.iter().zip(end).map(|(&start, &end)| {
             if start == end {
@@ -410,8 +408,7 @@ impl Tape {
         self.known.retain(|_, id| (*id as usize) < nodes);
     }
 
-    /// Opens a loop. A new variable takes the place of each number of `before` that is carried from pass to pass, as `carried`
-    /// says.
+    /// Opens a loop. A new variable takes the place of each number of `before` that is carried from pass to pass, as `carried` says.
     pub(super) fn open_loop(&mut self, kind: Kind, before: &[Id], carried: &[bool]) -> (usize, Vec<Id>) {
         if matches!(kind, Kind::Time { .. }) {
             self.time = Some(self.scopes.len());

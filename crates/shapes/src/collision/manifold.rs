@@ -1,4 +1,4 @@
-//! Several contact points where flat parts of two bodies meet.
+//! Contact manifolds: several contact points where flat parts of two bodies meet.
 //!
 //! All points have the normal n of the distance, and their true gap along it. `points.rs` says which points there are.
 

@@ -60,8 +60,7 @@ pub(crate) enum WeightedKind {
 }
 
 impl WeightedKind {
-    /// The weighted formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and
-    /// B.
+    /// The weighted formula for a pair of shapes, whatever their sizes, and whether the shapes have to be swapped to be its A and B.
     pub(crate) fn find(a: &Shape, b: &Shape) -> Option<(Self, bool)> {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }

@@ -1,5 +1,4 @@
-//! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the shapes' poses and
-//! sizes.
+//! Collision detection: the pairs of shapes that may touch, and their contacts as differentiable functions of the shapes' poses and sizes.
 
 mod contacts;
 mod convex;

@@ -25,8 +25,7 @@ impl Printer<'_> {
         number_of(&self.trace.results[row], &index, at == At::Driver && of_step)
     }
 
-    /// Prints the driver's writing of results. Numbers that stand in working memory are copied by a table and a loop, if there are
-    /// many.
+    /// Prints the driver's writing of results. Numbers that stand in working memory are copied by a table and a loop, if there are many.
     pub(super) fn write(&self, outputs: &[Output], text: &mut Text) {
         let pool = if self.precision == Precision::Double { Pool::Double } else { Pool::Single };
         let place = |output: &Output| {
@@ -60,8 +59,7 @@ impl Printer<'_> {
         text.close();
     }
 
-    /// The assignment of `value` to `to` where the mask is set; other worlds keep their content. Without a mask it is a plain
-    /// assignment.
+    /// The assignment of `value` to `to` where the mask is set; other worlds keep their content. Without a mask it is a plain assignment.
     pub(super) fn blended(&self, id: Id, mask: Option<&str>, to: &str, value: String) -> String {
         let node = self.node(id);
         match mask {
@@ -196,8 +194,7 @@ impl Printer<'_> {
         [copies, changes.iter().map(change).collect()]
     }
 
-    /// Prints the setting of a region's variables in the driver. Moves between places in memory use a table and a loop, if there
-    /// are many.
+    /// Prints the setting of a region's variables in the driver. Moves between places in memory use a table and a loop, if there are many.
     pub(super) fn set(&self, variables: &[Variable], from: fn(&Variable) -> Id, mask: Option<&str>, text: &mut Text) {
         let mask = mask.filter(|_| self.is_vector());
         let value = |id: Id| self.value(id, At::Driver);

@@ -30,8 +30,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Must this constant be read from working memory here, as other functions of the same kind have a number in memory in its
-    /// place?
+    /// Must this constant be read from working memory here, as other functions of the same kind have a number in memory in its place?
     pub(super) fn is_in_memory(&self, id: Id, at: At) -> bool {
         match at {
             At::Function(function) => {
@@ -138,8 +137,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The letter that marks the precision in the names of register operations: S single, D double, W double in a program of
-    /// singles.
+    /// The letter that marks the precision in the names of register operations: S single, D double, W double in a program of singles.
     pub(super) fn letter(&self, precision: Precision) -> char {
         match (precision, self.precision) {
             (Precision::Single, _) => 'S',

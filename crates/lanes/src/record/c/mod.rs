@@ -150,8 +150,7 @@ pub fn print(trace: &Trace, name: &str, precision: Precision, worlds: Worlds) ->
     CFunction { work, stages, signature, body, memory: memory.next_multiple_of(8), sizes: schedule.layout.sizes }
 }
 
-/// Only the name and arguments of the C function for a trace, without an implementation: for callers that write the body
-/// themselves.
+/// Only the name and arguments of the C function for a trace, without an implementation: for callers that write the body themselves.
 pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
     let number = number(precision);
     let read = trace.operands.iter().map(|row| format!("const {number} *restrict {}", row.name));
@@ -173,8 +172,7 @@ const SHORTEST: usize = 40;
 const SHORTEST_OF_C: usize = 16;
 
 impl Printer<'_> {
-    /// The name and arguments of a function: the rows and the working memory that it uses, the number of steps and the instance
-    /// number.
+    /// The name and arguments of a function: the rows and the working memory that it uses, the number of steps and the instance number.
     fn signature(&self, name: &str, uses: &[bool], steps: Option<&str>, instance: Option<&str>) -> String {
         let number = self.number_type();
         let read = self.trace.operands.iter().map(|Row { name, .. }| format!("const {number} *restrict {name}"));
@@ -197,8 +195,7 @@ impl Printer<'_> {
         format!("{}_{}_{function}", self.name, words.collect::<String>().to_lowercase())
     }
 
-    /// Prints the one function for all functions of a kind. Returns which rows it uses and, last, whether it uses the working
-    /// memory.
+    /// Prints the one function for all functions of a kind. Returns which rows it uses and, last, whether it uses the working memory.
     fn kind(&self, kind: usize, text: &mut String) -> Vec<bool> {
         let function = self.schedule.kinds.functions[kind][0];
         let table = &self.schedule.tables[kind];

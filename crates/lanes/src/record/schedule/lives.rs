@@ -1,5 +1,4 @@
-//! Liveness analysis and linear-scan allocation of working memory: when each node is needed, and which place it has from then to
-//! then.
+//! Liveness analysis and linear-scan allocation of working memory: when each node is needed, and which place it has from then to then.
 
 use super::super::functions::{Function, Pool, Step, is_prompt};
 use super::super::op::Id;
@@ -90,8 +89,7 @@ impl<'a> Lives<'a> {
         }
     }
 
-    /// Notes the uses of results that the driver writes late: at the end of a step if `of_step` is set, else at the end of the
-    /// program.
+    /// Notes the uses of results that the driver writes late: at the end of a step if `of_step` is set, else at the end of the program.
     pub(super) fn write_late(&mut self, of_step: bool, within: Option<usize>) {
         for output in &self.trace.outputs {
             if output.of_step == of_step && !is_prompt(self.trace, self.in_time, output) {
@@ -154,8 +152,7 @@ impl<'a> Lives<'a> {
         waits
     }
 
-    /// Linear-scan allocation. Assigns one place to each set of coalesced nodes, and returns the places and the length of each
-    /// array.
+    /// Linear-scan allocation. Assigns one place to each set of coalesced nodes, and returns the places and the length of each array.
     pub(super) fn places<'b>(&self, sets: impl Iterator<Item = &'b [Id]>) -> (Vec<Option<usize>>, [usize; 3]) {
         let mut last = vec![0; self.born.len()];
         for &(id, now, _, mut within) in &self.uses {

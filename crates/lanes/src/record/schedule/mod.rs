@@ -34,8 +34,7 @@ pub(super) struct Schedule {
     pub(super) kinds: Kinds,
     /// For each kind, the offsets and constants that differ between its functions.
     pub(super) tables: Vec<Table>,
-    /// Constants that must be stored in working memory, as other functions of the same kind read a number from memory or an operand
-    /// there.
+    /// Constants that must be stored in working memory, as other functions of the same kind read a number from memory or an operand there.
     pub(super) constants: Vec<Id>,
 }
 

@@ -72,8 +72,7 @@ fn collect(steps: &[Step], f: &mut impl FnMut(&[usize])) {
     f(&pieces);
 }
 
-/// Joins runs in two passes: first two kinds that nearly always follow each other, then all neighbours that are not repeated or are
-/// short.
+/// Joins runs in two passes: first two kinds that nearly always follow each other, then all neighbours that are not repeated or are short.
 fn merge(all: &mut [Vec<Run>], mut n_kinds: usize, shortest: usize) {
     let mut count = vec![0; n_kinds];
     all.iter().flatten().for_each(|run| count[run.kind] += 1);

@@ -80,8 +80,7 @@ impl<R: Real> Between<R> {
         }
     }
 
-    /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of the
-    /// fallback.
+    /// Jacobian-vector product of [`Between::contact`]: the change of the contact with those of the core points and of the fallback.
     #[inline(always)]
     pub(super) fn push(&self, fallback: Vec3<R>, [core_a, core_b]: [Vec3<R>; 2], turn: Vec3<R>) -> Contact<R> {
         let (apart, unit) = self.normal(fallback);

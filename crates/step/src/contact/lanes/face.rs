@@ -23,8 +23,7 @@ pub(super) struct Shown<R> {
 }
 
 impl<R: Real> Shown<R> {
-    /// Chooses the side of a box, given the cosines `along` between the box's axes and the contact normal, which points to the
-    /// other body.
+    /// Chooses the side of a box, given the cosines `along` between the box's axes and the contact normal, which points to the other body.
     #[inline(always)]
     pub(super) fn new(along: Vec3<R>) -> Self {
         let one = R::one();

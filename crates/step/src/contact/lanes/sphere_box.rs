@@ -7,8 +7,7 @@ use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back, sub};
 
-/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to the box's
-/// core.
+/// The vector d from the box's origin to the sphere's centre, in the world, and the signed distance of that centre to the box's core.
 #[inline(always)]
 fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
     let d = sub(a.pose.p, b.pose.p);

@@ -1,5 +1,4 @@
-//! Sphere A against capsule B: one contact. If the sphere's centre is on the capsule's axis, the normal is along the capsule's x
-//! axis.
+//! Sphere A against capsule B: one contact. If the sphere's centre is on the capsule's axis, the normal is along the capsule's x axis.
 
 use super::core::Between;
 use super::sides::{Contacts, Gradients, Motion, Reaction, Side};

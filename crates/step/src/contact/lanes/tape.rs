@@ -39,8 +39,7 @@ impl<'a, R: Real> Tape<'a, R> {
         Traced { value, origin: self }
     }
 
-    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at
-    /// once.
+    /// Jacobian-vector products (forward mode): the tangents of all numbers, given those of the variables, in `K` directions at once.
     #[inline(always)]
     pub(super) fn push<const K: usize, const N: usize>(
         &self,

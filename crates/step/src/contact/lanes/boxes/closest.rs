@@ -10,8 +10,7 @@ use super::pair::Boxes;
 use fingertip_lanes::lane::{Mask, Precision, Real};
 use fingertip_lanes::vector::{self, Vec3};
 
-/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their
-/// own.
+/// Edges count as parallel if the cross product of their directions is shorter than this. They have no separating axis of their own.
 #[inline(always)]
 fn parallel<R: Real>() -> f64 {
     match R::precision() {
@@ -64,8 +63,7 @@ pub(super) struct Features<R: Real> {
 struct Axis<R> {
     /// The separation along the axis, m; negative if the boxes overlap.
     separation: R,
-    /// The index of the axis: 0 to 2 for faces of A, 3 to 5 for faces of B, then 6 + 3 i + j for edges along axes i of A and j of
-    /// B.
+    /// The index of the axis: 0 to 2 for faces of A, 3 to 5 for faces of B, then 6 + 3 i + j for edges along axes i of A and j of B.
     index: R,
     /// The sign of the axis, so that it points from A to B.
     sense: R,

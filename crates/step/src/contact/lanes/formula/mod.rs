@@ -406,8 +406,7 @@ impl<R: Real, F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBER
                 let fixed = (&fixed, &there);
                 pull_back::<R, CONTACTS, NUMBERS>(tape, &pair, &couple, fixed, is_needed, *gradients, reactions);
             }
-            // Each partial derivative is read once for all motions that go together. That is half of them where all take too much
-            // memory.
+            // Each partial derivative is read once for all motions that go together. That is half of them where all take too much memory.
             Task::Push { rates } if size_of::<R>() > 32 => {
                 push::<R, 3, NUMBERS>(tape, &pair, &couple, (is_needed, &there), rates)
             }
