@@ -3,9 +3,9 @@
 /// The order in which a program visits time steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// From the first to the last.
+    /// From the first step to the last.
     Forward,
-    /// From the last to the first.
+    /// From the last step to the first.
     Backward,
 }
 

@@ -201,7 +201,7 @@ pub fn run_on<P: Program>(set: InstructionSet, program: &P, worlds: usize, width
 /// [`run_on`] for a program that writes several matrices of the given widths, in the given arithmetic. Returns one vector per matrix.
 ///
 /// # Panics
-/// As [`run_on`].
+/// If the processor lacks the instruction set.
 pub fn run_parts_on<P: Program + ?Sized, const N: usize>(
     arithmetic: Arithmetic,
     program: &P,

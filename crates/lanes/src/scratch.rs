@@ -79,8 +79,8 @@ impl Scratch {
         Self { blocks: Blocks::new((numbers * arithmetic.width()).div_ceil(WIDTH)), numbers }
     }
 
-    #[inline(always)]
     /// The memory as lanes of type `R`.
+    #[inline(always)]
     pub(super) fn lanes<R: Packed>(&mut self) -> &mut [R] {
         let blocks = self.blocks.all();
         assert!(self.numbers * size_of::<R>() <= size_of_val(blocks) && align_of::<R>() <= align_of::<Block>());

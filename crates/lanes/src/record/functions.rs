@@ -52,7 +52,6 @@ impl Pool {
 #[derive(Debug)]
 pub(super) struct Layout {
     /// The function that computes each node; `None` for variables of the driver's branches and loops.
-    /// The function that computes each node; none for the driver's variables.
     pub(super) function_of: Vec<Option<usize>>,
     /// The index of each node in its array of working memory; `None` if only the function that computes it needs it.
     pub(super) places: Vec<Option<usize>>,

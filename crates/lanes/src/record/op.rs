@@ -160,8 +160,8 @@ impl Op {
 
 /// A node of a tape: an operation with its arguments, or a constant, input or variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-/// The operation, or the source of the number.
 pub struct Node {
+    /// The operation, or the source of the number.
     pub op: Op,
     /// The precision of the result; for an operation that gives a flag, the precision of the numbers that it compares.
     pub precision: Precision,

@@ -27,8 +27,8 @@ pub(super) struct Side<'a, S> {
 }
 
 /// The body's corners that are on a side.
-/// All of the body's corners.
 enum Members<'a> {
+    /// All of the body's corners.
     All,
     /// A box's corners on this axis, at the end with this sign.
     OfBox(usize, f64),

@@ -14,11 +14,11 @@ use super::frame::column;
 use super::polish::{CONVERGED, EXACT, Features};
 use super::relative::{ClosestPoints, Relative};
 
-/// Number of climbs for overlapping bodies, and the largest cosine between their starting directions. We compared with
+/// The number of climbs for overlapping bodies. We compared with
 /// forty climbs on 262,714 random pairs of overlapping ellipsoids, 1 cm to half a metre long. Eight climbs found the
-/// The largest cosine between the starting directions of climbs.
 /// same answer in all pairs, six in all but one, four in all but seven.
 const CLIMBS: usize = 8;
+/// The largest cosine between the starting directions of climbs.
 const SPREAD: f64 = 0.9;
 /// A climb ends if the cosine to where another one has ended exceeds this.
 const KNOWN: f64 = 0.9999;

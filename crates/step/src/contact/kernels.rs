@@ -47,9 +47,9 @@ pub(crate) struct PairKernel {
 /// The way in which a pair's contacts are computed.
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
-    /// By a formula whose contacts all have weight 1.
+    /// A formula whose contacts all have weight 1.
     Formula(PairFunction),
-    /// With weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
+    /// Contacts with weights, by a formula or by a query in each world. The number is the pair's index among all pairs of this method.
     Convex(ConvexPair, usize),
 }
 

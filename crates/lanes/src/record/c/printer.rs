@@ -26,9 +26,9 @@ pub const THREADS: u32 = 32;
 /// The function, or the driver, in which an expression of the printed code stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// In the function with this index.
+    /// The function with this index.
     Function(usize),
-    /// In the driver, the main function.
+    /// The driver, which is the main function.
     Driver,
 }
 

@@ -6,8 +6,8 @@ use super::sides::{Contacts, Gradients, Motion, Reaction, Side};
 use fingertip_lanes::lane::Real;
 use fingertip_lanes::vector::{Vec3, add, rotate, rotate_back};
 
-#[inline(always)]
 /// The vector v with the signs of corner k.
+#[inline(always)]
 fn signed<R: Real>(k: usize, mut v: Vec3<R>) -> Vec3<R> {
     for i in 0..3 {
         v[i] = v[i].scale(if k >> i & 1 == 0 { -1.0 } else { 1.0 });

@@ -369,7 +369,7 @@ impl Rectangle {
         sum(&[(1.0, self.center), part(0), part(1)])
     }
 
-    /// How far a point of the side's plane is inside its border, m.
+    /// The distance of a point of the side's plane from its border, m: positive inside.
     fn inside(&self, p: V3) -> f64 {
         let at = self.at(p);
         let least = (self.half[0] - at[0].abs()).min(self.half[1] - at[1].abs());
