@@ -36,7 +36,7 @@ impl<'a> Rows<'a> {
         Rows { data: Cow::Owned(data), rows, width, stride: width }
     }
 
-    /// One row for all worlds.
+    /// An operand with one row for all worlds, in owned data.
     pub fn owned(row: Vec<f64>) -> Rows<'static> {
         let width = row.len();
         Rows { data: Cow::Owned(row), rows: 1, width, stride: width }

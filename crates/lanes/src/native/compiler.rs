@@ -30,7 +30,7 @@ const PART: usize = 1 << 19;
 /// The name of the cache folder for native code.
 const KIND: &str = "native";
 
-/// The C compiler.
+/// The C compiler of this machine.
 struct Compiler {
     /// The name or path of its executable.
     path: OsString,

@@ -24,7 +24,7 @@ pub(crate) struct ConvexPair {
     formula: Option<(WeightedKind, bool)>,
 }
 
-/// One shape of a pair.
+/// One shape of a convex pair.
 #[derive(Clone, Debug)]
 struct Side {
     shape: Shape,
@@ -64,7 +64,7 @@ impl Side {
 }
 
 impl ConvexPair {
-    /// The pair of these two shapes.
+    /// Prepares a pair of two shapes: finds its formula or makes its colliders, and counts its contacts.
     pub(crate) fn new(a: &Shape, b: &Shape) -> Self {
         let formula = WeightedKind::find(a, b);
         let searched = || Collider::new(a).most_points(&Collider::new(b));

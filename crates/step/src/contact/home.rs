@@ -27,7 +27,7 @@ pub(super) struct Depth {
 /// All collision shapes of a scene, at its home configuration.
 pub(super) struct AtHome(Vec<Placed>);
 
-/// A shape at home.
+/// A collision shape at its pose in the home configuration.
 struct Placed {
     collider: Collider,
     pose: Isometry3<f64>,

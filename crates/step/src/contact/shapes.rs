@@ -10,7 +10,7 @@ use super::kind::PairFunction;
 pub struct BodyShape {
     /// Index of the body in the tree.
     pub body: usize,
-    /// The shape.
+    /// The geometry of the shape: its type and sizes.
     pub shape: Shape,
     /// Rotation of the shape's frame in the body's frame, row by row.
     pub rotation: [[f64; 3]; 3],
@@ -35,7 +35,7 @@ pub struct Pair {
     pub a: usize,
     /// Index of the shape on side B.
     pub b: usize,
-    /// Friction coefficient.
+    /// The coefficient of friction between the two shapes.
     pub mu: f64,
     /// Torsional friction, m. 0 for point contacts: see [`Params::torsion`](fingertip_scene::Params::torsion).
     pub torsion: f64,

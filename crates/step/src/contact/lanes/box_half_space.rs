@@ -15,6 +15,7 @@ fn signed<R: Real>(k: usize, mut v: Vec3<R>) -> Vec3<R> {
     v
 }
 
+/// Computes the contacts of a box and a half-space.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let e = a.box_core();
@@ -24,6 +25,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     }
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a box and a half-space, given the gradient of the contacts.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let e = a.box_core();
@@ -37,6 +39,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     }
 }
 
+/// Jacobian-vector product: the change of the contacts of a box and a half-space with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let e = a.box_core();

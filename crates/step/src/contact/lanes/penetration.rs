@@ -23,7 +23,7 @@ pub(super) struct Way<R> {
     pub(super) side: Vec3<R>,
     /// One-hot: the axis i if o is along ± u × 1_i; zero if o is a face's normal.
     pub(super) edge: Vec3<R>,
-    /// The sign of o.
+    /// The sign by which o was turned so that o·c ≥ 0: 1 or −1.
     pub(super) sense: R,
 }
 

@@ -14,6 +14,7 @@ fn nearest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Vec3<R>, Nearest<R, 3>) {
     (d, block::nearest(rotate(&b.pose.axes, d), b.box_core()))
 }
 
+/// Computes the contact of a sphere and a box.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let (_, nearest) = nearest(a, b);
@@ -21,6 +22,7 @@ pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) 
     out.set(0, core::offset(a.pose.p, a.size[0], nearest.gap - b.size[3], normal));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a box, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (d, nearest) = nearest(a, b);
@@ -36,6 +38,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     on_b.size[3] -= pulls.gap;
 }
 
+/// Jacobian-vector product: the change of the contact of a sphere and a box with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (_, nearest) = nearest(a, b);

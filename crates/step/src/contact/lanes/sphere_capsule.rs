@@ -14,11 +14,13 @@ fn closest<R: Real>(a: &Side<R>, b: &Side<R>) -> (Limited<R>, Between<R>) {
     (s, Between { core_a: a.pose.p, radius_a: a.size[0], core_b, radius_b: b.size[0] })
 }
 
+/// Computes the contact of a sphere and a capsule.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     out.set(0, closest(a, b).1.contact(b.pose.axes[0]));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a capsule, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let (s, between) = closest(a, b);
@@ -36,6 +38,7 @@ pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a
     on_b.size[1] += s.of_limit * place;
 }
 
+/// Jacobian-vector product: the change of the contact of a sphere and a capsule with the motions of both.
 #[inline(always)]
 pub(super) fn push<R: Real>(a: &Side<R>, b: &Side<R>, [by_a, by_b]: &[Motion<R>; 2], out: &mut Contacts<R>) {
     let (s, between) = closest(a, b);

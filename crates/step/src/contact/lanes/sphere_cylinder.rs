@@ -34,12 +34,14 @@ fn place<R: Real>(a: &Side<R>, b: &Side<R>) -> Placed<R> {
     Placed { d, p, radial, nearest, normal }
 }
 
+/// Computes the contact of a sphere and a cylinder.
 #[inline(always)]
 pub(super) fn witness<R: Real>(a: &Side<R>, b: &Side<R>, out: &mut Contacts<R>) {
     let placed = place(a, b);
     out.set(0, core::offset(a.pose.p, a.size[0], placed.nearest.gap, placed.normal));
 }
 
+/// Vector-Jacobian product: adds the gradients of poses and sizes of a sphere and a cylinder, given the gradient of the contact.
 #[inline(always)]
 pub(super) fn pull<R: Real>(a: &Side<R>, b: &Side<R>, grad: &Gradients<R>, [on_a, on_b]: &mut [Reaction<R>; 2]) {
     let Placed { d, p, radial, nearest, normal } = place(a, b);

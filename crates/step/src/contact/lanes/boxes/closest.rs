@@ -143,7 +143,7 @@ struct Apart<R> {
     way: Vec3<R>,
     /// Whose vertex it is: 1 for B, 0 for A.
     of_b: R,
-    /// The signs of the vertex.
+    /// The signs of the vertex's coordinates in its box.
     corner: Vec3<R>,
     /// 1 if two edges cross with a gap between them, so that the vertex may not be nearest; else 0.
     crosses: R,

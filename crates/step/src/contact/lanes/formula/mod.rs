@@ -286,7 +286,7 @@ pub(super) struct Places {
 impl Places {
     /// Traces the formula once, on arbitrary numbers: places do not depend on them.
     pub(super) fn of<F: Formula<CONTACTS, NUMBERS>, const CONTACTS: usize, const NUMBERS: usize>() -> Self {
-        /// The lanes of that trace.
+        /// The number type that stands in for lanes while the formula is traced.
         type Plain = Single<f64, false>;
         let (zero, one) = (Plain::zero(), Plain::one());
         let couple = Couple {
