@@ -13,6 +13,7 @@ pub struct Pattern {
     columns: Vec<usize>,
 }
 
+/// A row of a matrix: the places of its entries in the list of all entries.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     /// The degree of freedom that the row stands for.

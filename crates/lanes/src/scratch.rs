@@ -9,6 +9,7 @@ use super::lane::{Arithmetic, Packed, WIDTH};
 const SPARE: usize = 1 << 14;
 
 thread_local! {
+    /// The spare memory of this thread, for its next program.
     static SPARES: Cell<Vec<Block>> = const { Cell::new(Vec::new()) };
 }
 

@@ -14,6 +14,7 @@ pub(crate) struct Array<N, const W: usize>([N; W]);
 pub(crate) struct ArrayMask<const W: usize>([bool; W]);
 
 impl<N: Number, const W: usize> Array<N, W> {
+    /// The lane whose number in world i is f(i).
     #[inline(always)]
     fn each(f: impl Fn(usize) -> N) -> Self {
         let mut numbers = [N::of(0.0); W];
@@ -25,6 +26,7 @@ impl<N: Number, const W: usize> Array<N, W> {
 }
 
 impl<const W: usize> ArrayMask<W> {
+    /// The mask whose flag in world i is f(i).
     #[inline(always)]
     fn each(f: impl Fn(usize) -> bool) -> Self {
         let mut flags = [false; W];
@@ -36,6 +38,7 @@ impl<const W: usize> ArrayMask<W> {
 }
 
 impl<N: Number, const W: usize> Array<N, W> {
+    /// Rounds a lane of doubles to this lane's precision.
     #[inline(always)]
     fn narrow(wide: Array<f64, W>) -> Self {
         Self::each(

@@ -11,6 +11,7 @@ pub struct Parts<R, I> {
 }
 
 impl<R, I> Parts<R, I> {
+    /// Marks the items of an iterator as parts.
     #[inline(always)]
     pub(super) fn new(of: I) -> Self {
         Self { of, number: PhantomData }

@@ -102,6 +102,7 @@ pub(super) fn library(code: &Code) -> Result<Library, String> {
     load(&place)
 }
 
+/// Loads a shared library that [`compile`] has made.
 fn load(path: &Path) -> Result<Library, String> {
     // SAFETY: the file was made by `compile` of text that this library has printed, in a folder that nobody else can write to;
     // it has no initialisers.

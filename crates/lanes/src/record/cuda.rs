@@ -82,6 +82,7 @@ struct Places {
 }
 
 impl Places {
+    /// The offsets for arrays of these lengths per thread.
     fn new([doubles, singles, flags]: [usize; 3]) -> Self {
         let threads = THREADS as usize;
         let singles_at = 8 * threads * doubles;

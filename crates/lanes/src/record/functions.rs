@@ -35,6 +35,7 @@ pub(super) enum Pool {
 }
 
 impl Pool {
+    /// All arrays, in the order in which [`Layout::sizes`] has their lengths.
     pub(super) const ALL: [Self; 3] = [Self::Double, Self::Single, Self::Flag];
 
     /// The array in which the result of a node is stored.

@@ -104,6 +104,7 @@ impl Tape {
         self.scopes[self.scopes.len() - 1].region
     }
 
+    /// The node with this index.
     fn node(&self, id: Id) -> Node {
         self.nodes[id as usize]
     }

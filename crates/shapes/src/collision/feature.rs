@@ -32,6 +32,7 @@ enum Round {
 }
 
 impl Feature {
+    /// A feature without a round part: a vertex, edge or face, by a point on it and its orthonormal tangents.
     fn flat(base: Vector3<f64>, tangents: &[Vector3<f64>]) -> Self {
         let mut all = [Vector3::zeros(); 2];
         all[..tangents.len()].copy_from_slice(tangents);
@@ -44,10 +45,12 @@ impl Feature {
         Self::flat(base, &[t, normal.cross(&t)])
     }
 
+    /// A vertex.
     fn vertex(base: Vector3<f64>) -> Self {
         Self::flat(base, &[])
     }
 
+    /// The surface of an ellipsoid with these radii, about the origin.
     fn ellipsoid(radii: &Vector3<f64>) -> Self {
         let squares = Matrix3::from_diagonal(&radii.component_mul(radii));
         Self { round: Round::Ellipsoid(squares), ..Self::vertex(Vector3::zeros()) }
@@ -138,6 +141,7 @@ impl Feature {
         Self { base: rotation * self.base + translation, tangents, dimension: self.dimension, round }
     }
 
+    /// The orthonormal tangents of the feature: none for a vertex, one for an edge, two for a face.
     pub(super) fn tangents(&self) -> &[Vector3<f64>] {
         &self.tangents[..self.dimension]
     }
@@ -148,6 +152,7 @@ impl Feature {
         self.base + self.round_support(n)
     }
 
+    /// The vector x(n) to the point of the round part that is farthest along n (of any length).
     #[inline]
     fn round_support(&self, n: &Vector3<f64>) -> Vector3<f64> {
         match self.round {

@@ -77,6 +77,7 @@ impl Posed<'_> {
 }
 
 impl Manifold {
+    /// The manifold with A and B exchanged.
     fn swapped(self) -> Self {
         let swap = |p: ContactPoint| ContactPoint { point_a: p.point_b, point_b: p.point_a, ..p };
         Self { distance: self.distance.swapped(), points: self.points.into_iter().map(swap).collect() }

@@ -32,6 +32,7 @@ pub(super) trait Number:
     fn constant(value: f64) -> Self;
     /// The value without the derivatives.
     fn value(self) -> f64;
+    /// Square root. At zero, the derivatives are zero.
     fn sqrt(self) -> Self;
 }
 

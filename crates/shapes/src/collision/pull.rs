@@ -24,6 +24,7 @@ pub struct ManifoldGradient {
 }
 
 impl ManifoldGradient {
+    /// The gradient with A and B exchanged.
     fn swapped(&self) -> Self {
         let DistanceGradient { phi, point_a, point_b, normal } = self.contact;
         Self { contact: DistanceGradient { phi, point_a: point_b, point_b: point_a, normal: -normal }, ..*self }
@@ -184,6 +185,7 @@ struct Moving<const N: usize> {
 }
 
 impl<const N: usize> Moving<N> {
+    /// The manifold of two bodies in dual numbers, given their distance.
     fn new(distance: &Distance, a: &Posed<'_>, b: &Posed<'_>) -> Self {
         let motion = Motion::of_b(distance, a, b);
         let (normal, phi) = Self::normal_and_gap(distance, &motion, a, b);

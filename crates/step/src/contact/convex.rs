@@ -44,6 +44,7 @@ pub(crate) struct Placement<'a> {
 type Placed<'a> = (Cow<'a, Collider>, Isometry3<f64>);
 
 impl Side {
+    /// Prepares a shape, with its collider if its sizes do not vary.
     fn new(shape: &Shape) -> Self {
         let is_fixed = matches!(shape, Shape::Hull(_) | Shape::HalfSpace);
         Self { shape: shape.clone(), collider: is_fixed.then(|| Collider::new(shape)) }

@@ -36,6 +36,7 @@ struct Placed {
 }
 
 impl AtHome {
+    /// Places all shapes by the kinematics of the home configuration.
     pub(super) fn new(tree: &Tree, shapes: &[BodyShape]) -> Result<Self> {
         let frames: Vec<FrameSpec> = shapes.iter().map(BodyShape::frame).collect();
         let home = Tensor::from_vec(tree.home(), (1, tree.nq), &Device::Cpu)?;

@@ -84,6 +84,7 @@ impl PairKernels {
         Self::of((0..n).map(|k| (k, n + k, Method::Formula(formula), formula.contacts())), 2 * n)
     }
 
+    /// The kernels for pairs, each given by A, B, method and number of contacts.
     fn of(pairs: impl Iterator<Item = (usize, usize, Method, usize)>, n_shapes: usize) -> Self {
         let mut n_contacts = 0;
         let pairs = pairs.map(|(a, b, method, contacts)| {

@@ -21,6 +21,7 @@ impl PairKind {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
 
+    /// The formula for a pair of shapes in exactly this order.
     fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
         use Shape::{Box, Capsule, Cylinder, HalfSpace, Sphere};
         Some(match (a, b) {
@@ -65,6 +66,7 @@ impl WeightedKind {
         Self::ordered(a, b).map(|kind| (kind, false)).or_else(|| Some((Self::ordered(b, a)?, true)))
     }
 
+    /// The formula for a pair of shapes in exactly this order.
     fn ordered(a: &Shape, b: &Shape) -> Option<Self> {
         use Shape::{Box, Capsule, Cylinder, HalfSpace};
         Some(match (a, b) {

@@ -72,6 +72,7 @@ impl PairTable {
         Ok(Self { pairs, left_out, deep, pair_of_contact, torsional, kernels })
     }
 
+    /// The pair of two shapes, by their indices; `None` if they may not touch.
     fn pair(scene: &Scene, shapes: &[BodyShape], sides: &[Side], a: usize, b: usize) -> Option<Pair> {
         let (side_a, side_b) = (&sides[a], &sides[b]);
         // Bodies with the same carrier do not move relative to each other. A carrier is joined to the one above it.
@@ -139,6 +140,7 @@ struct Ruling {
 }
 
 impl Ruling {
+    /// Applies the scene's rules to a pair of bodies in order; later rules override earlier ones.
     fn of(scene: &Scene, side_a: &Side, side_b: &Side) -> Self {
         let mut ruling = Self { mu: scene.params.mu, torsion: scene.params.torsion, enabled: None };
         for (rule, (a, b)) in scene.pairs.iter().zip(side_a.called.iter().zip(&side_b.called)) {
@@ -198,6 +200,7 @@ struct Side {
 }
 
 impl Side {
+    /// Looks up a body's owner, carrier and rank, and which rules name it.
     fn new(scene: &Scene, tree: &Tree, body: usize) -> Self {
         let owner = tree.bodies[body].owner;
         let carrier = tree.carrier(body);

@@ -23,6 +23,7 @@ pub(super) struct Lives<'a> {
 }
 
 impl<'a> Lives<'a> {
+    /// Lifetimes before any driver step is visited.
     pub(super) fn new(trace: &'a Trace, functions: &'a [Function], in_time: &'a [bool]) -> Self {
         let n = trace.nodes.len();
         Self {

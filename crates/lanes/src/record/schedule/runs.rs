@@ -39,6 +39,7 @@ struct Run {
 }
 
 impl Run {
+    /// A run of one piece.
     fn new(trace: &Trace, pieces: &[Function], kinds: &Kinds, piece: usize) -> Self {
         let Function { stage, .. } = pieces[piece];
         Self { pieces: vec![piece], stage, kind: kinds.of[piece].0, length: pieces[piece].length(trace) }

@@ -29,6 +29,7 @@ const UPRIGHT: f64 = 1e-6;
 /// The signs of the four corners of a side, along its two axes.
 const CORNERS: [[f64; 2]; 4] = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
 
+/// The formula for a box and a capsule.
 pub(super) struct BoxCapsule;
 
 /// The features that are in contact, and the side that the box shows.
@@ -49,6 +50,7 @@ pub(super) struct Features<R: Real> {
 }
 
 impl<R: Real> Features<R> {
+    /// Finds the features of a box and a capsule that are in contact.
     #[inline(always)]
     fn new(pair: &Couple<R>) -> Self {
         let e = core(pair.size_a);

@@ -14,6 +14,7 @@ use super::total::sign;
 use super::weight::{clamped, greater, hump, lesser};
 use fingertip_lanes::lane::{Mask, Real, inlined};
 
+/// The number of contacts: the closest points, and both ends of the common stretch.
 pub(super) const POINTS: usize = 3;
 /// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 256;
@@ -22,6 +23,7 @@ pub(super) const NUMBERS: usize = 256;
 /// come closest.
 const PARALLEL: f64 = 1e-16;
 
+/// The formula for two capsules.
 pub(super) struct CapsuleCapsule;
 
 /// The unit vector of v, or `fallback` if v is too short.

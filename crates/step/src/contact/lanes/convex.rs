@@ -159,6 +159,7 @@ fn placed(at: &[[f64; PLACE]; 2]) -> [Placement<'_>; 2] {
     at.each_ref().map(|at| Placement { pose: &at[..POSE], sizes: &at[POSE..] })
 }
 
+/// [`witness`] for a pair without a formula, world by world.
 #[inline(never)]
 fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, weights, nearest]: [&mut [N]; 3]) {
     let mut found = [0.0; WEIGHTED_GEOMETRY * MANIFOLD];
@@ -176,6 +177,7 @@ fn witness_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, [contacts, we
     }
 }
 
+/// [`pull`] for a pair without a formula, world by world.
 #[inline(never)]
 fn pull_worlds<N: Number>(
     pair: &ConvexPair,
@@ -204,6 +206,7 @@ fn pull_worlds<N: Number>(
     }
 }
 
+/// [`rates`] for a pair without a formula, world by world.
 #[inline(never)]
 fn rates_of_worlds<N: Number>(pair: &ConvexPair, worlds: Worlds<N>, nearest: &[N], needed: &[N], rates: &mut [N]) {
     let mut found = [0.0; 1 + OWN_RATES * MANIFOLD];

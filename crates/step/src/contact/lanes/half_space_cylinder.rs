@@ -16,6 +16,7 @@ use super::scalar::{Scalar, V3, axpy, scale, times};
 use super::sides::Contact;
 use fingertip_lanes::lane::{Mask, Real, inlined};
 
+/// The number of contacts: two deepest points, and four fixed points of each rim.
 pub(super) const POINTS: usize = 10;
 /// The most numbers that the tape of this formula has.
 pub(super) const NUMBERS: usize = 192;
@@ -25,6 +26,7 @@ const UPRIGHT: f64 = 1e-6;
 /// The directions of the fixed points of a rim, along the cylinder's x and y axes.
 const RIM: [[f64; 2]; 4] = [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]];
 
+/// The formula for a half-space and a cylinder.
 pub(super) struct HalfSpaceCylinder;
 
 impl Formula<POINTS, NUMBERS> for HalfSpaceCylinder {

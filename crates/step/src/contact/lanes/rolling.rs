@@ -216,10 +216,13 @@ struct Places {
     results: [usize; STIFFNESS],
 }
 
+/// The tape of the stiffness for [`Curved::Ellipsoid`].
 static OF_ELLIPSOID: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Ellipsoid));
+/// The tape of the stiffness for [`Curved::Line`].
 static OF_LINE: LazyLock<Places> = LazyLock::new(|| Places::new(Curved::Line));
 
 impl Places {
+    /// Traces the formula of the stiffness once, on arbitrary numbers: places do not depend on them.
     fn new(curved: Curved) -> Self {
         let structure = RefCell::default();
         let results = {

@@ -17,6 +17,7 @@ pub(super) struct Side<R> {
 }
 
 impl<R: Real> Side<R> {
+    /// A shape at this pose with these sizes.
     #[inline(always)]
     pub(super) fn new(pose: &Pose<R>, size: &[R]) -> Self {
         Self { pose: *pose, size: [size[0], size[1], size[2], size[3]] }
@@ -127,6 +128,7 @@ pub(super) struct Reaction<R> {
 state!(Reaction { numbers: [], flags: [], states: [force, moment, size] });
 
 impl<R: Real> Reaction<R> {
+    /// A reaction of zeros.
     #[inline(always)]
     pub(super) fn none() -> Self {
         Self { force: zero(), moment: zero(), size: [R::zero(); Shape::SIZES] }

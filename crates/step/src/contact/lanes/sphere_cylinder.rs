@@ -22,6 +22,7 @@ struct Placed<R: Real> {
     normal: Vec3<R>,
 }
 
+/// Finds the sphere's centre relative to the cylinder, and its signed distance.
 #[inline(always)]
 fn place<R: Real>(a: &Side<R>, b: &Side<R>) -> Placed<R> {
     let d = sub(a.pose.p, b.pose.p);

@@ -28,6 +28,7 @@ pub(super) struct Tape<'a, R> {
 }
 
 impl<'a, R: Real> Tape<'a, R> {
+    /// An empty tape that writes to these slopes.
     #[inline(always)]
     pub(super) fn new(slopes: &'a Slopes<R>) -> Self {
         Self { slopes, length: Cell::new(0) }

@@ -20,6 +20,7 @@ pub(super) struct Boxes<S> {
 }
 
 impl<S: Scalar> Boxes<S> {
+    /// Splits the sizes of two boxes into cores and roundings.
     #[inline(always)]
     pub(super) fn new(&Couple { t, b, size_a, size_b }: &Couple<S>) -> Self {
         Self { t, b, half_a: core(size_a), half_b: core(size_b), radius_a: size_a[3], radius_b: size_b[3] }
