@@ -21,8 +21,8 @@ use printer::{At, Printer};
 pub use printer::{THREADS, Worlds};
 use text::{Text, declare_table};
 
-/// C functions for −x where x = fma(a, b, c). GCC 12 fuses the two into one instruction, which gives +0 instead of −0 where ab =
-/// −c. The text needs a definition of `INLINE` before it.
+/// C functions for −x where x = fma(a, b, c). GCC 12 fuses the two into one instruction, which gives +0 instead of −0 where
+/// ab = −c. The text needs a definition of `INLINE` before it.
 macro_rules! negated {
     () => {
         "\
@@ -163,8 +163,8 @@ pub fn declared(trace: &Trace, name: &str, precision: Precision) -> CFunction {
 /// The argument of a function with a loop over time that says how many steps there are.
 pub const STEPS: &str = "unsigned long long n_steps";
 
-/// Traces with more operations than this have equal functions merged. Searching for them costs a sixth of the time of shorter
-/// traces, which compile in seconds anyway. On GPUs, merging is always on: they have little room for instructions.
+/// Traces with more operations than this have equal functions merged. Looking up places in tables would cost shorter traces a sixth
+/// of their speed, and they compile in seconds anyway. On GPUs, merging is always on: they have little room for instructions.
 const LONG: usize = 30_000;
 /// The fewest operations of a function that is called in several places; a call takes about as long as ten of them.
 const SHORTEST: usize = 40;
